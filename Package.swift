@@ -1,0 +1,76 @@
+// swift-tools-version:6.2
+// SPDX-License-Identifier: MIT
+import PackageDescription
+
+/// Settings every Swift target shares: Swift 6 mode, warnings are errors, imports say what they expose.
+let common: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+/// Pure modules (no I/O, no C library) are checked for memory safety as well.
+let pure: [SwiftSetting] = common + [.strictMemorySafety()]
+
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+
+let package = Package(
+    name: "hwdaemon",
+    products: [
+        .library(name: "HWClient", targets: ["HWClient"]),
+        .executable(name: "hwctl", targets: ["hwctl"]),
+        .executable(name: "hwdaemon", targets: ["HWDaemon"]),
+        .executable(name: "hwdaemon-encoder", targets: ["EncoderWorker"]),
+        .executable(name: "hwdaemon-probe", targets: ["ProbeWorker"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    ],
+    targets: [
+        // Words and pure logic.
+        .target(name: "Model", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
+        .target(
+            name: "Wire", dependencies: ["Model"], exclude: ["org.hwdaemon.varlink"], swiftSettings: pure,
+            plugins: ["EmbedInterface"]),
+        .target(name: "HEVC", swiftSettings: pure),
+        .target(name: "Sessions", dependencies: ["HEVC", "Model"], swiftSettings: pure),
+
+        // The system and the C libraries.
+        .target(name: "CLinux"),
+        .systemLibrary(name: "CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
+        .systemLibrary(
+            name: "CLibAV", pkgConfig: "libavformat libavcodec libswscale libavutil",
+            providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libavutil-dev"])]),
+        .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
+        .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
+        .target(name: "MediaFile", dependencies: ["HEVC", "Model", "CLibAV"], swiftSettings: common),
+
+        // Processes.
+        .executableTarget(
+            name: "HWDaemon", dependencies: ["Sessions", "Transport", "Wire", argumentParser, logging],
+            swiftSettings: common),
+        .executableTarget(
+            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "Wire", "X265"], swiftSettings: common),
+        .executableTarget(
+            name: "ProbeWorker", dependencies: ["Transport", "Wire", "X265"], swiftSettings: common),
+        .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
+        .executableTarget(
+            name: "hwctl", dependencies: ["HWClient", "MediaFile", argumentParser], swiftSettings: common),
+
+        .plugin(name: "EmbedInterface", capability: .buildTool()),
+
+        .testTarget(name: "ModelTests", dependencies: ["Model"], swiftSettings: common),
+        .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: common),
+        .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
+        .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
+        .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
+        .testTarget(name: "X265Tests", dependencies: ["X265"], swiftSettings: common),
+        .testTarget(name: "MediaFileTests", dependencies: ["MediaFile"], swiftSettings: common),
+        .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
+        .testTarget(name: "EndToEndTests", dependencies: ["HWClient", "MediaFile"], swiftSettings: common),
+    ]
+)

@@ -1,0 +1,2 @@
+#include "CLinux.h"
+int hwd_placeholder(void){return 0;}

@@ -1,0 +1,1 @@
+int hwd_placeholder(void);

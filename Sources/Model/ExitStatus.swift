@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+
+/// Exit codes of `hwctl`: those of sysexits.h, so that scripts can tell causes apart.
+public enum ExitStatus: Int32, Sendable {
+    case ok = 0
+    /// The command line or a property is wrong.
+    case usage = 64
+    /// The input is damaged or of a kind nothing here can read.
+    case badInput = 65
+    /// The input is not there or cannot be opened.
+    case noInput = 66
+    /// No hardware when it was required, or no daemon.
+    case unavailable = 69
+    /// A fault inside the daemon, a worker or hwctl.
+    case software = 70
+    /// The output cannot be created.
+    case cannotCreate = 73
+    /// Reading or writing failed half way.
+    case ioError = 74
+    /// A limit was hit; the same call may succeed later.
+    case tryLater = 75
+    /// The caller may not use the socket, the file or the device.
+    case noPermission = 77
+
+    /// The exit code that stands for a session's status: the one table for it.
+    public init(_ status: Status) {
+        switch status {
+        case .ok: self = .ok
+        case .propertyNotSupported, .propertyReadOnly, .parameter: self = .usage
+        case .videoDecoderBadData, .videoDecoderUnsupportedDataFormat, .formatDescriptionChangeNotSupported:
+            self = .badInput
+        case .couldNotFindVideoEncoder, .couldNotFindVideoDecoder, .pixelTransferNotSupported:
+            self = .unavailable
+        case .videoEncoderNotAvailableNow, .videoDecoderNotAvailableNow, .allocationFailed: self = .tryLater
+        default: self = .software
+        }
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+
+/// Where a frame's planes lie in a pool: byte offsets from the pool's start and byte strides from row to row.
+public struct FrameLayout: Hashable, Sendable {
+    /// One plane's place.
+    public struct Plane: Hashable, Sendable {
+        /// Bytes from the start of the pool to the plane's first sample.
+        public let offset: UInt64
+        /// Bytes from a row to the next.
+        public let stride: UInt32
+
+        /// Names a place; nothing is checked until `validate`.
+        public init(offset: UInt64, stride: UInt32) {
+            self.offset = offset
+            self.stride = stride
+        }
+    }
+
+    /// As many as the pixel format has.
+    public let planes: [Plane]
+
+    /// Names the places; nothing is checked until `validate`.
+    public init(planes: [Plane]) { self.planes = planes }
+
+    /// Bytes rows are aligned to by `packed`: a cache line, which also suits every SIMD load.
+    public static let rowAlignment = 64
+
+    /// The layout this project uses for a frame at `base`: planes one after the other, rows aligned to 64 bytes.
+    public static func packed(
+        _ format: PixelFormat, width: Int, height: Int, base: Int = 0
+    ) -> (layout: FrameLayout, size: Int) {
+        var planes: [Plane] = []
+        var offset = base
+        for plane in 0..<format.planeCount {
+            let row = format.rowBytes(plane: plane, width: width)
+            let stride = (row + rowAlignment - 1) / rowAlignment * rowAlignment
+            planes.append(Plane(offset: UInt64(offset), stride: UInt32(stride)))
+            offset += stride * format.rows(plane: plane, height: height)
+        }
+        return (FrameLayout(planes: planes), offset - base)
+    }
+
+    /// Checks that every sample of a `format` picture of `width`×`height` lies inside a pool of `poolSize` bytes.
+    ///
+    /// Nothing about the layout is trusted: sums are checked for overflow, strides against the row they must hold and
+    /// both against the sample's alignment. The last row needs only its samples, not its whole stride.
+    /// - Throws: `Parameter`, naming the plane and what is wrong with it.
+    public func validate(
+        _ format: PixelFormat, width: Int, height: Int, poolSize: UInt64
+    ) throws(SessionError) {
+        guard planes.count == format.planeCount else {
+            throw SessionError(
+                .parameter, "\(format.rawValue) has \(format.planeCount) planes, the frame names \(planes.count)")
+        }
+        guard width > 0, height > 0, width <= 1 << 16, height <= 1 << 16 else {
+            throw SessionError(.parameter, "a frame of \(width)x\(height) is not possible")
+        }
+        let sample = UInt64(format.bytesPerSample)
+        for (index, plane) in planes.enumerated() {
+            let row = UInt64(format.rowBytes(plane: index, width: width))
+            let rows = UInt64(format.rows(plane: index, height: height))
+            guard UInt64(plane.stride) >= row else {
+                throw SessionError(
+                    .parameter, "plane \(index): a stride of \(plane.stride) cannot hold a row of \(row) bytes")
+            }
+            guard UInt64(plane.stride) % sample == 0, plane.offset % sample == 0 else {
+                throw SessionError(.parameter, "plane \(index): offset or stride is not aligned to its samples")
+            }
+            // rows ≤ 2¹⁶ and stride < 2³²: the product cannot overflow, the sum with the offset can.
+            let (end, overflow) = plane.offset.addingReportingOverflow((rows - 1) * UInt64(plane.stride) + row)
+            guard !overflow, end <= poolSize else {
+                throw SessionError(
+                    .parameter, "plane \(index) ends past the pool's \(poolSize) bytes")
+            }
+        }
+    }
+}

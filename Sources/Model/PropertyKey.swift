@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+
+/// A property's key: VideoToolbox's name without `kVT…PropertyKey_`, or one of ours where it has none.
+public struct PropertyKey: RawRepresentable, Hashable, Sendable {
+    /// The name, as it stands in messages and on command lines.
+    public let rawValue: String
+
+    /// Wraps a name, known or not.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    // Which encoder.
+    /// Whether hardware may be used; boolean.
+    public static let enableHardware = PropertyKey(rawValue: "EnableHardwareAcceleratedVideoEncoder")
+    /// Whether nothing but hardware will do; boolean.
+    public static let requireHardware = PropertyKey(rawValue: "RequireHardwareAcceleratedVideoEncoder")
+    /// Whether hardware is used; boolean, read-only.
+    public static let usingHardware = PropertyKey(rawValue: "UsingHardwareAcceleratedVideoEncoder")
+    /// Why it is not hardware that encodes; string, read-only (our own key).
+    public static let fallbackReason = PropertyKey(rawValue: "FallbackReason")
+    /// The encoder that serves the session; string, read-only once created.
+    public static let encoderID = PropertyKey(rawValue: "EncoderID")
+
+    // Rate.
+    /// Long-term average, in bits a second.
+    public static let averageBitRate = PropertyKey(rawValue: "AverageBitRate")
+    /// Constant quality, 0…1.
+    public static let quality = PropertyKey(rawValue: "Quality")
+    /// One quantisation parameter for P pictures, 0…51; I and B follow it (our own key).
+    public static let qp = PropertyKey(rawValue: "QP")
+
+    // Picture structure.
+    /// Most frames from a key frame to the next.
+    public static let maxKeyFrameInterval = PropertyKey(rawValue: "MaxKeyFrameInterval")
+    /// Whether frames may be coded in another order than shown (B pictures).
+    public static let allowFrameReordering = PropertyKey(rawValue: "AllowFrameReordering")
+    /// Whether a key frame may have leading pictures that refer across it.
+    public static let allowOpenGOP = PropertyKey(rawValue: "AllowOpenGOP")
+    /// Whether the session must keep up with a live source: no look-ahead, no reordering.
+    public static let realTime = PropertyKey(rawValue: "RealTime")
+    /// Frames a second, for rate control and the VUI.
+    public static let expectedFrameRate = PropertyKey(rawValue: "ExpectedFrameRate")
+
+    // Format.
+    /// `HEVC_Main_AutoLevel`, `HEVC_Main10_AutoLevel`.
+    public static let profileLevel = PropertyKey(rawValue: "ProfileLevel")
+    /// Bits of a coded sample; read-only, from the profile.
+    public static let outputBitDepth = PropertyKey(rawValue: "OutputBitDepth")
+    /// `colour_primaries` by H.273 number or CoreVideo name.
+    public static let colorPrimaries = PropertyKey(rawValue: "ColorPrimaries")
+    /// `transfer_characteristics` by H.273 number or CoreVideo name.
+    public static let transferFunction = PropertyKey(rawValue: "TransferFunction")
+    /// `matrix_coefficients` by H.273 number or CoreVideo name.
+    public static let yCbCrMatrix = PropertyKey(rawValue: "YCbCrMatrix")
+    /// The `video_full_range_flag` (our own key: VideoToolbox hides it in the pixel format).
+    public static let fullRangeVideo = PropertyKey(rawValue: "FullRangeVideo")
+    /// The `chroma_sample_loc_type`, 0…5 (our own key: VideoToolbox takes it from the pixel buffer).
+    public static let chromaLocation = PropertyKey(rawValue: "ChromaSampleLocType")
+
+    // x265.
+    /// One of x265's presets (our own key).
+    public static let x265Preset = PropertyKey(rawValue: "X265Preset")
+    /// x265 options as `key=value:key=value`, passed through (our own key).
+    public static let x265Params = PropertyKey(rawValue: "X265Params")
+
+    // What happened.
+    /// Frames taken and not yet given back as packets; read-only.
+    public static let numberOfPendingFrames = PropertyKey(rawValue: "NumberOfPendingFrames")
+}
+
+extension PropertyKey: CustomStringConvertible {
+    /// The name.
+    public var description: String { rawValue }
+}

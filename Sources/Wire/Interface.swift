@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+
+/// The Varlink interface `org.hwdaemon`.
+enum Interface {}
