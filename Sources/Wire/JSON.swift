@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+public import Model
+internal import FoundationEssentials
+
+/// JSON text from and to values: the one place that knows which library does it.
+public enum JSON {
+    /// The value that `bytes` spell.
+    ///
+    /// - Throws: `Parameter`, naming the field that is missing or of the wrong kind.
+    public static func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(SessionError) -> T {
+        do {
+            return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch let error as DecodingError {
+            throw SessionError(.parameter, describe(error))
+        } catch {
+            throw SessionError(.parameter, "not valid JSON")
+        }
+    }
+
+    /// The JSON text of `value`, in UTF-8; fields that are nil are left out.
+    ///
+    /// - Throws: `Parameter` for a number JSON has no form for (NaN, infinity).
+    public static func encode<T: Encodable>(_ value: T, pretty: Bool = false) throws(SessionError) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting =
+            pretty
+            ? [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+            : [
+                .withoutEscapingSlashes
+            ]
+        do {
+            return [UInt8](try encoder.encode(value))
+        } catch {
+            throw SessionError(.parameter, "a value has no JSON form (NaN or infinity)")
+        }
+    }
+
+    /// The field a decoding error is about, dotted (`time_base.denominator`); empty for the document itself.
+    static func field(_ error: DecodingError) -> String {
+        let context: DecodingError.Context
+        var path: [any CodingKey] = []
+        switch error {
+        case .keyNotFound(let key, let found):
+            context = found
+            path = [key]
+        case .typeMismatch(_, let found), .valueNotFound(_, let found), .dataCorrupted(let found):
+            context = found
+        @unknown default:
+            return ""
+        }
+        return (context.codingPath + path).map(\.stringValue).joined(separator: ".")
+    }
+
+    private static func describe(_ error: DecodingError) -> String {
+        let field = field(error)
+        switch error {
+        case .keyNotFound: return "\(field) is missing"
+        case .typeMismatch, .valueNotFound: return "\(field.isEmpty ? "the document" : field) is of the wrong type"
+        default: return field.isEmpty ? "not valid JSON" : "\(field) is not valid"
+        }
+    }
+}
