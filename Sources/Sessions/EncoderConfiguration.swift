@@ -87,8 +87,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var color: ColorDescription
     /// x265's preset.
     public var x265Preset: String
-    /// x265's options, verbatim and unchecked.
-    public var x265Params: String
+    /// x265's options, passed through.
+    public var x265Options: X265Options
 
     /// Resolves the properties.
     ///
@@ -106,10 +106,12 @@ public struct EncoderConfiguration: Hashable, Sendable {
                     + "use \(Profile(holding: depth).rawValue) or hand over 8-bit frames")
         }
 
-        let rates = [PropertyKey.averageBitRate, .quality, .qp].filter(properties.isSet)
+        x265Options = try X265Options(parsing: properties.string(.x265Params) ?? "")
+        var rates = [PropertyKey.averageBitRate, .quality, .qp].filter(properties.isSet).map(\.rawValue)
+        if let option = x265Options.rateOption { rates.append("X265Params (\(option))") }
         guard rates.count <= 1 else {
             throw SessionError(
-                .parameter, rates.map(\.rawValue).joined(separator: " and ") + " contradict each other: set one")
+                .parameter, rates.joined(separator: " and ") + " contradict each other: set one")
         }
         if let bitRate = properties.integer(.averageBitRate) {
             rateControl = .averageBitRate(bitRate)
@@ -138,6 +140,5 @@ public struct EncoderConfiguration: Hashable, Sendable {
             isFullRange: properties.bool(.fullRangeVideo) ?? false,
             chromaLocation: properties.integer(.chromaLocation).map(UInt8.init(truncatingIfNeeded:)))
         x265Preset = properties.string(.x265Preset) ?? "medium"
-        x265Params = properties.string(.x265Params) ?? ""
     }
 }

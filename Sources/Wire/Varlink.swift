@@ -47,11 +47,11 @@ public struct VarlinkCall: Sendable {
         var upgrade: Bool?
     }
 
-    /// The bytes of a call, its NUL included.
+    /// The JSON text of a call, without the NUL that ends it on the wire.
     public static func encode(
         method: String, parameters: some Encodable, upgrade: Bool = false
     ) throws(SessionError) -> [UInt8] {
-        try JSON.encode(Outgoing(method: method, parameters: parameters, upgrade: upgrade ? true : nil)) + [0]
+        try JSON.encode(Outgoing(method: method, parameters: parameters, upgrade: upgrade ? true : nil))
     }
 }
 
@@ -114,15 +114,15 @@ public enum VarlinkReply {
         var parameters: [String: PropertyValue]?
     }
 
-    /// The bytes of a successful reply, its NUL included.
+    /// The JSON text of a successful reply, without its NUL.
     public static func encode(_ parameters: some Encodable) throws(SessionError) -> [UInt8] {
-        try JSON.encode(Good(parameters: parameters)) + [0]
+        try JSON.encode(Good(parameters: parameters))
     }
 
-    /// The bytes of an error, its NUL included.
+    /// The JSON text of an error, without its NUL.
     public static func encode(_ error: VarlinkError) -> [UInt8] {
         // Parameters of errors are texts and integers, which always have a JSON form.
-        ((try? JSON.encode(Bad(error: error.name, parameters: error.parameters))) ?? []) + [0]
+        (try? JSON.encode(Bad(error: error.name, parameters: error.parameters))) ?? []
     }
 
     /// The parameters of a reply; `bytes` is the JSON text without its NUL.

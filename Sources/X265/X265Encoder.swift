@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CX265
+internal import HEVC
+public import Model
+public import Sessions
+
+/// libx265 behind the `Encoder` protocol: one encoder, 8 or 10 bit, used from one thread.
+public final class X265Encoder: Encoder {
+    private let api: UnsafePointer<x265_api>
+    private let encoder: OpaquePointer
+    private let picture: UnsafeMutablePointer<x265_picture>
+    private let output: UnsafeMutablePointer<x265_picture>
+    private let source: PictureSource
+    private var decodeTimes: DecodeTimes
+    private var isFinished = false
+
+    public let formatDescription: [UInt8]
+
+    /// Opens an encoder; takes milliseconds at 1080p, and memory for a dozen pictures.
+    ///
+    /// - Throws: `Parameter` when x265 does not take the size or an option, `CouldNotFindVideoEncoder` when libx265
+    ///   was built without the bit depth, `VideoEncoderMalfunction` when it does not open for another reason.
+    public init(_ configuration: EncoderConfiguration) throws(SessionError) {
+        let depth = configuration.profile.bitDepth
+        guard let api = hwd_x265_api(Int32(depth)) else {
+            throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
+        }
+        let parameters = try X265Parameters(api: api, configuration)
+        guard let encoder = api.pointee.encoder_open(parameters.pointer) else {
+            throw SessionError(
+                .videoEncoderMalfunction,
+                "x265 does not open for \(configuration.request.width)x\(configuration.request.height) "
+                    + "\(configuration.profile.rawValue); its own message is in the daemon's log")
+        }
+        guard let picture = api.pointee.picture_alloc(), let output = api.pointee.picture_alloc() else {
+            api.pointee.encoder_close(encoder)
+            throw SessionError(.allocationFailed, "no memory for x265's pictures")
+        }
+        api.pointee.picture_init(parameters.pointer, picture)
+        api.pointee.picture_init(parameters.pointer, output)
+        self.api = api
+        self.encoder = encoder
+        self.picture = picture
+        self.output = output
+        source = PictureSource(configuration.request)
+
+        do throws(SessionError) {
+            let headers = try Self.headers(api: api, encoder: encoder)
+            formatDescription = headers.record
+            let tick = configuration.request.timeBase.value
+            decodeTimes = DecodeTimes(
+                reorderDepth: headers.reorderDepth,
+                nominalDuration: Int64((1 / (configuration.frameRate.value * tick)).rounded()))
+        } catch {
+            api.pointee.encoder_close(encoder)
+            api.pointee.picture_free(picture)
+            api.pointee.picture_free(output)
+            throw error
+        }
+    }
+
+    deinit {
+        api.pointee.encoder_close(encoder)
+        api.pointee.picture_free(picture)
+        api.pointee.picture_free(output)
+        // x265's cleanup() frees tables shared by all encoders of the process: the process's end does that.
+    }
+
+    public func encode(_ input: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
+        precondition(!isFinished, "encode after finish")
+        source.fill(picture, from: input)
+        picture.pointee.pts = input.pts
+        picture.pointee.userData = UnsafeMutableRawPointer(bitPattern: UInt(input.frameID))
+        picture.pointee.sliceType = input.forceKeyFrame ? X265_TYPE_IDR : X265_TYPE_AUTO
+        // x265 counts a forced QP from 1; 0 is none.
+        picture.pointee.forceqp = input.baseFrameQP.map { Int32($0 + 1) } ?? 0
+        decodeTimes.frameIn(pts: input.pts)
+        _ = try step(picture, handler)
+    }
+
+    public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
+        guard !isFinished else { return }
+        isFinished = true
+        while try step(nil, handler) {}
+    }
+
+    /// One call into x265; true when a picture came out.
+    private func step(
+        _ input: UnsafeMutablePointer<x265_picture>?, _ handler: EncodedPictureHandler
+    ) throws(SessionError) -> Bool {
+        var nals: UnsafeMutablePointer<x265_nal>?
+        var count: UInt32 = 0
+        let result = api.pointee.encoder_encode(encoder, &nals, &count, input, output)
+        guard result >= 0 else {
+            throw SessionError(.videoEncoderMalfunction, "x265 failed while encoding (\(result))")
+        }
+        guard result > 0, let nals, count > 0 else { return false }
+        let units = UnsafeBufferPointer(start: nals, count: Int(count))
+        guard let slice = units.first(where: { $0.type < NAL_UNIT_VPS.rawValue }) else {
+            throw SessionError(.videoEncoderMalfunction, "x265 gave an access unit without a slice")
+        }
+        guard let dts = decodeTimes.next() else {
+            throw SessionError(.videoEncoderMalfunction, "x265 gave more pictures than it got")
+        }
+        let coded = EncodedPicture(
+            frameID: UInt64(UInt(bitPattern: output.pointee.userData)), pts: output.pointee.pts, dts: dts,
+            nalUnitType: UInt8(slice.type),
+            // nuh_temporal_id_plus1: the low three bits of the byte after the 4-byte length and the type.
+            temporalLevel: slice.sizeBytes > 5 ? (slice.payload[5] & 7) &- 1 : 0)
+        try handler(coded, try Self.bytes(of: units))
+        return true
+    }
+
+    /// The memory the units of one call lie in: x265 serialises them one after the other into one buffer.
+    private static func bytes(of units: UnsafeBufferPointer<x265_nal>) throws(SessionError) -> RawSpan {
+        guard var end = units.first?.payload, let start = UnsafeRawPointer(units.first?.payload) else {
+            throw SessionError(.videoEncoderMalfunction, "x265 gave a NAL unit without bytes")
+        }
+        for unit in units {
+            guard unit.payload == end else {
+                throw SessionError(.videoEncoderMalfunction, "x265 gave scattered NAL units")
+            }
+            end += Int(unit.sizeBytes)
+        }
+        return RawSpan(_unsafeStart: start, byteCount: UnsafeRawPointer(end) - start)
+    }
+
+    /// The hvcC record of an open encoder, and how deep it reorders.
+    private static func headers(
+        api: UnsafePointer<x265_api>, encoder: OpaquePointer
+    ) throws(SessionError) -> (record: [UInt8], reorderDepth: Int) {
+        var nals: UnsafeMutablePointer<x265_nal>?
+        var count: UInt32 = 0
+        guard api.pointee.encoder_headers(encoder, &nals, &count) > 0, let nals else {
+            throw SessionError(.videoEncoderMalfunction, "x265 gave no parameter sets")
+        }
+        let units = UnsafeBufferPointer(start: nals, count: Int(count)).map { unit in
+            // Without the 4-byte length.
+            [UInt8](UnsafeBufferPointer(start: unit.payload, count: Int(unit.sizeBytes)).dropFirst(4))
+        }
+        return try ParameterSets.describe(units)
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CX265
+public import Model
+
+/// The libx265 this process is linked with.
+public enum X265Library {
+    /// The value of `EncoderID`.
+    public static let encoderID = "org.hwdaemon.encoder.x265"
+
+    /// The encoder as a probe tells it; nil when libx265 opens for no bit depth.
+    public static var description: EncoderDescription? {
+        let depths = [8, 10].filter { hwd_x265_api(Int32($0)) != nil }
+        guard let depth = depths.first, let api = hwd_x265_api(Int32(depth)) else { return nil }
+        let version = api.pointee.version_str.map { String(cString: $0) } ?? "unknown"
+        return EncoderDescription(
+            id: encoderID, name: "x265 \(version) (software)", codec: "hevc", hardware: false, version: version,
+            bitDepths: depths,
+            pixelFormats: PixelFormat.allCases.filter { depths.contains(max($0.bitDepth, 8)) }.map(\.rawValue))
+    }
+}
