@@ -1,2 +1,275 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
 #include "CLinux.h"
-int hwd_placeholder(void){return 0;}
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+static inline long result(long value) { return value < 0 ? -errno : value; }
+
+// --- Unix sockets
+
+int hwd_socket_stream(void) { return result(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+
+int hwd_socketpair(int seqpacket, int out[2]) {
+    int type = seqpacket ? SOCK_SEQPACKET : SOCK_STREAM;
+    return result(socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, out));
+}
+
+// Returns the address's length, or −errno when the name does not fit.
+static int address(struct sockaddr_un *to, const char *name, size_t length, int abstract) {
+    // A path needs its NUL after it, an abstract name before it: one byte either way.
+    if (length == 0 || length >= sizeof to->sun_path) return -ENAMETOOLONG;
+    if (!abstract && memchr(name, 0, length)) return -EINVAL;
+    memset(to, 0, sizeof *to);
+    to->sun_family = AF_UNIX;
+    memcpy(to->sun_path + (abstract ? 1 : 0), name, length);
+    return offsetof(struct sockaddr_un, sun_path) + length + 1;
+}
+
+int hwd_bind(int fd, const char *name, size_t length, int abstract) {
+    struct sockaddr_un to;
+    int size = address(&to, name, length, abstract);
+    return size < 0 ? size : result(bind(fd, (struct sockaddr *)&to, size));
+}
+
+int hwd_bind_auto(int fd) {
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    return result(bind(fd, (struct sockaddr *)&to, sizeof to.sun_family));
+}
+
+int hwd_connect(int fd, const char *name, size_t length, int abstract) {
+    struct sockaddr_un to;
+    int size = address(&to, name, length, abstract);
+    return size < 0 ? size : result(connect(fd, (struct sockaddr *)&to, size));
+}
+
+ssize_t hwd_socket_name(int fd, char *name, size_t capacity, int *abstract) {
+    struct sockaddr_un at;
+    memset(&at, 0, sizeof at);
+    socklen_t size = sizeof at;
+    if (getsockname(fd, (struct sockaddr *)&at, &size) < 0) return -errno;
+    size_t length = size - offsetof(struct sockaddr_un, sun_path);
+    if (at.sun_family != AF_UNIX || size <= offsetof(struct sockaddr_un, sun_path)) return -EADDRNOTAVAIL;
+    *abstract = at.sun_path[0] == 0;
+    const char *start = at.sun_path + (*abstract ? 1 : 0);
+    length = *abstract ? length - 1 : strnlen(start, length);
+    if (length > capacity) return -ENAMETOOLONG;
+    memcpy(name, start, length);
+    return length;
+}
+
+int hwd_accept(int fd) { return result(accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
+
+int hwd_peer_credentials(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid) {
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) return -errno;
+    *pid = peer.pid;
+    *uid = peer.uid;
+    *gid = peer.gid;
+    return 0;
+}
+
+int hwd_set_send_timeout(int fd, int64_t nanoseconds) {
+    struct timeval limit = {nanoseconds / 1000000000, nanoseconds % 1000000000 / 1000};
+    // Zero means for ever to the kernel; the shortest wait stands for "no time left".
+    if (nanoseconds >= 0 && limit.tv_sec == 0 && limit.tv_usec == 0) limit.tv_usec = 1;
+    if (nanoseconds < 0) limit = (struct timeval){0, 0};
+    return result(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
+}
+
+int hwd_set_send_buffer(int fd, int bytes) {
+    return result(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes));
+}
+
+// --- Messages
+
+union control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int) * HWD_MAX_FDS)];
+};
+
+ssize_t hwd_sendmsg(int fd, const void *head, size_t head_size, const void *body, size_t body_size,
+                    const int *fds, size_t fd_count) {
+    struct iovec parts[2] = {{(void *)head, head_size}, {(void *)body, body_size}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    union control control;
+    if (fd_count > HWD_MAX_FDS) return -EINVAL;
+    if (fd_count > 0) {
+        memset(&control, 0, CMSG_SPACE(sizeof(int) * fd_count));
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
+        memcpy(CMSG_DATA(rights), fds, sizeof(int) * fd_count);
+    }
+    return result(sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+ssize_t hwd_recvmsg(int fd, void *buffer, size_t capacity, int fds[HWD_MAX_FDS], int *fd_count, int *truncated) {
+    struct iovec part = {buffer, capacity};
+    union control control;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    *fd_count = 0;
+    *truncated = 0;
+    ssize_t received = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (received < 0) return -errno;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count && *fd_count < HWD_MAX_FDS; i++)
+            memcpy(&fds[(*fd_count)++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+    }
+    *truncated = (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0;
+    return received;
+}
+
+ssize_t hwd_recv_without_fds(int fd, void *buffer, size_t capacity, int *had_fds, int *truncated) {
+    int fds[HWD_MAX_FDS];
+    ssize_t received = hwd_recvmsg(fd, buffer, capacity, fds, had_fds, truncated);
+    for (int i = 0; i < *had_fds; i++) close(fds[i]);
+    return received;
+}
+
+ssize_t hwd_peek(int fd, void *buffer, size_t capacity) {
+    return result(recv(fd, buffer, capacity, MSG_PEEK | MSG_DONTWAIT));
+}
+
+// --- Memory
+
+int hwd_memfd_create(const char *name) { return result(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)); }
+
+int hwd_add_seals(int fd, int seals) { return result(fcntl(fd, F_ADD_SEALS, seals)); }
+
+int hwd_get_seals(int fd) { return result(fcntl(fd, F_GET_SEALS)); }
+
+// --- Processes
+
+int hwd_spawn(pid_t *pid, const char *path, char *const argv[], char *const envp[], const int *sources,
+              const int *targets, size_t count, int window, int new_session) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t all, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error) return -error;
+    if ((error = posix_spawnattr_init(&attributes))) {
+        posix_spawn_file_actions_destroy(&actions);
+        return -error;
+    }
+    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (new_session ? POSIX_SPAWN_SETSID : 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    error = posix_spawnattr_setflags(&attributes, flags);
+    for (size_t i = 0; i < count && !error; i++)
+        error = posix_spawn_file_actions_adddup2(&actions, sources[i], targets[i]);
+    for (int gap = 3; gap < window && !error; gap++) {
+        size_t i = 0;
+        while (i < count && targets[i] != gap) i++;
+        if (i == count) error = posix_spawn_file_actions_addclose(&actions, gap);
+    }
+    if (!error) error = posix_spawn_file_actions_addclosefrom_np(&actions, window);
+    if (!error) error = posix_spawn(pid, path, &actions, &attributes, argv, envp);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return -error;
+}
+
+char **hwd_environ(void) { return environ; }
+
+int hwd_pidfd_open(pid_t pid) { return result(syscall(SYS_pidfd_open, pid, 0)); }
+
+int hwd_pidfd_send_signal(int pidfd, int signal) {
+    return result(syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0));
+}
+
+int hwd_pidfd_wait(int pidfd, int block, int *signaled, int *status) {
+    siginfo_t info = {0};
+    if (waitid(P_PIDFD, pidfd, &info, WEXITED | (block ? 0 : WNOHANG)) < 0) return -errno;
+    if (info.si_pid == 0) return 0;
+    *signaled = info.si_code != CLD_EXITED;
+    *status = info.si_status;
+    return 1;
+}
+
+int hwd_close_range(unsigned first, unsigned last) { return result(syscall(SYS_close_range, first, last, 0)); }
+
+int hwd_set_parent_death_signal(int signal) { return result(prctl(PR_SET_PDEATHSIG, signal)); }
+
+int hwd_set_dumpable(int on) { return result(prctl(PR_SET_DUMPABLE, on, 0, 0, 0)); }
+
+int hwd_set_no_new_privileges(void) { return result(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); }
+
+int hwd_set_name(const char *name) { return result(prctl(PR_SET_NAME, name)); }
+
+int hwd_set_limit(int resource, uint64_t soft, uint64_t hard) {
+    static const int resources[] = {RLIMIT_CORE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NPROC};
+    if (resource < 0 || (size_t)resource >= sizeof resources / sizeof *resources) return -EINVAL;
+    struct rlimit limit = {soft, hard};
+    return result(setrlimit(resources[resource], &limit));
+}
+
+// --- Events
+
+int hwd_epoll_create(void) { return result(epoll_create1(EPOLL_CLOEXEC)); }
+
+int hwd_epoll_control(int epoll, int operation, int fd, uint32_t events, uint64_t token) {
+    struct epoll_event event = {.events = events, .data.u64 = token};
+    return result(epoll_ctl(epoll, operation, fd, &event));
+}
+
+int hwd_epoll_wait(int epoll, uint64_t *tokens, uint32_t *events, int capacity, int timeout_ms) {
+    struct epoll_event ready[64];
+    int count = epoll_wait(epoll, ready, capacity < 64 ? capacity : 64, timeout_ms);
+    if (count < 0) return -errno;
+    for (int i = 0; i < count; i++) {
+        tokens[i] = ready[i].data.u64;
+        events[i] = ready[i].events;
+    }
+    return count;
+}
+
+int hwd_eventfd(void) { return result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+
+int hwd_signalfd(const int *signals, size_t count) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < count; i++) sigaddset(&set, signals[i]);
+    int error = pthread_sigmask(SIG_BLOCK, &set, NULL);
+    return error ? -error : result(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+int hwd_signalfd_next(int fd) {
+    struct signalfd_siginfo info;
+    ssize_t size = read(fd, &info, sizeof info);
+    if (size < 0) return -errno;
+    return size == sizeof info ? (int)info.ssi_signo : -EIO;
+}
+
+const char *hwd_error_text(int number) {
+    const char *text = strerrordesc_np(number);
+    return text ? text : "unknown error";
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+internal import CLinux
+internal import Glibc
+
+/// A child process and the pidfd that names it for sure, even after its number was given to another.
+///
+/// Nothing happens to the child when this object goes; who started it must reap it.
+public final class ChildProcess: @unchecked Sendable {
+    /// How a process ended.
+    public enum Exit: Hashable, Sendable, CustomStringConvertible {
+        /// By itself, with a status of 0…255.
+        case exited(Int32)
+        /// By a signal.
+        case signaled(Int32)
+
+        /// `exited with status N` or `killed by signal N`.
+        public var description: String {
+            switch self {
+            case .exited(let status): "exited with status \(status)"
+            case .signaled(let signal): "killed by signal \(signal)"
+            }
+        }
+    }
+
+    /// One of the child's descriptors: a number of this process and the number it has there.
+    public struct File: Hashable, Sendable {
+        /// The descriptor here, which stays the caller's.
+        public let source: Int32
+        /// Its number in the child.
+        public let target: Int32
+
+        /// Names a pair.
+        public init(_ source: Int32, as target: Int32) {
+            self.source = source
+            self.target = target
+        }
+    }
+
+    /// The child's process number.
+    public let pid: Int32
+    private let pidfd: OwnedFD
+    private let lock = Lock()
+    private var known: Exit?
+
+    /// Starts an executable with default signals, an empty signal mask, and no descriptors but 0, 1, 2 and `files`.
+    ///
+    /// - Parameters:
+    ///   - executable: its path; PATH is not searched.
+    ///   - arguments: without the program's own name, which is `executable`.
+    ///   - environment: added to this process's own; an empty value is a value.
+    ///   - files: descriptors for the child; targets below 256, each once. 0, 1 and 2 are inherited unless named.
+    ///   - newSession: makes the child the leader of a session of its own, away from the terminal's signals.
+    /// - Throws: `ENOENT`, `EACCES`, `EAGAIN`, `EMFILE`, …; `EINVAL` for a target out of range or named twice.
+    public init(
+        spawning executable: String, arguments: [String] = [], environment: [String: String] = [:],
+        files: [File] = [], newSession: Bool = false
+    ) throws(SystemError) {
+        let targets = files.map(\.target)
+        guard targets.allSatisfy({ 0..<256 ~= $0 }), Set(targets).count == targets.count else {
+            throw SystemError(errno: EINVAL, call: "posix_spawn", subject: executable)
+        }
+        let window = max(3, (targets.max() ?? 0) + 1)
+        // Sources move above the window first, so that no dup2 overwrites one that is still needed.
+        var moved: [Int32] = []
+        defer { for number in moved { _ = OwnedFD(number) } }
+        for file in files { moved.append(try OwnedFD.duplicate(file.source, atLeast: window).take()) }
+
+        let argv = CStrings([executable] + arguments)
+        let envp = CStrings(Self.environment(adding: environment))
+        var child: pid_t = 0
+        try syscall("posix_spawn", executable) {
+            hwd_spawn(
+                &child, executable, argv.pointers, envp.pointers, moved, targets, files.count, window,
+                newSession ? 1 : 0)
+        }
+        pid = child
+        do throws(SystemError) {
+            // The child is not reaped yet, so its number is still its own.
+            pidfd = OwnedFD(try syscall("pidfd_open") { hwd_pidfd_open(child) })
+        } catch {
+            Glibc.kill(child, SIGKILL)
+            waitpid(child, nil, 0)
+            throw error
+        }
+    }
+
+    /// A descriptor that becomes readable when the child has ended; valid as long as this object lives.
+    public var fileDescriptor: Int32 { pidfd.rawValue }
+
+    /// How the child ended, nil while it runs; the first answer reaps it, later ones repeat it.
+    public func tryReap() throws(SystemError) -> Exit? {
+        lock.lock()
+        defer { lock.unlock() }
+        if let known { return known }
+        var signaled: Int32 = 0
+        var status: Int32 = 0
+        let number = pidfd.rawValue
+        if try syscall("waitid", nil, { hwd_pidfd_wait(number, 0, &signaled, &status) }) == 1 {
+            known = signaled != 0 ? .signaled(status) : .exited(status)
+        }
+        return known
+    }
+
+    /// Waits for the child's end and reaps it; nil at the deadline (nil: none).
+    public func wait(until deadline: MonotonicTime? = nil) throws(SystemError) -> Exit? {
+        guard try Transport.wait(pidfd.rawValue, for: POLLIN, until: deadline) else { return nil }
+        return try tryReap()
+    }
+
+    /// Sends a signal; one to a child that has ended is no error.
+    public func kill(_ signal: Int32) throws(SystemError) {
+        let number = pidfd.rawValue
+        do throws(SystemError) {
+            try syscall("pidfd_send_signal") { hwd_pidfd_send_signal(number, signal) }
+        } catch {
+            if error.errno != ESRCH { throw error }
+        }
+    }
+
+    private static func environment(adding additions: [String: String]) -> [String] {
+        var lines: [String] = []
+        var next = hwd_environ()
+        while let entry = next?.pointee {
+            let line = String(cString: entry)
+            if additions[String(line.prefix { $0 != "=" })] == nil { lines.append(line) }
+            next = next?.successor()
+        }
+        return lines + additions.map { "\($0.key)=\($0.value)" }
+    }
+}
+
+/// A NULL-terminated array of C strings.
+private final class CStrings {
+    var pointers: [UnsafeMutablePointer<CChar>?]
+
+    init(_ strings: [String]) { pointers = strings.map { strdup($0) } + [nil] }
+
+    deinit { for pointer in pointers { free(pointer) } }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+internal import CLinux
+internal import Glibc
+internal import Model
+internal import Wire
+
+/// What a look for the next message found.
+public enum Received<Value: ~Copyable>: ~Copyable {
+    /// A message, as the caller decoded it.
+    case message(Value)
+    /// No whole message is there yet.
+    case wouldBlock
+    /// The other end has closed or died, perhaps in the middle of a message.
+    case endOfFile
+}
+
+extension Received: Copyable where Value: Copyable {}
+extension Received: Sendable where Value: Sendable & ~Copyable {}
+
+/// The receiving half of a channel: one reusable buffer, and one FIFO of descriptors that the headers' counts pop.
+///
+/// The kernel hands a message's descriptors out with its first byte and never merges two sets in one read, so after
+/// each read, descriptors can only belong to messages whose first byte is in the buffer. That makes every wrong
+/// count visible at once.
+final class MessageReceiver {
+    private static let capacity = 2 * (MessageHeader.size + MessageHeader.maximumLength)
+
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
+    private let arrived = UnsafeMutablePointer<Int32>.allocate(capacity: Int(HWD_MAX_FDS))
+    private var start = 0
+    private var end = 0
+    private var fds: [Int32] = []
+    private var failure: TransportError?
+
+    deinit {
+        closeFDs()
+        buffer.deallocate()
+        arrived.deallocate()
+    }
+
+    func next<Value: ~Copyable>(
+        from fd: Int32, _ body: (MessageHeader, UnsafeRawBufferPointer, inout FDQueue) throws -> Value
+    ) throws -> Received<Value> {
+        while true {
+            if let failure { throw failure }
+            if let header = try parse(), end - start >= MessageHeader.size + header.length {
+                let payload = UnsafeRawBufferPointer(
+                    rebasing: buffer[(start + MessageHeader.size)..<(start + MessageHeader.size + header.length)])
+                start += MessageHeader.size + header.length
+                var taken = FDQueue(fds.prefix(header.fdCount))
+                fds.removeFirst(header.fdCount)
+                if start == end, !fds.isEmpty {
+                    throw fail("\(fds.count) file descriptors came that no message announces")
+                }
+                return .message(try body(header, payload, &taken))
+            }
+            switch try fill(from: fd) {
+            case .some(0): return .endOfFile
+            case .none: return .wouldBlock
+            default: continue
+            }
+        }
+    }
+
+    /// The header at the front, once it is whole, with the descriptors it announces already here.
+    private func parse() throws(TransportError) -> MessageHeader? {
+        guard end - start >= MessageHeader.size else {
+            let most = end == start ? 0 : MessageHeader.maximumFDCount
+            if fds.count > most { throw fail("\(fds.count) file descriptors came with one message") }
+            return nil
+        }
+        let header: MessageHeader
+        do throws(SessionError) {
+            header = try MessageHeader(decoding: UnsafeRawBufferPointer(rebasing: buffer[start..<end]).bytes)
+        } catch {
+            throw fail(error.reason)
+        }
+        guard fds.count >= header.fdCount else {
+            throw fail("a message announces \(header.fdCount) file descriptors, \(fds.count) came")
+        }
+        if end - start < MessageHeader.size + header.length, fds.count > header.fdCount {
+            throw fail("a message announces \(header.fdCount) file descriptors, \(fds.count) came")
+        }
+        return header
+    }
+
+    /// Reads once: the bytes read (0 at the end of the stream), or nil if nothing is there.
+    private func fill(from fd: Int32) throws(TransportError) -> Int? {
+        if start > 0 {
+            if end > start, let base = buffer.baseAddress {
+                memmove(base, base + start, end - start)
+            }
+            end -= start
+            start = 0
+        }
+        var count: Int32 = 0
+        var truncated: Int32 = 0
+        let room = UnsafeMutableRawBufferPointer(rebasing: buffer[end...])
+        let read: Int
+        do throws(SystemError) {
+            read = try syscall("recvmsg") {
+                hwd_recvmsg(fd, room.baseAddress, room.count, arrived, &count, &truncated)
+            }
+        } catch {
+            switch error.errno {
+            case EAGAIN: return nil
+            case ECONNRESET: return 0
+            default:
+                let known = TransportError(error)
+                failure = known
+                throw known
+            }
+        }
+        fds.append(contentsOf: UnsafeBufferPointer(start: arrived, count: Int(count)))
+        guard truncated == 0 else {
+            throw fail("file descriptors were lost (this process may be at its limit of open files)")
+        }
+        end += read
+        return read
+    }
+
+    private func fail(_ reason: String) -> TransportError {
+        let error = TransportError(.protocolViolation, reason)
+        failure = error
+        closeFDs()
+        return error
+    }
+
+    private func closeFDs() {
+        for number in fds { _ = OwnedFD(number) }
+        fds = []
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+internal import CLinux
+internal import Glibc
+
+/// Whole packets over a `SOCK_SEQPACKET` socket: what the broker and its workers tell each other.
+public enum PacketSocket {
+    /// What a read found.
+    public enum Packet: Hashable, Sendable {
+        /// One packet's bytes.
+        case bytes([UInt8])
+        /// None waits.
+        case wouldBlock
+        /// The other end is gone.
+        case endOfFile
+    }
+
+    /// Bytes a packet may have: a call of 64 KiB and what the broker adds.
+    public static let maximumPacket = 96 << 10
+
+    /// Sends one packet of 1 to `maximumPacket` bytes, whole or not at all.
+    ///
+    /// - Throws: `wouldBlock` if the socket is full, `closed`, `system`, `protocolViolation` for a size out of range.
+    public static func send(_ bytes: [UInt8], to fd: Int32) throws(TransportError) {
+        guard 1...maximumPacket ~= bytes.count else {
+            throw TransportError(
+                .protocolViolation, "a packet has 1 to \(maximumPacket) bytes, not \(bytes.count)")
+        }
+        do throws(SystemError) {
+            try syscall("sendmsg") {
+                bytes.withUnsafeBytes { hwd_sendmsg(fd, $0.baseAddress, $0.count, nil, 0, nil, 0) }
+            }
+        } catch {
+            throw error.errno == EAGAIN
+                ? TransportError(.wouldBlock, "the other process does not read its packets")
+                : TransportError(error)
+        }
+    }
+
+    /// Takes the next packet of a nonblocking socket.
+    ///
+    /// - Throws: `protocolViolation` for an oversized packet or one with file descriptors (which are closed), `system`.
+    public static func receive(from fd: Int32) throws(TransportError) -> Packet {
+        var buffer = [UInt8](repeating: 0, count: maximumPacket)
+        var fds: Int32 = 0
+        var truncated: Int32 = 0
+        var count = 0
+        do throws(SystemError) {
+            count = try syscall("recvmsg") { hwd_recv_without_fds(fd, &buffer, buffer.count, &fds, &truncated) }
+        } catch {
+            switch error.errno {
+            case EAGAIN: return .wouldBlock
+            case ECONNRESET: return .endOfFile
+            default: throw TransportError(error)
+            }
+        }
+        guard fds == 0, truncated == 0 else {
+            throw TransportError(.protocolViolation, "a packet is oversized or carries file descriptors")
+        }
+        if count == 0 { return .endOfFile }
+        buffer.removeSubrange(count...)
+        return .bytes(buffer)
+    }
+
+    /// Waits for the next packet until the deadline (nil: for ever), for a worker that starts up.
+    ///
+    /// - Throws: `timedOut`, and what `receive(from:)` throws.
+    public static func receive(from fd: Int32, deadline: MonotonicTime?) throws(TransportError) -> Packet {
+        while true {
+            let packet = try receive(from: fd)
+            if packet != .wouldBlock { return packet }
+            var ready = false
+            do throws(SystemError) { ready = try wait(fd, for: POLLIN, until: deadline) } catch {
+                throw TransportError(error)
+            }
+            if !ready { throw TransportError(.timedOut, "no packet came in time") }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+internal import CLinux
+internal import Glibc
+
+/// What a process sets about itself.
+public enum ProcessControl {
+    /// A resource that `limit` bounds.
+    public enum Resource: Sendable {
+        /// Bytes of a core file.
+        case coreSize
+        /// Open file descriptors.
+        case openFiles
+        /// Bytes of address space.
+        case addressSpace
+        /// Seconds of processor time.
+        case processorTime
+        /// Bytes of a file it writes.
+        case fileSize
+        /// Processes and threads of the user.
+        case processes
+    }
+
+    /// Asks for a signal when the thread that started this process ends; 0 for none.
+    ///
+    /// - Returns: false if that has already happened, told by `parent` no longer being the parent.
+    @discardableResult
+    public static func setParentDeathSignal(_ signal: Int32, parent: Int32) throws(SystemError) -> Bool {
+        try syscall("prctl(PR_SET_PDEATHSIG)") { hwd_set_parent_death_signal(signal) }
+        return getppid() == parent
+    }
+
+    /// Whether other processes of the user may trace this one, and whether it dumps core.
+    public static func setDumpable(_ on: Bool) throws(SystemError) {
+        try syscall("prctl(PR_SET_DUMPABLE)") { hwd_set_dumpable(on ? 1 : 0) }
+    }
+
+    /// Gives up gaining privileges by execve, for ever.
+    public static func setNoNewPrivileges() throws(SystemError) {
+        try syscall("prctl(PR_SET_NO_NEW_PRIVS)") { hwd_set_no_new_privileges() }
+    }
+
+    /// Names the calling thread (15 bytes at most are kept), as ps and top show it.
+    public static func setName(_ name: String) throws(SystemError) {
+        try syscall("prctl(PR_SET_NAME)") { hwd_set_name(name) }
+    }
+
+    /// Sets a resource's soft and hard limit.
+    public static func limit(_ resource: Resource, to value: UInt64) throws(SystemError) {
+        try limit(resource, soft: value, hard: value)
+    }
+
+    /// Sets a resource's soft and hard limit apart.
+    public static func limit(_ resource: Resource, soft: UInt64, hard: UInt64) throws(SystemError) {
+        let number =
+            switch resource {
+            case .coreSize: HWD_RLIMIT_CORE
+            case .openFiles: HWD_RLIMIT_NOFILE
+            case .addressSpace: HWD_RLIMIT_AS
+            case .processorTime: HWD_RLIMIT_CPU
+            case .fileSize: HWD_RLIMIT_FSIZE
+            case .processes: HWD_RLIMIT_NPROC
+            }
+        try syscall("setrlimit") { hwd_set_limit(Int32(number), soft, hard) }
+    }
+
+    /// Closes every descriptor numbered `first` or above.
+    public static func closeFiles(from first: Int32) throws(SystemError) {
+        try syscall("close_range") { hwd_close_range(UInt32(clamping: first), UInt32.max) }
+    }
+
+    /// Blocks SIGPIPE's effect for the process: writes to a closed pipe fail with `EPIPE` instead.
+    public static func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+internal import CLinux
+internal import Glibc
+
+/// A plain thread, for work that may block for seconds in one C call.
+public final class Thread: @unchecked Sendable {
+    private let lock = Lock()
+    private var handle: pthread_t
+    private var isJoined = false
+
+    private init(_ handle: pthread_t) { self.handle = handle }
+
+    deinit { if !isJoined { pthread_detach(handle) } }
+
+    /// Starts a thread; without `join` it runs on by itself.
+    ///
+    /// - Parameters:
+    ///   - name: as ps and gdb show it, 15 bytes at most are kept.
+    ///   - stackSize: bytes.
+    /// - Throws: `EAGAIN` when the process may have no more threads.
+    public static func spawn(
+        name: String, stackSize: Int = 8 << 20, _ body: @escaping @Sendable () -> Void
+    ) throws(SystemError) -> Thread {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        try syscall("pthread_attr_setstacksize") { -pthread_attr_setstacksize(&attributes, stackSize) }
+        let start = Unmanaged.passRetained(Start(name: name, body: body))
+        var handle = pthread_t()
+        let error = pthread_create(
+            &handle, &attributes,
+            { argument in
+                guard let argument else { return nil }
+                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+                _ = hwd_set_name(start.name)
+                start.body()
+                return nil
+            }, start.toOpaque())
+        guard error == 0 else {
+            start.release()
+            throw SystemError(errno: error, call: "pthread_create", subject: name)
+        }
+        return Thread(handle)
+    }
+
+    /// Waits for the thread's end; further calls return at once.
+    public func join() {
+        lock.lock()
+        defer { lock.unlock() }
+        guard !isJoined else { return }
+        pthread_join(handle, nil)
+        isJoined = true
+    }
+
+    private final class Start: Sendable {
+        let name: String
+        let body: @Sendable () -> Void
+
+        init(name: String, body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.body = body
+        }
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+internal import CLinux
+internal import Glibc
+
+/// Unix stream sockets; an address is a path, or `@name` for one in the abstract namespace.
+///
+/// Every socket is close-on-exec and, except a listener handed to a child, nonblocking.
+public enum UnixSocket {
+    /// Listens on a path with the given permission bits, replacing a socket that nobody listens on any more.
+    ///
+    /// A lock on the directory keeps two starters from taking each other's socket for a stale one.
+    /// - Throws: `EADDRINUSE` if somebody listens, `ENOTSOCK` if the path is something else than a socket.
+    public static func listen(path: String, mode: UInt32 = 0o660) throws(SystemError) -> OwnedFD {
+        guard !path.hasPrefix("@") else { throw SystemError(errno: EINVAL, call: "listen", subject: path) }
+        let lock = try lockDirectory(of: path)
+        defer { _ = lock.rawValue }
+        try removeStale(path)
+        let socket = OwnedFD(try syscall("socket") { hwd_socket_stream() })
+        // bind gives the new node the socket's own mode less the umask, so it is never more open than asked.
+        try syscall("fchmod", path) { negated(fchmod(socket.rawValue, mode)) }
+        try bind(socket, path)
+        try syscall("chmod", path) { negated(chmod(path, mode)) }
+        return try startListening(consume socket)
+    }
+
+    /// Listens on an abstract address that the kernel picks; `address(of:)` tells it.
+    public static func listenAbstractAutobind() throws(SystemError) -> OwnedFD {
+        let socket = OwnedFD(try syscall("socket") { hwd_socket_stream() })
+        try syscall("bind") { hwd_bind_auto(socket.rawValue) }
+        return try startListening(consume socket)
+    }
+
+    /// The address a socket is bound to, as text.
+    public static func address(of fd: Int32) throws(SystemError) -> String {
+        var abstract: Int32 = 0
+        var name = [CChar](repeating: 0, count: 128)
+        let length = try syscall("getsockname") { hwd_socket_name(fd, &name, name.count, &abstract) }
+        let text = String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return abstract != 0 ? "@" + text : text
+    }
+
+    /// Connects to a path or `@name`.
+    ///
+    /// - Throws: `ENOENT` or `ECONNREFUSED` if nobody is there, `EACCES` if the caller may not, `ETIMEDOUT` if the
+    ///   listener did not take the connection in time.
+    public static func connect(to address: String, timeout: Duration = .seconds(5)) throws(SystemError) -> OwnedFD {
+        let deadline = MonotonicTime.now + timeout
+        let socket = OwnedFD(try syscall("socket") { hwd_socket_stream() })
+        let (name, abstract) = parse(address)
+        while true {
+            let left = Int64(clamping: deadline.nanoseconds(since: .now))
+            try syscall("setsockopt(SO_SNDTIMEO)") { hwd_set_send_timeout(socket.rawValue, left) }
+            // Where connect is interrupted, no connection was made: it may run again with the time that is left.
+            let result = name.withUnsafeBytes { bytes in
+                hwd_connect(
+                    socket.rawValue, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, abstract)
+            }
+            if result == 0 { break }
+            if result == -EINTR, MonotonicTime.now < deadline { continue }
+            let timedOut = result == -EAGAIN || result == -EINTR
+            throw SystemError(errno: timedOut ? ETIMEDOUT : -result, call: "connect", subject: address)
+        }
+        try syscall("setsockopt(SO_SNDTIMEO)") { hwd_set_send_timeout(socket.rawValue, -1) }
+        try socket.setNonblocking(true)
+        return socket
+    }
+
+    /// Takes the next connection of a nonblocking listener; nil when none waits.
+    public static func accept(_ listener: Int32) throws(SystemError) -> OwnedFD? {
+        while true {
+            let result = hwd_accept(listener)
+            if result >= 0 { return OwnedFD(result) }
+            switch -result {
+            case EINTR, ECONNABORTED: continue
+            case EAGAIN: return nil
+            default: throw SystemError(errno: -result, call: "accept4")
+            }
+        }
+    }
+
+    /// Two connected nonblocking stream sockets.
+    public static func pair() throws(SystemError) -> SocketPair { try makePair(seqpacket: 0) }
+
+    /// Two connected nonblocking sockets that keep message boundaries (`SOCK_SEQPACKET`).
+    public static func packetPair() throws(SystemError) -> SocketPair { try makePair(seqpacket: 1) }
+
+    private static func makePair(seqpacket: Int32) throws(SystemError) -> SocketPair {
+        var ends: [Int32] = [-1, -1]
+        try syscall("socketpair") { hwd_socketpair(seqpacket, &ends) }
+        return SocketPair(first: OwnedFD(ends[0]), second: OwnedFD(ends[1]))
+    }
+
+    private static func parse(_ address: String) -> (name: [UInt8], abstract: Int32) {
+        address.hasPrefix("@") ? (Array(address.utf8.dropFirst()), 1) : (Array(address.utf8), 0)
+    }
+
+    private static func bind(_ socket: borrowing OwnedFD, _ address: String) throws(SystemError) {
+        let (name, abstract) = parse(address)
+        let number = socket.rawValue
+        try syscall("bind", address) {
+            name.withUnsafeBytes {
+                hwd_bind(number, $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count, abstract)
+            }
+        }
+    }
+
+    private static func startListening(_ socket: consuming OwnedFD) throws(SystemError) -> OwnedFD {
+        let number = socket.rawValue
+        try syscall("listen") { negated(Glibc.listen(number, 128)) }
+        try socket.setNonblocking(true)
+        return socket
+    }
+
+    private static func lockDirectory(of path: String) throws(SystemError) -> OwnedFD {
+        var directory = "."
+        if let slash = path.lastIndex(of: "/") {
+            directory = slash == path.startIndex ? "/" : String(path[..<slash])
+        }
+        let lock = OwnedFD(
+            try syscall("open", directory) { negated(open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) })
+        let deadline = MonotonicTime.now + .seconds(2)
+        // Never for ever: anyone who can read the directory can hold its lock.
+        while true {
+            let result = negated(flock(lock.rawValue, LOCK_EX | LOCK_NB))
+            if result == 0 { return lock }
+            guard result == -EWOULDBLOCK || result == -EINTR, MonotonicTime.now < deadline else {
+                throw SystemError(errno: -result, call: "flock", subject: directory)
+            }
+            usleep(10_000)
+        }
+    }
+
+    private static func removeStale(_ path: String) throws(SystemError) {
+        var status = stat()
+        let found = negated(lstat(path, &status))
+        if found == -ENOENT { return }
+        if found < 0 { throw SystemError(errno: -found, call: "lstat", subject: path) }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw SystemError(errno: ENOTSOCK, call: "listen", subject: path)
+        }
+        do throws(SystemError) {
+            _ = try connect(to: path, timeout: .milliseconds(100))
+        } catch {
+            guard error.errno == ECONNREFUSED else {
+                // A full backlog (a timeout) means that somebody listens.
+                throw error.errno == ETIMEDOUT
+                    ? SystemError(errno: EADDRINUSE, call: "listen", subject: path) : error
+            }
+            try syscall("unlink", path) { negated(unlink(path)) }
+            return
+        }
+        throw SystemError(errno: EADDRINUSE, call: "listen", subject: path)
+    }
+}
+
+/// The two ends of a socket pair.
+@frozen public struct SocketPair: ~Copyable, Sendable {
+    /// One end.
+    public var first: OwnedFD
+    /// The other end.
+    public var second: OwnedFD
+}
+
+/// Who is at the other end of a Unix socket, as the kernel recorded it at connect.
+public struct PeerCredentials: Hashable, Sendable {
+    /// The process that connected; it may be gone.
+    public let pid: Int32
+    /// Its effective user.
+    public let uid: UInt32
+    /// Its effective group.
+    public let gid: UInt32
+
+    /// Reads `SO_PEERCRED` of a connected socket.
+    public init(of fd: Int32) throws(SystemError) {
+        var (pid, uid, gid): (Int32, UInt32, UInt32) = (0, 0, 0)
+        try syscall("getsockopt(SO_PEERCRED)") { hwd_peer_credentials(fd, &pid, &uid, &gid) }
+        (self.pid, self.uid, self.gid) = (pid, uid, gid)
+    }
+}

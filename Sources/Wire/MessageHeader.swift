@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+public import Model
+
+/// The 16 bytes before every message of a session: four little-endian 32-bit words.
+///
+/// In order: the payload's length in bytes, the opcode, the number of file descriptors that came with the message's
+/// first byte, and a sequence number that the two ends give a meaning by opcode.
+public struct MessageHeader: Hashable, Sendable {
+    /// Bytes of an encoded header.
+    public static let size = 16
+    /// Bytes a payload may have at most.
+    public static let maximumLength = 65536
+    /// File descriptors a message may carry at most.
+    public static let maximumFDCount = 8
+
+    /// The payload's length in bytes, without the header.
+    public let length: Int
+    /// What the message says.
+    public let opcode: UInt32
+    /// File descriptors that come with the message.
+    public let fdCount: Int
+    /// A number the sender chose, so that an answer can name its question.
+    public let sequence: UInt32
+
+    /// Makes a header, refusing one that no receiver would take.
+    ///
+    /// - Throws: `Parameter` for a length over 65536 or more than 8 file descriptors.
+    public init(length: Int, opcode: UInt32, fdCount: Int, sequence: UInt32) throws(SessionError) {
+        guard 0...Self.maximumLength ~= length else {
+            throw SessionError(
+                .parameter, "a message's payload has \(length) bytes, at most \(Self.maximumLength) are allowed")
+        }
+        guard 0...Self.maximumFDCount ~= fdCount else {
+            throw SessionError(
+                .parameter,
+                "a message carries \(fdCount) file descriptors, at most \(Self.maximumFDCount) are allowed")
+        }
+        self.length = length
+        self.opcode = opcode
+        self.fdCount = fdCount
+        self.sequence = sequence
+    }
+
+    /// Reads a header from the first 16 bytes of `bytes`.
+    ///
+    /// - Throws: `Parameter` when there are fewer bytes, or for the reasons of `init(length:opcode:fdCount:sequence:)`.
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        guard bytes.byteCount >= Self.size else {
+            throw SessionError(.parameter, "a message header has \(Self.size) bytes, not \(bytes.byteCount)")
+        }
+        func word(_ index: Int) -> UInt32 {
+            // The span checks the bounds; every bit pattern is a UInt32.
+            unsafe UInt32(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: 4 * index, as: UInt32.self))
+        }
+        try self.init(length: Int(word(0)), opcode: word(1), fdCount: Int(word(2)), sequence: word(3))
+    }
+
+    /// Writes the header to the first 16 bytes of `bytes`, which must have that many.
+    public func encode(into bytes: inout MutableRawSpan) {
+        bytes.storeBytes(of: UInt32(length).littleEndian, toByteOffset: 0, as: UInt32.self)
+        bytes.storeBytes(of: opcode.littleEndian, toByteOffset: 4, as: UInt32.self)
+        bytes.storeBytes(of: UInt32(fdCount).littleEndian, toByteOffset: 8, as: UInt32.self)
+        bytes.storeBytes(of: sequence.littleEndian, toByteOffset: 12, as: UInt32.self)
+    }
+}
