@@ -1,1 +1,48 @@
-@main struct Main { static func main() {} }
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import Model
+internal import Transport
+internal import Wire
+
+/// `hwdaemon-encoder`: one compression session, from the broker's start packet to the session's end.
+@main
+struct EncoderWorkerMain {
+    static func main() {
+        guard fcntl(WorkerDescriptor.client, F_GETFD) >= 0, fcntl(WorkerDescriptor.broker, F_GETFD) >= 0 else {
+            let text = "hwdaemon-encoder is started by hwdaemon, one for each compression session; see hwdaemon(8).\n"
+            _ = text.withCString { write(2, $0, strlen($0)) }
+            exit(ExitStatus.usage.rawValue)
+        }
+        do {
+            let signals = try confine()
+            let start = try receiveStart()
+            let session = try WorkerSession(start: start, signals: signals)
+            session.run()
+        } catch {
+            // The client sees the connection close and asks the broker, which tells this sentence.
+            let reason = "the encoder process could not start: \(error)"
+            if let report = try? JSON.encode(WorkerReport.ended(code: Status.couldNotCreateInstance.rawValue, reason: reason)) {
+                try? PacketSocket.send(report, to: WorkerDescriptor.broker)
+            }
+            exit(ExitStatus.software.rawValue)
+        }
+    }
+
+    /// Gives up what an encoder never needs; a crash must not dump a client's frames to disk.
+    private static func confine() throws -> SignalFD {
+        ProcessControl.ignoreBrokenPipes()
+        let signals = try SignalFD([SIGTERM, SIGINT])
+        try ProcessControl.setNoNewPrivileges()
+        try ProcessControl.setDumpable(false)
+        try ProcessControl.limit(.coreSize, to: 0)
+        return signals
+    }
+
+    private static func receiveStart() throws -> WorkerStart {
+        let deadline = MonotonicTime.now + .seconds(5)
+        guard case .packet(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline) else {
+            throw TransportError(.closed, "the broker went away before it told the session")
+        }
+        return try JSON.decode(WorkerStart.self, from: bytes)
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
+internal import Synchronization
+internal import Transport
+internal import Wire
+
+/// The memory packets lie in until the client releases them, and the credits that bound how many there are.
+///
+/// The codec thread puts packets in and waits here when the client holds too much; the I/O thread releases them.
+final class PacketArena: Sendable {
+    /// Packets a client may hold.
+    static let maxPackets = 64
+    /// The arena's number in messages; a session has one.
+    static let arenaID: UInt32 = 1
+    /// Bytes of the arena. Packets go to the lowest free place, so only as much is touched as is held at once.
+    static let size = 8 << 20
+    /// A packet above this comes as a memfd of its own, so that one picture cannot fill the arena.
+    static let maxInArena = size / 4
+
+    private struct Slot {
+        var packetID: UInt64
+        var offset: Int
+        var size: Int
+    }
+
+    private struct State {
+        /// By offset; packets of their own memory have size 0.
+        var slots: [Slot] = []
+        var lastID: UInt64 = 0
+    }
+
+    private let memory: SharedMemory
+    private let state = Mutex(State())
+    private let released = WorkQueue<Bool>(capacity: 1)
+    private let patience: Duration
+
+    /// An empty arena.
+    ///
+    /// - Parameter patience: how long a client may hold everything before the session ends.
+    init(patience: Duration) throws(SystemError) {
+        memory = try SharedMemory(creating: "hwdaemon-packets", size: Self.size, readOnlyToOthers: true)
+        self.patience = patience
+        state.withLock { $0.slots.reserveCapacity(Self.maxPackets) }
+    }
+
+    var file: Int32 { memory.file.rawValue }
+
+    /// A packet's place: in the arena, or in memory of its own that goes out with the packet.
+    struct Place {
+        var packetID: UInt64
+        var offset: Int
+        var ownMemory: SharedMemory?
+    }
+
+    /// Copies a packet in, waiting for room as long as the client is given.
+    ///
+    /// - Throws: `Parameter` when the client released nothing in that time, `AllocationFailed`.
+    func store(_ bytes: RawSpan) throws(SessionError) -> Place {
+        let size = bytes.byteCount
+        var deadline: MonotonicTime?
+        while true {
+            let place = state.withLock { Self.reserve(size <= Self.maxInArena ? size : 0, in: &$0) }
+            if let place {
+                return try fill(place.packetID, place.offset, bytes)
+            }
+            let now = MonotonicTime.now
+            let limit = deadline ?? now + patience
+            deadline = limit
+            guard now < limit else {
+                throw SessionError(
+                    .parameter, "the client released no packet for \(patience.components.seconds) s and holds them all")
+            }
+            _ = released.pop(timeout: .nanoseconds(Int64(limit.nanoseconds(since: now))))
+        }
+    }
+
+    /// The client has read a packet.
+    ///
+    /// - Throws: `Parameter` for a packet it does not hold.
+    func release(_ packetID: UInt64) throws(SessionError) {
+        let known = state.withLock { state in
+            guard let index = state.slots.firstIndex(where: { $0.packetID == packetID }) else { return false }
+            state.slots.remove(at: index)
+            return true
+        }
+        guard known else { throw SessionError(.parameter, "packet \(packetID) is not the client's to release") }
+        _ = released.push(true)
+    }
+
+    private func fill(_ packetID: UInt64, _ offset: Int, _ bytes: RawSpan) throws(SessionError) -> Place {
+        var target = memory
+        var place = Place(packetID: packetID, offset: offset, ownMemory: nil)
+        if bytes.byteCount > Self.maxInArena {
+            do throws(SystemError) {
+                target = try SharedMemory(creating: "hwdaemon-packet", size: bytes.byteCount, readOnlyToOthers: true)
+            } catch {
+                throw SessionError(.allocationFailed, "no memory for a packet of \(bytes.byteCount) bytes: \(error)")
+            }
+            place = Place(packetID: packetID, offset: 0, ownMemory: target)
+        }
+        guard let room = target.mutableBytes else {
+            throw SessionError(.allocationFailed, "the packet memory is not writable")
+        }
+        bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: room[place.offset...]).copyMemory(from: $0) }
+        return place
+    }
+
+    /// The lowest place of `size` bytes that is free, taken; nil when there is none.
+    private static func reserve(_ size: Int, in state: inout State) -> (packetID: UInt64, offset: Int)? {
+        guard state.slots.count < maxPackets else { return nil }
+        var offset = 0
+        var index = 0
+        for slot in state.slots {
+            if slot.offset - offset >= size { break }
+            // 64: packets do not share a cache line.
+            offset = (slot.offset + slot.size + 63) & ~63
+            index += 1
+        }
+        guard offset + size <= Self.size else { return nil }
+        state.lastID += 1
+        state.slots.insert(Slot(packetID: state.lastID, offset: offset, size: size), at: index)
+        return (state.lastID, offset)
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import Model
+internal import Sessions
+internal import Synchronization
+internal import Transport
+internal import Wire
+
+/// One compression session: the I/O thread's loop, and what it shares with the codec thread.
+final class WorkerSession: @unchecked Sendable {
+    let stats: StatsPage
+
+    private let start: WorkerStart
+    private let signals: SignalFD
+    private let channel: SessionChannel
+    private let arena: PacketArena
+    private let jobs = WorkQueue<CodecJob>(capacity: 2 * CompressionSession.maxFramesInFlight)
+    private let state: Mutex<CompressionSession>
+    private let ending = Mutex(())
+    /// Only the I/O thread touches the pools; frames under way hold their own reference.
+    private var pools: [UInt32: SharedMemory] = [:]
+
+    /// Answers the Create call and takes the connection over.
+    ///
+    /// A refused call is answered with its error and ends the process.
+    init(start: WorkerStart, signals: SignalFD) throws {
+        self.start = start
+        self.signals = signals
+        stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
+        let connection = OwnedFD(WorkerDescriptor.client)
+        let setup: SessionSetup
+        do throws(SessionError) {
+            setup = try SessionSetup(start)
+        } catch {
+            Self.report(.ended(code: error.status.rawValue, reason: error.reason))
+            try? VarlinkConnection.send(
+                VarlinkReply.encode(VarlinkError(error)), to: connection.rawValue,
+                deadline: MonotonicTime.now + .seconds(5))
+            exit(ExitStatus.ok.rawValue)
+        }
+        state = Mutex(setup.session)
+        arena = try PacketArena(patience: .seconds(start.limits.clientStallSeconds))
+        stats.set(.width, UInt64(setup.session.request.width))
+        stats.set(.height, UInt64(setup.session.request.height))
+
+        let encoder = setup.choice.encoder
+        Self.report(
+            .created(
+                encoderID: encoder.id, usingHardware: encoder.hardware, fallbackReason: setup.choice.fallbackReason))
+        let reply = CreateCompressionSession.Reply(
+            session: start.session, encoderID: encoder.id, usingHardware: encoder.hardware,
+            fallbackReason: setup.choice.fallbackReason, maxFramesInFlight: CompressionSession.maxFramesInFlight,
+            maxPacketsInFlight: PacketArena.maxPackets)
+        try VarlinkConnection.send(
+            try VarlinkReply.encode(reply), to: connection.rawValue, deadline: MonotonicTime.now + .seconds(5))
+        channel = SessionChannel(try MessageChannel(connection))
+    }
+
+    /// Serves the client until the session ends, which ends the process.
+    func run() {
+        do {
+            try channel.send(
+                AddArena(arenaID: PacketArena.arenaID, size: UInt64(PacketArena.size)), fds: [arena.file])
+            let codec = CodecThread(worker: self, jobs: jobs, arena: arena)
+            _ = try Thread.spawn(name: "codec") {
+                var codec = codec
+                codec.run()
+            }
+            let epoll = try Epoll()
+            try epoll.add(channel.channel.fileDescriptor, token: 0, events: .readable)
+            try epoll.add(signals.fileDescriptor, token: 1, events: .readable)
+            while true {
+                for event in try epoll.wait(until: nil) {
+                    if event.token == 1 {
+                        end(.videoEncoderNotAvailableNow, "the daemon is shutting down")
+                    }
+                    try receiveAll()
+                }
+            }
+        } catch let error as SessionError {
+            end(error.status, error.reason)
+        } catch let error as TransportError {
+            end(.parameter, "the session's protocol was broken: \(error.reason)")
+        } catch {
+            end(.allocationFailed, "the encoder process failed: \(error)")
+        }
+    }
+
+    private func receiveAll() throws {
+        while true {
+            let received = try channel.next { opcode, sequence, payload, fds in
+                try self.handle(opcode, sequence, payload, &fds)
+            }
+            switch received {
+            case .message: continue
+            case .wouldBlock: return
+            case .endOfFile: end(.ok, "the client closed the connection")
+            }
+        }
+    }
+
+    private func handle(
+        _ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan, _ fds: inout FDQueue
+    ) throws(SessionError) {
+        guard fds.count == (opcode == .addPool ? 1 : 0) else {
+            throw SessionError(.parameter, "message \(opcode) came with \(fds.count) file descriptors")
+        }
+        switch opcode {
+        case .encodeFrame: try admit(try EncodeFrame(decoding: payload))
+        case .releasePacket: try arena.release(try ReleasePacket(decoding: payload).packetID)
+        case .setProperties, .copyProperties, .removePool: answer(opcode, sequence, payload)
+        case .addPool:
+            if let file = fds.popFirst() { try addPool(try AddPool(decoding: payload), file) }
+            send(Reply(sequence: sequence))
+        case .prepare:
+            if try !open(sequence: sequence) { try push(.acknowledge(sequence: sequence)) }
+        case .completeFrames:
+            // x265 cannot give out a part of what it holds: any bound completes everything.
+            _ = try CompleteFrames(decoding: payload)
+            state.withLock { $0.complete() }
+            try push(.finish(sequence: sequence))
+        case .invalidate: end(.ok, "invalidated by the client")
+        case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end:
+            throw SessionError(.parameter, "message \(opcode) is the worker's to send")
+        }
+    }
+
+    /// Messages whose failure is an answer and not the session's end.
+    private func answer(_ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan) {
+        var reply = Reply(sequence: sequence)
+        do throws(SessionError) {
+            let bytes = payload.withUnsafeBytes { Array($0) }
+            switch opcode {
+            case .setProperties:
+                let new = try JSON.decode([String: PropertyValue].self, from: bytes)
+                try state.withLock { session throws(SessionError) in try session.setProperties(new) }
+            case .copyProperties:
+                reply.body = try JSON.encode(try copyProperties(JSON.decode([String].self, from: bytes)))
+            default:
+                let pool = try RemovePool(decoding: payload).poolID
+                try state.withLock { session throws(SessionError) in try session.removePool(pool) }
+                pools[pool] = nil
+            }
+        } catch {
+            reply.status = error.status
+            reply.body = Array(error.reason.utf8)
+        }
+        send(reply)
+    }
+
+    private func copyProperties(_ keys: [String]) throws(SessionError) -> [String: PropertyValue] {
+        let pending = stats[.framesIn] &- stats[.framesOut]
+        return try state.withLock { session throws(SessionError) in
+            session.publish(.numberOfPendingFrames, .int(Int64(clamping: pending)))
+            return try session.properties.copy(keys)
+        }
+    }
+
+    private func addPool(_ pool: AddPool, _ file: consuming OwnedFD) throws(SessionError) {
+        let limit = start.limits.maxPoolBytes
+        guard let size = Int(exactly: pool.size) else {
+            throw SessionError(.parameter, "a pool of \(pool.size) bytes is not possible")
+        }
+        let memory = try SharedMemory(
+            receiving: file, minimumSize: size, maximumSize: Int(clamping: limit), access: .readOnly)
+        try state.withLock { session throws(SessionError) in try session.addPool(pool.poolID, size: pool.size) }
+        pools[pool.poolID] = memory
+    }
+
+    /// Opens the encoder if that has not happened; false when it has.
+    private func open(sequence: UInt32?) throws(SessionError) -> Bool {
+        guard let configuration = try state.withLock({ session throws(SessionError) in try session.prepare() })
+        else { return false }
+        try push(.open(configuration, sequence: sequence))
+        return true
+    }
+
+    private func admit(_ frame: EncodeFrame) throws(SessionError) {
+        _ = try open(sequence: nil)
+        let request = FrameRequest(
+            frameID: frame.frameID, pts: frame.pts, duration: frame.duration, poolID: frame.poolID,
+            forceKeyFrame: frame.flags.contains(.forceKeyFrame), baseFrameQP: frame.baseFrameQP, layout: frame.layout)
+        try state.withLock { session throws(SessionError) in try session.admit(request) }
+        guard let pool = pools[frame.poolID] else {
+            throw SessionError(.parameter, "there is no pool \(frame.poolID)")
+        }
+        stats.add(.framesIn, 1)
+        try push(.encode(PendingFrame(request: request, pool: pool)))
+    }
+
+    private func push(_ job: CodecJob) throws(SessionError) {
+        guard jobs.push(job) else { throw SessionError(.parameter, "more messages than the session allows at once") }
+    }
+
+    /// The encoder has read a frame; called on the codec thread.
+    func releaseFrame(_ frameID: UInt64) {
+        state.withLock { $0.release(frameID) }
+        stats.set(.progressNs, MonotonicTime.now.nanoseconds)
+        send(FrameReleased(frameID: frameID))
+    }
+
+    /// A packet is about to go out; called on the codec thread.
+    func countPacket(bytes: Int) {
+        stats.add(.framesOut, 1)
+        stats.add(.bytesOut, UInt64(bytes))
+    }
+
+    /// Sends a message from either thread; a client that is gone or does not read ends the session.
+    func send(_ payload: some SessionPayload, fds: [Int32] = []) {
+        do throws(TransportError) { try channel.send(payload, fds: fds) } catch { lost(error) }
+    }
+
+    /// As above, for bytes of no fixed form.
+    func send(_ opcode: Opcode, _ bytes: [UInt8]) {
+        do throws(TransportError) { try channel.send(opcode, bytes: bytes) } catch { lost(error) }
+    }
+
+    private func lost(_ error: TransportError) {
+        if error.code == .closed { end(.ok, "the client closed the connection") }
+        end(.parameter, "the client does not read its messages: \(error.reason)")
+    }
+
+    /// Ends the session and the process, from either thread; whoever comes second waits for the exit.
+    func end(_ status: Status, _ reason: String) -> Never {
+        ending.withLock { _ in
+            stats.set(.endStatus, UInt64(bitPattern: Int64(status.rawValue)))
+            Self.report(.ended(code: status.rawValue, reason: reason))
+            _ = try? channel.send(End(status: status, reason: reason))
+            // Not exit(): x265's threads still run, and its destructors would wait for them.
+            _exit(ExitStatus.ok.rawValue)
+        }
+    }
+
+    private static func report(_ report: WorkerReport) {
+        guard let bytes = try? JSON.encode(report) else { return }
+        try? PacketSocket.send(bytes, to: WorkerDescriptor.broker)
+    }
+}
