@@ -41,6 +41,14 @@ public struct BitReader: Sendable {
         return UInt32(truncatingIfNeeded: value & ((1 << UInt64(count)) - 1))
     }
 
+    /// Passes over `count` bits.
+    public mutating func skip(_ count: Int) throws(BitstreamError) {
+        guard count >= 0, count <= bitsLeft else {
+            throw BitstreamError(.truncated, "The data end \(count - bitsLeft) bits too early.")
+        }
+        position += count
+    }
+
     /// `u(1)` as a truth value.
     public mutating func readFlag() throws(BitstreamError) -> Bool {
         try readBits(1) != 0
