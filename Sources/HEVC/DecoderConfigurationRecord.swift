@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+/// `HEVCDecoderConfigurationRecord`, the body of an `hvcC` box (ISO/IEC 14496-15, 8.3.3.1).
+public struct DecoderConfigurationRecord: Hashable, Sendable {
+    /// The NAL units of one type.
+    public struct NALArray: Hashable, Sendable {
+        /// `array_completeness`: true when the samples hold none of this type.
+        public var arrayCompleteness: Bool
+        /// `NAL_unit_type`, 0…63.
+        public var nalUnitType: NALUnitType
+        /// Whole NAL units, headers included, without start codes.
+        public var nalUnits: [[UInt8]]
+
+        /// An array of NAL units.
+        public init(arrayCompleteness: Bool, nalUnitType: NALUnitType, nalUnits: [[UInt8]]) {
+            self.arrayCompleteness = arrayCompleteness
+            self.nalUnitType = nalUnitType
+            self.nalUnits = nalUnits
+        }
+    }
+
+    /// `general_profile_space` to `general_constraint_indicator_flags`.
+    public var profile = ProfileTier()
+    /// `general_level_idc`, 30 × the level.
+    public var generalLevelIdc = 0
+    /// `min_spatial_segmentation_idc`, 0…4095.
+    public var minSpatialSegmentationIdc = 0
+    /// `parallelismType`: 0 mixed or unknown, 1 slices, 2 tiles, 3 wavefronts.
+    public var parallelismType = 0
+    /// `chroma_format_idc`, 0…3.
+    public var chromaFormatIdc = 1
+    /// `bit_depth_luma_minus8`, 0…7.
+    public var bitDepthLumaMinus8 = 0
+    /// `bit_depth_chroma_minus8`, 0…7.
+    public var bitDepthChromaMinus8 = 0
+    /// `avgFrameRate` in frames per 256 seconds; 0 is unspecified.
+    public var avgFrameRate = 0
+    /// `constantFrameRate`, 0…3; 0 is unknown.
+    public var constantFrameRate = 0
+    /// `numTemporalLayers`, 0…7; 0 is unknown.
+    public var numTemporalLayers = 1
+    /// `temporalIdNested`.
+    public var temporalIdNested = true
+    /// `lengthSizeMinusOne` + 1: how many bytes (1, 2 or 4) hold a NAL unit's length in the samples.
+    public var lengthSize = 4
+    /// The parameter sets and SEI messages, by type.
+    public var arrays: [NALArray] = []
+
+    /// A record without NAL units.
+    public init() {}
+
+    /// All NAL units in the order of the record.
+    public var nalUnits: [[UInt8]] { arrays.flatMap(\.nalUnits) }
+
+    /// The record of a stream with the given VPS, SPS, PPS and SEI NAL units (no start codes, any order).
+    ///
+    /// Profile, level, chroma format and depths come from the first base-layer SPS; of several base-layer parameter sets
+    /// the highest level and tier, the conjunction of compatibility and constraint flags and the smallest segmentation
+    /// count, as 8.3.3.1.2 demands. The parameter-set arrays are marked complete unless `completeness` is false
+    /// (sample entry `hev1`); SEI arrays never are. The parallelism type is 0 unless the VUI promises a spatial
+    /// segmentation. Throws `missingParameterSet` without a VPS, an SPS and a PPS, and what parsing them throws.
+    public init(nalUnits: [[UInt8]], completeness: Bool = true) throws(BitstreamError) {
+        let order: [NALUnitType] = [.vps, .sps, .pps, .prefixSEI, .suffixSEI]
+        var byType = order.map {
+            NALArray(arrayCompleteness: completeness && $0.isParameterSet, nalUnitType: $0, nalUnits: [])
+        }
+        var sequences: [SequenceParameterSet] = []
+        var pictures: [PictureParameterSet] = []
+        var timing: VideoParameterSet?
+        for nal in nalUnits {
+            let header = try NALUnitHeader(nal: nal)
+            guard let place = order.firstIndex(of: header.nalUnitType) else {
+                throw BitstreamError(
+                    .unsupported, "An hvcC record holds no NAL units of type \(header.nalUnitType).")
+            }
+            // A parameter set that is repeated in the stream is listed once.
+            if byType[place].nalUnits.contains(nal) { continue }
+            byType[place].nalUnits.append(nal)
+            guard header.nuhLayerId == 0 else { continue }
+            switch header.nalUnitType {
+            case .vps: timing = try VideoParameterSet(nal: nal)
+            case .sps: sequences.append(try SequenceParameterSet(nal: nal))
+            case .pps: pictures.append(try PictureParameterSet(nal: nal))
+            default: break
+            }
+        }
+        guard let first = sequences.first, !pictures.isEmpty, timing != nil else {
+            throw BitstreamError(.missingParameterSet, "An hvcC record needs a VPS, an SPS and a PPS of layer 0.")
+        }
+        try self.init(first: first, sequences: sequences, pictures: pictures)
+        arrays = byType.filter { !$0.nalUnits.isEmpty }
+    }
+
+    private init(
+        first: SequenceParameterSet, sequences: [SequenceParameterSet], pictures: [PictureParameterSet]
+    ) throws(BitstreamError) {
+        profile = first.profileTierLevel.general ?? ProfileTier()
+        chromaFormatIdc = first.chromaFormatIdc
+        bitDepthLumaMinus8 = first.bitDepthLumaMinus8
+        bitDepthChromaMinus8 = first.bitDepthChromaMinus8
+        minSpatialSegmentationIdc = 4095
+        for sps in sequences {
+            let other = sps.profileTierLevel.general ?? ProfileTier()
+            if other.tierFlag && !profile.tierFlag {
+                generalLevelIdc = sps.profileTierLevel.generalLevelIdc
+                profile.tierFlag = true
+            } else if other.tierFlag == profile.tierFlag {
+                generalLevelIdc = max(generalLevelIdc, sps.profileTierLevel.generalLevelIdc)
+            }
+            profile.profileCompatibilityFlags &= other.profileCompatibilityFlags
+            profile.constraintIndicatorFlags &= other.constraintIndicatorFlags
+            numTemporalLayers = max(numTemporalLayers, sps.spsMaxSubLayersMinus1 + 1)
+            temporalIdNested = temporalIdNested && sps.spsTemporalIdNestingFlag
+            let segmentation = sps.vuiParameters?.bitstreamRestriction?.minSpatialSegmentationIdc ?? 0
+            minSpatialSegmentationIdc = min(minSpatialSegmentationIdc, segmentation)
+        }
+        if minSpatialSegmentationIdc > 0 { parallelismType = Self.parallelism(of: pictures) }
+    }
+
+    /// The one tool that all pictures parallelise by, else 0 (8.3.3.1.3).
+    private static func parallelism(of pictures: [PictureParameterSet]) -> Int {
+        let types = Set(
+            pictures.map { pps in
+                switch (pps.tiles != nil, pps.entropyCodingSyncEnabledFlag) {
+                case (true, true): 0
+                case (true, false): 2
+                case (false, true): 3
+                case (false, false): 1
+                }
+            })
+        return types.count == 1 ? types.first ?? 0 : 0
+    }
+}

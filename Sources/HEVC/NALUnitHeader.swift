@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+/// `nal_unit_header()`, the two bytes that open every NAL unit (7.3.1.2).
+public struct NALUnitHeader: Hashable, Sendable {
+    /// `nal_unit_type`.
+    public var nalUnitType: NALUnitType
+    /// `nuh_layer_id`, 0…63; 0 is the base layer.
+    public var nuhLayerId: Int
+    /// `nuh_temporal_id_plus1`, 1…7.
+    public var nuhTemporalIdPlus1: Int
+
+    /// TemporalId, 0…6.
+    public var temporalId: Int { nuhTemporalIdPlus1 - 1 }
+
+    /// A header of the given type, by default in the base layer and its lowest sub-layer.
+    public init(_ nalUnitType: NALUnitType, nuhLayerId: Int = 0, nuhTemporalIdPlus1: Int = 1) {
+        self.nalUnitType = nalUnitType
+        self.nuhLayerId = nuhLayerId
+        self.nuhTemporalIdPlus1 = nuhTemporalIdPlus1
+    }
+
+    /// Reads the first two bytes of a NAL unit; throws `truncated` or `malformed`.
+    public init(nal: ArraySlice<UInt8>) throws(BitstreamError) {
+        guard nal.count >= 2 else {
+            throw BitstreamError(.truncated, "A NAL unit needs two header bytes, here are \(nal.count).")
+        }
+        let (first, second) = (nal[nal.startIndex], nal[nal.startIndex + 1])
+        guard first & 0x80 == 0 else {
+            throw BitstreamError(.malformed, "forbidden_zero_bit is set.")
+        }
+        guard let type = NALUnitType(rawValue: first >> 1), second & 7 != 0 else {
+            throw BitstreamError(.malformed, "nuh_temporal_id_plus1 is 0.")
+        }
+        nalUnitType = type
+        nuhLayerId = Int(first & 1) << 5 | Int(second >> 3)
+        nuhTemporalIdPlus1 = Int(second & 7)
+    }
+
+    /// Reads the first two bytes of a NAL unit; throws `truncated` or `malformed`.
+    public init(nal: [UInt8]) throws(BitstreamError) {
+        try self.init(nal: nal[...])
+    }
+
+    /// The two bytes; throws `outOfRange`.
+    public func bytes() throws(BitstreamError) -> [UInt8] {
+        try check("nuh_layer_id", nuhLayerId, 0...63)
+        try check("nuh_temporal_id_plus1", nuhTemporalIdPlus1, 1...7)
+        return [
+            nalUnitType.rawValue << 1 | UInt8(nuhLayerId >> 5),
+            UInt8(nuhLayerId & 31) << 3 | UInt8(nuhTemporalIdPlus1),
+        ]
+    }
+
+    /// A whole NAL unit: this header, then `rbsp` with emulation prevention.
+    public func nalUnit(rbsp: [UInt8]) throws(BitstreamError) -> [UInt8] {
+        var nal = try bytes()
+        EmulationPrevention.append(rbsp, to: &nal)
+        return nal
+    }
+}

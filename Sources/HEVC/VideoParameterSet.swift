@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+/// One `hrd_parameters()` of a VPS and the layer set it is for.
+public struct VPSHRDParameters: Hashable, Sendable {
+    /// `hrd_layer_set_idx`, 0…1023.
+    public var hrdLayerSetIdx = 0
+    /// `cprms_present_flag`; when false the common fields are those of the entry before. True for the first.
+    public var cprmsPresentFlag = true
+    /// The parameters.
+    public var hrdParameters = HRDParameters()
+
+    /// No buffers.
+    public init() {}
+}
+
+/// `video_parameter_set_rbsp()` (7.3.2.1).
+public struct VideoParameterSet: Hashable, Sendable {
+    /// The NAL unit's header.
+    public var header = NALUnitHeader(.vps)
+    /// `vps_video_parameter_set_id`, 0…15.
+    public var vpsVideoParameterSetId = 0
+    /// `vps_base_layer_internal_flag`.
+    public var vpsBaseLayerInternalFlag = true
+    /// `vps_base_layer_available_flag`.
+    public var vpsBaseLayerAvailableFlag = true
+    /// `vps_max_layers_minus1`, 0…62.
+    public var vpsMaxLayersMinus1 = 0
+    /// `vps_max_sub_layers_minus1`, 0…6.
+    public var vpsMaxSubLayersMinus1 = 0
+    /// `vps_temporal_id_nesting_flag`.
+    public var vpsTemporalIdNestingFlag = true
+    /// `profile_tier_level(1, vps_max_sub_layers_minus1)`.
+    public var profileTierLevel = ProfileTierLevel()
+    /// The `vps_max_dec_pic_buffering_minus1`, … of each sub-layer.
+    public var orderingInfo = SubLayerOrderingInfo()
+    /// `vps_max_layer_id`, 0…62.
+    public var vpsMaxLayerId = 0
+    /// `layer_id_included_flag[i][j]` for the layer sets i = 1…; the set 0 is the base layer alone and not coded.
+    public var layerIdIncludedFlag: [[Bool]] = []
+    /// The clock; nil when `vps_timing_info_present_flag` is 0.
+    public var timingInfo: TimingInfo?
+    /// The HRDs; only with `timingInfo`.
+    public var hrdParameters: [VPSHRDParameters] = []
+    /// All from `vps_extension_alignment_bit_equal_to_one` to the stop bit; nil when `vps_extension_flag` is 0.
+    public var vpsExtension: RawBits?
+
+    /// A VPS of one layer and one sub-layer.
+    public init() {}
+
+    /// Parses a whole NAL unit, header included; throws when it is not a well-formed VPS.
+    public init(nal: ArraySlice<UInt8>) throws(BitstreamError) {
+        var reader = try BitReader(nal: nal, expecting: .vps, header: &header)
+        try code(&reader)
+    }
+
+    /// Parses a whole NAL unit, header included; throws when it is not a well-formed VPS.
+    public init(nal: [UInt8]) throws(BitstreamError) {
+        try self.init(nal: nal[...])
+    }
+
+    /// The whole NAL unit; throws when a value does not fit its syntax element.
+    public func nalUnit() throws(BitstreamError) -> [UInt8] {
+        var (copy, writer) = (self, BitWriter())
+        try copy.code(&writer)
+        return try header.nalUnit(rbsp: writer.bytes)
+    }
+
+    mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
+        try c.u("vps_video_parameter_set_id", 4, &vpsVideoParameterSetId)
+        try c.flag("vps_base_layer_internal_flag", &vpsBaseLayerInternalFlag)
+        try c.flag("vps_base_layer_available_flag", &vpsBaseLayerAvailableFlag)
+        try c.u("vps_max_layers_minus1", 6, &vpsMaxLayersMinus1)
+        try c.u("vps_max_sub_layers_minus1", 3, &vpsMaxSubLayersMinus1, 0...6)
+        try c.flag("vps_temporal_id_nesting_flag", &vpsTemporalIdNestingFlag)
+        try c.constant("vps_reserved_0xffff_16bits", 16, 0xFFFF)
+        try profileTierLevel.code(&c, maxNumSubLayersMinus1: vpsMaxSubLayersMinus1)
+        try orderingInfo.code(&c, maxSubLayersMinus1: vpsMaxSubLayersMinus1)
+        try c.u("vps_max_layer_id", 6, &vpsMaxLayerId)
+        var layerSets = layerIdIncludedFlag.count
+        try c.ue("vps_num_layer_sets_minus1", &layerSets, 0...1023)
+        try c.size("layer_id_included_flag", &layerIdIncludedFlag, layerSets, [])
+        for set in layerIdIncludedFlag.indices {
+            try c.size("layer_id_included_flag", &layerIdIncludedFlag[set], vpsMaxLayerId + 1, false)
+            for layer in layerIdIncludedFlag[set].indices {
+                try c.flag("layer_id_included_flag", &layerIdIncludedFlag[set][layer])
+            }
+        }
+        try codeTiming(&c)
+        try c.presence("vps_extension_flag", &vpsExtension, RawBits())
+        if var raw = vpsExtension {
+            try c.extensionData(&raw)
+            vpsExtension = raw
+        }
+        try c.rbspTrailingBits()
+    }
+
+    private mutating func codeTiming(_ c: inout some SyntaxCoder) throws(BitstreamError) {
+        try c.presence("vps_timing_info_present_flag", &timingInfo, TimingInfo())
+        guard var timing = timingInfo else { return }
+        try c.u("vps_num_units_in_tick", 32, &timing.numUnitsInTick)
+        try c.u("vps_time_scale", 32, &timing.timeScale)
+        try c.presence("vps_poc_proportional_to_timing_flag", &timing.numTicksPocDiffOneMinus1, 0)
+        if var ticks = timing.numTicksPocDiffOneMinus1 {
+            try c.ue("vps_num_ticks_poc_diff_one_minus1", &ticks)
+            timing.numTicksPocDiffOneMinus1 = ticks
+        }
+        timingInfo = timing
+        var count = hrdParameters.count
+        try c.ue("vps_num_hrd_parameters", &count, 0...(layerIdIncludedFlag.count + 1))
+        try c.size("vps_hrd_parameters", &hrdParameters, count, VPSHRDParameters())
+        for index in hrdParameters.indices {
+            var entry = hrdParameters[index]
+            try c.ue("hrd_layer_set_idx", &entry.hrdLayerSetIdx, 0...layerIdIncludedFlag.count)
+            if index > 0 {
+                try c.flag("cprms_present_flag", &entry.cprmsPresentFlag)
+                if c.isReading, !entry.cprmsPresentFlag {
+                    entry.hrdParameters = hrdParameters[index - 1].hrdParameters
+                }
+            }
+            try entry.hrdParameters.code(
+                &c, commonInfPresent: entry.cprmsPresentFlag, maxNumSubLayersMinus1: vpsMaxSubLayersMinus1)
+            hrdParameters[index] = entry
+        }
+    }
+}
+
+extension BitReader {
+    /// A reader of the RBSP of a NAL unit that must have the given type; stores its header.
+    init(
+        nal: ArraySlice<UInt8>, expecting type: NALUnitType, header: inout NALUnitHeader
+    ) throws(BitstreamError) {
+        header = try NALUnitHeader(nal: nal)
+        guard header.nalUnitType == type else {
+            throw BitstreamError(.malformed, "A NAL unit of type \(header.nalUnitType) is not a \(type).")
+        }
+        self.init(EmulationPrevention.remove(from: nal.dropFirst(2)))
+    }
+}
