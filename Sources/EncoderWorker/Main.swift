@@ -40,7 +40,7 @@ struct EncoderWorkerMain {
 
     private static func receiveStart() throws -> WorkerStart {
         let deadline = MonotonicTime.now + .seconds(5)
-        guard case .packet(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline) else {
+        guard case .bytes(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline) else {
             throw TransportError(.closed, "the broker went away before it told the session")
         }
         return try JSON.decode(WorkerStart.self, from: bytes)

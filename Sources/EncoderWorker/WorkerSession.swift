@@ -61,9 +61,8 @@ final class WorkerSession: @unchecked Sendable {
         do {
             try channel.send(
                 AddArena(arenaID: PacketArena.arenaID, size: UInt64(PacketArena.size)), fds: [arena.file])
-            let codec = CodecThread(worker: self, jobs: jobs, arena: arena)
-            _ = try Thread.spawn(name: "codec") {
-                var codec = codec
+            _ = try Thread.spawn(name: "codec") { [self] in
+                var codec = CodecThread(worker: self, jobs: jobs, arena: arena)
                 codec.run()
             }
             let epoll = try Epoll()

@@ -65,7 +65,7 @@ public final class SessionChannel: @unchecked Sendable {
             guard let opcode = Opcode(rawValue: header.opcode) else {
                 throw TransportError(.protocolViolation, "there is no message with opcode \(header.opcode)")
             }
-            return try body(opcode, header.sequence, payload.bytes, &fds)
+            return try body(opcode, header.sequence, payload, &fds)
         }
     }
 }

@@ -14,6 +14,7 @@ public final class X265Encoder: Encoder {
     private var decodeTimes: DecodeTimes
     private var isFinished = false
 
+    /// The hvcC record of the packets to come.
     public let formatDescription: [UInt8]
 
     /// Opens an encoder; takes milliseconds at 1080p, and memory for a dozen pictures.
@@ -66,6 +67,7 @@ public final class X265Encoder: Encoder {
         // x265's cleanup() frees tables shared by all encoders of the process: the process's end does that.
     }
 
+    /// Takes a frame and gives the pictures that are ready.
     public func encode(_ input: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
         precondition(!isFinished, "encode after finish")
         source.fill(picture, from: input)
@@ -78,6 +80,7 @@ public final class X265Encoder: Encoder {
         _ = try step(picture, handler)
     }
 
+    /// Gives every picture still inside.
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
         guard !isFinished else { return }
         isFinished = true
@@ -107,22 +110,23 @@ public final class X265Encoder: Encoder {
             nalUnitType: UInt8(slice.type),
             // nuh_temporal_id_plus1: the low three bits of the byte after the 4-byte length and the type.
             temporalLevel: slice.sizeBytes > 5 ? (slice.payload[5] & 7) &- 1 : 0)
-        try handler(coded, try Self.bytes(of: units))
+        try handler(coded, try Self.bytes(of: units).bytes)
         return true
     }
 
     /// The memory the units of one call lie in: x265 serialises them one after the other into one buffer.
-    private static func bytes(of units: UnsafeBufferPointer<x265_nal>) throws(SessionError) -> RawSpan {
-        guard var end = units.first?.payload, let start = UnsafeRawPointer(units.first?.payload) else {
+    private static func bytes(of units: UnsafeBufferPointer<x265_nal>) throws(SessionError) -> UnsafeRawBufferPointer {
+        guard let start = units.first?.payload else {
             throw SessionError(.videoEncoderMalfunction, "x265 gave a NAL unit without bytes")
         }
+        var end = start
         for unit in units {
             guard unit.payload == end else {
                 throw SessionError(.videoEncoderMalfunction, "x265 gave scattered NAL units")
             }
             end += Int(unit.sizeBytes)
         }
-        return RawSpan(_unsafeStart: start, byteCount: UnsafeRawPointer(end) - start)
+        return UnsafeRawBufferPointer(start: start, count: end - start)
     }
 
     /// The hvcC record of an open encoder, and how deep it reorders.

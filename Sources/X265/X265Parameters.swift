@@ -4,7 +4,7 @@ internal import Model
 internal import Sessions
 
 /// x265's parameters, filled from a configuration; owns the memory.
-struct X265Parameters: ~Copyable {
+final class X265Parameters {
     let pointer: UnsafeMutablePointer<x265_param>
     private let api: UnsafePointer<x265_api>
 
