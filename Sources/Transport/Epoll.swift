@@ -36,7 +36,7 @@ public final class Epoll: Sendable {
     /// Waits for nothing yet.
     public init() throws(SystemError) { epoll = OwnedFD(try syscall("epoll_create1") { hwd_epoll_create() }) }
 
-    /// Adds a descriptor; `token` comes back with its events. The descriptor stays the caller's.
+    /// Adds a descriptor, which stays the caller's; `token` comes back with its events.
     public func add(_ fd: Int32, token: UInt64, events: Events) throws(SystemError) {
         try control(Int32(HWD_EPOLL_ADD), fd, token, events)
     }

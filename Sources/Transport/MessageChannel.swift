@@ -55,14 +55,13 @@ public final class MessageChannel: @unchecked Sendable {
         try result.get()
     }
 
-    /// Gives the next message to `body`: its header, its payload (valid and unaligned, during the call only) and its
-    /// descriptors.
+    /// Gives the next message to `body`: its header, its payload (during the call only) and its descriptors.
     ///
     /// Reads as much as the socket has, then answers from its buffer: call it until it says `wouldBlock`, since epoll
     /// knows nothing of buffered messages. Descriptors that `body` does not take are closed.
     /// - Throws: `TransportError`, after which every call throws it again, or what `body` throws.
     public func next<Value: ~Copyable>(
-        _ body: (MessageHeader, UnsafeRawBufferPointer, inout FDQueue) throws -> Value
+        _ body: (MessageHeader, RawSpan, inout FDQueue) throws -> Value
     ) throws -> Received<Value> {
         try receiver.next(from: fd.rawValue, body)
     }

@@ -39,7 +39,7 @@ final class MessageReceiver {
     }
 
     func next<Value: ~Copyable>(
-        from fd: Int32, _ body: (MessageHeader, UnsafeRawBufferPointer, inout FDQueue) throws -> Value
+        from fd: Int32, _ body: (MessageHeader, RawSpan, inout FDQueue) throws -> Value
     ) throws -> Received<Value> {
         while true {
             if let failure { throw failure }
@@ -52,7 +52,7 @@ final class MessageReceiver {
                 if start == end, !fds.isEmpty {
                     throw fail("\(fds.count) file descriptors came that no message announces")
                 }
-                return .message(try body(header, payload, &taken))
+                return .message(try body(header, payload.bytes, &taken))
             }
             switch try fill(from: fd) {
             case .some(0): return .endOfFile

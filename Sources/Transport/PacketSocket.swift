@@ -14,8 +14,10 @@ public enum PacketSocket {
         case endOfFile
     }
 
-    /// Bytes a packet may have: a call of 64 KiB and what the broker adds.
-    public static let maximumPacket = 96 << 10
+    /// Bytes a packet may have: a call of 64 KiB, each character escaped, and as much again of what the broker adds.
+    ///
+    /// The kernel's own limit is the default send buffer, 208 KiB.
+    public static let maximumPacket = 192 << 10
 
     /// Sends one packet of 1 to `maximumPacket` bytes, whole or not at all.
     ///
@@ -40,11 +42,15 @@ public enum PacketSocket {
     ///
     /// - Throws: `protocolViolation` for an oversized packet or one with file descriptors (which are closed), `system`.
     public static func receive(from fd: Int32) throws(TransportError) -> Packet {
-        var buffer = [UInt8](repeating: 0, count: maximumPacket)
+        var buffer: [UInt8] = []
         var fds: Int32 = 0
         var truncated: Int32 = 0
         var count = 0
         do throws(SystemError) {
+            // A look first, so that an empty socket costs no buffer.
+            var byte: UInt8 = 0
+            if try syscall("recv", nil, { hwd_peek(fd, &byte, 1) }) == 0 { return .endOfFile }
+            buffer = [UInt8](repeating: 0, count: maximumPacket)
             count = try syscall("recvmsg") { hwd_recv_without_fds(fd, &buffer, buffer.count, &fds, &truncated) }
         } catch {
             switch error.errno {
@@ -56,6 +62,7 @@ public enum PacketSocket {
         guard fds == 0, truncated == 0 else {
             throw TransportError(.protocolViolation, "a packet is oversized or carries file descriptors")
         }
+        // An empty packet looks like the end; none is ever sent.
         if count == 0 { return .endOfFile }
         buffer.removeSubrange(count...)
         return .bytes(buffer)
