@@ -9,7 +9,8 @@ internal import Wire
 struct EncoderWorkerMain {
     static func main() {
         guard fcntl(WorkerDescriptor.client, F_GETFD) >= 0, fcntl(WorkerDescriptor.broker, F_GETFD) >= 0 else {
-            let text = "hwdaemon-encoder is started by hwdaemon, one for each compression session; see hwdaemon(8).\n"
+            let text =
+                "hwdaemon-encoder is started by hwdaemon, one for each compression session; see hwdaemon(8).\n"
             _ = text.withCString { write(2, $0, strlen($0)) }
             exit(ExitStatus.usage.rawValue)
         }
@@ -21,7 +22,9 @@ struct EncoderWorkerMain {
         } catch {
             // The client sees the connection close and asks the broker, which tells this sentence.
             let reason = "the encoder process could not start: \(error)"
-            if let report = try? JSON.encode(WorkerReport.ended(code: Status.couldNotCreateInstance.rawValue, reason: reason)) {
+            if let report = try? JSON.encode(
+                WorkerReport.ended(code: Status.couldNotCreateInstance.rawValue, reason: reason))
+            {
                 try? PacketSocket.send(report, to: WorkerDescriptor.broker)
             }
             exit(ExitStatus.software.rawValue)
@@ -40,7 +43,8 @@ struct EncoderWorkerMain {
 
     private static func receiveStart() throws -> WorkerStart {
         let deadline = MonotonicTime.now + .seconds(5)
-        guard case .bytes(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline) else {
+        guard case .bytes(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)
+        else {
             throw TransportError(.closed, "the broker went away before it told the session")
         }
         return try JSON.decode(WorkerStart.self, from: bytes)

@@ -12,7 +12,9 @@ final class PacketArena: Sendable {
     static let maxPackets = 64
     /// The arena's number in messages; a session has one.
     static let arenaID: UInt32 = 1
-    /// Bytes of the arena. Packets go to the lowest free place, so only as much is touched as is held at once.
+    /// Bytes of the arena.
+    ///
+    /// Packets go to the lowest free place, so only as much is touched as is held at once.
     static let size = 8 << 20
     /// A packet above this comes as a memfd of its own, so that one picture cannot fill the arena.
     static let maxInArena = size / 4
@@ -68,7 +70,8 @@ final class PacketArena: Sendable {
             deadline = limit
             guard now < limit else {
                 throw SessionError(
-                    .parameter, "the client released no packet for \(patience.components.seconds) s and holds them all")
+                    .parameter,
+                    "the client released no packet for \(patience.components.seconds) s and holds them all")
             }
             _ = released.pop(timeout: .nanoseconds(Int64(limit.nanoseconds(since: now))))
         }
@@ -92,16 +95,20 @@ final class PacketArena: Sendable {
         var place = Place(packetID: packetID, offset: offset, ownMemory: nil)
         if bytes.byteCount > Self.maxInArena {
             do throws(SystemError) {
-                target = try SharedMemory(creating: "hwdaemon-packet", size: bytes.byteCount, readOnlyToOthers: true)
+                target = try SharedMemory(
+                    creating: "hwdaemon-packet", size: bytes.byteCount, readOnlyToOthers: true)
             } catch {
-                throw SessionError(.allocationFailed, "no memory for a packet of \(bytes.byteCount) bytes: \(error)")
+                throw SessionError(
+                    .allocationFailed, "no memory for a packet of \(bytes.byteCount) bytes: \(error)")
             }
             place = Place(packetID: packetID, offset: 0, ownMemory: target)
         }
         guard let room = target.mutableBytes else {
             throw SessionError(.allocationFailed, "the packet memory is not writable")
         }
-        bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: room[place.offset...]).copyMemory(from: $0) }
+        bytes.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(rebasing: room[place.offset...]).copyMemory(from: $0)
+        }
         return place
     }
 

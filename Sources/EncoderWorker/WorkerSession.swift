@@ -46,7 +46,8 @@ final class WorkerSession: @unchecked Sendable {
         let encoder = setup.choice.encoder
         Self.report(
             .created(
-                encoderID: encoder.id, usingHardware: encoder.hardware, fallbackReason: setup.choice.fallbackReason))
+                encoderID: encoder.id, usingHardware: encoder.hardware, fallbackReason: setup.choice.fallbackReason)
+        )
         let reply = CreateCompressionSession.Reply(
             session: start.session, encoderID: encoder.id, usingHardware: encoder.hardware,
             fallbackReason: setup.choice.fallbackReason, maxFramesInFlight: CompressionSession.maxFramesInFlight,
@@ -178,7 +179,8 @@ final class WorkerSession: @unchecked Sendable {
         _ = try open(sequence: nil)
         let request = FrameRequest(
             frameID: frame.frameID, pts: frame.pts, duration: frame.duration, poolID: frame.poolID,
-            forceKeyFrame: frame.flags.contains(.forceKeyFrame), baseFrameQP: frame.baseFrameQP, layout: frame.layout)
+            forceKeyFrame: frame.flags.contains(.forceKeyFrame), baseFrameQP: frame.baseFrameQP,
+            layout: frame.layout)
         try state.withLock { session throws(SessionError) in try session.admit(request) }
         guard let pool = pools[frame.poolID] else {
             throw SessionError(.parameter, "there is no pool \(frame.poolID)")
@@ -188,7 +190,9 @@ final class WorkerSession: @unchecked Sendable {
     }
 
     private func push(_ job: CodecJob) throws(SessionError) {
-        guard jobs.push(job) else { throw SessionError(.parameter, "more messages than the session allows at once") }
+        guard jobs.push(job) else {
+            throw SessionError(.parameter, "more messages than the session allows at once")
+        }
     }
 
     /// The encoder has read a frame; called on the codec thread.

@@ -32,7 +32,8 @@ final class PictureSource {
         picture.pointee.bitDepth = format == .p010 ? 16 : Int32(format.bitDepth)
         guard let scratch else {
             for index in 1...2 {
-                hwd_x265_set_plane(picture, Int32(index), input.planes[index].base, Int32(input.planes[index].stride))
+                hwd_x265_set_plane(
+                    picture, Int32(index), input.planes[index].base, Int32(input.planes[index].stride))
             }
             return
         }
@@ -46,7 +47,8 @@ final class PictureSource {
         } else {
             hwd_deinterleave_16(
                 chroma.base.assumingMemoryBound(to: UInt16.self), chroma.stride,
-                scratch.assumingMemoryBound(to: UInt16.self), cr.assumingMemoryBound(to: UInt16.self), scratchStride,
+                scratch.assumingMemoryBound(to: UInt16.self), cr.assumingMemoryBound(to: UInt16.self),
+                scratchStride,
                 Int32(chromaWidth), Int32(chromaHeight))
         }
         hwd_x265_set_plane(picture, 1, scratch, Int32(scratchStride))

@@ -115,7 +115,9 @@ public final class X265Encoder: Encoder {
     }
 
     /// The memory the units of one call lie in: x265 serialises them one after the other into one buffer.
-    private static func bytes(of units: UnsafeBufferPointer<x265_nal>) throws(SessionError) -> UnsafeRawBufferPointer {
+    private static func bytes(of units: UnsafeBufferPointer<x265_nal>) throws(SessionError)
+        -> UnsafeRawBufferPointer
+    {
         guard let start = units.first?.payload else {
             throw SessionError(.videoEncoderMalfunction, "x265 gave a NAL unit without bytes")
         }

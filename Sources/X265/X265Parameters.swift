@@ -24,7 +24,8 @@ final class X265Parameters {
         setStructure(configuration)
         setRate(configuration.rateControl)
         try pass(configuration.x265Options)
-        guard api.pointee.param_apply_profile(pointer, configuration.profile == .main ? "main" : "main10") == 0 else {
+        guard api.pointee.param_apply_profile(pointer, configuration.profile == .main ? "main" : "main10") == 0
+        else {
             throw SessionError(.parameter, "x265 cannot write \(configuration.profile.rawValue) with these options")
         }
     }
