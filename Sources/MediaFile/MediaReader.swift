@@ -113,7 +113,7 @@ public final class MediaReader: @unchecked Sendable {
 }
 
 extension VideoDescription {
-    /// What a Y4M header tells. Without a rate it is 25, as libavformat has it.
+    /// What a Y4M header tells; without a rate it is 25, as libavformat has it.
     init(_ header: Y4MHeader) {
         let rate = header.frameRate ?? Rational(25)
         self.init(
