@@ -59,7 +59,8 @@ let package = Package(
             name: "ProbeWorker", dependencies: ["Transport", "Wire", "X265"], swiftSettings: common),
         .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
         .executableTarget(
-            name: "hwctl", dependencies: ["HWClient", "MediaFile", argumentParser], swiftSettings: common),
+            name: "hwctl", dependencies: ["HWClient", "MediaFile", "Transport", "Wire", argumentParser],
+            swiftSettings: common),
 
         .plugin(name: "EmbedInterface", capability: .buildTool()),
 

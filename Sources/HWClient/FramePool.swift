@@ -57,6 +57,9 @@ public final class FramePool: Sendable {
     /// Lets go of a slot.
     public func release(_ slot: Slot) { holders.withLock { $0[slot.index] -= 1 } }
 
+    /// Lets go of a slot by its number.
+    public func release(slot index: Int) { holders.withLock { $0[index] -= 1 } }
+
     /// Slots that nobody holds.
     public var freeCount: Int { holders.withLock { $0.count { $0 == 0 } } }
 
