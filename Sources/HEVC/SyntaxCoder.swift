@@ -38,6 +38,8 @@ protocol SyntaxCoder {
     mutating func extensionData(_ value: inout RawBits) throws(BitstreamError)
     mutating func rbspTrailingBits() throws(BitstreamError)
     mutating func byteAlignment() throws(BitstreamError)
+    /// Refuses a large table before memory is taken for it.
+    func require(bits: Int) throws(BitstreamError)
 }
 
 /// The largest value of ue(v).
@@ -149,6 +151,12 @@ extension BitReader: SyntaxCoder {
 
     mutating func byteAlignment() throws(BitstreamError) { try readByteAlignment() }
 
+    func require(bits: Int) throws(BitstreamError) {
+        guard bits <= bitsLeft else {
+            throw BitstreamError(.truncated, "The data end \(bits - bitsLeft) bits too early.")
+        }
+    }
+
     /// The next `count` bits as they are.
     mutating func readRaw(_ count: Int) throws(BitstreamError) -> RawBits {
         guard count <= bitsLeft else {
@@ -201,6 +209,8 @@ extension BitWriter: SyntaxCoder {
     mutating func rbspTrailingBits() throws(BitstreamError) { try writeTrailingBits() }
 
     mutating func byteAlignment() throws(BitstreamError) { try writeTrailingBits() }
+
+    func require(bits: Int) throws(BitstreamError) {}
 
     /// Bits as they are.
     mutating func writeRaw(_ raw: RawBits) throws(BitstreamError) {
