@@ -149,7 +149,8 @@ import Transport
         let pair = try UnixSocket.packetPair()
         let packet = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
         try PacketSocket.send(packet, to: pair.first.rawValue)
-        #expect(try PacketSocket.receive(from: pair.second.rawValue, deadline: .now + .seconds(1)) == .bytes(packet))
+        #expect(
+            try PacketSocket.receive(from: pair.second.rawValue, deadline: .now + .seconds(1)) == .bytes(packet))
         #expect(try PacketSocket.receive(from: pair.second.rawValue) == .wouldBlock)
     }
 

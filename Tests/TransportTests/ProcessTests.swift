@@ -13,6 +13,7 @@ import Transport
         var ends: [Int32] = [-1, -1]
         let made = pipe(&ends)
         try #require(made == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let reader = OwnedFD(ends[0])
         let child: ChildProcess
         do {
@@ -80,8 +81,13 @@ import Transport
             ProcessControl.ignoreBrokenPipes()
             _ = try SignalFD([SIGTERM, SIGINT, SIGCHLD])
             let result = try ChildProcessTests().run("grep -E '^Sig(Blk|Ign)' /proc/self/status")
-            let masks = result.output.split(separator: "\n").map { $0.split(separator: "\t").last.map(String.init) }
-            #expect(masks == ["0000000000000000", "0000000000000000"])
+            let masks = result.output.split(separator: "\n").map {
+                $0.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) }
+            }
+            // posix_spawn ignores 32 and 33, which are the C library's own.
+            let internalSignals: UInt64 = 3 << 31
+            #expect(masks.count == 2)
+            #expect(masks.allSatisfy { $0.map { $0 & ~internalSignals } == 0 })
         }
     }
 
@@ -149,8 +155,9 @@ import Transport
             }
             close(file)
             #expect(openFileCount() == before)
-            #expect(waitpid(-1, nil, WNOHANG) == -1)
-            #expect(errno == ECHILD)
+            // No zombie either.
+            let left = waitpid(-1, nil, WNOHANG) == -1 ? errno : 0
+            #expect(left == ECHILD)
         }
     }
 }

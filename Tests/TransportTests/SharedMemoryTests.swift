@@ -48,7 +48,7 @@ import Transport
         #expect(reader.bytes[5] == 1)
         #expect(reader.mutableBytes == nil)
         let refused = refusal { () throws(SessionError) in
-            try receive(OwnedFD(dup(arena.file.rawValue)), access: .readWrite)
+            try receive(OwnedFD(fcntl(arena.file.rawValue, F_DUPFD_CLOEXEC, 0)), access: .readWrite)
         }
         #expect(refused?.status == .parameter)
         // The kernel holds to it for someone who does not ask us.
@@ -61,12 +61,14 @@ import Transport
     @Test func anUnsealedMemfdIsRefused() throws {
         let file = try memfd(4096)
         let number = file.rawValue
-        let refused = refusal { () throws(SessionError) in try receive(OwnedFD(dup(number))) }
+        let refused = refusal { () throws(SessionError) in try receive(OwnedFD(fcntl(number, F_DUPFD_CLOEXEC, 0))) }
         #expect(refused?.status == .parameter)
         #expect(refused?.reason.contains("F_SEAL_SHRINK") == true)
         // Sealed against growing only is not enough.
         #expect(hwd_add_seals(number, Int32(HWD_SEAL_GROW)) == 0)
-        #expect(refusal { () throws(SessionError) in try receive(OwnedFD(dup(number))) }?.status == .parameter)
+        #expect(
+            refusal { () throws(SessionError) in try receive(OwnedFD(fcntl(number, F_DUPFD_CLOEXEC, 0))) }?.status
+                == .parameter)
     }
 
     @Test(arguments: [(0, 1), (4095, 4096), (1 << 20 + 1, 1)])
@@ -74,7 +76,9 @@ import Transport
         let file = try memfd(size)
         #expect(hwd_add_seals(file.rawValue, Int32(HWD_SEAL_SHRINK)) == 0)
         let number = file.rawValue
-        let refused = refusal { () throws(SessionError) in try receive(OwnedFD(dup(number)), minimum: minimum) }
+        let refused = refusal { () throws(SessionError) in
+            try receive(OwnedFD(fcntl(number, F_DUPFD_CLOEXEC, 0)), minimum: minimum)
+        }
         #expect(refused?.status == .parameter)
     }
 
@@ -90,7 +94,9 @@ import Transport
     @Test func socketsAndReadOnlyDescriptorsAreRefused() throws {
         let pair = try UnixSocket.pair()
         let socket = pair.first.rawValue
-        #expect(refusal { () throws(SessionError) in try receive(OwnedFD(dup(socket))) }?.status == .parameter)
+        #expect(
+            refusal { () throws(SessionError) in try receive(OwnedFD(fcntl(socket, F_DUPFD_CLOEXEC, 0))) }?.status
+                == .parameter)
         let memory = try SharedMemory(creating: "pool", size: 4096)
         let readOnly = open("/proc/self/fd/\(memory.file.rawValue)", O_RDONLY | O_CLOEXEC)
         try #require(readOnly >= 0)

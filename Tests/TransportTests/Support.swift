@@ -6,15 +6,25 @@ import Testing
 import Transport
 import Wire
 
-/// Open descriptors of this process, the listing's own not counted.
+/// Open descriptors of this process, the listing's own and those of the run time's event thread not counted.
 func openFileCount() -> Int {
     guard let directory = opendir("/proc/self/fd") else { return -1 }
     defer { closedir(directory) }
     var count = 0
     while let entry = readdir(directory) {
-        if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
+        let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        guard let number = Int32(name), number != dirfd(directory) else { continue }
+        var link = [UInt8](repeating: 0, count: 64)
+        let length = link.withUnsafeMutableBytes {
+            readlink("/proc/self/fd/\(name)", $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
+        }
+        let target = String(decoding: link.prefix(max(0, length)), as: UTF8.self)
+        let isRuntimes = ["[eventfd]", "[eventpoll]", "[timerfd]"].contains { target.hasSuffix($0) }
+        count += isRuntimes ? 0 : 1
     }
-    return count - 1
+    return count
 }
 
 /// A pipe that tells whether somebody still holds its write end.
@@ -46,7 +56,9 @@ final class Witness {
 
 /// Bytes of a header with any values, valid or not.
 func rawHeader(length: UInt32, opcode: UInt32 = 7, fdCount: UInt32 = 0, sequence: UInt32 = 0) -> [UInt8] {
-    [length, opcode, fdCount, sequence].flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
+    [length, opcode, fdCount, sequence].flatMap { word in
+        (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
+    }
 }
 
 /// Sends bytes and descriptors as they are.

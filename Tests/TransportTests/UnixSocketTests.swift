@@ -148,9 +148,9 @@ import Wire
             let before = openFileCount()
             for _ in 0..<20 {
                 let listener = try UnixSocket.listen(path: path)
-                _ = try? UnixSocket.listen(path: path)
                 let client = try MessageChannel(try UnixSocket.connect(to: path))
                 guard let accepted = try UnixSocket.accept(listener.rawValue) else { continue }
+                _ = try? UnixSocket.listen(path: path)
                 let server = try MessageChannel(accepted)
                 let file = try memfd()
                 for sequence in 0..<4 {
@@ -160,8 +160,11 @@ import Wire
                 // Two are taken, the rest stays in the channel's buffer; then a forgery ends it.
                 _ = try server.nextCopy()
                 _ = try server.next { _, _, _ in 0 }
-                rawSend(rawHeader(length: .max), fds: [file.rawValue], to: client.fileDescriptor)
-                while (try? server.nextCopy()) != nil {}
+                withExtendedLifetime(client) {
+                    _ = rawSend(rawHeader(length: .max), fds: [file.rawValue], to: $0.fileDescriptor)
+                }
+                for _ in 0..<2 { _ = try server.nextCopy() }
+                #expect(throws: TransportError.self) { try server.nextCopy() }
             }
             #expect(openFileCount() == before)
             unlink(path)
