@@ -16,11 +16,9 @@ func openFileCount() -> Int {
             String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
         }
         guard let number = Int32(name), number != dirfd(directory) else { continue }
-        var link = [UInt8](repeating: 0, count: 64)
-        let length = link.withUnsafeMutableBytes {
-            readlink("/proc/self/fd/\(name)", $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
-        }
-        let target = String(decoding: link.prefix(max(0, length)), as: UTF8.self)
+        var link = [CChar](repeating: 0, count: 64)
+        let length = readlink("/proc/self/fd/\(name)", &link, link.count)
+        let target = String(decoding: link.prefix(max(0, length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let isRuntimes = ["[eventfd]", "[eventpoll]", "[timerfd]"].contains { target.hasSuffix($0) }
         count += isRuntimes ? 0 : 1
     }
