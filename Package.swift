@@ -69,7 +69,7 @@ let package = Package(
         .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
-        .testTarget(name: "X265Tests", dependencies: ["X265"], swiftSettings: common),
+        .testTarget(name: "X265Tests", dependencies: ["X265", "HEVC", "Sessions"], swiftSettings: common),
         .testTarget(name: "MediaFileTests", dependencies: ["MediaFile"], swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "EndToEndTests", dependencies: ["HWClient", "MediaFile"], swiftSettings: common),

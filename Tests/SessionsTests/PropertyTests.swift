@@ -118,9 +118,12 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
     @Test(arguments: [1, 1001, 40000] as [Int64], [0, -70000, 123_456_789] as [Int64])
     func timesRiseAndNeverPassThePresentation(tick: Int64, start: Int64) {
         var times = DecodeTimes(reorderDepth: 2, nominalDuration: tick)
-        let order = [0] + stride(from: 0, to: 400, by: 4).flatMap { [$0 + 4, $0 + 2, $0 + 1, $0 + 3] }
+        var order = [0]
+        for base in stride(from: 0, to: 400, by: 4) { order += [base + 4, base + 2, base + 1, base + 3] }
         // A variable rate: every seventh frame is late.
-        let pts = (0...400).map { start + Int64($0) * tick + Int64($0 / 7) * tick / 2 }
+        let pts = (0...400).map { (index: Int) -> Int64 in
+            start + Int64(index) * tick + Int64(index / 7) * tick / 2
+        }
         for time in pts { times.frameIn(pts: time) }
         var last = Int64.min
         for index in order {

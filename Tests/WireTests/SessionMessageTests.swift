@@ -39,11 +39,11 @@ private let frame = EncodeFrame(
     /// docs/protocol.md: fixed little-endian fields at these places.
     @Test func fieldsLieWhereTheProtocolSays() {
         let wire = bytes(frame)
-        #expect(wire.count == 44 + 2 * 16)
+        #expect(wire.count == 40 + 2 * 16)
         #expect(Array(wire[0..<8]) == [7, 0, 0, 0, 0, 0, 0, 0])
         #expect(Array(wire[8..<16]) == [0xFD, 255, 255, 255, 255, 255, 255, 255])
         #expect(Array(wire[24..<28]) == [2, 0, 0, 0])
-        #expect(Array(wire[44..<52]) == [0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0])
+        #expect(Array(wire[40..<48]) == [0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0])
         #expect(
             bytes(
                 Packet(
