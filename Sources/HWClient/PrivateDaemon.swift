@@ -19,7 +19,8 @@ final class PrivateDaemon: Sendable {
                 spawning: executable,
                 arguments: ["--private", "--listen-fd", "3", "--parent", "\(getpid())"],
                 files: [ChildProcess.File(listener.rawValue, as: 3)], newSession: true)
-            // Our copy of the listener closes here: if the daemon dies, connecting is refused at once.
+            // Our copy of the listener closes only now, and it must: if the daemon dies, connecting is refused at once.
+            _ = consume listener
         } catch {
             throw ClientError(error, whileDoing: "cannot start a private daemon (\(executable))")
         }
