@@ -8,6 +8,9 @@ public enum EmulationPrevention {
     }
 
     /// `rbsp` with an `emulation_prevention_three_byte` wherever one is due.
+    ///
+    /// Zero bytes at the end come back by `remove` only in pairs, the form of `cabac_zero_word`s; nothing else legal
+    /// ends in a zero byte.
     public static func insert(into rbsp: [UInt8]) -> [UInt8] {
         var ebsp: [UInt8] = []
         append(rbsp, to: &ebsp)

@@ -10,6 +10,12 @@ public struct SliceSegment: Hashable, Sendable {
     /// its emulation prevention does not depend on the header, and entry points hold whatever the header becomes.
     public var data: ArraySlice<UInt8>
 
+    /// A header and data in NAL unit form.
+    public init(sliceHeader: SliceSegmentHeader, data: ArraySlice<UInt8>) {
+        self.sliceHeader = sliceHeader
+        self.data = data
+    }
+
     /// Header bytes unescaped at first; nearly every header fits, and the data behind need no unescaping.
     private static let firstAttempt = 512
 

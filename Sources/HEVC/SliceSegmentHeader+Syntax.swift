@@ -128,12 +128,13 @@ extension SliceSegmentHeader {
         if control.deblockingFilterOverrideEnabledFlag {
             try c.flag("deblocking_filter_override_flag", &deblockingFilterOverrideFlag)
         }
+        if c.isReading || !deblockingFilterOverrideFlag {
+            sliceDeblockingFilterDisabledFlag = control.offsets == nil
+            sliceDeblockingOffsets = control.offsets ?? DeblockingOffsets()
+        }
         if deblockingFilterOverrideFlag {
             try c.flag("slice_deblocking_filter_disabled_flag", &sliceDeblockingFilterDisabledFlag)
             if !sliceDeblockingFilterDisabledFlag { try sliceDeblockingOffsets.code(&c) }
-        } else {
-            sliceDeblockingFilterDisabledFlag = control.offsets == nil
-            sliceDeblockingOffsets = control.offsets ?? DeblockingOffsets()
         }
         if pps.ppsLoopFilterAcrossSlicesEnabledFlag,
             sliceSaoLumaFlag || sliceSaoChromaFlag || !sliceDeblockingFilterDisabledFlag

@@ -115,8 +115,9 @@ enum Trace {
             for list in ["_l0", "_l1"] {
                 if let range = name.range(of: list) { name.removeSubrange(range) }
             }
-            // ffmpeg 5.1 drops the standard's "delta" here.
+            // Where ffmpeg 5.1 spells otherwise than the standard.
             if name == "chroma_offset" { name = "delta_chroma_offset" }
+            if name == "scaling_list_delta_coeff" { name = "scaling_list_delta_coef" }
             let isHeader = ["forbidden_zero_bit", "nal_unit_type", "layer_id", "temporal_id_plus1"].contains(name)
             if isHeader || name.hasPrefix("rbsp_") || name.hasPrefix("alignment_bit") { continue }
             // The 44 bits whose names depend on the profile are one number here.
