@@ -104,7 +104,8 @@ enum Trace {
             .map { normalised($0.elements, type: $0.type) }
     }
 
-    /// Drops subscripts, the prefixes that ffmpeg and this module use differently, and what is no syntax of the header.
+    /// Drops subscripts, the prefixes that ffmpeg and this module use differently, and what is no syntax of the
+    /// header.
     static func normalised(_ elements: [(name: String, value: Int)], type: Int) -> [SyntaxElement] {
         var result = [SyntaxElement(name: "nal_unit_type", value: type)]
         var inConstraints = false
