@@ -2,7 +2,7 @@
 
 /// The parameter sets seen so far, by id.
 ///
-/// The ids of all layers share one space (F.7.4.1.4.1), so a set of another layer with the same id replaces the first,
+/// The ids of all layers share one space, so a set of another layer with the same id replaces the first,
 /// as it does in decoders.
 public struct ParameterSets: Hashable, Sendable {
     /// VPSs by `vps_video_parameter_set_id`.
@@ -13,7 +13,8 @@ public struct ParameterSets: Hashable, Sendable {
     public private(set) var pictureParameterSets: [Int: PictureParameterSet] = [:]
     /// The layers above the base whose IDR slices carry `slice_pic_order_cnt_lsb`.
     ///
-    /// These are the ones with `poc_lsb_not_present_flag` 0 in the VPS extension (F.7.3.6.1). An alpha layer is none.
+    /// These are the ones with `poc_lsb_not_present_flag` 0 in the VPS extension (F.7.3.6.1). An alpha layer is
+    /// none.
     public var layersWithIdrPocLsb: Set<Int> = []
 
     /// Nothing seen.

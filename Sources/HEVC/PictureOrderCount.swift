@@ -4,7 +4,8 @@
 public struct PictureOrderCount: Hashable, Sendable {
     /// PicOrderCntVal of prevTid0Pic.
     private var previousTid0 = 0
-    /// True before the first picture and after an end-of-sequence NAL unit: the next IRAP picture has NoRaslOutputFlag 1.
+    /// True before the first picture and after an end-of-sequence NAL unit: the next IRAP picture has
+    /// NoRaslOutputFlag 1.
     private var startsSequence = true
 
     /// Before the first picture.

@@ -41,8 +41,8 @@ public struct PredWeightTable: Hashable, Sendable {
 
     /// The table for `counts` active pictures in the lists.
     ///
-    /// Flags are absent for a reference that is the current picture itself or another layer's at the same time; neither
-    /// occurs here, since screen content and inter-layer prediction are not interpreted.
+    /// Flags are absent for a reference that is the current picture itself or another layer's at the same time;
+    /// neither occurs here, since screen content and inter-layer prediction are not interpreted.
     mutating func code(
         _ c: inout some SyntaxCoder, counts: (l0: Int, l1: Int), sps: SequenceParameterSet
     ) throws(BitstreamError) {

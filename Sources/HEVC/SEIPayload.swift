@@ -43,7 +43,7 @@ public struct ContentLightLevelInfo: Hashable, Sendable {
     }
 }
 
-/// `alpha_channel_info()`, payload type 165 (F.14.2.8).
+/// `alpha_channel_info()`, payload type 165 (F.14.2).
 public struct AlphaChannelInfo: Hashable, Sendable {
     /// `alpha_channel_use_idc`: 0 straight, 1 premultiplied, 2 unspecified use.
     public var alphaChannelUseIdc = 0

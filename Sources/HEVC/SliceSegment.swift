@@ -6,16 +6,24 @@ public struct SliceSegment: Hashable, Sendable {
     public var sliceHeader: SliceSegmentHeader
     /// `slice_segment_data()` and what follows it, in NAL unit form (emulation prevention in place).
     ///
-    /// It starts at a byte boundary behind a byte that is not zero (`byte_alignment()` ends the header in a 1 bit), so
-    /// its emulation prevention does not depend on the header, and entry points hold whatever the header becomes.
+    /// It starts at a byte boundary behind a byte that is not zero (`byte_alignment()` ends the header in a 1
+    /// bit), so its emulation prevention does not depend on the header, and entry points hold whatever the
+    /// header becomes.
     public var data: ArraySlice<UInt8>
+
+    /// A header and data in NAL unit form.
+    public init(sliceHeader: SliceSegmentHeader, data: ArraySlice<UInt8>) {
+        self.sliceHeader = sliceHeader
+        self.data = data
+    }
 
     /// Header bytes unescaped at first; nearly every header fits, and the data behind need no unescaping.
     private static let firstAttempt = 512
 
     /// Parses a whole NAL unit with the parameter sets seen before it.
     ///
-    /// Throws `missingParameterSet`, `unsupported` (screen content, other types than slices) or what the bytes deserve.
+    /// Throws `missingParameterSet`, `unsupported` (screen content, other types than slices) or what the bytes
+    /// deserve.
     public init(nal: ArraySlice<UInt8>, parameterSets: ParameterSets) throws(BitstreamError) {
         do {
             try self.init(nal: nal, parameterSets, limit: Self.firstAttempt)

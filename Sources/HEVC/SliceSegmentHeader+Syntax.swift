@@ -128,12 +128,13 @@ extension SliceSegmentHeader {
         if control.deblockingFilterOverrideEnabledFlag {
             try c.flag("deblocking_filter_override_flag", &deblockingFilterOverrideFlag)
         }
+        if c.isReading || !deblockingFilterOverrideFlag {
+            sliceDeblockingFilterDisabledFlag = control.offsets == nil
+            sliceDeblockingOffsets = control.offsets ?? DeblockingOffsets()
+        }
         if deblockingFilterOverrideFlag {
             try c.flag("slice_deblocking_filter_disabled_flag", &sliceDeblockingFilterDisabledFlag)
             if !sliceDeblockingFilterDisabledFlag { try sliceDeblockingOffsets.code(&c) }
-        } else {
-            sliceDeblockingFilterDisabledFlag = control.offsets == nil
-            sliceDeblockingOffsets = control.offsets ?? DeblockingOffsets()
         }
         if pps.ppsLoopFilterAcrossSlicesEnabledFlag,
             sliceSaoLumaFlag || sliceSaoChromaFlag || !sliceDeblockingFilterDisabledFlag
@@ -148,7 +149,8 @@ extension SliceSegmentHeader {
     private mutating func codeEntryPoints(
         _ c: inout some SyntaxCoder, _ sps: SequenceParameterSet, _ pps: PictureParameterSet
     ) throws(BitstreamError) {
-        // 7.4.7.1: a substream for each row of blocks (wavefronts), for each tile, or for each row of each tile column.
+        // 7.4.7.1: a substream for each row of blocks (wavefronts), for each tile, or for each row of each tile
+        // column.
         let columns = 1 + (pps.tiles?.numTileColumnsMinus1 ?? 0)
         let rows = pps.entropyCodingSyncEnabledFlag ? sps.picHeightInCtbsY : 1 + (pps.tiles?.numTileRowsMinus1 ?? 0)
         var count = entryPointOffsetMinus1.count

@@ -45,8 +45,9 @@ public struct SliceReferences: Hashable, Sendable {
 
 /// `slice_segment_header()` (7.3.6.1).
 ///
-/// Elements that are absent keep the value the standard infers. In a dependent slice segment everything from `sliceType`
-/// to `sliceLoopFilterAcrossSlicesEnabledFlag` belongs to the slice segment before and is not filled in here.
+/// Elements that are absent keep the value the standard infers. In a dependent slice segment everything from
+/// `sliceType` to `sliceLoopFilterAcrossSlicesEnabledFlag` belongs to the slice segment before and is not
+/// filled in here.
 public struct SliceSegmentHeader: Hashable, Sendable {
     /// The NAL unit's header.
     public var header: NALUnitHeader

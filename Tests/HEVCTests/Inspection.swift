@@ -104,7 +104,8 @@ enum Trace {
             .map { normalised($0.elements, type: $0.type) }
     }
 
-    /// Drops subscripts, the prefixes that ffmpeg and this module use differently, and what is no syntax of the header.
+    /// Drops subscripts, the prefixes that ffmpeg and this module use differently, and what is no syntax of the
+    /// header.
     static func normalised(_ elements: [(name: String, value: Int)], type: Int) -> [SyntaxElement] {
         var result = [SyntaxElement(name: "nal_unit_type", value: type)]
         var inConstraints = false
@@ -115,8 +116,9 @@ enum Trace {
             for list in ["_l0", "_l1"] {
                 if let range = name.range(of: list) { name.removeSubrange(range) }
             }
-            // ffmpeg 5.1 drops the standard's "delta" here.
+            // Where ffmpeg 5.1 spells otherwise than the standard.
             if name == "chroma_offset" { name = "delta_chroma_offset" }
+            if name == "scaling_list_delta_coeff" { name = "scaling_list_delta_coef" }
             let isHeader = ["forbidden_zero_bit", "nal_unit_type", "layer_id", "temporal_id_plus1"].contains(name)
             if isHeader || name.hasPrefix("rbsp_") || name.hasPrefix("alignment_bit") { continue }
             // The 44 bits whose names depend on the profile are one number here.

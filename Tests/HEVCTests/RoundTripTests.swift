@@ -38,6 +38,23 @@ import Testing
         print("\(variant.name): \(seen.headers.count) slices, \(seen.traces.joined().count) syntax elements")
     }
 
+    @Test func syntaxNoEncoderWritesIsReadAsFfmpegDoes() throws {
+        let stream = try SyntheticStream.bytes()
+        let seen = try Inspection(stream)
+        #expect(seen.headers == (try SyntheticStream.sliceHeaders()))
+        #expect(seen.parameterSets == (try SyntheticStream.parameterSets()))
+        compare(seen.traces, try Trace.ffmpeg(stream), "synthetic")
+        print("synthetic: \(seen.traces.joined().count) syntax elements")
+    }
+
+    @Test func commonHRDFieldsOfAVPSComeFromTheEntryBefore() throws {
+        var vps = SyntheticStream.vps()
+        vps.hrdParameters[1].cprmsPresentFlag = false
+        let nal = try vps.nalUnit()
+        #expect(try VideoParameterSet(nal: nal) == vps)
+        #expect(nal.count < (try SyntheticStream.vps().nalUnit().count))
+    }
+
     private func compare(_ ours: [[SyntaxElement]], _ theirs: [[SyntaxElement]], _ name: String) {
         #expect(ours.count == theirs.count)
         for (index, (our, their)) in zip(ours, theirs).enumerated() where our != their {

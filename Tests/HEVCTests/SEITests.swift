@@ -61,7 +61,7 @@ import Testing
             try SEIMessage(.userDataUnregistered(uuid: Array(0..<16), data: [1, 2, 3])),
         ])
         let nal = try sei.nalUnit()
-        #expect(nal.starts(with: [0x4E, 1, 255, 255, 190, 255, 0, 0, 0, 3, 0, 0, 3]))
+        #expect(nal.starts(with: [0x4E, 1, 255, 255, 190, 255, 0, 0, 3, 0, 0, 3]))
         #expect(try SEI(nal: nal) == sei)
     }
 
