@@ -8,12 +8,29 @@ public enum JSON {
     ///
     /// - Throws: `Parameter`, naming the field that is missing or of the wrong kind.
     public static func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(SessionError) -> T {
+        do throws(Fault) {
+            return try value(type, from: bytes)
+        } catch {
+            throw SessionError(.parameter, error.reason)
+        }
+    }
+
+    /// Why bytes are not the value that was asked for.
+    struct Fault: Error {
+        /// The field it is about, dotted (`time_base.denominator`); empty for the document itself.
+        var field: String
+        /// The fault in words.
+        var reason: String
+    }
+
+    /// As `decode`, for those who need the field's name by itself.
+    static func value<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(Fault) -> T {
         do {
             return try JSONDecoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
-            throw SessionError(.parameter, describe(error))
+            throw Fault(field: field(error), reason: describe(error))
         } catch {
-            throw SessionError(.parameter, "not valid JSON")
+            throw Fault(field: "", reason: "not valid JSON")
         }
     }
 

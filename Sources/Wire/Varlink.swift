@@ -41,6 +41,20 @@ public struct VarlinkCall: Sendable {
         return try JSON.decode(type, from: Array("{}".utf8))
     }
 
+    /// The parameters as `type`, for the one who answers the caller.
+    ///
+    /// - Throws: `org.varlink.service.InvalidParameter`, naming the field.
+    public func checkedParameters<P: Decodable>(_ type: P.Type) throws(VarlinkError) -> P {
+        do throws(JSON.Fault) {
+            if let parameters = try JSON.value(Body<P>.self, from: bytes).parameters { return parameters }
+            return try JSON.value(type, from: Array("{}".utf8))
+        } catch {
+            let prefix = "parameters."
+            throw .invalidParameter(
+                error.field.hasPrefix(prefix) ? String(error.field.dropFirst(prefix.count)) : error.field)
+        }
+    }
+
     private struct Outgoing<P: Encodable>: Encodable {
         var method: String
         var parameters: P
@@ -84,6 +98,16 @@ public struct VarlinkError: Error, Sendable {
     /// `org.varlink.service.MethodNotFound`.
     public static func methodNotFound(_ method: String) -> VarlinkError {
         VarlinkError("org.varlink.service.MethodNotFound", ["method": .string(method)])
+    }
+
+    /// `org.varlink.service.MethodNotImplemented`: the interface has the method, this daemon does not.
+    public static func methodNotImplemented(_ method: String) -> VarlinkError {
+        VarlinkError("org.varlink.service.MethodNotImplemented", ["method": .string(method)])
+    }
+
+    /// `org.varlink.service.InterfaceNotFound`.
+    public static func interfaceNotFound(_ interface: String) -> VarlinkError {
+        VarlinkError("org.varlink.service.InterfaceNotFound", ["interface": .string(interface)])
     }
 
     /// `org.varlink.service.InvalidParameter`.

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+
+/// Which device nodes the daemon looks at.
+enum Devices {
+    /// Nodes looked at, at most.
+    static let maximum = 16
+
+    /// The nodes to look at now: those of `HWDAEMON_DEVICES`, else every `/dev/dri/renderD*`.
+    static func nodes(environment: String?) -> [String] {
+        let names = environment.map(parse) ?? renderNodes()
+        return Array(names.prefix(maximum))
+    }
+
+    /// The nodes in a list separated by colons; each once, empty ones left out.
+    static func parse(_ list: String) -> [String] {
+        var seen: Set<String> = []
+        return list.split(separator: ":").map(String.init).filter { seen.insert($0).inserted }
+    }
+
+    /// Whether a caller may have `node` probed: it is one of the daemon's, or has a render node's name.
+    ///
+    /// Opening a device can have effects (a watchdog starts to count), so callers do not choose freely.
+    static func mayProbe(_ node: String, nodes: [String]) -> Bool {
+        if nodes.contains(node) { return true }
+        guard node.hasPrefix("/dev/dri/renderD"), let number = UInt8(node.dropFirst(16)) else { return false }
+        // The minors of render nodes (drm(7)).
+        return 128...191 ~= number
+    }
+
+    private static func renderNodes() -> [String] {
+        guard let folder = opendir("/dev/dri") else { return [] }
+        defer { closedir(folder) }
+        var numbers: [Int] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasPrefix("renderD"), let number = Int(name.dropFirst(7)) { numbers.append(number) }
+        }
+        return numbers.sorted().map { "/dev/dri/renderD\($0)" }
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Logging
+internal import Model
+internal import Transport
+internal import Wire
+
+/// Finds out what the machine can do, in processes of their own, and remembers it.
+final class Prober {
+    /// How long one probe process may take.
+    static let patience = Duration.seconds(5)
+    /// Probe processes at once.
+    private static let processes = 4
+
+    /// One look at the machine, or at one node, and who waits for it.
+    private final class Run {
+        let device: String?
+        var open: Int
+        var waiting: [(ProbeSnapshot) -> Void] = []
+
+        init(device: String?, requests: Int) {
+            self.device = device
+            open = requests
+        }
+    }
+
+    private let executable: String
+    private let deviceList: String?
+    private let loop: EventLoop
+    private let logger: Logger
+    private var results = ProbeResults()
+    private var runs: [Run] = []
+    private var queue: [(ProbeRequest, Run)] = []
+    private var children: [ObjectIdentifier: ProbeChild] = [:]
+    private var isStopped = false
+    /// What the last look at everything told; nil until the first has ended.
+    private(set) var snapshot: ProbeSnapshot?
+
+    /// Knows nothing yet.
+    ///
+    /// - Parameter deviceList: the value of `HWDAEMON_DEVICES`, if it is set.
+    init(executable: String, deviceList: String?, loop: EventLoop, logger: Logger) {
+        self.executable = executable
+        self.deviceList = deviceList
+        self.loop = loop
+        self.logger = logger
+    }
+
+    /// The nodes there are now.
+    var nodes: [String] { Devices.nodes(environment: deviceList) }
+
+    /// Hands over what is known, after the first look at everything if that has not ended.
+    func whenKnown(_ body: @escaping (ProbeSnapshot) -> Void) {
+        if let snapshot { return body(snapshot) }
+        run(device: nil, body)
+    }
+
+    /// Looks anew, at everything or at one node; who asks while the same look is under way gets its answer.
+    func run(device: String?, _ body: @escaping (ProbeSnapshot) -> Void) {
+        if let run = runs.first(where: { $0.device == device }) { return run.waiting.append(body) }
+        let requests = [ProbeRequest.software] + (device.map { [$0] } ?? nodes).map(ProbeRequest.node)
+        let run = Run(device: device, requests: requests.count)
+        run.waiting = [body]
+        runs.append(run)
+        queue += requests.map { ($0, run) }
+        startNext()
+    }
+
+    /// Kills what runs and starts nothing more.
+    func stop() {
+        isStopped = true
+        queue = []
+        for child in children.values { child.kill() }
+    }
+
+    /// Whether no probe process is left.
+    var isIdle: Bool { children.isEmpty }
+
+    private func startNext() {
+        while children.count < Self.processes, !queue.isEmpty, !isStopped {
+            let (request, run) = queue.removeFirst()
+            var key: ObjectIdentifier?
+            do {
+                let child = try ProbeChild(
+                    request, executable: executable, patience: Self.patience, loop: loop
+                ) { [weak self] outcome in
+                    guard let self else { return }
+                    if let key { children[key] = nil }
+                    finish(request, run, outcome)
+                    startNext()
+                }
+                key = ObjectIdentifier(child)
+                children[ObjectIdentifier(child)] = child
+            } catch {
+                finish(request, run, (nil, "the probe could not be started: \(error)"))
+            }
+        }
+    }
+
+    private func finish(_ request: ProbeRequest, _ run: Run, _ outcome: ProbeChild.Outcome) {
+        results.add(outcome.answer, to: request, failure: outcome.failure)
+        if outcome.answer == nil {
+            logger.warning("\(outcome.failure)", metadata: ["probe": "\(Self.subject(request))"])
+        }
+        run.open -= 1
+        guard run.open == 0 else { return }
+        runs.removeAll { $0 === run }
+        // A node that is not the daemon's own is told of once and forgotten.
+        let single = run.device.map { results.snapshot(of: $0) }
+        results.keep(nodes)
+        let answer = single ?? results.snapshot
+        if run.device == nil { tell(answer) }
+        if run.device == nil || snapshot != nil { snapshot = results.snapshot }
+        for body in run.waiting { body(answer) }
+    }
+
+    private func tell(_ answer: ProbeSnapshot) {
+        guard answer != snapshot else { return }
+        for encoder in answer.encoders { logger.info("found an encoder: \(encoder.name)") }
+        for node in answer.nodes {
+            logger.info("found a node", metadata: ["node": "\(node.node)", "reason": "\(node.reason ?? "none")"])
+        }
+    }
+
+    private static func subject(_ request: ProbeRequest) -> String {
+        switch request {
+        case .software: "software encoders"
+        case .node(let node): node
+        }
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import Model
+internal import Transport
+
+/// How a session ended: VideoToolbox's number, the sentence, and how far it came.
+struct SessionEnd: Hashable, Sendable {
+    var status: Status
+    var reason: String
+    var framesIn: UInt64
+    var framesOut: UInt64
+
+    /// Bytes of a worker's sentence that are kept.
+    static let maximumReason = 1024
+
+    /// What a worker's death comes to: its own report where it made one, else what the broker did to it, else the signal.
+    ///
+    /// - Parameters:
+    ///   - reported: the worker's own account, untrusted.
+    ///   - stopped: why the broker killed it, if it did.
+    static func cause(
+        reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit
+    ) -> SessionError {
+        if let reported { return SessionError(reported.status, oneLine(reported.reason)) }
+        if let stopped { return stopped }
+        switch exit {
+        case .signaled(let signal):
+            return SessionError(
+                .videoEncoderMalfunction,
+                "the encoder process was killed by signal \(signal) (\(signalName(signal)))")
+        case .exited(let status):
+            return SessionError(
+                .videoEncoderMalfunction, "the encoder process ended with status \(status) and gave no reason")
+        }
+    }
+
+    /// A hang's sentence.
+    static func stall(after limit: Duration) -> SessionError {
+        let (seconds, attoseconds) = limit.components
+        let number = attoseconds == 0 ? "\(seconds)" : "\(Double(seconds) + Double(attoseconds) / 1e18)"
+        return SessionError(
+            .videoEncoderMalfunction, "stopped after \(number) s without progress in one codec call")
+    }
+
+    /// Untrusted text as one line of bounded length.
+    static func oneLine(_ text: String, maximum: Int = maximumReason) -> String {
+        var line = ""
+        var bytes = 0
+        for scalar in text.unicodeScalars {
+            let isControl = scalar.properties.generalCategory == .control
+            bytes += isControl ? 1 : String(scalar).utf8.count
+            if bytes > maximum { return line + "…" }
+            line.unicodeScalars.append(isControl ? " " : scalar)
+        }
+        return line
+    }
+
+    /// A signal's name (`SIGKILL`), for those a process dies of.
+    static func signalName(_ number: Int32) -> String {
+        let names: [Int32: String] = [
+            SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL", SIGTRAP: "SIGTRAP",
+            SIGABRT: "SIGABRT", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGKILL: "SIGKILL", SIGSEGV: "SIGSEGV",
+            SIGPIPE: "SIGPIPE", SIGALRM: "SIGALRM", SIGTERM: "SIGTERM", SIGXCPU: "SIGXCPU", SIGXFSZ: "SIGXFSZ",
+            SIGSYS: "SIGSYS",
+        ]
+        return names[number] ?? "an unusual one"
+    }
+}

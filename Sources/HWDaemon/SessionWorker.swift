@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import Logging
+internal import Model
+internal import Transport
+internal import Wire
+
+/// The process that serves one session, as the broker sees it: its end, its reports, its counters.
+final class SessionWorker {
+    /// Added to the daemon's own environment; a backtracer would hold a crash up and keep the connection open.
+    static let environment = ["SWIFT_BACKTRACE": "enable=no"]
+    /// Packets heard of one worker; it has two to send.
+    private static let maximumPackets = 64
+
+    let id: String
+    let logger: Logger
+    var pid: Int32 { child.pid }
+
+    private let loop: EventLoop
+    private let child: ChildProcess
+    private let channel: OwnedFD
+    private let stats: StatsPage
+    private var stall: StallRule
+    private var childWatch: EventLoop.Watch?
+    private var channelWatch: EventLoop.Watch?
+    private var packets = 0
+    private var reported: SessionError?
+    private var stopped: SessionError?
+    private let onReport: (WorkerReport) -> Void
+    private let onEnd: (SessionEnd) -> Void
+
+    /// Starts a worker and gives it the client's connection, of which the caller closes its own copy.
+    ///
+    /// - Parameters:
+    ///   - onReport: called for the report that the session was created.
+    ///   - onEnd: called once, when the process has ended.
+    init(
+        _ start: WorkerStart, executable: String, connection: Int32, stallLimit: Duration, loop: EventLoop,
+        logger: Logger, onReport: @escaping (WorkerReport) -> Void, onEnd: @escaping (SessionEnd) -> Void
+    ) throws {
+        id = start.session
+        self.loop = loop
+        self.logger = logger
+        self.onReport = onReport
+        self.onEnd = onEnd
+        stall = StallRule(
+            limit: stallLimit, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
+        stats = try StatsPage()
+        let pair = try UnixSocket.packetPair()
+        // Before the process starts, so that it never waits and a call that is too large starts none.
+        try PacketSocket.send(try JSON.encode(start), to: pair.first.rawValue)
+        child = try ChildProcess(
+            spawning: executable, environment: Self.environment,
+            files: [
+                ChildProcess.File(connection, as: WorkerDescriptor.client),
+                ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker),
+                ChildProcess.File(stats.fileDescriptor, as: WorkerDescriptor.stats),
+            ], newSession: true)
+        do {
+            channel = pair.first
+            childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
+            channelWatch = try loop.watch(channel.rawValue, .readable) { [weak self] _ in self?.receive() }
+        } catch {
+            if let childWatch { loop.remove(childWatch) }
+            try child.kill(SIGKILL)
+            _ = try child.wait()
+            throw error
+        }
+    }
+
+    /// Reads a counter; a number from an untrusted process.
+    subscript(counter: StatsPage.Counter) -> UInt64 { stats[counter] }
+
+    /// Sends a signal.
+    func kill(_ signal: Int32) { try? child.kill(signal) }
+
+    /// Kills the worker if it hangs.
+    func checkStall(limit: Duration) {
+        let reading = StallRule.Reading(
+            busySince: stats[.busySinceNs], progress: stats[.progressNs], framesOut: stats[.framesOut],
+            slotsFullSince: stats[.slotsFullSinceNs])
+        guard stopped == nil, stall.isStalled(reading, now: MonotonicTime.now.nanoseconds) else { return }
+        let reason = SessionEnd.stall(after: limit)
+        stopped = reason
+        logger.error("killing the encoder process: \(reason.reason)")
+        kill(SIGKILL)
+    }
+
+    private func receive() {
+        for _ in 0..<8 {
+            let packet: PacketSocket.Packet
+            do throws(TransportError) {
+                packet = try PacketSocket.receive(from: channel.rawValue)
+            } catch {
+                logger.warning("hearing the worker no more: \(error.reason)")
+                return closeChannel()
+            }
+            switch packet {
+            case .wouldBlock: return
+            case .endOfFile: return closeChannel()
+            case .bytes(let bytes): hear(bytes)
+            }
+            if channelWatch == nil { return }
+        }
+    }
+
+    private func hear(_ bytes: [UInt8]) {
+        packets += 1
+        guard packets <= Self.maximumPackets else {
+            logger.warning("hearing the worker no more: it sent more than \(Self.maximumPackets) packets")
+            return closeChannel()
+        }
+        let report: WorkerReport
+        do throws(SessionError) { report = try JSON.decode(WorkerReport.self, from: bytes) } catch {
+            return logger.warning("ignored a packet of the worker: \(error.reason)")
+        }
+        if case .ended(let code, let reason) = report {
+            reported = reported ?? SessionError(Status(rawValue: code), reason)
+        } else {
+            onReport(report)
+        }
+    }
+
+    private func closeChannel() {
+        if let channelWatch { loop.remove(channelWatch) }
+        channelWatch = nil
+    }
+
+    private func ended() {
+        guard let exit = try? child.tryReap() else { return }
+        if channelWatch != nil { receive() }
+        closeChannel()
+        if let childWatch { loop.remove(childWatch) }
+        childWatch = nil
+        let cause = SessionEnd.cause(reported: reported, stopped: stopped, exit: exit)
+        onEnd(
+            SessionEnd(
+                status: cause.status, reason: cause.reason, framesIn: stats[.framesIn],
+                framesOut: stats[.framesOut]))
+    }
+}
