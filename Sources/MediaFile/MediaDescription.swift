@@ -67,7 +67,7 @@ public struct DecodeReport: Hashable, Sendable {
     public var frames = 0
     /// Of these, frames that were decoded straight into the caller's `FrameMemory`.
     public var directFrames = 0
-    /// Packets or frames that the decoder found damaged.
+    /// Damage the demuxer and the decoder told of; pictures they could conceal it in are handed out all the same.
     public var errors = 0
     /// Where and how decoding first failed, in one line.
     public var firstError: String?

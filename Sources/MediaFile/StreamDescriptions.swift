@@ -4,9 +4,11 @@ internal import Model
 
 extension Demuxer {
     /// Whether the format stores no timestamps, as elementary streams do not.
+    ///
+    /// libavformat counts those in 1/1200000 s, which no container does, and makes timestamps up from the frame rate.
     var isUntimed: Bool {
-        guard let format = context.pointee.iformat else { return false }
-        return format.pointee.flags & AVFMT_NOTIMESTAMPS != 0
+        guard let format = context.pointee.iformat, let base = video?.time_base else { return false }
+        return format.pointee.flags & AVFMT_NOTIMESTAMPS != 0 || (base.num == 1 && base.den == 1_200_000)
     }
 
     /// What the file says of the video stream, and how its frames will be handed out.
