@@ -21,6 +21,8 @@ public struct VideoDescription: Hashable, Sendable {
     public var format: PixelFormat
     /// How the source's pixels become `format`, in one line; nil when they are handed out as they are.
     public var conversion: String?
+    /// Whether the file says that its frames are pairs of fields; they are handed out woven together, as stored.
+    public var isInterlaced: Bool
     /// The colour of the frames that are handed out.
     public var color: ColorDescription
     /// Frames per second over the whole stream; nil when not known.

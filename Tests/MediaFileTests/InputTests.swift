@@ -118,6 +118,7 @@ import Testing
         #expect(video.frameCount == 50)
         #expect(video.timeBase == Rational(1, 12800))
         #expect(video.format == .yu12)
+        #expect(!video.isInterlaced)
         let other = try MediaReader(path: Clips.hevc10)
         #expect(other.video.format == .i010)
         #expect(other.video.color == ColorDescription(primaries: 1, transfer: 1, matrix: 1, chromaLocation: 0))

@@ -157,7 +157,8 @@ func tight(_ base: UnsafeRawPointer, _ layout: FrameLayout, _ frame: DecodedFram
             let row = format.rowBytes(plane: plane, width: frame.width)
             for line in 0..<format.rows(plane: plane, height: frame.height) {
                 let source = base + Int(layout.planes[plane].offset) + line * Int(layout.planes[plane].stride)
-                UnsafeMutableRawPointer(buffer.baseAddress! + position).copyMemory(from: source, byteCount: row)
+                UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[position...])
+                    .copyMemory(from: UnsafeRawBufferPointer(start: source, count: row))
                 position += row
             }
         }
@@ -171,7 +172,7 @@ func copied(_ frame: DecodedFrame) throws -> [UInt8] {
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 64)
     defer { memory.deallocate() }
     try frame.copy(to: memory, layout)
-    return tight(UnsafeRawPointer(memory.baseAddress!), layout, frame)
+    return try tight(UnsafeRawPointer(#require(memory.baseAddress)), layout, frame)
 }
 
 extension MediaReader {
@@ -211,7 +212,8 @@ final class Reference {
         var filled = 0
         try bytes.withUnsafeMutableBytes { buffer in
             while filled < count {
-                let done = read(descriptor, buffer.baseAddress! + filled, count - filled)
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+                let done = read(descriptor, rest.baseAddress, rest.count)
                 if done == 0 { return }
                 guard done > 0 else { throw ToolFailure(description: "ffmpeg's output cannot be read") }
                 filled += done
