@@ -59,7 +59,8 @@ let package = Package(
             name: "ProbeWorker", dependencies: ["Transport", "Wire", "X265"], swiftSettings: common),
         .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
         .executableTarget(
-            name: "hwctl", dependencies: ["HWClient", "MediaFile", argumentParser], swiftSettings: common),
+            name: "hwctl", dependencies: ["HWClient", "MediaFile", "Transport", "Wire", argumentParser],
+            swiftSettings: common),
 
         .plugin(name: "EmbedInterface", capability: .buildTool()),
 
@@ -68,7 +69,7 @@ let package = Package(
         .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
-        .testTarget(name: "X265Tests", dependencies: ["X265"], swiftSettings: common),
+        .testTarget(name: "X265Tests", dependencies: ["X265", "HEVC", "Sessions"], swiftSettings: common),
         .testTarget(name: "MediaFileTests", dependencies: ["MediaFile"], swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "EndToEndTests", dependencies: ["HWClient", "MediaFile"], swiftSettings: common),

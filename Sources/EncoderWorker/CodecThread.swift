@@ -101,6 +101,9 @@ struct CodecThread {
             offset: UInt64(place.offset), size: UInt32(bytes.byteCount), nalUnitType: picture.nalUnitType,
             temporalLevel: picture.temporalLevel)
         worker.countPacket(bytes: bytes.byteCount)
-        worker.send(packet, fds: place.ownMemory.map { [$0.file.rawValue] } ?? [])
+        // A descriptor's number does not keep the memory alive that owns it.
+        withExtendedLifetime(place) {
+            worker.send(packet, fds: place.ownMemory.map { [$0.file.rawValue] } ?? [])
+        }
     }
 }

@@ -57,8 +57,8 @@ public enum AnnexB {
 
     /// Appends a sample of length-prefixed NAL units to `stream`, each behind a four-byte start code.
     ///
-    /// `lengthSize` is the number of length bytes, 1, 2 or 4 (ISO/IEC 14496-15 8.3.3.1). On an error `stream` keeps the
-    /// NAL units before the damage.
+    /// `lengthSize` is the number of length bytes, 1, 2 or 4 (ISO/IEC 14496-15 8.3.3.1). On an error `stream`
+    /// keeps the NAL units before the damage.
     public static func append(
         lengthPrefixed sample: ArraySlice<UInt8>, lengthSize: Int = 4, to stream: inout [UInt8]
     ) throws(BitstreamError) {

@@ -54,11 +54,12 @@ public struct DecoderConfigurationRecord: Hashable, Sendable {
 
     /// The record of a stream with the given VPS, SPS, PPS and SEI NAL units (no start codes, any order).
     ///
-    /// Profile, level, chroma format and depths come from the first base-layer SPS; of several base-layer parameter sets
-    /// the highest level and tier, the conjunction of compatibility and constraint flags and the smallest segmentation
-    /// count, as 8.3.3.1.2 demands. The parameter-set arrays are marked complete unless `completeness` is false
-    /// (sample entry `hev1`); SEI arrays never are. The parallelism type is 0 unless the VUI promises a spatial
-    /// segmentation. Throws `missingParameterSet` without a VPS, an SPS and a PPS, and what parsing them throws.
+    /// Profile, level, chroma format and depths come from the first base-layer SPS; of several base-layer
+    /// parameter sets the highest level and tier, the conjunction of compatibility and constraint flags and the
+    /// smallest segmentation count, as 8.3.3.1 demands. The parameter-set arrays are marked complete unless
+    /// `completeness` is false (sample entry `hev1`); SEI arrays never are. The parallelism type is 0 unless
+    /// the VUI promises a spatial segmentation. Throws `missingParameterSet` without a VPS, an SPS and a PPS,
+    /// and what parsing them throws.
     public init(nalUnits: [[UInt8]], completeness: Bool = true) throws(BitstreamError) {
         let order: [NALUnitType] = [.vps, .sps, .pps, .prefixSEI, .suffixSEI]
         var byType = order.map {
@@ -66,7 +67,7 @@ public struct DecoderConfigurationRecord: Hashable, Sendable {
         }
         var sequences: [SequenceParameterSet] = []
         var pictures: [PictureParameterSet] = []
-        var timing: VideoParameterSet?
+        var (hasVPS, seen) = (false, Set<[UInt8]>())
         for nal in nalUnits {
             let header = try NALUnitHeader(nal: nal)
             guard let place = order.firstIndex(of: header.nalUnitType) else {
@@ -74,17 +75,19 @@ public struct DecoderConfigurationRecord: Hashable, Sendable {
                     .unsupported, "An hvcC record holds no NAL units of type \(header.nalUnitType).")
             }
             // A parameter set that is repeated in the stream is listed once.
-            if byType[place].nalUnits.contains(nal) { continue }
+            guard seen.insert(nal).inserted else { continue }
             byType[place].nalUnits.append(nal)
             guard header.nuhLayerId == 0 else { continue }
             switch header.nalUnitType {
-            case .vps: timing = try VideoParameterSet(nal: nal)
+            case .vps:
+                _ = try VideoParameterSet(nal: nal)
+                hasVPS = true
             case .sps: sequences.append(try SequenceParameterSet(nal: nal))
             case .pps: pictures.append(try PictureParameterSet(nal: nal))
             default: break
             }
         }
-        guard let first = sequences.first, !pictures.isEmpty, timing != nil else {
+        guard let first = sequences.first, !pictures.isEmpty, hasVPS else {
             throw BitstreamError(.missingParameterSet, "An hvcC record needs a VPS, an SPS and a PPS of layer 0.")
         }
         try self.init(first: first, sequences: sequences, pictures: pictures)
@@ -117,7 +120,7 @@ public struct DecoderConfigurationRecord: Hashable, Sendable {
         if minSpatialSegmentationIdc > 0 { parallelismType = Self.parallelism(of: pictures) }
     }
 
-    /// The one tool that all pictures parallelise by, else 0 (8.3.3.1.3).
+    /// The one tool that all pictures parallelise by, else 0 (8.3.3.1).
     private static func parallelism(of pictures: [PictureParameterSet]) -> Int {
         let types = Set(
             pictures.map { pps in

@@ -8,6 +8,9 @@ public enum EmulationPrevention {
     }
 
     /// `rbsp` with an `emulation_prevention_three_byte` wherever one is due.
+    ///
+    /// Zero bytes at the end come back by `remove` only in pairs, the form of `cabac_zero_word`s; nothing else
+    /// legal ends in a zero byte.
     public static func insert(into rbsp: [UInt8]) -> [UInt8] {
         var ebsp: [UInt8] = []
         append(rbsp, to: &ebsp)
@@ -32,8 +35,8 @@ public enum EmulationPrevention {
 
     /// Unescapes until `limit` RBSP bytes are there.
     ///
-    /// `removed` holds, for each byte left out, how many RBSP bytes came before it: with these an RBSP offset is led back
-    /// to its place in the NAL unit.
+    /// `removed` holds, for each byte left out, how many RBSP bytes came before it: with these an RBSP offset
+    /// is led back to its place in the NAL unit.
     static func removeNoting(from ebsp: ArraySlice<UInt8>, limit: Int) -> (rbsp: [UInt8], removed: [Int]) {
         var rbsp: [UInt8] = []
         var removed: [Int] = []

@@ -37,7 +37,8 @@ public enum NALUnitType: UInt8, Hashable, Sendable, CaseIterable {
     /// True for TSA and STSA: a decoder may switch up to a higher temporal sub-layer here.
     public var isTemporalSwitchingPoint: Bool { rawValue >= 2 && rawValue <= 5 }
 
-    /// True for the sub-layer non-reference types, the even ones below 16: nothing of the same sub-layer refers to them.
+    /// True for the sub-layer non-reference types, the even ones below 16: nothing of the same sub-layer refers
+    /// to them.
     public var isSubLayerNonReference: Bool { rawValue < 16 && rawValue & 1 == 0 }
 
     /// True for slice types this version of the standard defines (0…9 and 16…21).

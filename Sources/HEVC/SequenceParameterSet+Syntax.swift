@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The largest coded width and height: beyond level 6.2, whose longest side is 16,888 with a height of 2,112.
+/// The largest coded width and height taken; level 6.2 itself ends at a side of 16,888 (A.4.1).
 let maxPictureSide = 16384
 
 extension SequenceParameterSet {

@@ -74,8 +74,9 @@ public struct SPSExtensions: Hashable, Sendable {
 
 /// `seq_parameter_set_rbsp()` (7.3.2.2).
 ///
-/// In the short form of an SPS in a layer above the base (`isMultiLayerExtension`, F.7.3.2.2.1) size, chroma format and
-/// bit depth come from the VPS; the properties here then keep their initial values and the sizes are 0.
+/// In the short form of an SPS in a layer above the base (`isMultiLayerExtension`, F.7.3.2.2.1) size, chroma
+/// format and bit depth come from the VPS; the properties here then keep their initial values and the sizes are
+/// 0.
 public struct SequenceParameterSet: Hashable, Sendable {
     /// The NAL unit's header.
     public var header = NALUnitHeader(.sps)

@@ -58,7 +58,8 @@ public struct ShortTermRefPicSet: Hashable, Sendable {
             + positivePics.reduce(0) { $0 + ($1.usedByCurrPic ? 1 : 0) }
     }
 
-    /// The table for set number `index`; `sets` are the SPS's, and `inSlice` says that this is one more, in a slice header.
+    /// The table for set number `index`; `sets` are the SPS's, and `inSlice` says that this is one more, in a
+    /// slice header.
     mutating func code(
         _ c: inout some SyntaxCoder, index: Int, sets: [ShortTermRefPicSet], inSlice: Bool
     ) throws(BitstreamError) {

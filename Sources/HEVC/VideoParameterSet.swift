@@ -4,7 +4,7 @@
 public struct VPSHRDParameters: Hashable, Sendable {
     /// `hrd_layer_set_idx`, 0…1023.
     public var hrdLayerSetIdx = 0
-    /// `cprms_present_flag`; when false the common fields are those of the entry before. True for the first.
+    /// `cprms_present_flag`: false when the common fields are those of the entry before.
     public var cprmsPresentFlag = true
     /// The parameters.
     public var hrdParameters = HRDParameters()

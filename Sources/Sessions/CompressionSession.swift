@@ -11,7 +11,7 @@ public struct FrameRequest: Hashable, Sendable {
     public var duration: Int64
     /// The pool it lies in.
     public var poolID: UInt32
-    /// Whether to code it as an IDR picture.
+    /// Whether to code it as a key frame: an IRAP picture without leading pictures.
     public var forceKeyFrame: Bool
     /// The quantisation parameter to code it with; -1 for the session's.
     public var baseFrameQP: Int32

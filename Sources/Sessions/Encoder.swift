@@ -25,7 +25,7 @@ public import Model
     public let frameID: UInt64
     /// Presentation time, in units of the session's time base.
     public let pts: Int64
-    /// Whether to code it as an IDR picture.
+    /// Whether to code it as a key frame: an IRAP picture without leading pictures.
     public let forceKeyFrame: Bool
     /// The quantisation parameter to code it with; nil for the session's.
     public let baseFrameQP: Int?

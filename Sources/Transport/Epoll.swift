@@ -29,6 +29,12 @@ public final class Epoll: Sendable {
         public let token: UInt64
         /// What it is ready for.
         public let events: Events
+
+        /// Names one.
+        public init(token: UInt64, events: Events) {
+            self.token = token
+            self.events = events
+        }
     }
 
     private let epoll: OwnedFD

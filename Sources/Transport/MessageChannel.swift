@@ -23,7 +23,7 @@ public final class MessageChannel: @unchecked Sendable {
         fd = socket
     }
 
-    /// The socket's number, for epoll; valid as long as the channel lives.
+    /// The socket's number, for epoll; valid as long as the channel lives, which the number alone does not ensure.
     public var fileDescriptor: Int32 { fd.rawValue }
 
     /// Sends one message; the descriptors stay the caller's.
@@ -53,6 +53,16 @@ public final class MessageChannel: @unchecked Sendable {
             }
         }
         try result.get()
+    }
+
+    /// Sends one message with one descriptor, which stays the caller's and is kept open until it was sent.
+    ///
+    /// Safer than a bare number for a file that lives in an object, such as `SharedMemory.file`.
+    /// - Throws: as `send(opcode:sequence:payload:fds:)` does.
+    public func send(
+        opcode: UInt32, sequence: UInt32 = 0, payload: [UInt8] = [], file: borrowing OwnedFD
+    ) throws(TransportError) {
+        try send(opcode: opcode, sequence: sequence, payload: payload, fds: [file.rawValue])
     }
 
     /// Gives the next message to `body`: its header, its payload (during the call only) and its descriptors.

@@ -20,8 +20,8 @@ extension Received: Sendable where Value: Sendable & ~Copyable {}
 /// The receiving half of a channel: one reusable buffer, and one FIFO of descriptors that the headers' counts pop.
 ///
 /// The kernel hands a message's descriptors out with its first byte and never merges two sets in one read, so after
-/// each read, descriptors can only belong to messages whose first byte is in the buffer. That makes every wrong
-/// count visible at once.
+/// each read, descriptors can only belong to messages whose first byte is in the buffer. So a wrong count shows as
+/// soon as the read's messages are taken; a peer that swaps descriptors between messages of one read fools itself.
 final class MessageReceiver {
     private static let capacity = 2 * (MessageHeader.size + MessageHeader.maximumLength)
 

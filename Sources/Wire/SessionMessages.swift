@@ -119,7 +119,7 @@ public struct EncodeFrame: SessionPayload, Hashable {
         public let rawValue: UInt32
         /// Wraps bits.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
-        /// `ForceKeyFrame`: code this frame as an IDR picture.
+        /// `ForceKeyFrame`: code this frame as an IRAP picture without leading pictures.
         public static let forceKeyFrame = Flags(rawValue: 1)
         /// Every bit with a meaning.
         public static let all: Flags = [.forceKeyFrame]

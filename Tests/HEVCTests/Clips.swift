@@ -20,7 +20,7 @@ enum Clips {
     static let hevc: [String] = [
         "natural_1024x768_hevc_2tracks.mp4", "hdr_hlg_1080p_real.mp4", "dv84_iphone_720p.MOV",
         "dovi_p7_pq_256x144.hevc", "hevc_854x480_bframes.mp4", "hevc_854x480.ts", "made_sdr10bit_720p.mp4",
-        "made_pq_hdr10_720p.mov", "made_hlg_720p.mov", "made_240fps_720p.mp4", "made_hevc_alpha_x265v4.mov",
+        "made_pq_hdr10_720p.mov", "made_hlg_720p.mov", "made_hevc_alpha_x265v4.mov",
     ]
 
     /// The Annex B stream of a clip's first video track, as ffmpeg unpacks it; nil without the clip.
@@ -41,7 +41,7 @@ enum Clips {
         process.standardInput = FileHandle.nullDevice
         let (out, err) = (scratch("out"), scratch("err"))
         defer { for url in [out, err] { try? FileManager.default.removeItem(at: url) } }
-        for url in [out, err] { FileManager.default.createFile(atPath: url.path, contents: nil) }
+        for url in [out, err] { _ = FileManager.default.createFile(atPath: url.path, contents: nil) }
         process.standardOutput = try FileHandle(forWritingTo: out)
         process.standardError = try FileHandle(forWritingTo: err)
         try process.run()

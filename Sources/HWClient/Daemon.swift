@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+internal import Model
+internal import Transport
+public import Wire
+
+/// A daemon to talk to: the machine's, or a private one that lives as long as this object.
+public final class Daemon: Sendable {
+    /// Where the machine's daemon listens unless `$HWDAEMON_SOCKET` says otherwise.
+    public static let defaultAddress = "/run/hwdaemon/hwdaemon.sock"
+
+    /// A socket's path, or `@name`.
+    public let address: String
+    /// Whether it was started for this object.
+    public var isPrivate: Bool { process != nil }
+
+    private let process: PrivateDaemon?
+
+    /// A daemon that listens already; nothing is connected until the first call.
+    public init(address: String) {
+        self.address = address
+        process = nil
+    }
+
+    private init(_ process: PrivateDaemon) {
+        address = process.address
+        self.process = process
+    }
+
+    /// The machine's daemon, or a private one where none runs.
+    ///
+    /// `$HWDAEMON_SOCKET`, when set, is used and nothing else. Only a missing socket or one nobody listens on leads to
+    /// a private daemon, started with an inherited socket and ended with this object or this process.
+    /// - Throws: `permissionDenied`, naming the group to join; `notRunning` for an explicit address; `connectionFailed`
+    ///   when a private daemon does not start.
+    public static func find() throws(ClientError) -> Daemon {
+        if let explicit = getenv("HWDAEMON_SOCKET"), explicit[0] != 0 {
+            let daemon = Daemon(address: String(cString: explicit))
+            _ = try daemon.connect()
+            return daemon
+        }
+        let daemon = Daemon(address: defaultAddress)
+        do throws(ClientError) {
+            _ = try daemon.connect()
+            return daemon
+        } catch  where error.code == .notRunning {
+            return Daemon(try PrivateDaemon())
+        }
+    }
+
+    /// Calls a method on a connection of its own and waits for the reply.
+    ///
+    /// - Throws: the session's error that the daemon answered, or why it could not be asked.
+    public func call<M: ControlMethod>(
+        _ method: M.Type, _ parameters: M.Parameters, timeout: Duration = .seconds(30)
+    ) throws(ClientError) -> M.Reply {
+        let connection = try connect()
+        return try Self.exchange(
+            method, parameters, upgrade: false, on: connection.rawValue, deadline: MonotonicTime.now + timeout)
+    }
+
+    func connect() throws(ClientError) -> OwnedFD {
+        do throws(SystemError) {
+            return try UnixSocket.connect(to: address)
+        } catch {
+            switch error.errno {
+            case ENOENT, ECONNREFUSED:
+                throw ClientError(.notRunning, "no daemon listens on \(address)")
+            case EACCES, EPERM:
+                throw ClientError(
+                    .permissionDenied, "no permission to use \(address): join the group \(Self.group(of: address))")
+            default:
+                throw ClientError(error, whileDoing: "cannot connect to the daemon")
+            }
+        }
+    }
+
+    static func exchange<M: ControlMethod>(
+        _ method: M.Type, _ parameters: M.Parameters, upgrade: Bool, on fd: Int32, deadline: MonotonicTime
+    ) throws(ClientError) -> M.Reply {
+        let call: [UInt8]
+        do throws(SessionError) {
+            call = try VarlinkCall.encode(method: M.method, parameters: parameters, upgrade: upgrade)
+        } catch { throw ClientError(error) }
+
+        let reply: [UInt8]?
+        do throws(TransportError) {
+            try VarlinkConnection.send(call, to: fd, deadline: deadline)
+            var receiver = VarlinkConnection.replyReceiver()
+            reply = try VarlinkConnection.receive(from: fd, with: &receiver, deadline: deadline)
+        } catch {
+            throw ClientError(error, whileDoing: "the daemon did not answer \(M.method)")
+        }
+        guard let reply else {
+            throw ClientError(
+                .connectionFailed, "the daemon closed the connection instead of answering \(M.method)")
+        }
+        do throws(SessionError) {
+            return try VarlinkReply.decode(M.Reply.self, from: reply)
+        } catch { throw ClientError(error) }
+    }
+
+    /// The name of the group that owns a socket, for the sentence that tells what to do.
+    private static func group(of path: String) -> String {
+        var status = stat()
+        guard stat(path, &status) == 0, let entry = getgrgid(status.st_gid) else { return "hwdaemon" }
+        return String(cString: entry.pointee.gr_name)
+    }
+}

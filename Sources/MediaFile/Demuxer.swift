@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CLibAV
+internal import Glibc
+internal import Model
+
+/// Owner of an input's AVFormatContext: opens a file, names its streams, hands out packets in file order.
+final class Demuxer {
+    let context: UnsafeMutablePointer<AVFormatContext>
+    let path: String
+    let videoIndex: Int
+    let decoder: UnsafePointer<AVCodec>
+    private let cancelFlag: CancelFlag
+
+    /// Opens `path` and picks the best video stream that libavcodec can decode.
+    init(path: String, cancelFlag: CancelFlag) throws(MediaError) {
+        LibAVLog.install()
+        LibAVLog.forget()
+        self.path = path
+        self.cancelFlag = cancelFlag
+        context = try Self.open(path, cancelFlag)
+        var opened: UnsafeMutablePointer<AVFormatContext>? = context
+        do throws(MediaError) {
+            (videoIndex, decoder) = try Self.findVideo(context, path)
+        } catch {
+            // A class whose init throws runs no deinit until every property has a value.
+            avformat_close_input(&opened)
+            throw error
+        }
+    }
+
+    deinit {
+        var context: UnsafeMutablePointer<AVFormatContext>? = context
+        avformat_close_input(&context)
+    }
+
+    var streamCount: Int { Int(context.pointee.nb_streams) }
+
+    /// The stream with this number, which must be below `streamCount`.
+    func stream(_ index: Int) -> UnsafeMutablePointer<AVStream>? {
+        index < streamCount ? context.pointee.streams?[index] : nil
+    }
+
+    var video: AVStream? { stream(videoIndex)?.pointee }
+
+    /// Has the demuxer skip packets of streams that nobody asked for.
+    func keepOnly(_ wanted: Set<Int>) {
+        for index in 0..<streamCount where !wanted.contains(index) {
+            stream(index)?.pointee.discard = AVDISCARD_ALL
+        }
+    }
+
+    /// Reads the next packet of any stream into `packet`; false at the end of the file.
+    func read(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
+        try cancelFlag.check()
+        var code = av_read_frame(context, packet)
+        while code == clibav_again() {
+            try cancelFlag.check()
+            code = av_read_frame(context, packet)
+        }
+        if code == clibav_eof() {
+            // libavformat reports a failed read(2) as an end of file, and keeps the error beside it.
+            if let io = context.pointee.pb, io.pointee.error < 0, io.pointee.error != clibav_eof() {
+                throw failure(io.pointee.error)
+            }
+            return false
+        }
+        guard code >= 0 else { throw failure(code) }
+        return true
+    }
+
+    private func failure(_ code: Int32) -> MediaError {
+        let sentence = "\(path) cannot be read further: \(MediaError.text(ofLibAV: code))"
+        return MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
+    }
+
+    private static func open(
+        _ path: String, _ cancelFlag: CancelFlag
+    ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
+        try checkReadable(path)
+        guard var context = avformat_alloc_context() else {
+            throw MediaError(.io, "\(path): out of memory")
+        }
+        context.pointee.interrupt_callback = AVIOInterruptCB(
+            callback: { opaque in
+                guard let opaque else { return 0 }
+                return Unmanaged<CancelFlag>.fromOpaque(opaque).takeUnretainedValue().isSet ? 1 : 0
+            }, opaque: Unmanaged.passUnretained(cancelFlag).toOpaque())
+        var options: OpaquePointer?
+        // A playlist or concat script must not reach the network.
+        av_dict_set(&options, "protocol_whitelist", "file", 0)
+        var opened: UnsafeMutablePointer<AVFormatContext>? = context
+        // The prefix keeps a name like "take:2.mov" from being read as a protocol.
+        let code = avformat_open_input(&opened, "file:\(path)", nil, &options)
+        av_dict_free(&options)
+        guard code >= 0, let result = opened else {
+            if code == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
+            let sentence = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
+            throw MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
+        }
+        context = result
+        let info = avformat_find_stream_info(context, nil)
+        guard info >= 0 else {
+            avformat_close_input(&opened)
+            if info == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
+            let sentence = "\(path): no stream can be made out: \(MediaError.text(ofLibAV: info))"
+            throw MediaError(.badInput, LibAVLog.explain(sentence))
+        }
+        return context
+    }
+
+    /// Refuses what is not there or may not be read, in the system's words, before libavformat guesses.
+    private static func checkReadable(_ path: String) throws(MediaError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw .opening(path, errno: errno) }
+        if status.st_mode & S_IFMT == S_IFDIR { throw .opening(path, errno: EISDIR) }
+        guard access(path, R_OK) == 0 else { throw .opening(path, errno: errno) }
+        if status.st_mode & S_IFMT == S_IFREG, status.st_size == 0 {
+            throw MediaError(.badInput, "\(path) is empty")
+        }
+    }
+
+    private static func findVideo(
+        _ context: UnsafeMutablePointer<AVFormatContext>, _ path: String
+    ) throws(MediaError) -> (Int, UnsafePointer<AVCodec>) {
+        var decoder: UnsafePointer<AVCodec>?
+        let index = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder, 0)
+        if index >= 0, let decoder { return (Int(index), decoder) }
+        let any = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
+        guard any >= 0, let parameters = context.pointee.streams?[Int(any)]?.pointee.codecpar else {
+            throw MediaError(.badInput, LibAVLog.explain("\(path) has no video stream"))
+        }
+        let name = String(cString: avcodec_get_name(parameters.pointee.codec_id))
+        throw MediaError(.unsupported, "\(path): no decoder for its video codec, \(name)")
+    }
+}

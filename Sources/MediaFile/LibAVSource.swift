@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CLibAV
+internal import Model
+
+/// A file read by libavformat and decoded by libavcodec.
+final class LibAVSource {
+    let demuxer: Demuxer
+    let video: VideoDescription
+    let otherStreams: [OtherStream]
+    private(set) var report = DecodeReport()
+
+    private let decoder: VideoDecoder?
+    private let plan: ConversionPlan
+    private var converters: [Int32: FrameConverter] = [:]
+    private var clock: PresentationClock
+    private let packet: UnsafeMutablePointer<AVPacket>
+    private let frame: UnsafeMutablePointer<AVFrame>
+    private let cancelFlag: CancelFlag
+    private var state = State.reading
+
+    /// Failures in a row, without a packet taken or a frame given, after which a decoder is given up.
+    private static let maximumFailures = 4096
+
+    /// Where the packet that was read last stands.
+    private enum State { case reading, packetWaits, draining, ended }
+
+    init(
+        path: String, options: MediaReader.Options, memory: (any FrameMemory)?, cancelFlag: CancelFlag
+    ) throws(MediaError) {
+        let demuxer = try Demuxer(path: path, cancelFlag: cancelFlag)
+        guard let stream = demuxer.video, let parameters = stream.codecpar?.pointee else {
+            throw MediaError(.badInput, "\(path) has no video stream")
+        }
+        guard parameters.width > 0, parameters.height > 0, parameters.format >= 0,
+            Int(parameters.width) * Int(parameters.height) <= VideoDecoder.maximumSamples
+        else {
+            let sentence = "\(path): no picture can be made out in its video stream"
+            throw MediaError(.badInput, LibAVLog.explain(sentence))
+        }
+        let others = demuxer.otherStreams
+        var wanted: Set<Int> = [demuxer.videoIndex]
+        if options.includesAudio { wanted.formUnion(others.filter { $0.content == .audio }.map(\.index)) }
+        demuxer.keepOnly(wanted)
+        plan = try ConversionPlan(
+            source: AVPixelFormat(rawValue: parameters.format), color: ColorDescription(parameters),
+            height: Int(parameters.height), path: path)
+        decoder =
+            options.decodesVideo
+            ? try VideoDecoder(
+                demuxer.decoder, stream, threads: options.threads, memory: memory, path: path) : nil
+        video = demuxer.describeVideo(stream, parameters, plan)
+        clock = PresentationClock(video, isUntimed: demuxer.isUntimed)
+        otherStreams = others
+        self.demuxer = demuxer
+        self.cancelFlag = cancelFlag
+        // Last, because a class whose init throws half way runs no deinit.
+        guard let packet = av_packet_alloc(), let frame = av_frame_alloc() else {
+            throw MediaError(.io, "\(path): out of memory")
+        }
+        self.packet = packet
+        self.frame = frame
+    }
+
+    deinit {
+        var packet: UnsafeMutablePointer<AVPacket>? = packet
+        av_packet_free(&packet)
+        var frame: UnsafeMutablePointer<AVFrame>? = frame
+        av_frame_free(&frame)
+    }
+
+    var slotsHeldByDecoder: Int { decoder?.heldPictures ?? 0 }
+
+    /// Bytes of a slot that the decoder can use; 0 when its pictures are copied anyway.
+    var directByteCount: Int {
+        decoder?.slotByteCount(plan.source, width: video.width, height: video.height) ?? 0
+    }
+
+    func next() throws(MediaError) -> MediaReader.Item? {
+        while true {
+            try cancelFlag.check()
+            if let decoder, let item = try receive(decoder) { return item }
+            switch state {
+            case .ended: return nil
+            case .draining:
+                state = .ended
+                try checkAnything()
+            case .packetWaits: try sendPacket()
+            case .reading:
+                if let item = try readPacket() { return item }
+            }
+        }
+    }
+
+    /// Reads on; hands out a packet that is not to be decoded.
+    private func readPacket() throws(MediaError) -> MediaReader.Item? {
+        guard try demuxer.read(into: packet) else {
+            if let decoder {
+                _ = decoder.send(nil)
+                state = .draining
+            } else {
+                state = .ended
+            }
+            return nil
+        }
+        let index = Int(packet.pointee.stream_index)
+        if index == demuxer.videoIndex, decoder != nil {
+            try sendPacket()
+            return nil
+        }
+        guard let base = demuxer.stream(index).flatMap({ Rational(positive: $0.pointee.time_base) }) else {
+            av_packet_unref(packet)
+            return nil
+        }
+        guard let item = MediaPacket(moving: packet, timeBase: base) else {
+            throw MediaError(.io, "\(demuxer.path): out of memory")
+        }
+        return .packet(item)
+    }
+
+    private func sendPacket() throws(MediaError) {
+        guard let decoder else { return }
+        switch decoder.send(packet) {
+        case .full: state = .packetWaits
+        case .taken:
+            av_packet_unref(packet)
+            state = .reading
+        case .failed(let code):
+            noteError(code, at: packet.pointee.pts)
+            av_packet_unref(packet)
+            state = .reading
+        }
+    }
+
+    /// The next frame the decoder has; nil when it needs more packets or has ended.
+    private func receive(_ decoder: VideoDecoder) throws(MediaError) -> MediaReader.Item? {
+        guard state != .ended else { return nil }
+        for _ in 0..<Self.maximumFailures {
+            switch decoder.receive(frame) {
+            case .frame: return .frame(try take(decoder))
+            case .needsInput: return nil
+            case .ended:
+                state = .ended
+                try checkAnything()
+                return nil
+            case .failed(let code):
+                if code == clibav_error(ENOMEM) { throw MediaError(.io, "\(demuxer.path): out of memory") }
+                noteError(code, at: clock.last)
+            }
+        }
+        throw MediaError(.badInput, LibAVLog.explain("\(demuxer.path): the decoder makes no progress"))
+    }
+
+    private func take(_ decoder: VideoDecoder) throws(MediaError) -> DecodedFrame {
+        let picture = frame.pointee
+        defer { av_frame_unref(frame) }
+        guard Int(picture.width) == video.width, Int(picture.height) == video.height else {
+            throw MediaError(
+                .unsupported,
+                "\(demuxer.path): the picture's size changes from \(video.width)x\(video.height) to "
+                    + "\(picture.width)x\(picture.height) at frame \(report.frames)")
+        }
+        if picture.decode_error_flags != 0 || picture.flags & AV_FRAME_FLAG_CORRUPT != 0 {
+            noteError(nil, at: picture.best_effort_timestamp)
+        }
+        let format = AVPixelFormat(rawValue: picture.format)
+        let isNative = SampleFormats.native(format) == video.format
+        let converter = isNative ? nil : try converter(format)
+        let direct = isNative ? decoder.direct(frame, video.format) : nil
+        let (pts, duration, isRepaired) = clock.stamp(
+            picture.best_effort_timestamp, duration: picture.pkt_duration, index: report.frames)
+        guard let samples = Picture(moving: frame, converter: converter) else {
+            throw MediaError(.io, "\(demuxer.path): out of memory")
+        }
+        let index = report.frames
+        report.frames += 1
+        if direct != nil { report.directFrames += 1 }
+        if isRepaired { report.repairedTimestamps += 1 }
+        return DecodedFrame(
+            index: index, pts: pts, duration: duration, isKeyFrame: picture.key_frame != 0, format: video.format,
+            width: video.width, height: video.height, direct: direct, samples: .picture(samples))
+    }
+
+    /// One converter for each format the decoder hands out; nearly always there is one.
+    private func converter(_ format: AVPixelFormat) throws(MediaError) -> FrameConverter {
+        if let known = converters[format.rawValue] { return known }
+        let plan = try plan.adapted(to: format, height: video.height, path: demuxer.path)
+        guard let converter = FrameConverter(plan, width: video.width, height: video.height) else {
+            throw MediaError(
+                .unsupported, "\(demuxer.path): pictures of \(SampleFormats.name(format)) cannot be converted")
+        }
+        converters[format.rawValue] = converter
+        return converter
+    }
+
+    private func noteError(_ code: Int32?, at pts: Int64?) {
+        report.errors += 1
+        guard report.firstError == nil else { return }
+        let words = code.map { MediaError.text(ofLibAV: $0) } ?? "the picture is damaged"
+        let place = clock.seconds(pts).map { " near \($0) s" } ?? ""
+        report.firstError = LibAVLog.explain("frame \(report.frames)\(place): \(words)")
+    }
+
+    /// At the end: a stream in which nothing could be decoded is no input.
+    private func checkAnything() throws(MediaError) {
+        guard report.frames == 0 else { return }
+        let sentence = "\(demuxer.path): not one frame of its \(video.codec) video can be decoded"
+        throw MediaError(.badInput, LibAVLog.explain(sentence))
+    }
+}

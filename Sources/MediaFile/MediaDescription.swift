@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+public import Model
+
+/// What is known of the video stream a reader decodes.
+public struct VideoDescription: Hashable, Sendable {
+    /// The stream's number in its file.
+    public var streamIndex: Int
+    /// The codec's name as libavcodec spells it (`h264`, `hevc`, `rawvideo`, …).
+    public var codec: String
+    /// The codec's own configuration record (`hvcC`, `avcC`, …); empty when the file has none.
+    public var codecConfiguration: [UInt8]
+    /// Samples a row of the picture as it is shown, cropping applied.
+    public var width: Int
+    /// Rows of the picture as it is shown, cropping applied.
+    public var height: Int
+    /// The decoder's pixel format as libavutil names it (`yuv420p10le`).
+    public var sourceFormat: String
+    /// Bits of a sample of the source.
+    public var sourceBitDepth: Int
+    /// The format frames are handed out in.
+    public var format: PixelFormat
+    /// How the source's pixels become `format`, in one line; nil when they are handed out as they are.
+    public var conversion: String?
+    /// The colour of the frames that are handed out.
+    public var color: ColorDescription
+    /// Frames per second over the whole stream; nil when not known.
+    public var averageFrameRate: Rational?
+    /// The lowest rate that can give every timestamp exactly (libavformat's `r_frame_rate`); nil when not known.
+    public var baseFrameRate: Rational?
+    /// Seconds a tick of `pts` and `duration` stands for.
+    public var timeBase: Rational
+    /// The stream's length in ticks; nil when not known.
+    public var duration: Int64?
+    /// How many frames the file says it has; nil when it does not say.
+    public var frameCount: Int?
+    /// Width over height of one sample; nil when not told.
+    public var sampleAspectRatio: Rational?
+    /// The container's display matrix, row by row, as ISO/IEC 14496-12 8.5.2 lays it out; nil when there is none.
+    public var displayMatrix: [Int32]?
+    /// Degrees clockwise that a player turns the picture by, 0 ..< 360, from `displayMatrix`.
+    public var rotation: Double
+}
+
+/// A stream of the input other than the video that is decoded.
+public struct OtherStream: Hashable, Sendable {
+    /// What a stream carries.
+    public enum Content: String, Hashable, Sendable {
+        case video, audio, subtitle, data, attachment
+    }
+
+    /// The stream's number in its file.
+    public let index: Int
+    /// What it carries.
+    public let content: Content
+    /// The codec's name as libavcodec spells it; `unknown` when libavcodec has none.
+    public let codec: String
+    /// The language the file gives (ISO 639-2); nil when it gives none.
+    public let language: String?
+
+    /// `stream 1 (audio, aac)`.
+    public var description: String { "stream \(index) (\(content.rawValue), \(codec))" }
+}
+
+/// How decoding went so far.
+public struct DecodeReport: Hashable, Sendable {
+    /// Frames handed out.
+    public var frames = 0
+    /// Of these, frames that were decoded straight into the caller's `FrameMemory`.
+    public var directFrames = 0
+    /// Packets or frames that the decoder found damaged.
+    public var errors = 0
+    /// Where and how decoding first failed, in one line.
+    public var firstError: String?
+    /// Frames whose timestamp was not after the one before, and was set one tick after it.
+    public var repairedTimestamps = 0
+
+    /// Nothing decoded yet.
+    public init() {}
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
+
+/// Reads a media file: its video as frames in presentation order, its other streams as packets.
+///
+/// Use it from one thread at a time; `cancel()` may come from any. For "-" and for names that end in `.y4m` it reads
+/// Y4M itself, straight into the caller's memory; everything else goes through libavformat and libavcodec.
+public final class MediaReader: @unchecked Sendable {
+    /// How to read.
+    public struct Options: Sendable {
+        /// Decoder threads; 0 is one a core.
+        public var threads = 0
+        /// Whether `next()` also hands out the packets of audio streams, for `MediaWriter.write(copied:)`.
+        public var includesAudio = false
+        /// Whether video comes as the file's own packets instead of decoded frames.
+        public var decodesVideo = true
+
+        /// Decoded video alone, one thread a core.
+        public init() {}
+    }
+
+    /// What `next()` hands out.
+    public enum Item: Sendable {
+        /// The next frame in presentation order.
+        case frame(DecodedFrame)
+        /// The next packet of a stream that is not decoded, in the file's order.
+        case packet(MediaPacket)
+    }
+
+    /// The path it was opened with, or "-".
+    public let path: String
+    /// The stream whose frames are handed out.
+    public let video: VideoDescription
+    /// The file's other streams.
+    public let otherStreams: [OtherStream]
+    /// The most slots the decoder may hold besides the frames that are handed out.
+    ///
+    /// A pool needs more than that, or every slot may be the decoder's and none left to copy a frame to.
+    public let slotsHeldByDecoder: Int
+    /// Bytes a slot must have to be decoded or copied into.
+    public let slotByteCount: Int
+
+    let source: Source
+    private let cancelFlag: CancelFlag
+
+    enum Source {
+        case y4m(Y4MSource)
+        case libAV(LibAVSource)
+    }
+
+    private var y4mReport = DecodeReport()
+
+    /// Opens `path`, or Y4M on standard input for "-".
+    ///
+    /// - Parameter memory: where frames are put if they fit as they are; nil keeps them in the reader's own memory.
+    /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
+    public init(
+        path: String, options: Options = Options(), memory: (any FrameMemory)? = nil
+    ) throws(MediaError) {
+        self.path = path
+        let cancelFlag = CancelFlag()
+        self.cancelFlag = cancelFlag
+        let packedSize: Int
+        if path == "-" || path.lowercased().hasSuffix(".y4m") {
+            let y4m = try Y4MSource(path: path, memory: memory, cancelFlag: cancelFlag)
+            source = .y4m(y4m)
+            video = VideoDescription(y4m.header)
+            otherStreams = []
+            slotsHeldByDecoder = 0
+            packedSize = y4m.header.frameByteCount
+        } else {
+            let libAV = try LibAVSource(path: path, options: options, memory: memory, cancelFlag: cancelFlag)
+            source = .libAV(libAV)
+            video = libAV.video
+            otherStreams = libAV.otherStreams
+            slotsHeldByDecoder = libAV.slotsHeldByDecoder
+            packedSize = libAV.directByteCount
+        }
+        slotByteCount = max(
+            packedSize, FrameLayout.packed(video.format, width: video.width, height: video.height).size)
+    }
+
+    /// The next frame or packet; nil at the end.
+    ///
+    /// Damage inside the stream is counted in `report` and decoding goes on behind it.
+    /// - Throws: `badInput` when the file ends too early or nothing in it can be decoded, `unsupported` when the
+    ///   picture's size changes, `io`, `interrupted`.
+    public func next() throws(MediaError) -> Item? {
+        switch source {
+        case .libAV(let libAV): return try libAV.next()
+        case .y4m(let y4m):
+            let index = y4m.frameIndex
+            guard let (samples, direct) = try y4m.next() else { return nil }
+            y4mReport.frames += 1
+            if direct != nil { y4mReport.directFrames += 1 }
+            return .frame(
+                DecodedFrame(
+                    index: index, pts: Int64(index), duration: 1, isKeyFrame: true, format: video.format,
+                    width: video.width, height: video.height, direct: direct, samples: .tight(samples)))
+        }
+    }
+
+    /// How decoding went so far.
+    public var report: DecodeReport {
+        switch source {
+        case .libAV(let libAV): libAV.report
+        case .y4m: y4mReport
+        }
+    }
+
+    /// Makes the call that is under way, and every later one, throw `interrupted`; safe from any thread.
+    public func cancel() { cancelFlag.set() }
+}
+
+extension VideoDescription {
+    /// What a Y4M header tells; without a rate it is 25, as libavformat has it.
+    init(_ header: Y4MHeader) {
+        let rate = header.frameRate ?? Rational(25)
+        self.init(
+            streamIndex: 0, codec: "rawvideo", codecConfiguration: [], width: header.width, height: header.height,
+            sourceFormat: header.format == .i010 ? "yuv420p10le" : "yuv420p",
+            sourceBitDepth: header.format.bitDepth, format: header.format, conversion: nil,
+            color: ColorDescription(isFullRange: header.isFullRange, chromaLocation: header.chromaLocation),
+            averageFrameRate: rate, baseFrameRate: rate, timeBase: rate.inverse ?? Rational(1), duration: nil,
+            frameCount: nil, sampleAspectRatio: header.sampleAspectRatio, displayMatrix: nil, rotation: 0)
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CLibAV
+internal import Model
+
+/// Which of a source's streams an output takes over as they are, and why not the others.
+enum StreamCopy {
+    /// The outcome.
+    struct Plan {
+        var notes: [String] = []
+        var streams: [OtherStream] = []
+        /// Source stream number → output stream number.
+        var numbers: [Int: Int32] = [:]
+    }
+
+    /// Adds an output stream for every audio stream of `source` that the container can hold.
+    static func plan(
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, ending: String
+    ) -> Plan {
+        var plan = Plan()
+        guard let source, case .libAV(let input) = source.source else { return plan }
+        for stream in source.otherStreams {
+            if let reason = add(stream, input.demuxer, output, ending) {
+                plan.notes.append("\(stream.description) is not copied: \(reason)")
+            } else {
+                plan.streams.append(stream)
+                plan.numbers[stream.index] = Int32(output.pointee.nb_streams) - 1
+            }
+        }
+        return plan
+    }
+
+    /// Copies the file's metadata but for what describes the old container; true if any key is QuickTime's
+    /// reverse-domain kind (`com.apple.quicktime.…`).
+    static func metadata(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Bool {
+        guard let source, case .libAV(let input) = source.source else { return false }
+        av_dict_copy(&output.pointee.metadata, input.demuxer.context.pointee.metadata, 0)
+        for key in ["major_brand", "minor_version", "compatible_brands", "encoder", "timecode"] {
+            av_dict_set(&output.pointee.metadata, key, nil, 0)
+        }
+        return av_dict_get(output.pointee.metadata, "com.", nil, AV_DICT_IGNORE_SUFFIX) != nil
+    }
+
+    /// Adds one stream; nil when that went well, else why not.
+    private static func add(
+        _ stream: OtherStream, _ input: Demuxer, _ output: UnsafeMutablePointer<AVFormatContext>, _ ending: String
+    ) -> String? {
+        guard stream.content == .audio else {
+            return stream.content == .video ? "one video stream is written" : "only audio is copied"
+        }
+        guard let source = input.stream(stream.index)?.pointee, let parameters = source.codecpar else {
+            return "it has no parameters"
+        }
+        guard canHold(parameters, ending) else { return ".\(ending) cannot hold \(stream.codec)" }
+        guard let copy = avformat_new_stream(output, nil), let target = copy.pointee.codecpar,
+            avcodec_parameters_copy(target, parameters) >= 0
+        else { return "out of memory" }
+        target.pointee.codec_tag = tag(parameters, output)
+        copy.pointee.time_base = source.time_base
+        copy.pointee.disposition = source.disposition
+        av_dict_copy(&copy.pointee.metadata, source.metadata, 0)
+        av_dict_set(&copy.pointee.metadata, "encoder", nil, 0)
+        return nil
+    }
+
+    /// The source's tag where it means the same codec in the output, else the muxer's choice (0).
+    private static func tag(
+        _ parameters: UnsafeMutablePointer<AVCodecParameters>, _ output: UnsafeMutablePointer<AVFormatContext>
+    ) -> UInt32 {
+        let tag = parameters.pointee.codec_tag
+        guard let tables = output.pointee.oformat.pointee.codec_tag else { return 0 }
+        return av_codec_get_id(tables, tag) == parameters.pointee.codec_id ? tag : 0
+    }
+
+    /// Asks the muxer itself: it knows codecs it has no tag for, and tags it refuses all the same.
+    private static func canHold(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ ending: String) -> Bool {
+        var trial: UnsafeMutablePointer<AVFormatContext>?
+        guard avformat_alloc_output_context2(&trial, nil, ending, nil) >= 0, let trial else { return false }
+        defer { avformat_free_context(trial) }
+        guard let stream = avformat_new_stream(trial, nil), let copy = stream.pointee.codecpar,
+            avcodec_parameters_copy(copy, parameters) >= 0
+        else { return false }
+        copy.pointee.codec_tag = tag(parameters, trial)
+        let sampleRate = max(1, parameters.pointee.sample_rate)
+        stream.pointee.time_base = AVRational(num: 1, den: sampleRate)
+        return avformat_init_output(trial, nil) >= 0
+    }
+}

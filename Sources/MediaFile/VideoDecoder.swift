@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CLibAV
+internal import Model
+
+/// Owner of an AVCodecContext: packets in, pictures out in presentation order.
+final class VideoDecoder {
+    private let context: UnsafeMutablePointer<AVCodecContext>
+    private let buffers: DirectBuffers?
+
+    /// The most luma samples a picture may have; bounds what a damaged header can make libavcodec allocate.
+    static let maximumSamples = 1 << 28
+
+    /// Opens a decoder for a stream; `threads` 0 is one a core.
+    init(
+        _ codec: UnsafePointer<AVCodec>, _ stream: AVStream, threads: Int, memory: (any FrameMemory)?, path: String
+    ) throws(MediaError) {
+        guard let context = avcodec_alloc_context3(codec) else { throw MediaError(.io, "\(path): out of memory") }
+        self.context = context
+        buffers = memory.map { DirectBuffers(memory: $0) }
+        guard avcodec_parameters_to_context(context, stream.codecpar) >= 0 else {
+            throw MediaError(.badInput, "\(path): the video stream's parameters are damaged")
+        }
+        context.pointee.pkt_timebase = stream.time_base
+        context.pointee.framerate = stream.avg_frame_rate
+        context.pointee.thread_count = Int32(clamping: max(0, threads))
+        context.pointee.thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE
+        context.pointee.max_pixels = Int64(Self.maximumSamples)
+        // The display window is exact even where that leaves its first sample unaligned.
+        context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
+        clibav_thread_safe_callbacks(context)
+        if let buffers {
+            context.pointee.opaque = Unmanaged.passUnretained(buffers).toOpaque()
+            context.pointee.get_buffer2 = { context, frame, flags in
+                guard let context, let frame, let opaque = context.pointee.opaque else { return -1 }
+                return Unmanaged<DirectBuffers>.fromOpaque(opaque).takeUnretainedValue()
+                    .provide(context, frame, flags: flags)
+            }
+        }
+        let code = avcodec_open2(context, codec, nil)
+        guard code >= 0 else {
+            let name = String(cString: codec.pointee.name)
+            let sentence = "\(path): the \(name) decoder will not open: \(MediaError.text(ofLibAV: code))"
+            throw MediaError(.badInput, LibAVLog.explain(sentence))
+        }
+    }
+
+    deinit {
+        var context: UnsafeMutablePointer<AVCodecContext>? = context
+        avcodec_free_context(&context)
+    }
+
+    /// What became of a packet.
+    enum Sent { case taken, full, failed(Int32) }
+
+    /// Hands over a packet; nil tells that the stream has ended.
+    func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> Sent {
+        let code = avcodec_send_packet(context, packet)
+        if code == clibav_again() { return .full }
+        return code >= 0 || code == clibav_eof() ? .taken : .failed(code)
+    }
+
+    /// What the decoder had to give.
+    enum Received { case frame, needsInput, ended, failed(Int32) }
+
+    /// Takes the next picture, if there is one, into `frame`.
+    func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> Received {
+        let code = avcodec_receive_frame(context, frame)
+        if code >= 0 { return .frame }
+        if code == clibav_again() { return .needsInput }
+        return code == clibav_eof() ? .ended : .failed(code)
+    }
+
+    /// The slot that a picture was decoded into and where its display window lies there; nil if it is elsewhere.
+    func direct(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat) -> DirectFrame? {
+        guard let slot = buffers?.slot(of: frame) else { return nil }
+        let data = [frame.pointee.data.0, frame.pointee.data.1, frame.pointee.data.2]
+        let strides = [frame.pointee.linesize.0, frame.pointee.linesize.1, frame.pointee.linesize.2]
+        var planes: [FrameLayout.Plane] = []
+        for plane in 0..<format.planeCount {
+            guard let start = data[plane], strides[plane] > 0 else { return nil }
+            let offset = UnsafeRawPointer(start) - UnsafeRawPointer(slot.base)
+            guard offset >= 0, offset < slot.byteCount else { return nil }
+            planes.append(.init(offset: slot.poolOffset + UInt64(offset), stride: UInt32(strides[plane])))
+        }
+        let layout = FrameLayout(planes: planes)
+        let end = slot.poolOffset + UInt64(slot.byteCount)
+        do throws(SessionError) {
+            try layout.validate(
+                format, width: Int(frame.pointee.width), height: Int(frame.pointee.height), poolSize: end)
+        } catch { return nil }
+        return DirectFrame(slot: slot.id, layout: layout)
+    }
+
+    /// Bytes a slot needs for pictures of `width`×`height` shown samples; nil when the format is not one of ours.
+    func slotByteCount(_ format: AVPixelFormat, width: Int, height: Int) -> Int? {
+        guard buffers != nil, SampleFormats.native(format) != nil else { return nil }
+        // Coding blocks are at most 64 samples, and the window may begin inside the first one.
+        let coded = [(width, context.pointee.coded_width), (height, context.pointee.coded_height)].map {
+            max(Int32(($0.0 + 63) / 64 * 64), $0.1)
+        }
+        return DirectBuffers.geometry(context, format, width: coded[0], height: coded[1])?.byteCount
+    }
+
+    /// The most pictures the decoder may hold at once: what the codec may refer to, and one a thread.
+    var heldPictures: Int {
+        let references: Int =
+            switch context.pointee.codec_id {
+            case AV_CODEC_ID_H264, AV_CODEC_ID_HEVC: 17
+            case AV_CODEC_ID_VP8: 4
+            case AV_CODEC_ID_VP9, AV_CODEC_ID_AV1: 9
+            default: 4
+            }
+        let frameThreads = context.pointee.active_thread_type & FF_THREAD_FRAME != 0
+        return references + (frameThreads ? Int(context.pointee.thread_count) : 1) + 1
+    }
+}

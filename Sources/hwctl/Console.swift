@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+internal import Glibc
+internal import HWClient
+internal import MediaFile
+internal import Model
+internal import Wire
+
+/// Where hwctl writes: results to standard output, everything else to standard error.
+enum Console {
+    /// A line on standard error; the progress bar, if there is one, makes room first.
+    static func note(_ text: String) { write(2, "hwctl: \(text)\n") }
+
+    /// A line on standard output.
+    static func result(_ text: String) { write(1, text + "\n") }
+
+    /// A value as one JSON document on standard output.
+    static func json(_ value: some Encodable) throws {
+        result(String(decoding: try JSON.encode(value, pretty: true), as: UTF8.self))
+    }
+
+    /// Text as it is, whatever the descriptor's mood; a reader that is gone is no fault of ours.
+    static func write(_ descriptor: Int32, _ text: String) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            if count <= 0 { return }
+            bytes = bytes.dropFirst(count)
+        }
+    }
+
+    /// Aligns rows in columns, two spaces apart; the last column is not padded.
+    static func table(_ rows: [[String]]) -> String {
+        let columns = rows.map(\.count).max() ?? 0
+        let widths = (0..<columns).map { column in
+            rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+        }
+        return rows.map { row in
+            row.enumerated().map { index, cell in
+                index == row.count - 1
+                    ? cell : cell + String(repeating: " ", count: widths[index] - cell.count + 2)
+            }.joined()
+        }.joined(separator: "\n")
+    }
+}
+
+/// A failure of a command: what is said on standard error, and the exit code.
+struct CommandFailure: Error {
+    let reason: String
+    let exitCode: Int32
+
+    init(_ status: ExitStatus, _ reason: String) {
+        self.reason = reason
+        exitCode = status.rawValue
+    }
+
+    /// 128 + SIGINT, as shells count.
+    static let interrupted = CommandFailure(exitCode: 130, reason: "interrupted; nothing was written")
+
+    private init(exitCode: Int32, reason: String) {
+        self.exitCode = exitCode
+        self.reason = reason
+    }
+
+    init(_ error: any Error) {
+        switch error {
+        case let error as CommandFailure: self = error
+        case let error as ClientError: self.init(error.exitStatus, error.reason)
+        case let error as MediaError where error.kind == .interrupted: self = .interrupted
+        case let error as MediaError: self.init(error.exitStatus, error.reason)
+        case let error as SessionError: self.init(ExitStatus(error.status), error.reason)
+        default: self.init(.software, "\(error)")
+        }
+    }
+}
+
+extension ParsableCommand {
+    /// Runs a command's body; its failure becomes one line on standard error and the exit code.
+    func report(_ body: () throws -> Void) throws {
+        do {
+            try body()
+        } catch {
+            let failure = CommandFailure(error)
+            Console.note(failure.reason)
+            throw ExitCode(failure.exitCode)
+        }
+    }
+}
+
+extension Daemon {
+    /// The machine's daemon or a private one, which standard error is told about.
+    static func findAndTell() throws -> Daemon {
+        let daemon = try find()
+        if daemon.isPrivate { Console.note("no daemon on \(defaultAddress): using a private one for this command") }
+        return daemon
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+internal import HWClient
+internal import Model
+
+/// `hwctl encode`.
+struct EncodeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "encode",
+        abstract: "Encode a video as HEVC through a compression session of the daemon.",
+        discussion: """
+            INPUT is any file libavformat reads, or - for Y4M on standard input. OUTPUT is chosen by its ending: .mov \
+            and .mp4 hold the video (hvc1, fast start), the input's audio as it is and its timestamps; .hevc is a raw \
+            Annex B stream, and so is - (standard output). An output appears whole or not at all.
+
+            Without --bitrate, --quality or --qp the quality is 0.5. The bit depth follows the source: a 10-bit source \
+            becomes Main10, and --profile main refuses it.
+
+            EXAMPLES
+              hwctl encode talk.mp4 talk.mov
+              hwctl encode --bitrate 6M --preset fast --hardware require clip.mkv clip.mp4
+              ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
+            """)
+
+    enum ProfileName: String, ExpressibleByArgument, CaseIterable { case main, main10 }
+    enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
+
+    @Argument(help: "The video to encode; - is Y4M on standard input.")
+    var input: String
+
+    @Argument(help: "The file to write: .mov, .mp4 or .hevc; - is Annex B on standard output.")
+    var output: String
+
+    @Option(help: "The HEVC profile; by default the one that holds the source's bit depth.")
+    var profile: ProfileName?
+
+    @Option(help: ArgumentHelp("Average bits a second, with k or M.", valueName: "rate"))
+    var bitrate: String?
+
+    @Option(help: ArgumentHelp("Constant quality from 0.0 to 1.0.", valueName: "0.0…1.0"))
+    var quality: Double?
+
+    @Option(help: ArgumentHelp("Constant quantisation parameter from 0 to 51.", valueName: "n"))
+    var qp: Int?
+
+    @Option(help: ArgumentHelp("x265's trade of speed for compression (software only).", valueName: "x265-name"))
+    var preset: String?
+
+    @Option(help: "Whether hardware is preferred, required or off.")
+    var hardware = Hardware.prefer
+
+    @Option(help: ArgumentHelp("Most frames from a key frame to the next.", valueName: "n"))
+    var keyframeInterval: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Set a session property, named as in VideoToolbox; may be repeated.", valueName: "key=value"))
+    var property: [String] = []
+
+    @Flag(help: "Print one JSON document about the result on standard output.")
+    var json = false
+
+    func validate() throws {
+        if [bitrate != nil, quality != nil, qp != nil].count(where: { $0 }) > 1 {
+            throw ValidationError("--bitrate, --quality and --qp contradict each other: give one.")
+        }
+        if let bitrate, Self.bits(bitrate) == nil {
+            throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
+        }
+        if json, output == "-" {
+            throw ValidationError("--json and the output - would both go to standard output.")
+        }
+        for text in property where !text.contains("=") || text.hasPrefix("=") {
+            throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")
+        }
+    }
+
+    func run() throws {
+        try report {
+            let job = EncodeJob(
+                input: input, output: output, specification: specification, properties: properties, json: json)
+            try job.run()
+        }
+    }
+
+    private var specification: [PropertyKey: PropertyValue] {
+        switch hardware {
+        case .prefer: [.enableHardware: .bool(true)]
+        case .require: [.requireHardware: .bool(true)]
+        case .off: [.enableHardware: .bool(false)]
+        }
+    }
+
+    /// What the options ask for; `--property` has the last word.
+    private var properties: [PropertyKey: PropertyValue] {
+        var properties: [PropertyKey: PropertyValue] = [:]
+        if let profile {
+            properties[.profileLevel] = .string(profile == .main ? "HEVC_Main_AutoLevel" : "HEVC_Main10_AutoLevel")
+        }
+        if let bits = bitrate.flatMap(Self.bits) { properties[.averageBitRate] = .int(bits) }
+        if let quality { properties[.quality] = .double(quality) }
+        if let qp { properties[.qp] = .int(Int64(qp)) }
+        if let preset { properties[.x265Preset] = .string(preset) }
+        if let keyframeInterval { properties[.maxKeyFrameInterval] = .int(Int64(keyframeInterval)) }
+        for text in property {
+            let pair = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            properties[PropertyKey(rawValue: String(pair[0]))] = PropertyValue(commandLine: String(pair[1]))
+        }
+        return properties
+    }
+
+    /// Bits a second from `6M`, `800k`, `1500000`; nil when it reads as none of these.
+    static func bits(_ text: String) -> Int64? {
+        let scale: Double
+        switch text.last {
+        case "k", "K": scale = 1e3
+        case "m", "M": scale = 1e6
+        default: scale = 1
+        }
+        guard let number = Double(scale == 1 ? text : String(text.dropLast())), number >= 0, number * scale < 1e12
+        else { return nil }
+        return Int64((number * scale).rounded())
+    }
+}

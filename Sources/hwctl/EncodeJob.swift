@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import HWClient
+internal import MediaFile
+internal import Model
+internal import Wire
+
+/// One run of `hwctl encode`: file → frames → session → packets → file.
+final class EncodeJob {
+    private static let poolID: UInt32 = 1
+    /// Frames on their way to the encoder: enough that it never waits for us, few enough to stay small.
+    private static let framesUnderWay = 6
+    /// Bytes of frames at most; a larger picture gets fewer slots.
+    private static let maxPoolBytes = 1 << 30
+    /// How long nothing may come back; the daemon ends a stalled session long before.
+    private static let patience = Duration.seconds(180)
+
+    private let input: String
+    private let output: String
+    private let specification: [PropertyKey: PropertyValue]
+    private let wanted: [PropertyKey: PropertyValue]
+    private let json: Bool
+
+    private var underWay: [UInt64: DecodedFrame] = [:]
+    private var copied: [UInt64: FramePool.Slot] = [:]
+    private var waiting: DecodedFrame?
+    private var isInputDone = false
+    private var isCompleted = false
+    private var packets = 0
+    private var videoBytes = 0
+
+    init(
+        input: String, output: String, specification: [PropertyKey: PropertyValue],
+        properties: [PropertyKey: PropertyValue], json: Bool
+    ) {
+        self.input = input
+        self.output = output
+        self.specification = specification
+        wanted = properties
+        self.json = json
+    }
+
+    func run() throws {
+        // Signals are blocked before any other thread starts, so that all of them inherit that.
+        let interruption = try Interruption()
+        var options = MediaReader.Options()
+        options.includesAudio = true
+        let memory = PoolMemory()
+        let reader = try MediaReader(path: input, options: options, memory: memory)
+        interruption.onSignal { reader.cancel() }
+        // Before the session: an output that cannot be written is told before anything is encoded.
+        let writer = try MediaWriter(path: output, source: reader)
+        let daemon = try Daemon.findAndTell()
+        let session = try CompressionSession(daemon, try parameters(reader.video))
+        let pool = try makePool(reader)
+        memory.attach(pool)
+        try session.addPool(pool, id: Self.poolID)
+        try session.prepare()
+        guard case .formatDescription(let record)? = try session.nextEvent(timeout: .zero) else {
+            throw CommandFailure(.software, "the session gave no format description")
+        }
+        let properties = try session.copyProperties()
+        try writer.start(VideoTrack(reader.video, hvcC: record))
+        if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
+        for line in writer.notes { Console.note(line) }
+
+        var progress = Progress(total: reader.video.frameCount)
+        defer { progress.clear() }
+        while !isCompleted {
+            if interruption.isSet { throw CommandFailure.interrupted }
+            try feed(reader, session, pool, writer)
+            try drain(session, pool, writer, wait: isInputDone || isFull(session))
+            progress.update(done: packets)
+        }
+        let seconds = progress.seconds
+        try writer.finish()
+        session.invalidate()
+        progress.clear()
+        try tell(
+            EncodeSummary(
+                input: input, output: output, created: session.created, properties: properties, reader: reader,
+                frames: packets, videoBytes: videoBytes, fileBytes: fileSize(output) ?? videoBytes,
+                seconds: seconds,
+                notCopied: writer.notes))
+    }
+
+    private func fileSize(_ path: String) -> Int? {
+        var status = stat()
+        return path != "-" && stat(path, &status) == 0 ? Int(status.st_size) : nil
+    }
+
+    /// What Create is asked for: the source's form, its colour and its rate, then what the user wants instead.
+    private func parameters(_ video: VideoDescription) throws -> CreateCompressionSession.Parameters {
+        var properties: [PropertyKey: PropertyValue] = [:]
+        if let rate = video.averageFrameRate ?? video.baseFrameRate {
+            properties[.expectedFrameRate] = .string(rate.description)
+        }
+        let color = video.color
+        if color.isSpecified {
+            properties[.colorPrimaries] = .int(Int64(color.primaries))
+            properties[.transferFunction] = .int(Int64(color.transfer))
+            properties[.yCbCrMatrix] = .int(Int64(color.matrix))
+        }
+        if color.isFullRange { properties[.fullRangeVideo] = .bool(true) }
+        if let location = color.chromaLocation { properties[.chromaLocation] = .int(Int64(location)) }
+        properties.merge(wanted) { _, wanted in wanted }
+        return CreateCompressionSession.Parameters(
+            width: video.width, height: video.height, pixelFormat: video.format, timeBase: video.timeBase,
+            encoderSpecification: specification, properties: properties)
+    }
+
+    private func makePool(_ reader: MediaReader) throws -> FramePool {
+        let slotSize = max(1, reader.slotByteCount)
+        let count = min(reader.slotsHeldByDecoder + Self.framesUnderWay + 1, Self.maxPoolBytes / slotSize)
+        return try FramePool(slotSize: slotSize, slotCount: max(2, count))
+    }
+
+    private func isFull(_ session: CompressionSession) -> Bool {
+        waiting != nil || session.framesInFlight >= Self.framesUnderWay
+    }
+
+    /// Reads and sends one item of the input, if there is room for it.
+    private func feed(
+        _ reader: MediaReader, _ session: CompressionSession, _ pool: FramePool, _ writer: MediaWriter
+    ) throws {
+        guard !isInputDone, session.framesInFlight < Self.framesUnderWay else { return }
+        if let frame = waiting {
+            waiting = nil
+            return try send(frame, session, pool)
+        }
+        switch try reader.next() {
+        case .frame(let frame)?: try send(frame, session, pool)
+        case .packet(let packet)?: try writer.write(copied: packet)
+        case nil:
+            isInputDone = true
+            try session.complete()
+        }
+    }
+
+    /// Sends a frame from where it was decoded, or from a slot it is copied to; keeps it when no slot is free.
+    private func send(_ frame: DecodedFrame, _ session: CompressionSession, _ pool: FramePool) throws {
+        let frameID = UInt64(frame.index)
+        let layout: FrameLayout
+        if let direct = frame.direct {
+            layout = direct.layout
+            underWay[frameID] = frame
+        } else {
+            guard let slot = pool.acquire(), let base = pool.bytes(of: slot).baseAddress else {
+                waiting = frame
+                return
+            }
+            copied[frameID] = slot
+            layout = try frame.copy(
+                to: FrameSlot(
+                    id: slot.index, base: base, poolOffset: UInt64(slot.offset), byteCount: pool.slotSize))
+            frame.release()
+        }
+        try session.encode(
+            EncodeFrame(
+                frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: Self.poolID, layout: layout))
+    }
+
+    /// Handles what came back; waits for the first event if there is nothing else to do.
+    private func drain(
+        _ session: CompressionSession, _ pool: FramePool, _ writer: MediaWriter, wait: Bool
+    ) throws {
+        var timeout = wait ? Self.patience : .zero
+        while let event = try session.nextEvent(timeout: timeout) {
+            timeout = .zero
+            switch event {
+            case .formatDescription: continue
+            case .frameReleased(let frameID):
+                underWay.removeValue(forKey: frameID)?.release()
+                if let slot = copied.removeValue(forKey: frameID) { pool.release(slot) }
+            case .packet(let packet):
+                let description = packet.description
+                try writer.write(
+                    packet.bytes, pts: description.pts, dts: description.dts, duration: description.duration,
+                    isSync: description.flags.contains(.sync))
+                try session.release(packet)
+                packets += 1
+                videoBytes += Int(description.size)
+            case .completed: isCompleted = true
+            }
+        }
+        if wait, timeout != .zero {
+            throw CommandFailure(
+                .software, "the session gave nothing for \(Self.patience.components.seconds) s; giving up")
+        }
+    }
+
+    private func tell(_ summary: EncodeSummary) throws {
+        if json { try Console.json(summary) } else { summary.lines.forEach(Console.note) }
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+
+/// `hwctl`: the command line of HWDaemon.
+@main
+struct HWCtl: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hwctl",
+        abstract: "Encode video with this machine's codec hardware, or in software, through hwdaemon.",
+        discussion: """
+            hwctl talks to the daemon on /run/hwdaemon/hwdaemon.sock, or on $HWDAEMON_SOCKET when that is set. \
+            Where no daemon listens on the default socket, hwctl runs a private one for the length of the command \
+            and says so; an explicit $HWDAEMON_SOCKET is never replaced by a private one.
+
+            EXIT STATUS
+              0  success            64  wrong usage or property    65  damaged or unreadable input
+              66 input not there    69  no hardware when required, or no daemon
+              70 internal fault     73  output cannot be created   74  input or output error
+              75 limits, try later  77  no permission             130  interrupted
+
+            ENVIRONMENT
+              HWDAEMON_SOCKET   the daemon's socket (a path, or @name)
+              HWDAEMON_DEVICES  render nodes a private daemon looks at, colon-separated
+            """,
+        version: "0.1.0",
+        subcommands: [EncodeCommand.self, ProbeCommand.self, SessionsCommand.self])
+}

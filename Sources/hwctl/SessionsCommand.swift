@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+internal import HWClient
+internal import Wire
+
+/// `hwctl sessions`.
+struct SessionsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sessions",
+        abstract: "List the daemon's running sessions: your own, or all of them for root.")
+
+    @Flag(help: "Print one JSON document on standard output.")
+    var json = false
+
+    private struct Document: Encodable {
+        var schema = 1
+        var sessions: [SessionInfo]
+    }
+
+    func run() throws {
+        try report {
+            let sessions = try Daemon.findAndTell().call(ListSessions.self, Empty()).sessions
+            if json { return try Console.json(Document(sessions: sessions)) }
+            guard !sessions.isEmpty else { return Console.result("no sessions") }
+            var rows = [["SESSION", "KIND", "PID", "UID", "SIZE", "FORMAT", "ENCODER", "IN", "OUT", "KIB", "AGE"]]
+            for session in sessions {
+                rows.append([
+                    session.session, session.kind, "\(session.pid)", "\(session.uid)",
+                    "\(session.width)x\(session.height)", session.pixelFormat, session.encoderID ?? "-",
+                    "\(session.framesIn)", "\(session.framesOut)", "\(session.bytesOut / 1024)",
+                    "\(session.ageMs / 1000) s",
+                ])
+            }
+            Console.result(Console.table(rows))
+        }
+    }
+}

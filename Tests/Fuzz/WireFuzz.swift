@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Both decoders of what comes over the socket, for libFuzzer: bytes may be refused, never trap. Built by scripts/fuzz.
+
+/// Feeds one input to the message header, to every binary payload and to the Varlink decoders.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let bytes = Array(UnsafeBufferPointer(start: start, count: count))
+    let span = bytes.span.bytes
+    _ = try? MessageHeader(decoding: span)
+    round(EncodeFrame.self, bytes)
+    round(AddPool.self, bytes)
+    round(RemovePool.self, bytes)
+    round(CompleteFrames.self, bytes)
+    round(ReleasePacket.self, bytes)
+    round(Packet.self, bytes)
+    round(AddArena.self, bytes)
+    round(FrameReleased.self, bytes)
+    _ = try? Reply(decoding: span)
+    _ = try? End(decoding: span)
+    if let frame = try? EncodeFrame(decoding: span) {
+        for format in PixelFormat.allCases {
+            _ = try? frame.layout.validate(format, width: 1920, height: 1080, poolSize: 1 << 24)
+        }
+    }
+    if let call = try? VarlinkCall(decoding: bytes) {
+        _ = try? call.parameters(CreateCompressionSession.Parameters.self)
+        _ = try? call.parameters(GetSessionResult.Parameters.self)
+        _ = try? call.parameters(Probe.Parameters.self)
+    }
+    _ = try? VarlinkReply.decode(ProbeSnapshot.self, from: bytes)
+    _ = try? JSON.decode(WorkerReport.self, from: bytes)
+    return 0
+}
+
+/// What decodes must encode to the bytes it came from, reserved fields aside.
+private func round<P: SessionPayload & Equatable>(_ type: P.Type, _ bytes: [UInt8]) {
+    guard let value = try? P(decoding: bytes.span.bytes) else { return }
+    var writer = ByteWriter()
+    value.encode(into: &writer)
+    let again = try? P(decoding: writer.bytes.span.bytes)
+    precondition(again == value, "\(type) does not survive its own encoding")
+}

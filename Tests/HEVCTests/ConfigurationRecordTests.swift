@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Testing
+
+@testable import HEVC
+
+@Suite struct ConfigurationRecordTests {
+    @Test("the record of a stream is the one libavformat's muxer writes", arguments: Variant.all)
+    func sameAsMuxer(variant: Variant) throws {
+        let stream = try variant.encode()
+        let (raw, movie) = (Clips.scratch("hevc"), Clips.scratch("mp4"))
+        defer { for file in [raw, movie] { try? FileManager.default.removeItem(at: file) } }
+        try Data(stream).write(to: raw)
+        _ = try Clips.run([
+            "ffmpeg", "-v", "error", "-i", raw.path, "-c", "copy", "-tag:v", "hvc1", movie.path,
+        ])
+        let theirs = try #require(Self.records(in: [UInt8](try Data(contentsOf: movie))).first)
+        let sets = try AnnexB.NALUnits(stream).map { Array($0) }
+            .filter { try NALUnitHeader(nal: $0).nalUnitType.isParameterSet }
+        let ours = try DecoderConfigurationRecord(nalUnits: sets)
+        #expect(try ours.bytes() == theirs)
+        #expect(try DecoderConfigurationRecord(bytes: theirs) == ours)
+    }
+
+    @Test(
+        "records of real files are rewritten byte for byte",
+        arguments: [
+            "natural_1024x768_hevc_2tracks.mp4", "hdr_hlg_1080p_real.mp4", "dv84_iphone_720p.MOV",
+            "hevc_854x480_bframes.mp4", "made_sdr10bit_720p.mp4", "made_pq_hdr10_720p.mov",
+            "made_hevc_alpha_x265v4.mov", "still_arrow.heic", "still_3images.heic", "still_exif_xmp.heic",
+            "still_androidx.heic",
+        ])
+    func realFiles(name: String) throws {
+        guard let shared = Clips.shared else { return }
+        let file = [UInt8](try Data(contentsOf: shared.appendingPathComponent(name)))
+        let records = Self.records(in: file)
+        #expect(!records.isEmpty)
+        for record in records {
+            let parsed = try DecoderConfigurationRecord(bytes: record)
+            #expect(try parsed.bytes() == record)
+            let sps = try #require(parsed.arrays.first { $0.nalUnitType == .sps }?.nalUnits.first)
+            let size = try SequenceParameterSet(nal: sps)
+            #expect(size.width > 0 && size.height > 0 && size.bitDepthLumaMinus8 == parsed.bitDepthLumaMinus8)
+        }
+    }
+
+    @Test func recordWithoutParameterSetsIsRefused() {
+        #expect(throws: BitstreamError.self) { try DecoderConfigurationRecord(nalUnits: []) }
+        #expect { try DecoderConfigurationRecord(nalUnits: [[0x02, 0x01, 0x80]]) } throws: {
+            ($0 as? BitstreamError)?.code == .unsupported
+        }
+    }
+
+    @Test func lengthSizeOfThreeIsRefused() throws {
+        var bytes = try DecoderConfigurationRecord().bytes()
+        #expect(bytes.count == 23)
+        bytes[21] = (bytes[21] & 0xFC) | 2
+        #expect(throws: BitstreamError.self) { try DecoderConfigurationRecord(bytes: bytes) }
+    }
+
+    /// The bodies of all hvcC boxes of a file, found by their name.
+    static func records(in file: [UInt8]) -> [[UInt8]] {
+        let name = Array("hvcC".utf8)
+        var result: [[UInt8]] = []
+        var index = 4
+        while index + 4 <= file.count {
+            if file[index] == name[0], Array(file[index..<(index + 4)]) == name {
+                let size = file[(index - 4)..<index].reduce(0) { $0 << 8 | Int($1) }
+                if size >= 8 + 23, index - 4 + size <= file.count {
+                    result.append(Array(file[(index + 4)..<(index - 4 + size)]))
+                }
+            }
+            index += 1
+        }
+        return result
+    }
+}

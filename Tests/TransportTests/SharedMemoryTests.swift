@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+import CLinux
+import Glibc
+import Model
+import Testing
+import Transport
+
+@Suite struct SharedMemoryTests {
+    private func receive(
+        _ fd: consuming OwnedFD, minimum: Int = 1, maximum: Int = 1 << 20,
+        access: SharedMemory.Access = .readOnly
+    ) throws(SessionError) -> SharedMemory {
+        try SharedMemory(receiving: fd, minimumSize: minimum, maximumSize: maximum, access: access)
+    }
+
+    private func refusal(_ body: () throws(SessionError) -> SharedMemory) -> SessionError? {
+        do throws(SessionError) {
+            _ = try body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func bothSidesSeeTheSameBytes() throws {
+        let ours = try SharedMemory(creating: "pool", size: 10_000)
+        let theirs = try receive(try ours.file.duplicate(), minimum: 10_000, access: .readWrite)
+        ours.mutableBytes?[9_999] = 42
+        #expect(theirs.bytes[9_999] == 42)
+        theirs.mutableBytes?[0] = 7
+        #expect(ours.bytes[0] == 7)
+        #expect(theirs.size == 10_000)
+    }
+
+    @Test func aSealedFileNeitherShrinksNorGrowsNorLosesItsSeals() throws {
+        let memory = try SharedMemory(creating: "pool", size: 4096)
+        for size in [0, 1, 4095, 4097] {
+            #expect(ftruncate(memory.file.rawValue, size) == -1)
+            #expect(errno == EPERM)
+        }
+        #expect(hwd_add_seals(memory.file.rawValue, Int32(HWD_SEAL_WRITE)) == -EPERM)
+    }
+
+    @Test func anArenaCanOnlyBeReadByOthers() throws {
+        let arena = try SharedMemory(creating: "arena", size: 4096, readOnlyToOthers: true)
+        arena.mutableBytes?[5] = 1
+        let reader = try receive(try arena.file.duplicate())
+        #expect(reader.bytes[5] == 1)
+        #expect(reader.mutableBytes == nil)
+        let refused = refusal { () throws(SessionError) in
+            try receive(OwnedFD(fcntl(arena.file.rawValue, F_DUPFD_CLOEXEC, 0)), access: .readWrite)
+        }
+        #expect(refused?.status == .parameter)
+        // The kernel holds to it for someone who does not ask us.
+        let mapped = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, arena.file.rawValue, 0)
+        #expect(mapped == MAP_FAILED)
+        var byte: UInt8 = 9
+        #expect(pwrite(arena.file.rawValue, &byte, 1, 0) == -1)
+    }
+
+    @Test func anUnsealedMemfdIsRefused() throws {
+        let file = try memfd(4096)
+        let number = file.rawValue
+        let refused = refusal { () throws(SessionError) in try receive(OwnedFD(fcntl(number, F_DUPFD_CLOEXEC, 0))) }
+        #expect(refused?.status == .parameter)
+        #expect(refused?.reason.contains("F_SEAL_SHRINK") == true)
+        // Sealed against growing only is not enough.
+        #expect(hwd_add_seals(number, Int32(HWD_SEAL_GROW)) == 0)
+        #expect(
+            refusal { () throws(SessionError) in try receive(OwnedFD(fcntl(number, F_DUPFD_CLOEXEC, 0))) }?.status
+                == .parameter)
+    }
+
+    @Test(arguments: [(0, 1), (4095, 4096), (1 << 20 + 1, 1)])
+    func aSizeOutOfRangeIsRefused(_ size: Int, _ minimum: Int) throws {
+        let file = try memfd(size)
+        #expect(hwd_add_seals(file.rawValue, Int32(HWD_SEAL_SHRINK)) == 0)
+        let number = file.rawValue
+        let refused = refusal { () throws(SessionError) in
+            try receive(OwnedFD(fcntl(number, F_DUPFD_CLOEXEC, 0)), minimum: minimum)
+        }
+        #expect(refused?.status == .parameter)
+    }
+
+    @Test(arguments: ["/proc/self/exe", "/dev/null", "/", "/dev/zero"])
+    func otherFilesAreRefused(_ path: String) throws {
+        let number = open(path, O_RDONLY | O_CLOEXEC)
+        try #require(number >= 0)
+        let refused = refusal { () throws(SessionError) in try receive(OwnedFD(number)) }
+        #expect(refused?.status == .parameter)
+        #expect(refused?.reason.contains("memfd") == true)
+    }
+
+    @Test func socketsAndReadOnlyDescriptorsAreRefused() throws {
+        let pair = try UnixSocket.pair()
+        let socket = pair.first.rawValue
+        #expect(
+            refusal { () throws(SessionError) in try receive(OwnedFD(fcntl(socket, F_DUPFD_CLOEXEC, 0))) }?.status
+                == .parameter)
+        let memory = try SharedMemory(creating: "pool", size: 4096)
+        let readOnly = open("/proc/self/fd/\(memory.file.rawValue)", O_RDONLY | O_CLOEXEC)
+        try #require(readOnly >= 0)
+        let refused = refusal { () throws(SessionError) in try receive(OwnedFD(readOnly), access: .readWrite) }
+        #expect(refused?.status == .parameter)
+    }
+
+    @Test func nothingIsLeftOpenOrMapped() async {
+        await #expect(processExitsWith: .success) {
+            func mappings() throws -> Int {
+                let file = try #require(fopen("/proc/self/maps", "r"))
+                defer { fclose(file) }
+                var line = [CChar](repeating: 0, count: 4096)
+                var count = 0
+                while fgets(&line, Int32(line.count), file) != nil {
+                    count += strstr(line, "memfd:leak") != nil ? 1 : 0
+                }
+                return count
+            }
+            let before = openFileCount()
+            for round in 0..<200 {
+                let memory = try SharedMemory(creating: "leak", size: 8192, readOnlyToOthers: true)
+                let access: SharedMemory.Access = round % 2 == 0 ? .readOnly : .readWrite
+                _ = try? SharedMemory(
+                    receiving: try memory.file.duplicate(), maximumSize: round % 3 == 0 ? 1 : 8192, access: access)
+            }
+            #expect(openFileCount() == before)
+            #expect(try mappings() == 0)
+        }
+    }
+}
+
+@Suite struct StatsPageTests {
+    @Test func theBrokerReadsWhatTheWorkerCounts() throws {
+        let broker = try StatsPage()
+        #expect(broker[.magic] == 0)
+        let worker = try StatsPage(receiving: try OwnedFD.duplicate(broker.fileDescriptor))
+        #expect(broker[.magic] == StatsPage.magic)
+        worker.set(.width, 1920)
+        worker.add(.bytesOut, 40)
+        worker.add(.bytesOut, 2)
+        #expect(broker[.width] == 1920)
+        #expect(broker[.bytesOut] == 42)
+        // The broker's mapping is read-only; a write there does nothing.
+        broker.set(.width, 1)
+        broker.add(.bytesOut, 1)
+        #expect(worker[.width] == 1920 && worker[.bytesOut] == 42)
+    }
+
+    @Test func addingFromManyThreadsLosesNothing() throws {
+        let broker = try StatsPage()
+        let worker = try StatsPage(receiving: try OwnedFD.duplicate(broker.fileDescriptor))
+        let threads = try (0..<4).map { index in
+            try Thread.spawn(name: "adder\(index)") { for _ in 0..<10_000 { worker.add(.framesIn, 1) } }
+        }
+        for thread in threads { thread.join() }
+        #expect(broker[.framesIn] == 40_000)
+    }
+
+    @Test func everyCounterFitsThePageAndStandsAlone() throws {
+        let broker = try StatsPage()
+        let worker = try StatsPage(receiving: try OwnedFD.duplicate(broker.fileDescriptor))
+        for counter in StatsPage.Counter.allCases { worker.set(counter, UInt64(counter.rawValue) + 100) }
+        for counter in StatsPage.Counter.allCases { #expect(broker[counter] == UInt64(counter.rawValue) + 100) }
+    }
+
+    @Test func aPageOfAnotherSizeIsRefused() throws {
+        for size in [8, 4095, 4097, 8192] {
+            let memory = try SharedMemory(creating: "page", size: size)
+            #expect(throws: SessionError.self) { try StatsPage(receiving: try memory.file.duplicate()) }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+import CLinux
+import Glibc
+import Model
+import Testing
+import Transport
+import Wire
+
+/// Open descriptors of this process, the listing's own and those of the run time's event thread not counted.
+func openFileCount() -> Int {
+    guard let directory = opendir("/proc/self/fd") else { return -1 }
+    defer { closedir(directory) }
+    var count = 0
+    while let entry = readdir(directory) {
+        let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        guard let number = Int32(name), number != dirfd(directory) else { continue }
+        var link = [CChar](repeating: 0, count: 64)
+        let length = readlink("/proc/self/fd/\(name)", &link, link.count)
+        let target = String(decoding: link.prefix(max(0, length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let isRuntimes = ["[eventfd]", "[eventpoll]", "[timerfd]"].contains { target.hasSuffix($0) }
+        count += isRuntimes ? 0 : 1
+    }
+    return count
+}
+
+/// A pipe that tells whether somebody still holds its write end.
+final class Witness {
+    let readEnd: OwnedFD
+    private var writeEnd: OwnedFD?
+
+    init() throws {
+        var ends: [Int32] = [-1, -1]
+        let made = pipe(&ends)
+        try #require(made == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        readEnd = OwnedFD(ends[0])
+        writeEnd = OwnedFD(ends[1])
+    }
+
+    var writeNumber: Int32 { writeEnd?.rawValue ?? -1 }
+
+    /// Closes this side's own write end.
+    func letGo() { writeEnd = nil }
+
+    /// Whether every write end is closed.
+    var isClosedEverywhere: Bool {
+        var byte: UInt8 = 0
+        return read(readEnd.rawValue, &byte, 1) == 0
+    }
+}
+
+/// Bytes of a header with any values, valid or not.
+func rawHeader(length: UInt32, opcode: UInt32 = 7, fdCount: UInt32 = 0, sequence: UInt32 = 0) -> [UInt8] {
+    [length, opcode, fdCount, sequence].flatMap { word in
+        (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
+    }
+}
+
+/// Sends bytes and descriptors as they are.
+@discardableResult
+func rawSend(_ bytes: [UInt8], fds: [Int32] = [], to fd: Int32) -> Int {
+    hwd_sendmsg(fd, bytes, bytes.count, nil, 0, fds, fds.count)
+}
+
+/// A received message, copied.
+struct Copied: Equatable {
+    let header: MessageHeader
+    let payload: [UInt8]
+    var inodes: [UInt64] = []
+}
+
+extension MessageChannel {
+    /// The next message within 5 seconds, with the inodes of its descriptors.
+    func nextCopy() throws -> Received<Copied> {
+        while true {
+            let result = try next { header, payload, fds in
+                var inodes: [UInt64] = []
+                while let fd = fds.popFirst() { inodes.append(inode(fd.rawValue)) }
+                return Copied(header: header, payload: payload.withUnsafeBytes { Array($0) }, inodes: inodes)
+            }
+            guard case .wouldBlock = result else { return result }
+            guard try waitReadable(until: .now + .seconds(5)) else { return .wouldBlock }
+        }
+    }
+}
+
+extension Received where Value == Copied {
+    var copy: Copied? { if case .message(let value) = self { value } else { nil } }
+    var isEndOfFile: Bool { if case .endOfFile = self { true } else { false } }
+    var isWouldBlock: Bool { if case .wouldBlock = self { true } else { false } }
+}
+
+func inode(_ fd: Int32) -> UInt64 {
+    var status = stat()
+    return fstat(fd, &status) == 0 ? UInt64(status.st_ino) : 0
+}
+
+func memfd(_ size: Int = 0) throws -> OwnedFD {
+    let number = hwd_memfd_create("test")
+    try #require(number >= 0)
+    let fd = OwnedFD(number)
+    if size > 0 { try #require(ftruncate(fd.rawValue, size) == 0) }
+    return fd
+}
+
+/// A new directory, to be removed by the caller.
+func temporaryDirectory() throws -> String {
+    var template = Array("/tmp/transport-XXXXXX".utf8CString)
+    let made = mkdtemp(&template) != nil
+    try #require(made)
+    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}
+
+/// Repeatable random numbers.
+struct Xorshift: RandomNumberGenerator {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return state
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+import Glibc
+import Testing
+import Transport
+import Wire
+
+@Suite struct UnixSocketTests {
+    private func withDirectory(_ body: (String) throws -> Void) throws {
+        let directory = try temporaryDirectory()
+        defer {
+            unlink(directory + "/socket")
+            rmdir(directory)
+        }
+        try body(directory + "/socket")
+    }
+
+    private func failure(_ body: () throws(SystemError) -> OwnedFD) -> Int32? {
+        do throws(SystemError) {
+            _ = try body()
+            return nil
+        } catch {
+            return error.errno
+        }
+    }
+
+    @Test(arguments: [UInt32(0o600), 0o660, 0o666])
+    func theSocketHasTheModeAskedFor(_ mode: UInt32) throws {
+        try withDirectory { path in
+            let listener = try UnixSocket.listen(path: path, mode: mode)
+            var status = stat()
+            #expect(lstat(path, &status) == 0)
+            #expect(status.st_mode & 0o7777 == mode)
+            #expect(try UnixSocket.address(of: listener.rawValue) == path)
+        }
+    }
+
+    @Test func aConnectionIsAcceptedAndKnowsItsPeer() throws {
+        try withDirectory { path in
+            let listener = try UnixSocket.listen(path: path)
+            #expect(try UnixSocket.accept(listener.rawValue) == nil)
+            let client = try UnixSocket.connect(to: path)
+            guard let server = try UnixSocket.accept(listener.rawValue) else {
+                Issue.record("no connection waits")
+                return
+            }
+            rawSend([5], to: client.rawValue)
+            var byte: UInt8 = 0
+            #expect(read(server.rawValue, &byte, 1) == 1 && byte == 5)
+            let peer = try PeerCredentials(of: server.rawValue)
+            #expect(peer.pid == getpid() && peer.uid == geteuid() && peer.gid == getegid())
+            #expect(fcntl(server.rawValue, F_GETFD) == FD_CLOEXEC)
+            #expect(fcntl(client.rawValue, F_GETFL) & O_NONBLOCK != 0)
+        }
+    }
+
+    @Test func aStaleSocketIsReplaced() throws {
+        try withDirectory { path in
+            let old = try UnixSocket.listen(path: path)
+            _ = consume old
+            #expect(failure { () throws(SystemError) in try UnixSocket.connect(to: path) } == ECONNREFUSED)
+            let listener = try UnixSocket.listen(path: path)
+            #expect(failure { () throws(SystemError) in try UnixSocket.connect(to: path) } == nil)
+            withExtendedLifetime(listener.rawValue) {}
+        }
+    }
+
+    @Test func aLivingListenerIsNotReplaced() throws {
+        try withDirectory { path in
+            let listener = try UnixSocket.listen(path: path)
+            #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: path) } == EADDRINUSE)
+            #expect(failure { () throws(SystemError) in try UnixSocket.connect(to: path) } == nil)
+            withExtendedLifetime(listener.rawValue) {}
+        }
+    }
+
+    @Test func somethingElseAtThePathIsLeftAlone() throws {
+        try withDirectory { path in
+            close(open(path, O_CREAT | O_WRONLY, 0o600))
+            #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: path) } == ENOTSOCK)
+            #expect(access(path, F_OK) == 0)
+        }
+    }
+
+    @Test func startersAtTheSameTimeLeaveOneListener() throws {
+        try withDirectory { path in
+            // Leaves a stale socket for all of them to find.
+            _ = try UnixSocket.listen(path: path)
+            let winners = WorkQueue<Int32>(capacity: 8)
+            let threads = try (0..<8).map { index in
+                try Thread.spawn(name: "starter\(index)") {
+                    do throws(SystemError) {
+                        _ = winners.push(try UnixSocket.listen(path: path).take())
+                    } catch {
+                        #expect(error.errno == EADDRINUSE)
+                    }
+                }
+            }
+            for thread in threads { thread.join() }
+            let listeners = winners.removeAll()
+            #expect(listeners.count == 1)
+            for listener in listeners { close(listener) }
+        }
+    }
+
+    @Test func nobodyThereIsToldByErrno() throws {
+        try withDirectory { path in
+            #expect(failure { () throws(SystemError) in try UnixSocket.connect(to: path) } == ENOENT)
+        }
+        #expect(failure { () throws(SystemError) in try UnixSocket.connect(to: "@no-such-name") } == ECONNREFUSED)
+        let long = "/tmp/" + String(repeating: "x", count: 200)
+        #expect(failure { () throws(SystemError) in try UnixSocket.connect(to: long) } == ENAMETOOLONG)
+        #expect(failure { () throws(SystemError) in try UnixSocket.connect(to: "") } == ENAMETOOLONG)
+        #expect(failure { () throws(SystemError) in try UnixSocket.connect(to: "/tmp/a\0b") } == EINVAL)
+        #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: "/nonexistent/socket") } == ENOENT)
+    }
+
+    @Test func anAutobindListenerIsReachedByItsAddress() throws {
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let address = try UnixSocket.address(of: listener.rawValue)
+        #expect(address.hasPrefix("@") && address.utf8.count > 1)
+        let client = try UnixSocket.connect(to: address)
+        #expect(try UnixSocket.accept(listener.rawValue) != nil)
+        withExtendedLifetime(client.rawValue) {}
+    }
+
+    @Test func aListenerThatDoesNotAcceptTimesOut() throws {
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let address = try UnixSocket.address(of: listener.rawValue)
+        var waiting: [Int32] = []
+        defer { for fd in waiting { close(fd) } }
+        var result: Int32?
+        let start = MonotonicTime.now
+        for _ in 0..<400 where result == nil {
+            do throws(SystemError) {
+                waiting.append(try UnixSocket.connect(to: address, timeout: .milliseconds(100)).take())
+            } catch {
+                result = error.errno
+            }
+        }
+        #expect(result == ETIMEDOUT)
+        #expect(MonotonicTime.now.nanoseconds(since: start) >= 90_000_000)
+    }
+
+    @Test func nothingIsLeftOpen() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try temporaryDirectory()
+            let path = directory + "/socket"
+            let before = openFileCount()
+            for _ in 0..<20 {
+                let listener = try UnixSocket.listen(path: path)
+                let client = try MessageChannel(try UnixSocket.connect(to: path))
+                guard let accepted = try UnixSocket.accept(listener.rawValue) else { continue }
+                _ = try? UnixSocket.listen(path: path)
+                let server = try MessageChannel(accepted)
+                let file = try memfd()
+                for sequence in 0..<4 {
+                    try client.send(
+                        opcode: 1, sequence: UInt32(sequence), fds: [file.rawValue, file.rawValue])
+                }
+                // Two are taken, the rest stays in the channel's buffer; then a forgery ends it.
+                _ = try server.nextCopy()
+                _ = try server.next { _, _, _ in 0 }
+                withExtendedLifetime(client) {
+                    _ = rawSend(rawHeader(length: .max), fds: [file.rawValue], to: $0.fileDescriptor)
+                }
+                for _ in 0..<2 { _ = try server.nextCopy() }
+                #expect(throws: TransportError.self) { try server.nextCopy() }
+            }
+            #expect(openFileCount() == before)
+            unlink(path)
+            rmdir(directory)
+        }
+    }
+}

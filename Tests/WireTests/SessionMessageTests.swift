@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+import Model
+import Testing
+import Wire
+
+private func bytes(_ payload: some SessionPayload) -> [UInt8] {
+    var writer = ByteWriter()
+    payload.encode(into: &writer)
+    return writer.bytes
+}
+
+private func roundTrip<P: SessionPayload & Equatable>(_ payload: P) throws -> Bool {
+    try P(decoding: bytes(payload).span.bytes) == payload
+}
+
+private let frame = EncodeFrame(
+    frameID: 7, pts: -3, duration: 1001, poolID: 2, flags: .forceKeyFrame, baseFrameQP: -1,
+    layout: FrameLayout(planes: [.init(offset: 0x1122_3344_5566, stride: 2048), .init(offset: 9, stride: 1)]))
+
+@Suite struct SessionMessageTests {
+    @Test func messagesSurviveTheWire() throws {
+        #expect(try roundTrip(frame))
+        #expect(try roundTrip(AddPool(poolID: 3, size: 1 << 40)))
+        #expect(try roundTrip(RemovePool(poolID: 3)))
+        #expect(try roundTrip(CompleteFrames(untilPTS: -1)))
+        #expect(try roundTrip(ReleasePacket(packetID: .max)))
+        #expect(try roundTrip(AddArena(arenaID: 1, size: 8 << 20)))
+        #expect(try roundTrip(FrameReleased(frameID: 1)))
+        #expect(try roundTrip(Reply(sequence: 9, status: .parameter, body: Array("why".utf8))))
+        #expect(try roundTrip(End(status: .videoEncoderMalfunction, reason: "straße")))
+        #expect(
+            try roundTrip(
+                Packet(
+                    packetID: 1, frameID: 2, pts: -4, dts: -5, duration: 6, arenaID: 7,
+                    flags: [.sync, .disposable],
+                    offset: 8, size: 9, nalUnitType: 20, temporalLevel: 3)))
+    }
+
+    /// docs/protocol.md: fixed little-endian fields at these places.
+    @Test func fieldsLieWhereTheProtocolSays() {
+        let wire = bytes(frame)
+        #expect(wire.count == 40 + 2 * 16)
+        #expect(Array(wire[0..<8]) == [7, 0, 0, 0, 0, 0, 0, 0])
+        #expect(Array(wire[8..<16]) == [0xFD, 255, 255, 255, 255, 255, 255, 255])
+        #expect(Array(wire[24..<28]) == [2, 0, 0, 0])
+        #expect(Array(wire[40..<48]) == [0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0])
+        #expect(
+            bytes(
+                Packet(
+                    packetID: 0, frameID: 0, pts: 0, dts: 0, duration: 0, arenaID: 0, flags: [], offset: 0, size: 0,
+                    nalUnitType: 0, temporalLevel: 0)
+            ).count == 64)
+    }
+
+    @Test func everyOtherLengthIsRefused() {
+        let wire = bytes(frame)
+        for length in 0..<wire.count {
+            let cut = Array(wire[..<length])
+            #expect(throws: SessionError.self) { try EncodeFrame(decoding: cut.span.bytes) }
+        }
+        let longer = wire + [0]
+        #expect(throws: SessionError.self) { try EncodeFrame(decoding: longer.span.bytes) }
+    }
+
+    @Test func unknownFlagsAndPlaneCountsAreRefused() {
+        var flags = bytes(frame)
+        flags[28] |= 0x80
+        #expect(throws: SessionError.self) { try EncodeFrame(decoding: flags.span.bytes) }
+        var planes = bytes(frame)
+        planes[36] = 5
+        #expect(throws: SessionError.self) { try EncodeFrame(decoding: planes.span.bytes) }
+    }
+
+    @Test func aHeaderKeepsToItsBounds() throws {
+        #expect(throws: SessionError.self) { try MessageHeader(length: 65537, opcode: 1, fdCount: 0, sequence: 1) }
+        #expect(throws: SessionError.self) { try MessageHeader(length: 0, opcode: 1, fdCount: 9, sequence: 1) }
+        let header = try MessageHeader(length: 65536, opcode: 6, fdCount: 8, sequence: 5)
+        #expect(header.length == 65536)
+    }
+}

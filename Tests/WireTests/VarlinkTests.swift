@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import Model
+import Testing
+import Wire
+
+@Suite struct VarlinkTests {
+    @Test func aCreateCallReadsAsTheInterfaceDefinesIt() throws {
+        let parameters = CreateCompressionSession.Parameters(
+            width: 1280, height: 720, pixelFormat: .nv12, timeBase: try #require(Rational(1, 12800)),
+            encoderSpecification: [.requireHardware: .bool(true)], properties: [.quality: .double(0.5)])
+        let text = try VarlinkCall.encode(
+            method: CreateCompressionSession.method, parameters: parameters, upgrade: true)
+        // An outside parser finds the names of org.hwdaemon.varlink.
+        let outside = try #require(try JSONSerialization.jsonObject(with: Data(text)) as? [String: Any])
+        let inside = try #require(outside["parameters"] as? [String: Any])
+        #expect(outside["method"] as? String == "org.hwdaemon.CreateCompressionSession")
+        #expect(outside["upgrade"] as? Bool == true)
+        #expect(inside["pixel_format"] as? String == "NV12")
+        #expect((inside["time_base"] as? [String: Int])?["denominator"] == 12800)
+
+        let call = try VarlinkCall(decoding: text)
+        #expect(call.upgrade && !call.oneway && !call.more)
+        let again = try call.parameters(CreateCompressionSession.Parameters.self)
+        #expect(again.width == 1280 && again.properties == ["Quality": .double(0.5)])
+    }
+
+    @Test(arguments: [
+        "", "{", "[]", "\"x\"", "{\"method\": 3}", "{\"parameters\": {}}", "{\"method\": \"a\", \"more\": \"yes\"}",
+        String(repeating: "[", count: 60000),
+        "{\"method\":\"a\",\"parameters\":" + String(repeating: "{\"a\":", count: 9000) + "1",
+    ])
+    func nonsenseIsRefusedNotTrapped(text: String) {
+        #expect(throws: SessionError.self) { try VarlinkCall(decoding: Array(text.utf8)) }
+    }
+
+    @Test(arguments: [
+        ("{\"method\":\"m\",\"parameters\":{\"codec\":\"hevc\"}}", "width"),
+        ("{\"method\":\"m\",\"parameters\":{\"codec\":1}}", "codec"),
+        ("{\"method\":\"m\"}", "codec"),
+        (
+            "{\"method\":\"m\",\"parameters\":{\"codec\":\"hevc\",\"width\":1,\"height\":1,\"pixel_format\":\"NV12\",\"time_base\":{\"numerator\":1,\"denominator\":0}}}",
+            "denominator"
+        ),
+    ])
+    func aBadParameterIsNamed(text: String, field: String) throws {
+        let call = try VarlinkCall(decoding: Array(text.utf8))
+        let error = #expect(throws: SessionError.self) {
+            try call.parameters(CreateCompressionSession.Parameters.self)
+        }
+        #expect(error?.reason.contains(field) == true, "\(error?.reason ?? "")")
+    }
+
+    @Test func errorsCarryNumberAndReason() throws {
+        let sent = SessionError(.videoEncoderNotAvailableNow, "64 sessions run; try later")
+        let text = VarlinkReply.encode(VarlinkError(sent))
+        let outside = try #require(try JSONSerialization.jsonObject(with: Data(text)) as? [String: Any])
+        #expect(outside["error"] as? String == "org.hwdaemon.VideoEncoderNotAvailableNow")
+        #expect((outside["parameters"] as? [String: Any])?["code"] as? Int == -12915)
+        let got = #expect(throws: SessionError.self) {
+            try VarlinkReply.decode(ListEncoders.Reply.self, from: text)
+        }
+        #expect(got == sent)
+    }
+
+    /// The definition names every method, every error a session can answer, and every field of the types.
+    @Test func theDefinitionKnowsWhatTheCodeSays() throws {
+        let text = Interface.definition
+        for method in [
+            Probe.method, ListEncoders.method, CreateCompressionSession.method, GetSessionResult.method,
+            ListSessions.method,
+        ] {
+            let name = try #require(method.split(separator: ".").last)
+            #expect(text.contains("method \(name)("), "\(name)")
+        }
+        for status in [
+            Status.propertyNotSupported, .propertyReadOnly, .parameter, .invalidSession, .allocationFailed,
+            .couldNotCreateInstance, .couldNotFindVideoEncoder, .videoEncoderMalfunction,
+            .videoEncoderNotAvailableNow,
+        ] {
+            #expect(
+                text.contains("error \(status.name) (") || text.contains("error \(status.name)("), "\(status.name)")
+        }
+        let info = SessionInfo(
+            session: "s", kind: "compression", pid: 1, uid: 1, codec: "hevc", width: 1, height: 1,
+            pixelFormat: "NV12",
+            encoderID: "e", usingHardware: false, fallbackReason: "r", framesIn: 1, framesOut: 1, bytesOut: 1,
+            pendingFrames: 0, ageMs: 1)
+        let fields = try #require(
+            try JSONSerialization.jsonObject(with: Data(try JSON.encode(info))) as? [String: Any])
+        for field in fields.keys { #expect(text.contains("  \(field): "), "\(field)") }
+    }
+}
