@@ -56,16 +56,19 @@ final class PacketArena: Sendable {
 
     /// Copies a packet in, waiting for room as long as the client is given.
     ///
+    /// - Parameter whileFull: told when the wait begins and ends, so that a slow client is not taken for a hang.
     /// - Throws: `Parameter` when the client released nothing in that time, `AllocationFailed`.
-    func store(_ bytes: RawSpan) throws(SessionError) -> Place {
+    func store(_ bytes: RawSpan, whileFull: (Bool) -> Void = { _ in }) throws(SessionError) -> Place {
         let size = bytes.byteCount
         var deadline: MonotonicTime?
+        defer { if deadline != nil { whileFull(false) } }
         while true {
             let place = state.withLock { Self.reserve(size <= Self.maxInArena ? size : 0, in: &$0) }
             if let place {
                 return try fill(place.packetID, place.offset, bytes)
             }
             let now = MonotonicTime.now
+            if deadline == nil { whileFull(true) }
             let limit = deadline ?? now + patience
             deadline = limit
             guard now < limit else {

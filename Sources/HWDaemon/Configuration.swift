@@ -19,7 +19,7 @@ struct Configuration {
     var sessions: SessionRegistry.Limits
     var connections = Listener.Limits()
     var stallLimit: Duration
-    /// The value of `HWDAEMON_DEVICES`.
+    /// The nodes to look at, separated by colons; nil for every render node.
     var deviceList: String?
 
     /// Where the workers are: beside the daemon, as after a build, or in the directory a package puts them.
@@ -31,6 +31,9 @@ struct Configuration {
         let folders = [folder, "\(folder)/../libexec/hwdaemon"]
         return folders.first { access("\($0)/hwdaemon-encoder", X_OK) == 0 } ?? folder
     }
+
+    /// The value of `HWDAEMON_DEVICES`; an empty one means that there are no devices.
+    static var deviceList: String? { getenv("HWDAEMON_DEVICES").map { String(cString: $0) } }
 
     /// An environment variable's value; nil where it is not set or empty.
     static func environment(_ name: String) -> String? {
