@@ -1,22 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
 internal import Model
+internal import Synchronization
+
+/// What libavcodec's callbacks find in `AVCodecContext.opaque`.
+final class DecoderHooks: Sendable {
+    /// Where the decoder's complaints are counted.
+    let tally: ErrorTally
+    private let lent = Mutex<DirectBuffers?>(nil)
+
+    init(_ tally: ErrorTally) { self.tally = tally }
+
+    /// Picture buffers of the caller's; nil leaves them to libavcodec.
+    var buffers: DirectBuffers? {
+        get { lent.withLock { $0 } }
+        set { lent.withLock { $0 = newValue } }
+    }
+}
 
 /// Owner of an AVCodecContext: packets in, pictures out in presentation order.
 final class VideoDecoder {
     private let context: UnsafeMutablePointer<AVCodecContext>
-    private let buffers: DirectBuffers?
+    private let hooks: DecoderHooks
 
     /// The most luma samples a picture may have; bounds what a damaged header can make libavcodec allocate.
     static let maximumSamples = 1 << 28
 
     /// Opens a decoder for a stream; `threads` 0 is one a core.
     init(
-        _ codec: UnsafePointer<AVCodec>, _ stream: AVStream, threads: Int, memory: (any FrameMemory)?, path: String
+        _ codec: UnsafePointer<AVCodec>, _ stream: AVStream, threads: Int, hooks: DecoderHooks, path: String
     ) throws(MediaError) {
         guard let context = avcodec_alloc_context3(codec) else { throw MediaError(.io, "\(path): out of memory") }
         self.context = context
-        buffers = memory.map { DirectBuffers(memory: $0) }
+        self.hooks = hooks
         guard avcodec_parameters_to_context(context, stream.codecpar) >= 0 else {
             throw MediaError(.badInput, "\(path): the video stream's parameters are damaged")
         }
@@ -28,13 +44,12 @@ final class VideoDecoder {
         // The display window is exact even where that leaves its first sample unaligned.
         context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
         clibav_thread_safe_callbacks(context)
-        if let buffers {
-            context.pointee.opaque = Unmanaged.passUnretained(buffers).toOpaque()
-            context.pointee.get_buffer2 = { context, frame, flags in
-                guard let context, let frame, let opaque = context.pointee.opaque else { return -1 }
-                return Unmanaged<DirectBuffers>.fromOpaque(opaque).takeUnretainedValue()
-                    .provide(context, frame, flags: flags)
-            }
+        context.pointee.opaque = Unmanaged.passUnretained(hooks).toOpaque()
+        context.pointee.get_buffer2 = { context, frame, flags in
+            guard let context, let frame else { return clibav_error(ENOMEM) }
+            let hooks = context.pointee.opaque.map { Unmanaged<DecoderHooks>.fromOpaque($0).takeUnretainedValue() }
+            guard let buffers = hooks?.buffers else { return avcodec_default_get_buffer2(context, frame, flags) }
+            return buffers.provide(context, frame, flags: flags)
         }
         let code = avcodec_open2(context, codec, nil)
         guard code >= 0 else {
@@ -48,6 +63,9 @@ final class VideoDecoder {
         var context: UnsafeMutablePointer<AVCodecContext>? = context
         avcodec_free_context(&context)
     }
+
+    /// Has pictures decoded into `memory` from now on.
+    func use(_ memory: any FrameMemory) { hooks.buffers = DirectBuffers(memory: memory) }
 
     /// What became of a packet.
     enum Sent { case taken, full, failed(Int32) }
@@ -72,7 +90,7 @@ final class VideoDecoder {
 
     /// The slot that a picture was decoded into and where its display window lies there; nil if it is elsewhere.
     func direct(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat) -> DirectFrame? {
-        guard let slot = buffers?.slot(of: frame) else { return nil }
+        guard let slot = hooks.buffers?.slot(of: frame) else { return nil }
         let data = [frame.pointee.data.0, frame.pointee.data.1, frame.pointee.data.2]
         let strides = [frame.pointee.linesize.0, frame.pointee.linesize.1, frame.pointee.linesize.2]
         var planes: [FrameLayout.Plane] = []
@@ -93,7 +111,7 @@ final class VideoDecoder {
 
     /// Bytes a slot needs for pictures of `width`×`height` shown samples; nil when the format is not one of ours.
     func slotByteCount(_ format: AVPixelFormat, width: Int, height: Int) -> Int? {
-        guard buffers != nil, SampleFormats.native(format) != nil else { return nil }
+        guard SampleFormats.native(format) != nil else { return nil }
         // Coding blocks are at most 64 samples, and the window may begin inside the first one.
         let coded = [(width, context.pointee.coded_width), (height, context.pointee.coded_height)].map {
             max(Int32(($0.0 + 63) / 64 * 64), $0.1)

@@ -19,7 +19,6 @@ final class X265Parameters {
         guard api.pointee.param_default_preset(pointer, configuration.x265Preset, tune) == 0 else {
             throw SessionError(.parameter, "x265 has no preset \(configuration.x265Preset)")
         }
-        try Self.checkSize(configuration.request)
         setFormat(configuration)
         setStructure(configuration)
         setRate(configuration.rateControl)
@@ -32,22 +31,17 @@ final class X265Parameters {
 
     deinit { api.pointee.param_free(pointer) }
 
-    /// What libx265 3.5 takes: its smallest coding tree unit is 16x16, and 4:2:0 has no odd sizes.
-    private static func checkSize(_ request: CompressionRequest) throws(SessionError) {
-        guard request.width >= 16, request.height >= 16 else {
-            throw SessionError(
-                .parameter, "x265 needs at least 16x16 samples, the frames have \(request.width)x\(request.height)")
-        }
-        guard request.width % 2 == 0, request.height % 2 == 0 else {
-            throw SessionError(
-                .parameter, "4:2:0 frames of \(request.width)x\(request.height) are not supported: odd size")
-        }
-    }
-
     private func setFormat(_ configuration: EncoderConfiguration) {
         let request = configuration.request
-        pointer.pointee.sourceWidth = Int32(request.width)
-        pointer.pointee.sourceHeight = Int32(request.height)
+        let size = PaddedSize(request)
+        pointer.pointee.sourceWidth = Int32(size.width)
+        pointer.pointee.sourceHeight = Int32(size.height)
+        // A picture must be at least one coding tree unit (x265 refuses it otherwise, whatever the preset says).
+        while pointer.pointee.maxCUSize > PaddedSize.minimum,
+            Int(pointer.pointee.maxCUSize) > min(size.width, size.height)
+        {
+            pointer.pointee.maxCUSize /= 2
+        }
         pointer.pointee.internalCsp = X265_CSP_I420
         pointer.pointee.sourceBitDepth = Int32(request.pixelFormat == .p010 ? 16 : request.pixelFormat.bitDepth)
         pointer.pointee.fpsNum = UInt32(configuration.frameRate.numerator)
