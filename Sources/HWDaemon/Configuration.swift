@@ -35,6 +35,12 @@ struct Configuration {
     /// The value of `HWDAEMON_DEVICES`; an empty one means that there are no devices.
     static var deviceList: String? { getenv("HWDAEMON_DEVICES").map { String(cString: $0) } }
 
+    /// The listening socket that systemd or another service manager started the process with (`sd_listen_fds(3)`).
+    static var activatedSocket: Int32? {
+        guard environment("LISTEN_PID") == "\(getpid())", environment("LISTEN_FDS") == "1" else { return nil }
+        return 3
+    }
+
     /// An environment variable's value; nil where it is not set or empty.
     static func environment(_ name: String) -> String? {
         guard let value = getenv(name) else { return nil }

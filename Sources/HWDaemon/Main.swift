@@ -20,6 +20,9 @@ struct HWDaemonCommand: ParsableCommand {
               HWDAEMON_SOCKET   the socket's path, where --socket is not given
               HWDAEMON_DEVICES  device nodes to look at, separated by colons,
                                 instead of every /dev/dri/renderD*
+              LISTEN_FDS, LISTEN_PID
+                                set by systemd: listen on the socket it made,
+                                where no option says otherwise
               Workers inherit the environment, LIBVA_DRIVER_NAME and the like.
 
             FILES
@@ -134,8 +137,9 @@ struct HWDaemonCommand: ParsableCommand {
 
     private func configuration() -> Configuration {
         let path = socket ?? Configuration.environment("HWDAEMON_SOCKET") ?? "/run/hwdaemon/hwdaemon.sock"
+        let inherited = listenFd ?? (socket == nil ? Configuration.activatedSocket : nil)
         return Configuration(
-            endpoint: listenFd.map { .descriptor($0) } ?? .path(path), isPrivate: isPrivate,
+            endpoint: inherited.map { .descriptor($0) } ?? .path(path), isPrivate: isPrivate,
             libexec: libexec ?? Configuration.findLibexec(),
             sessions: SessionRegistry.Limits(sessions: maxSessions, sessionsPerUser: maxSessionsPerUser),
             stallLimit: .seconds(stallTimeout), deviceList: Configuration.deviceList)

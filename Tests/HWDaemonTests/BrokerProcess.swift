@@ -120,6 +120,10 @@ final class TestClient {
 
     func send(_ text: String) throws { try send(Array(text.utf8)) }
 
+    /// A call with a long answer.
+    static let describe =
+        "{\"method\":\"org.varlink.service.GetInterfaceDescription\",\"parameters\":{\"interface\":\"org.hwdaemon\"}}\0"
+
     /// Sends a call.
     func call(_ method: String, _ parameters: String = "{}", extra: String = "") throws {
         try send("{\"method\":\"\(method)\",\"parameters\":\(parameters)\(extra)}\0")

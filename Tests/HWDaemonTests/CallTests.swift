@@ -85,10 +85,8 @@ struct CallTests {
 
     @Test func manyPipelinedCallsAreAllAnsweredToASlowReader() throws {
         let client = try BrokerHolder.shared.get().connect()
-        let call =
-            "{\"method\":\"org.varlink.service.GetInterfaceDescription\",\"parameters\":{\"interface\":\"org.hwdaemon\"}}\0"
         // About 2 MB of replies: more than sockets and the broker's own bound hold.
-        for _ in 0..<400 { try client.send(call) }
+        try client.send(String(repeating: TestClient.describe, count: 400))
         usleep(100_000)
         for _ in 0..<400 { #expect(try client.reply()["description"] != nil) }
     }
@@ -139,18 +137,48 @@ struct CallTests {
         #expect(broker.log.contains("more than 65536 bytes"))
     }
 
-    @Test(
-        "Garbage closes the connection and nothing else",
-        arguments: [
-            "\0", "hello\0", "{}\0", "[1,2]\0", "{\"method\":7}\0", "\u{fffd}\u{1}\u{2}\0", "null\0",
-            String(repeating: "[", count: 60000) + "\0",
-            "{\"method\":\"a.b\",\"parameters\":" + String(repeating: "{\"a\":", count: 10000) + "\0",
-        ])
-    func garbage(_ text: String) throws {
+    /// Messages that are no calls.
+    enum Garbage: String, CaseIterable {
+        case nothing = ""
+        case word = "hello"
+        case noMethod = "{}"
+        case list = "[1,2]"
+        case wrongType = "{\"method\":7}"
+        case null = "null"
+        case controls = "\u{1}\u{2}\u{7f}"
+        case deepList
+        case deepObject
+
+        var text: String {
+            switch self {
+            case .deepList: String(repeating: "[", count: 60000)
+            case .deepObject:
+                "{\"method\":\"a.b\",\"parameters\":" + String(repeating: "{\"a\":", count: 10000)
+            default: rawValue
+            }
+        }
+    }
+
+    @Test("Garbage closes the connection and nothing else", arguments: Garbage.allCases)
+    func garbage(_ garbage: Garbage) throws {
         let broker = try BrokerHolder.shared.get()
         let client = try broker.connect()
-        try client.send(text)
+        try client.send(garbage.text + "\0")
         #expect(try client.isClosed(within: .seconds(3)))
+        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
+    }
+
+    @Test func deepButWellFormedParametersAreRefusedOrAnswered() throws {
+        let broker = try BrokerHolder.shared.get()
+        for depth in [100, 5000] {
+            let client = try broker.connect()
+            let value = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+            try client.call(
+                CreateCompressionSession.method, TestClient.parameters(",\"properties\":{\"X\":\(value)}"),
+                extra: ",\"upgrade\":true")
+            let reply = try client.receive(within: .seconds(5))
+            #expect(reply == nil || reply?.contains("\"error\"") == true)
+        }
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
     }
 

@@ -77,6 +77,21 @@ struct LifecycleTests {
         #expect(try run(arguments) == .exited(64))
     }
 
+    @Test func aServiceManagersSocketIsListenedOn() throws {
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { close(null) }
+        // exec keeps the shell's number, which LISTEN_PID must tell.
+        let broker = try ChildProcess(
+            spawning: "/bin/sh",
+            arguments: ["-c", "LISTEN_FDS=1 LISTEN_PID=$$ exec \(BrokerProcess.products)/hwdaemon"],
+            files: [.init(listener.rawValue, as: 3), .init(null, as: 2)])
+        let client = try TestClient(UnixSocket.address(of: listener.rawValue))
+        #expect(try client.ask("org.varlink.service.GetInfo").error == nil)
+        try broker.kill(SIGTERM)
+        #expect(try broker.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+    }
+
     @Test func aDescriptorThatDoesNotListenIsRefused() throws {
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(null) }

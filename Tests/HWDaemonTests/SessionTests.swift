@@ -101,9 +101,7 @@ struct SessionTests {
 
     @Test func pipelinedRepliesLeaveBeforeTheWorkersReply() throws {
         let client = try BrokerHolder.shared.get().connect()
-        let describe =
-            "{\"method\":\"org.varlink.service.GetInterfaceDescription\",\"parameters\":{\"interface\":\"org.hwdaemon\"}}\0"
-        for _ in 0..<100 { try client.send(describe) }
+        try client.send(String(repeating: TestClient.describe, count: 100))
         try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
         usleep(100_000)
         for _ in 0..<100 { #expect(try client.reply()["description"] != nil) }
