@@ -14,7 +14,8 @@ final class ContainerWriter: @unchecked Sendable {
     private let io: DescriptorIO
     /// Source stream number → number here.
     private let streamNumbers: [Int: Int32]
-    private let metadataHasReverseDomains: Bool
+    /// Whether metadata goes under QuickTime's keys, which can be any, instead of its four-letter atoms.
+    private let writesMetadataKeys: Bool
     private let packet: UnsafeMutablePointer<AVPacket>
     private var timeBase = AVRational(num: 1, den: 1)
     private var lastDTS: Int64?
@@ -44,7 +45,8 @@ final class ContainerWriter: @unchecked Sendable {
         self.file = file
         let copy = StreamCopy.plan(from: source, to: context, ending: ending)
         (notes, copiedStreams, streamNumbers) = (copy.notes, copy.streams, copy.numbers)
-        metadataHasReverseDomains = ending == "mov" && StreamCopy.metadata(from: source, to: context)
+        let hasReverseDomains = StreamCopy.metadata(from: source, to: context)
+        writesMetadataKeys = hasReverseDomains && ending == "mov"
         context.pointee.pb = io.context
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
         context.pointee.avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED
@@ -66,7 +68,9 @@ final class ContainerWriter: @unchecked Sendable {
         guard let stream = context.pointee.streams?[0], let parameters = stream.pointee.codecpar,
             let extradata = av_mallocz(track.hvcC.count + Int(AV_INPUT_BUFFER_PADDING_SIZE))
         else { throw MediaError(.io, "\(file.path): out of memory") }
-        track.hvcC.withUnsafeBytes { UnsafeMutableRawBufferPointer(start: extradata, count: $0.count).copyMemory(from: $0) }
+        track.hvcC.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(start: extradata, count: $0.count).copyMemory(from: $0)
+        }
         parameters.pointee.extradata = extradata.assumingMemoryBound(to: UInt8.self)
         parameters.pointee.extradata_size = Int32(track.hvcC.count)
         parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
@@ -122,7 +126,9 @@ final class ContainerWriter: @unchecked Sendable {
             waiting.append(source)
             return
         }
-        guard av_packet_ref(packet, source.packet) >= 0 else { throw MediaError(.io, "\(file.path): out of memory") }
+        guard av_packet_ref(packet, source.packet) >= 0 else {
+            throw MediaError(.io, "\(file.path): out of memory")
+        }
         packet.pointee.stream_index = number
         packet.pointee.pos = -1
         let none = clibav_no_pts()
@@ -161,7 +167,7 @@ final class ContainerWriter: @unchecked Sendable {
     private func writeHeader(_ track: VideoTrack) throws(MediaError) {
         var flags = "faststart"
         if track.color.isSpecified { flags += "+write_colr" }
-        if metadataHasReverseDomains { flags += "+use_metadata_tags" }
+        if writesMetadataKeys { flags += "+use_metadata_tags" }
         var options: OpaquePointer?
         av_dict_set(&options, "movflags", flags, 0)
         // An edit list counts in the movie's ticks, and start times must come out exact.

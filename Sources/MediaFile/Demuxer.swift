@@ -9,6 +9,8 @@ final class Demuxer {
     let path: String
     let videoIndex: Int
     let decoder: UnsafePointer<AVCodec>
+    /// What the demuxer and the decoder complain of from now on.
+    let tally = ErrorTally()
     private let cancelFlag: CancelFlag
 
     /// Opens `path` and picks the best video stream that libavcodec can decode.
@@ -26,6 +28,7 @@ final class Demuxer {
             avformat_close_input(&opened)
             throw error
         }
+        context.pointee.opaque = Unmanaged.passUnretained(tally).toOpaque()
     }
 
     deinit {

@@ -25,7 +25,9 @@ public enum LibAVLog {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: LibAVLog.lineSize) { line in
             guard let start = line.baseAddress else { return }
             av_log_format_line2(source, level, format, arguments, start, Int32(line.count), &printPrefix)
-            LibAVLog.take(String(cString: start), isError: level <= AV_LOG_ERROR)
+            LibAVLog.take(
+                String(cString: start), tally: level <= AV_LOG_ERROR ? LibAVLog.tally(of: source) : nil,
+                isError: level <= AV_LOG_ERROR)
         }
     }
 
@@ -44,7 +46,27 @@ public enum LibAVLog {
         return "\(sentence) (\(lastError))"
     }
 
-    private static func take(_ line: String, isError: Bool) {
+    /// The tally of the file that `source`, whoever it is, works on: in `opaque` of the two contexts we fill in.
+    ///
+    /// Contexts that libav makes for itself have nothing there, and copies for its threads have the same.
+    private static func tally(of source: UnsafeMutableRawPointer?) -> ErrorTally? {
+        guard let source else { return nil }
+        let kind = source.load(as: UnsafePointer<AVClass>?.self)
+        if kind == avcodec_get_class() {
+            let context = source.assumingMemoryBound(to: AVCodecContext.self)
+            return context.pointee.opaque.map {
+                Unmanaged<DecoderHooks>.fromOpaque($0).takeUnretainedValue().tally
+            }
+        }
+        if kind == avformat_get_class() {
+            let context = source.assumingMemoryBound(to: AVFormatContext.self)
+            guard context.pointee.iformat != nil else { return nil }
+            return context.pointee.opaque.map { Unmanaged<ErrorTally>.fromOpaque($0).takeUnretainedValue() }
+        }
+        return nil
+    }
+
+    private static func take(_ line: String, tally: ErrorTally?, isError: Bool) {
         if isVerbose {
             var text = line
             text.withUTF8 { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
@@ -52,6 +74,7 @@ public enum LibAVLog {
         guard isError else { return }
         let text = withoutAddress(line)
         guard !text.isEmpty else { return }
+        tally?.add(text)
         lines.withLock { kept in
             kept.append(text)
             if kept.count > keptLines { kept.removeFirst() }

@@ -10,6 +10,7 @@ final class LibAVSource {
     private(set) var report = DecodeReport()
 
     private let decoder: VideoDecoder?
+    private let wanted: Set<Int>
     private let plan: ConversionPlan
     private var converters: [Int32: FrameConverter] = [:]
     private var clock: PresentationClock
@@ -41,13 +42,15 @@ final class LibAVSource {
         var wanted: Set<Int> = [demuxer.videoIndex]
         if options.includesAudio { wanted.formUnion(others.filter { $0.content == .audio }.map(\.index)) }
         demuxer.keepOnly(wanted)
+        self.wanted = wanted
         plan = try ConversionPlan(
             source: AVPixelFormat(rawValue: parameters.format), color: ColorDescription(parameters),
             height: Int(parameters.height), path: path)
         decoder =
             options.decodesVideo
             ? try VideoDecoder(
-                demuxer.decoder, stream, threads: options.threads, memory: memory, path: path) : nil
+                demuxer.decoder, stream, threads: options.threads,
+                hooks: DecoderHooks(memory, demuxer.tally), path: path) : nil
         video = demuxer.describeVideo(stream, parameters, plan)
         clock = PresentationClock(video, isUntimed: demuxer.isUntimed)
         otherStreams = others
@@ -78,6 +81,7 @@ final class LibAVSource {
     func next() throws(MediaError) -> MediaReader.Item? {
         while true {
             try cancelFlag.check()
+            noteComplaints()
             if let decoder, let item = try receive(decoder) { return item }
             switch state {
             case .ended: return nil
@@ -107,7 +111,10 @@ final class LibAVSource {
             try sendPacket()
             return nil
         }
-        guard let base = demuxer.stream(index).flatMap({ Rational(positive: $0.pointee.time_base) }) else {
+        // Packets read while the file was probed come whether they are wanted or not.
+        guard wanted.contains(index),
+            let base = demuxer.stream(index).flatMap({ Rational(positive: $0.pointee.time_base) })
+        else {
             av_packet_unref(packet)
             return nil
         }
@@ -125,7 +132,7 @@ final class LibAVSource {
             av_packet_unref(packet)
             state = .reading
         case .failed(let code):
-            noteError(code, at: packet.pointee.pts)
+            noteFailure(code, at: packet.pointee.pts)
             av_packet_unref(packet)
             state = .reading
         }
@@ -136,7 +143,9 @@ final class LibAVSource {
         guard state != .ended else { return nil }
         for _ in 0..<Self.maximumFailures {
             switch decoder.receive(frame) {
-            case .frame: return .frame(try take(decoder))
+            case .frame:
+                noteComplaints()
+                return .frame(try take(decoder))
             case .needsInput: return nil
             case .ended:
                 state = .ended
@@ -144,7 +153,7 @@ final class LibAVSource {
                 return nil
             case .failed(let code):
                 if code == clibav_error(ENOMEM) { throw MediaError(.io, "\(demuxer.path): out of memory") }
-                noteError(code, at: clock.last)
+                noteFailure(code, at: clock.last)
             }
         }
         throw MediaError(.badInput, LibAVLog.explain("\(demuxer.path): the decoder makes no progress"))
@@ -160,7 +169,7 @@ final class LibAVSource {
                     + "\(picture.width)x\(picture.height) at frame \(report.frames)")
         }
         if picture.decode_error_flags != 0 || picture.flags & AV_FRAME_FLAG_CORRUPT != 0 {
-            noteError(nil, at: picture.best_effort_timestamp)
+            noteError("the picture is damaged", at: picture.best_effort_timestamp)
         }
         let format = AVPixelFormat(rawValue: picture.format)
         let isNative = SampleFormats.native(format) == video.format
@@ -192,12 +201,26 @@ final class LibAVSource {
         return converter
     }
 
-    private func noteError(_ code: Int32?, at pts: Int64?) {
+    /// Counts what the log told since the last call.
+    private func noteComplaints() {
+        let (count, first) = demuxer.tally.take()
+        guard count > 0 else { return }
+        noteError(first ?? "damaged", at: clock.last)
+        report.errors += count - 1
+    }
+
+    /// Counts a call that failed, unless the log told of it already.
+    private func noteFailure(_ code: Int32, at pts: Int64?) {
+        let before = report.errors
+        noteComplaints()
+        if report.errors == before { noteError(MediaError.text(ofLibAV: code), at: pts) }
+    }
+
+    private func noteError(_ words: String, at pts: Int64?) {
         report.errors += 1
         guard report.firstError == nil else { return }
-        let words = code.map { MediaError.text(ofLibAV: $0) } ?? "the picture is damaged"
         let place = clock.seconds(pts).map { " near \($0) s" } ?? ""
-        report.firstError = LibAVLog.explain("frame \(report.frames)\(place): \(words)")
+        report.firstError = "frame \(report.frames)\(place): \(words)"
     }
 
     /// At the end: a stream in which nothing could be decoded is no input.

@@ -21,6 +21,8 @@ public struct VideoDescription: Hashable, Sendable {
     public var format: PixelFormat
     /// How the source's pixels become `format`, in one line; nil when they are handed out as they are.
     public var conversion: String?
+    /// Whether the file says that its frames are pairs of fields; they are handed out woven together, as stored.
+    public var isInterlaced: Bool
     /// The colour of the frames that are handed out.
     public var color: ColorDescription
     /// Frames per second over the whole stream; nil when not known.
@@ -67,7 +69,7 @@ public struct DecodeReport: Hashable, Sendable {
     public var frames = 0
     /// Of these, frames that were decoded straight into the caller's `FrameMemory`.
     public var directFrames = 0
-    /// Packets or frames that the decoder found damaged.
+    /// Damage the demuxer and the decoder told of; pictures they could conceal it in are handed out all the same.
     public var errors = 0
     /// Where and how decoding first failed, in one line.
     public var firstError: String?

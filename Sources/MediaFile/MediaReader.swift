@@ -119,7 +119,7 @@ extension VideoDescription {
         self.init(
             streamIndex: 0, codec: "rawvideo", codecConfiguration: [], width: header.width, height: header.height,
             sourceFormat: header.format == .i010 ? "yuv420p10le" : "yuv420p",
-            sourceBitDepth: header.format.bitDepth, format: header.format, conversion: nil,
+            sourceBitDepth: header.format.bitDepth, format: header.format, conversion: nil, isInterlaced: false,
             color: ColorDescription(isFullRange: header.isFullRange, chromaLocation: header.chromaLocation),
             averageFrameRate: rate, baseFrameRate: rate, timeBase: rate.inverse ?? Rational(1), duration: nil,
             frameCount: nil, sampleAspectRatio: header.sampleAspectRatio, displayMatrix: nil, rotation: 0)

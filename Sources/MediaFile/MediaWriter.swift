@@ -164,7 +164,7 @@ public final class MediaWriter: Sendable {
         }
     }
 
-    /// Gives the output up: nothing is left behind, and what had its name stays. Also happens at the writer's end.
+    /// Gives the output up: nothing is left behind, and what had its name stays; a writer that is let go does the same.
     public func cancel() {
         output.withLock { output in
             switch output {

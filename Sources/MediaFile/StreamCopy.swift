@@ -71,11 +71,27 @@ enum StreamCopy {
         return av_codec_get_id(tables, tag) == parameters.pointee.codec_id ? tag : 0
     }
 
-    /// Asks the muxer itself: it knows codecs it has no tag for, and tags it refuses all the same.
+    /// Asks for a tag of the container's own, then the muxer itself, which refuses some it has a tag for.
+    ///
+    /// Without the first the .mov muxer would take anything that WAV has a number for, and say it may be unplayable.
     private static func canHold(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ ending: String) -> Bool {
         var trial: UnsafeMutablePointer<AVFormatContext>?
         guard avformat_alloc_output_context2(&trial, nil, ending, nil) >= 0, let trial else { return false }
-        defer { avformat_free_context(trial) }
+        guard avformat_query_codec(trial.pointee.oformat, parameters.pointee.codec_id, FF_COMPLIANCE_NORMAL) == 1,
+            avio_open_dyn_buf(&trial.pointee.pb) >= 0
+        else {
+            avformat_free_context(trial)
+            return false
+        }
+        // Nothing is written to it, but the muxer wants to hear that it could go back.
+        trial.pointee.pb.pointee.seekable = AVIO_SEEKABLE_NORMAL
+        defer {
+            var bytes: UnsafeMutablePointer<UInt8>?
+            avio_close_dyn_buf(trial.pointee.pb, &bytes)
+            av_free(bytes)
+            trial.pointee.pb = nil
+            avformat_free_context(trial)
+        }
         guard let stream = avformat_new_stream(trial, nil), let copy = stream.pointee.codecpar,
             avcodec_parameters_copy(copy, parameters) >= 0
         else { return false }

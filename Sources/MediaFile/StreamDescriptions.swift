@@ -4,9 +4,11 @@ internal import Model
 
 extension Demuxer {
     /// Whether the format stores no timestamps, as elementary streams do not.
+    ///
+    /// libavformat counts those in 1/1200000 s, which no container does, and makes timestamps up from the frame rate.
     var isUntimed: Bool {
-        guard let format = context.pointee.iformat else { return false }
-        return format.pointee.flags & AVFMT_NOTIMESTAMPS != 0
+        guard let format = context.pointee.iformat, let base = video?.time_base else { return false }
+        return format.pointee.flags & AVFMT_NOTIMESTAMPS != 0 || (base.num == 1 && base.den == 1_200_000)
     }
 
     /// What the file says of the video stream, and how its frames will be handed out.
@@ -25,7 +27,9 @@ extension Demuxer {
             streamIndex: videoIndex, codec: Self.codecName(parameters), codecConfiguration: Array(extradata),
             width: Int(parameters.width), height: Int(parameters.height),
             sourceFormat: SampleFormats.name(plan.source), sourceBitDepth: SampleFormats.bitDepth(plan.source),
-            format: plan.target, conversion: plan.sentence, color: plan.color, averageFrameRate: average,
+            format: plan.target, conversion: plan.sentence,
+            isInterlaced: parameters.field_order.rawValue > AV_FIELD_PROGRESSIVE.rawValue, color: plan.color,
+            averageFrameRate: average,
             baseFrameRate: base, timeBase: ticks ?? Rational(1, 25) ?? Rational(1),
             duration: isUntimed || stream.duration <= 0 ? nil : stream.duration,
             frameCount: stream.nb_frames > 0 ? Int(stream.nb_frames) : nil, sampleAspectRatio: aspect,

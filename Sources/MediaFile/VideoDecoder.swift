@@ -2,21 +2,34 @@
 internal import CLibAV
 internal import Model
 
+/// What libavcodec's callbacks find in `AVCodecContext.opaque`.
+final class DecoderHooks: Sendable {
+    /// Picture buffers of the caller's; nil leaves them to libavcodec.
+    let buffers: DirectBuffers?
+    /// Where the decoder's complaints are counted.
+    let tally: ErrorTally
+
+    init(_ memory: (any FrameMemory)?, _ tally: ErrorTally) {
+        buffers = memory.map { DirectBuffers(memory: $0) }
+        self.tally = tally
+    }
+}
+
 /// Owner of an AVCodecContext: packets in, pictures out in presentation order.
 final class VideoDecoder {
     private let context: UnsafeMutablePointer<AVCodecContext>
-    private let buffers: DirectBuffers?
+    private let hooks: DecoderHooks
 
     /// The most luma samples a picture may have; bounds what a damaged header can make libavcodec allocate.
     static let maximumSamples = 1 << 28
 
     /// Opens a decoder for a stream; `threads` 0 is one a core.
     init(
-        _ codec: UnsafePointer<AVCodec>, _ stream: AVStream, threads: Int, memory: (any FrameMemory)?, path: String
+        _ codec: UnsafePointer<AVCodec>, _ stream: AVStream, threads: Int, hooks: DecoderHooks, path: String
     ) throws(MediaError) {
         guard let context = avcodec_alloc_context3(codec) else { throw MediaError(.io, "\(path): out of memory") }
         self.context = context
-        buffers = memory.map { DirectBuffers(memory: $0) }
+        self.hooks = hooks
         guard avcodec_parameters_to_context(context, stream.codecpar) >= 0 else {
             throw MediaError(.badInput, "\(path): the video stream's parameters are damaged")
         }
@@ -28,12 +41,13 @@ final class VideoDecoder {
         // The display window is exact even where that leaves its first sample unaligned.
         context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
         clibav_thread_safe_callbacks(context)
-        if let buffers {
-            context.pointee.opaque = Unmanaged.passUnretained(buffers).toOpaque()
+        context.pointee.opaque = Unmanaged.passUnretained(hooks).toOpaque()
+        if hooks.buffers != nil {
             context.pointee.get_buffer2 = { context, frame, flags in
-                guard let context, let frame, let opaque = context.pointee.opaque else { return -1 }
-                return Unmanaged<DirectBuffers>.fromOpaque(opaque).takeUnretainedValue()
-                    .provide(context, frame, flags: flags)
+                guard let context, let frame, let opaque = context.pointee.opaque,
+                    let buffers = Unmanaged<DecoderHooks>.fromOpaque(opaque).takeUnretainedValue().buffers
+                else { return clibav_error(ENOMEM) }
+                return buffers.provide(context, frame, flags: flags)
             }
         }
         let code = avcodec_open2(context, codec, nil)
@@ -72,7 +86,7 @@ final class VideoDecoder {
 
     /// The slot that a picture was decoded into and where its display window lies there; nil if it is elsewhere.
     func direct(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat) -> DirectFrame? {
-        guard let slot = buffers?.slot(of: frame) else { return nil }
+        guard let slot = hooks.buffers?.slot(of: frame) else { return nil }
         let data = [frame.pointee.data.0, frame.pointee.data.1, frame.pointee.data.2]
         let strides = [frame.pointee.linesize.0, frame.pointee.linesize.1, frame.pointee.linesize.2]
         var planes: [FrameLayout.Plane] = []
@@ -93,7 +107,7 @@ final class VideoDecoder {
 
     /// Bytes a slot needs for pictures of `width`×`height` shown samples; nil when the format is not one of ours.
     func slotByteCount(_ format: AVPixelFormat, width: Int, height: Int) -> Int? {
-        guard buffers != nil, SampleFormats.native(format) != nil else { return nil }
+        guard hooks.buffers != nil, SampleFormats.native(format) != nil else { return nil }
         // Coding blocks are at most 64 samples, and the window may begin inside the first one.
         let coded = [(width, context.pointee.coded_width), (height, context.pointee.coded_height)].map {
             max(Int32(($0.0 + 63) / 64 * 64), $0.1)

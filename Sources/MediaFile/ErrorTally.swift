@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Synchronization
+
+/// Counts what libav complains of while it works on one file.
+///
+/// Its decoders conceal damage and hand the picture out all the same: the log is the only place where they tell.
+final class ErrorTally: Sendable {
+    private let complaints = Mutex<(count: Int, first: String?)>((0, nil))
+
+    /// Notes one message, from whichever thread it comes.
+    func add(_ message: String) {
+        complaints.withLock { complaints in
+            complaints.count += 1
+            if complaints.first == nil { complaints.first = message }
+        }
+    }
+
+    /// How many messages there were since the last call, and the first of them.
+    func take() -> (count: Int, first: String?) {
+        complaints.withLock { complaints in
+            defer { complaints = (0, nil) }
+            return complaints
+        }
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import MediaFile
+import Model
+import Testing
+
+/// Frames against ffmpeg's, one clip after the other: decoding is what takes the time here.
+@Suite(.serialized) struct DecodingTests {
+    /// Clips whose decoder gives one of our formats, and what it must be.
+    static let native: [(String, PixelFormat)] = [
+        ("sdr720_bbb_h264_aac.mp4", .yu12), ("sdr1080p60_bbb_vp8.webm", .yu12),
+        ("natural_1024x768_hevc_2tracks.mp4", .yu12), ("natural_640x360_long_h264.mp4", .yu12),
+        ("hdr_hlg_1080p_real.mp4", .i010), ("dv84_iphone_720p.MOV", .i010), ("dovi_p7_pq_256x144.hevc", .i010),
+        ("hevc_854x480_bframes.mp4", .yu12), ("hevc_854x480.ts", .yu12), ("made_sdr10bit_720p.mp4", .i010),
+        ("made_pq_hdr10_720p.mov", .i010), ("made_hlg_720p.mov", .i010), ("made_240fps_720p.mp4", .yu12),
+        ("made_hevc_alpha_x265v4.mov", .yu12),
+    ]
+
+    /// Clips that swscale has to convert.
+    static let converted: [(String, PixelFormat)] = [
+        ("made_alpha_prores4444.mov", .i010), ("made_alpha_qtrle.mov", .yu12), ("made_odd_1366x768.mkv", .yu12),
+        ("made_odd_853x480.mkv", .yu12), ("made_odd_16x16.mkv", .yu12), ("made_odd_8x8.mkv", .yu12),
+        ("made_odd_2x2.mkv", .yu12), ("made_odd_64x2.mkv", .yu12), ("made_odd_1x1.mkv", .yu12),
+    ]
+
+    @Test(arguments: native)
+    func directFramesAreFfmpegsFrames(_ name: String, _ format: PixelFormat) throws {
+        guard let path = Clips.path(name) else { return }
+        let sizing = try MediaReader(path: path, memory: TestPool(slots: 0, slotSize: 0))
+        let pool = TestPool(slots: sizing.slotsHeldByDecoder + 1, slotSize: sizing.slotByteCount)
+        var reader: MediaReader? = try MediaReader(path: path, memory: pool)
+        #expect(reader?.video.format == format)
+        #expect(reader?.video.conversion == nil)
+        let reference = try Reference(path, stream: reader?.video.streamIndex ?? 0, options: [])
+        var frames = 0
+        try reader?.forEachFrame { frame in
+            let direct = try #require(frame.direct)
+            let ours = try pool.samples(direct.layout, frame)
+            let theirs = try reference.next(ours.count)
+            #expect(ours == theirs, "frame \(frame.index)")
+            #expect(try copied(frame) == ours)
+            frames += 1
+        }
+        #expect(try reference.next(1).isEmpty, "ffmpeg has more frames")
+        #expect(reader?.report.directFrames == frames)
+        #expect(reader?.report.errors == 0)
+        #expect(pool.most <= (reader?.slotsHeldByDecoder ?? 0) + 1)
+        reader = nil
+        #expect(pool.lent == 0)
+        #expect(pool.faults == 0)
+        print("\(name): \(frames) frames, at most \(pool.most) slots lent")
+    }
+
+    @Test(arguments: native)
+    func framesWithoutAPoolAreFfmpegsFrames(_ name: String, _ format: PixelFormat) throws {
+        guard let path = Clips.path(name) else { return }
+        // A pool of 3 runs dry at once: both ways and the change between them.
+        let pool = TestPool(slots: 3, slotSize: 64 << 20)
+        let reader = try MediaReader(path: path, memory: pool)
+        let reference = try Reference(path, stream: reader.video.streamIndex, options: [])
+        try reader.forEachFrame { frame in
+            let ours = try copied(frame)
+            #expect(try reference.next(ours.count) == ours, "frame \(frame.index)")
+        }
+        #expect(try reference.next(1).isEmpty)
+    }
+
+    @Test(arguments: native + converted)
+    func timestampsAreFfprobes(_ name: String, _ format: PixelFormat) throws {
+        guard let path = Clips.path(name) else { return }
+        let reader = try MediaReader(path: path)
+        let rows = try probe(
+            path, "-select_streams", "\(reader.video.streamIndex)", "-show_entries",
+            "frame=best_effort_timestamp,pkt_duration")
+        // Side data and sections add lines of their own.
+        let theirs = rows.filter { $0.count >= 2 }.map { ($0[0], $0[1]) }
+        var ours: [(Int64, Int64)] = []
+        try reader.forEachFrame { ours.append(($0.pts, $0.duration)) }
+        #expect(ours.count == theirs.count)
+        if name.hasSuffix(".hevc") {
+            #expect(ours.map(\.0) == ours.indices.map { Int64($0) })
+            #expect(reader.video.timeBase == Rational(1001, 24000))
+            #expect(reader.video.averageFrameRate == Rational(24000, 1001))
+        } else {
+            #expect(ours.map { "\($0.0)" } == theirs.map(\.0))
+            #expect(zip(ours, theirs).allSatisfy { $1.1 == "N/A" || $1.1 == "\($0.1)" })
+        }
+        #expect(reader.report.repairedTimestamps == 0)
+    }
+
+    @Test(arguments: converted)
+    func convertedFramesAreCloseToFfmpegs(_ name: String, _ format: PixelFormat) throws {
+        guard let path = Clips.path(name) else { return }
+        let pool = TestPool(slots: 2, slotSize: 16 << 20)
+        let reader = try MediaReader(path: path, memory: pool)
+        #expect(reader.video.format == format)
+        let sentence = try #require(reader.video.conversion)
+        print("\(name): \(sentence)")
+        let pixels = format == .i010 ? "yuv420p10le" : "yuv420p"
+        let scale =
+            "scale=flags=bicubic+accurate_rnd+full_chroma_inp+full_chroma_int:out_range=tv"
+            + ":out_h_chr_pos=0:out_v_chr_pos=128"
+        let reference = try Reference(
+            path, stream: reader.video.streamIndex, options: ["-vf", scale, "-pix_fmt", pixels])
+        var worst = Double.infinity
+        try reader.forEachFrame { frame in
+            #expect(frame.direct == nil)
+            let slot = try #require(pool.allocate(byteCount: reader.slotByteCount))
+            let ours = try pool.samples(frame.copy(to: slot), frame)
+            pool.free(slot.id)
+            let theirs = try reference.next(ours.count)
+            #expect(theirs.count == ours.count)
+            worst = min(worst, psnr(ours, theirs, wide: format == .i010))
+        }
+        #expect(try reference.next(1).isEmpty)
+        print("\(name): worst frame \(worst) dB against ffmpeg's own conversion")
+        #expect(worst > 50)
+    }
+
+    @Test func sentencesNameWhatIsLost() throws {
+        guard let prores = Clips.path("made_alpha_prores4444.mov"), let qtrle = Clips.path("made_alpha_qtrle.mov")
+        else { return }
+        #expect(
+            try MediaReader(path: prores).video.conversion
+                == "yuva444p12le → I010 (10 bit, 4:2:0), 12 bits reduced to 10, alpha dropped")
+        #expect(
+            try MediaReader(path: qtrle).video.conversion
+                == "argb → YU12 (8 bit, 4:2:0), BT.601 matrix, video range, alpha dropped")
+    }
+
+    @Test func aReleasedFrameRefusesToBeCopied() throws {
+        let reader = try MediaReader(path: Clips.h264)
+        guard case .frame(let frame)? = try reader.next() else { throw ToolFailure(description: "no frame") }
+        frame.release()
+        #expect(errorKind { _ = try copied(frame) } == .usage)
+    }
+
+    @Test func framesOutliveTheirReader() throws {
+        let pool = TestPool(slots: 40, slotSize: 4 << 20)
+        var frames: [DecodedFrame] = []
+        do {
+            let reader = try MediaReader(path: Clips.h264, memory: pool)
+            while frames.count < 8, case .frame(let frame)? = try reader.next() { frames.append(frame) }
+        }
+        #expect(pool.lent == 8)
+        let bytes = try frames.map { try pool.samples(#require($0.direct).layout, $0) }
+        #expect(Set(bytes).count == 8)
+        frames.removeAll()
+        #expect(pool.lent == 0)
+        #expect(pool.faults == 0)
+    }
+}
+
+/// Peak signal to noise ratio of two pictures in dB.
+func psnr(_ a: [UInt8], _ b: [UInt8], wide: Bool) -> Double {
+    var sum = 0.0
+    let count = wide ? a.count / 2 : a.count
+    a.withUnsafeBytes { a in
+        b.withUnsafeBytes { b in
+            for index in 0..<min(count, b.count / (wide ? 2 : 1)) {
+                let difference =
+                    wide
+                    ? Int(a.loadUnaligned(fromByteOffset: index * 2, as: UInt16.self))
+                        - Int(b.loadUnaligned(fromByteOffset: index * 2, as: UInt16.self))
+                    : Int(a[index]) - Int(b[index])
+                sum += Double(difference * difference)
+            }
+        }
+    }
+    let peak = wide ? 1023.0 : 255.0
+    return sum == 0 ? .infinity : 10 * log10(peak * peak * Double(count) / sum)
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import MediaFile
+import Model
+import Testing
+
+@Suite struct InputTests {
+    static let damaged: [String] = {
+        guard let directory = Clips.path("bad") else { return [] }
+        return ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
+    }()
+
+    /// Damaged files end in a clear error or in the frames that could be saved, never in a crash or a hang.
+    @Test(.timeLimit(.minutes(1)), arguments: damaged, [false, true])
+    func damagedFilesEndCleanly(_ name: String, _ usesPool: Bool) throws {
+        guard let path = Clips.path("bad/\(name)") else { return }
+        let start = ContinuousClock.now
+        let pool = TestPool(slots: 24, slotSize: 4 << 20)
+        do {
+            let reader = try MediaReader(path: path, memory: usesPool ? pool : nil)
+            var frames = 0
+            try reader.forEachFrame { frame in
+                _ = try copied(frame)
+                frames += 1
+            }
+            #expect(frames > 0)
+            let report = reader.report
+            #expect(report.frames == frames)
+            #expect((report.errors == 0) == (report.firstError == nil))
+            print("\(name): \(frames) frames, \(report.errors) errors, first: \(report.firstError ?? "none")")
+        } catch let error as MediaError {
+            #expect([.badInput, .unsupported].contains(error.kind))
+            #expect(!error.reason.contains("\n"))
+            print("\(name): \(error.reason)")
+        }
+        #expect(pool.lent == 0)
+        #expect(ContinuousClock.now - start < .seconds(20))
+    }
+
+    @Test func damageIsCountedAndPlaced() throws {
+        guard let path = Clips.path("bad/bitflips_mdat.mp4") else { return }
+        let reader = try MediaReader(path: path)
+        try reader.forEachFrame { _ in }
+        #expect(reader.report.errors > 0)
+        #expect(try #require(reader.report.firstError).hasPrefix("frame "))
+    }
+
+    @Test func missingFilesAndDirectoriesAreNoInput() throws {
+        let scratch = try Scratch()
+        #expect(errorKind { _ = try MediaReader(path: scratch.file("missing.mp4")) } == .noInput)
+        #expect(errorKind { _ = try MediaReader(path: scratch.path) } == .noInput)
+        #expect(errorKind { _ = try MediaReader(path: "") } == .noInput)
+        let name = String(repeating: "x", count: 5000)
+        #expect(errorKind { _ = try MediaReader(path: name) } == .noInput)
+    }
+
+    @Test func unreadableFilesAreAMatterOfPermission() throws {
+        let scratch = try Scratch()
+        let path = scratch.file("secret.mp4")
+        try FileManager.default.copyItem(atPath: Clips.h264, toPath: path)
+        try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: path)
+        guard geteuid() != 0 else {
+            print("skipped: the superuser may read every file")
+            return
+        }
+        #expect(errorKind { _ = try MediaReader(path: path) } == .noPermission)
+    }
+
+    @Test func filesWithoutVideoAreRefused() throws {
+        let scratch = try Scratch()
+        let path = scratch.file("sound.mp4")
+        try run("ffmpeg", "-v", "error", "-i", Clips.h264, "-vn", "-c", "copy", path)
+        do {
+            _ = try MediaReader(path: path)
+            Issue.record("a file without video was taken")
+        } catch {
+            #expect(error.kind == .badInput)
+            #expect(error.reason.contains("no video stream"))
+        }
+    }
+
+    @Test func namesThatLookLikeProtocolsAreFiles() throws {
+        let scratch = try Scratch()
+        let path = scratch.file("take:2.mp4")
+        try FileManager.default.copyItem(atPath: Clips.h264, toPath: path)
+        #expect(try MediaReader(path: path).video.codec == "h264")
+    }
+
+    @Test func aSizeThatChangesIsRefused() throws {
+        let scratch = try Scratch()
+        let (a, b, both) = (scratch.file("a.h264"), scratch.file("b.h264"), scratch.file("ab.h264"))
+        for (path, size) in [(a, "128x96"), (b, "160x96")] {
+            try run(
+                "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=\(size):d=0.2", "-c:v", "libx264", path)
+        }
+        try (Data(contentsOf: URL(filePath: a)) + Data(contentsOf: URL(filePath: b))).write(to: URL(filePath: both))
+        do {
+            try MediaReader(path: both).forEachFrame { _ in }
+            Issue.record("a change of size was taken")
+        } catch let error as MediaError {
+            #expect(error.kind == .unsupported)
+            #expect(error.reason.contains("from 128x96 to 160x96 at frame 5"), "\(error.reason)")
+        }
+    }
+
+    @Test func cancellingEndsReading() throws {
+        let reader = try MediaReader(path: Clips.h264)
+        _ = try reader.next()
+        reader.cancel()
+        #expect(errorKind { try reader.forEachFrame { _ in } } == .interrupted)
+    }
+
+    @Test func theCommittedClipIsDescribed() throws {
+        let video = try MediaReader(path: Clips.h264).video
+        #expect(video.codec == "h264")
+        #expect((video.width, video.height) == (1280, 720))
+        #expect(video.averageFrameRate == Rational(25))
+        #expect(video.frameCount == 50)
+        #expect(video.timeBase == Rational(1, 12800))
+        #expect(video.format == .yu12)
+        #expect(!video.isInterlaced)
+        let other = try MediaReader(path: Clips.hevc10)
+        #expect(other.video.format == .i010)
+        #expect(other.video.color == ColorDescription(primaries: 1, transfer: 1, matrix: 1, chromaLocation: 0))
+        #expect(other.otherStreams.map(\.codec) == ["aac"])
+        #expect(other.otherStreams.map(\.content) == [.audio])
+    }
+
+    /// RGB from 720 rows on is taken for BT.709, whatever swscale would assume.
+    @Test func untaggedRGBBecomesBT709() throws {
+        let scratch = try Scratch()
+        let path = scratch.file("rgb.mkv")
+        try run(
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=1280x720:d=0.08,format=bgr0", "-c:v", "ffv1",
+            path)
+        let reader = try MediaReader(path: path)
+        #expect(reader.video.conversion == "bgr0 → YU12 (8 bit, 4:2:0), BT.709 matrix, video range")
+        #expect(reader.video.color.matrix == 1)
+        let scale = "scale=flags=bicubic+accurate_rnd+full_chroma_inp+full_chroma_int:out_color_matrix=bt709"
+        let reference = try Reference(
+            path, stream: 0,
+            options: ["-vf", scale + ":out_range=tv:out_h_chr_pos=0:out_v_chr_pos=128", "-pix_fmt", "yuv420p"])
+        try reader.forEachFrame { frame in
+            let ours = try copied(frame)
+            #expect(try psnr(ours, reference.next(ours.count), wide: false) > 50)
+        }
+        #expect(reader.report.frames == 2)
+    }
+}
