@@ -36,8 +36,8 @@ public struct CompressionRequest: Hashable, Sendable {
     /// Seconds that one unit of pts, dts and duration stands for.
     public var timeBase: Rational
 
-    /// Largest width and height of level 6.2 (H.265 table A.8: sqrt(8 * MaxLumaPs) rounded down to 8).
-    public static let maxDimension = 16888
+    /// Largest width and height, a little below what level 6.2 allows (H.265 A.4.1: sqrt(8 * MaxLumaPs) is 16888).
+    public static let maxDimension = 16384
 
     /// Checks and keeps what was asked for.
     ///

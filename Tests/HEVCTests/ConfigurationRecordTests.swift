@@ -7,7 +7,64 @@ import Testing
 @Suite struct ConfigurationRecordTests {
     @Test("the record of a stream is the one libavformat's muxer writes", arguments: Variant.all)
     func sameAsMuxer(variant: Variant) throws {
-        let stream = try variant.encode()
+        try compareWithMuxer(try variant.encode())
+    }
+
+    @Test(
+        "a promised spatial segmentation sets the parallelism type as libavformat does",
+        arguments: [("wavefronts", 3), ("weighted", 1)])
+    func parallelism(name: String, type: Int) throws {
+        let variant = try #require(Variant.all.first { $0.name == name })
+        var stream: [UInt8] = []
+        for nal in AnnexB.NALUnits(try variant.encode()) {
+            // Three-byte start codes: ffmpeg 5.1 keeps the zero byte of a longer one in the parameter set before it.
+            stream += [0, 0, 1]
+            guard var sps = try? SequenceParameterSet(nal: nal) else {
+                stream += nal
+                continue
+            }
+            sps.vuiParameters = sps.vuiParameters ?? VUIParameters()
+            sps.vuiParameters?.bitstreamRestriction = BitstreamRestriction()
+            sps.vuiParameters?.bitstreamRestriction?.minSpatialSegmentationIdc = 40
+            stream += try sps.nalUnit()
+        }
+        let record = try compareWithMuxer(stream)
+        #expect(record.parallelismType == type && record.minSpatialSegmentationIdc == 40)
+    }
+
+    @Test func severalParameterSetsAreMergedAsTheStandardSays() throws {
+        let (vps, first, pps) = (SyntheticStream.vps(), try SyntheticStream.sps(), SyntheticStream.pps())
+        var second = first
+        second.spsSeqParameterSetId = 4
+        second.profileTierLevel.generalLevelIdc = 150
+        second.profileTierLevel.general?.frameOnlyConstraintFlag = false
+        second.vuiParameters?.bitstreamRestriction?.minSpatialSegmentationIdc = 4
+        var wavefronts = pps
+        wavefronts.ppsPicParameterSetId = 6
+        wavefronts.tiles = nil
+        wavefronts.entropyCodingSyncEnabledFlag = true
+        let units = [
+            try wavefronts.nalUnit(), try second.nalUnit(), try pps.nalUnit(), try first.nalUnit(),
+            try first.nalUnit(), try vps.nalUnit(),
+        ]
+        let record = try DecoderConfigurationRecord(nalUnits: units)
+        #expect(record.arrays.map(\.nalUnitType) == [.vps, .sps, .pps])
+        #expect(record.arrays.map(\.nalUnits.count) == [1, 2, 2])
+        #expect(record.generalLevelIdc == 150 && !record.profile.frameOnlyConstraintFlag)
+        #expect(record.minSpatialSegmentationIdc == 4 && record.parallelismType == 0)
+        #expect(record.numTemporalLayers == 3 && !record.temporalIdNested && record.bitDepthLumaMinus8 == 2)
+        second.profileTierLevel.general?.tierFlag = true
+        second.profileTierLevel.generalLevelIdc = 120
+        let tiled = try DecoderConfigurationRecord(
+            nalUnits: [try vps.nalUnit(), try first.nalUnit(), try second.nalUnit(), try pps.nalUnit()],
+            completeness: false)
+        #expect(tiled.profile.tierFlag && tiled.generalLevelIdc == 120 && tiled.parallelismType == 2)
+        #expect(tiled.arrays.allSatisfy { !$0.arrayCompleteness })
+    }
+
+    /// Muxes a stream, and compares the record in the file with the one made here, which it returns.
+    @discardableResult
+    private func compareWithMuxer(_ stream: [UInt8]) throws -> DecoderConfigurationRecord {
         let (raw, movie) = (Clips.scratch("hevc"), Clips.scratch("mp4"))
         defer { for file in [raw, movie] { try? FileManager.default.removeItem(at: file) } }
         try Data(stream).write(to: raw)
@@ -20,6 +77,7 @@ import Testing
         let ours = try DecoderConfigurationRecord(nalUnits: sets)
         #expect(try ours.bytes() == theirs)
         #expect(try DecoderConfigurationRecord(bytes: theirs) == ours)
+        return ours
     }
 
     @Test(

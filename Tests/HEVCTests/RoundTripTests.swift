@@ -55,6 +55,37 @@ import Testing
         #expect(nal.count < (try SyntheticStream.vps().nalUnit().count))
     }
 
+    @Test func shortFormOfAnEnhancementLayerSPSIsKept() throws {
+        var sps = SequenceParameterSet()
+        sps.header = NALUnitHeader(.sps, nuhLayerId: 1)
+        sps.spsMaxSubLayersMinus1 = 7
+        sps.spsSeqParameterSetId = 1
+        sps.spsRepFormatIdx = 3
+        sps.scalingListEnabledFlag = true
+        sps.spsScalingListRefLayerId = 0
+        sps.extensions = SPSExtensions()
+        sps.extensions?.interViewMvVertConstraintFlag = false
+        sps.extensions?.spsExtension4bits = 1
+        sps.extensions?.rawExtensions = RawBits(bytes: [0xA5, 0x40], bitCount: 10)
+        let parsed = try SequenceParameterSet(nal: try sps.nalUnit())
+        #expect(parsed == sps && parsed.isMultiLayerExtension)
+        var sets = ParameterSets()
+        sets.add(sps)
+        var pps = PictureParameterSet()
+        pps.ppsSeqParameterSetId = 1
+        sets.add(pps)
+        #expect { try SliceSegment(nal: [0x26, 0x09, 0xAF, 0x80], parameterSets: sets) } throws: {
+            ($0 as? BitstreamError)?.code == .unsupported
+        }
+    }
+
+    @Test func trailingZerosOfCarelessMuxersAreOverlooked() throws {
+        let pps = SyntheticStream.pps()
+        #expect(try PictureParameterSet(nal: try pps.nalUnit() + [0]) == pps)
+        let sei = SEI(messages: [SEIMessage(payloadType: 5, payload: [UInt8](repeating: 1, count: 16))])
+        #expect(try SEI(nal: try sei.nalUnit() + [0, 0]) == sei)
+    }
+
     private func compare(_ ours: [[SyntaxElement]], _ theirs: [[SyntaxElement]], _ name: String) {
         #expect(ours.count == theirs.count)
         for (index, (our, their)) in zip(ours, theirs).enumerated() where our != their {

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Measures sessions from a client's side. Every subcommand prints one JSON object; Benchmarks/bench.py makes tables.
+import Glibc
+import HWClient
+import Model
+import Transport
+import Wire
+
+/// Milliseconds from `start` to now.
+func milliseconds(since start: MonotonicTime) -> Double {
+    Double(MonotonicTime.now.nanoseconds(since: start)) / 1e6
+}
+
+func percentile(_ values: [Double], _ share: Double) -> Double {
+    let sorted = values.sorted()
+    return sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
+}
+
+func parameters(_ format: PixelFormat, _ width: Int, _ height: Int, preset: String) -> CreateCompressionSession
+    .Parameters
+{
+    CreateCompressionSession.Parameters(
+        width: width, height: height, pixelFormat: format, timeBase: Rational(1),
+        encoderSpecification: [.enableHardware: .bool(false)], properties: [.x265Preset: .string(preset)])
+}
+
+/// connect → Create reply, and → encoder open, at 1080p medium 8 bit.
+func latency(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
+    var created: [Double] = []
+    var prepared: [Double] = []
+    for _ in 0..<rounds {
+        let start = MonotonicTime.now
+        let session = try CompressionSession(daemon, parameters(.nv12, 1920, 1080, preset: "medium"))
+        created.append(milliseconds(since: start))
+        try session.prepare()
+        prepared.append(milliseconds(since: start))
+        session.invalidate()
+    }
+    return [
+        "create_p50_ms": .double(percentile(created, 0.5)), "create_p99_ms": .double(percentile(created, 0.99)),
+        "prepared_p50_ms": .double(percentile(prepared, 0.5)),
+        "prepared_p99_ms": .double(percentile(prepared, 0.99)), "rounds": .int(Int64(rounds)),
+    ]
+}
+
+/// Sends `count` frames and takes every packet; the frames are whatever the pool holds.
+func pump(_ session: CompressionSession, _ pool: FramePool, _ format: PixelFormat, _ size: (Int, Int), count: Int) throws {
+    var slots: [UInt64: FramePool.Slot] = [:]
+    var sent = 0
+    var done = false
+    while !done {
+        while sent < count, slots.count < 6, let slot = pool.acquire() {
+            let layout = FrameLayout.packed(format, width: size.0, height: size.1, base: slot.offset).layout
+            slots[UInt64(sent)] = slot
+            try session.encode(
+                EncodeFrame(frameID: UInt64(sent), pts: Int64(sent), duration: 1, poolID: 1, layout: layout))
+            sent += 1
+            if sent == count { try session.complete() }
+        }
+        guard let event = try session.nextEvent(timeout: .seconds(60)) else { throw ClientError(.connectionFailed, "silence") }
+        switch event {
+        case .frameReleased(let id): if let slot = slots.removeValue(forKey: id) { pool.release(slot) }
+        case .packet(let packet): try session.release(packet)
+        case .completed: done = true
+        case .formatDescription: break
+        }
+    }
+}
+
+/// Create, encode two frames, close; over and over.
+func churn(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
+    let size = (64, 64)
+    let pool = try FramePool(slotSize: FrameLayout.packed(.yu12, width: 64, height: 64).size, slotCount: 6)
+    for _ in 0..<rounds {
+        let session = try CompressionSession(daemon, parameters(.yu12, size.0, size.1, preset: "ultrafast"))
+        try session.addPool(pool, id: 1)
+        try pump(session, pool, .yu12, size, count: 2)
+        session.invalidate()
+    }
+    return ["rounds": .int(Int64(rounds))]
+}
+
+/// Nanoseconds of CPU time that the threads of a process have had.
+func cpuTime(of pid: Int32) -> Double {
+    guard let folder = opendir("/proc/\(pid)/task") else { return 0 }
+    defer { closedir(folder) }
+    var total = 0.0
+    while let entry = readdir(folder) {
+        let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        guard Int(name) != nil, let file = fopen("/proc/\(pid)/task/\(name)/schedstat", "r") else { continue }
+        defer { fclose(file) }
+        var text = [CChar](repeating: 0, count: 128)
+        guard fgets(&text, 128, file) != nil else { continue }
+        total += strtod(text, nil)
+    }
+    return total
+}
+
+/// The worker's CPU time a 1080p frame; meaningful with x265-null preloaded into the daemon.
+func overhead(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
+    let size = (1920, 1080)
+    var result: [String: PropertyValue] = ["frames": .int(Int64(frames))]
+    for format in PixelFormat.allCases {
+        let pool = try FramePool(
+            slotSize: FrameLayout.packed(format, width: size.0, height: size.1).size, slotCount: 6)
+        let session = try CompressionSession(daemon, parameters(format, size.0, size.1, preset: "ultrafast"))
+        try session.addPool(pool, id: 1)
+        try session.prepare()
+        guard
+            let pid = try daemon.call(ListSessions.self, Empty()).sessions.first(where: {
+                $0.session == session.created.session
+            })?.pid
+        else { throw ClientError(.connectionFailed, "the session is not listed") }
+        // Opening is not a frame's cost; the pool's pages are not mapped yet, and are.
+        let before = cpuTime(of: pid)
+        try pump(session, pool, format, size, count: frames)
+        result["\(format.rawValue)_us_per_frame"] = .double((cpuTime(of: pid) - before) / 1000 / Double(frames))
+        session.invalidate()
+    }
+    return result
+}
+
+do {
+    let daemon = try Daemon.find()
+    let arguments = CommandLine.arguments
+    let count = arguments.count > 2 ? Int(arguments[2]) ?? 100 : 100
+    let result: [String: PropertyValue]
+    switch arguments.count > 1 ? arguments[1] : "" {
+    case "latency": result = try latency(daemon, rounds: count)
+    case "churn": result = try churn(daemon, rounds: count)
+    case "overhead": result = try overhead(daemon, frames: count)
+    default:
+        print("usage: session-bench latency|churn|overhead COUNT")
+        exit(64)
+    }
+    print(String(decoding: try JSON.encode(result), as: UTF8.self))
+} catch {
+    print("session-bench: \(error)")
+    exit(1)
+}

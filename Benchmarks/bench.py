@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Side-by-side benchmarks: hwctl and the daemon against the x265 and ffmpeg command lines, in one run.
+
+Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
+  BENCH_ROUNDS   interleaved runs of each side (default 5)
+  BENCH_SECONDS  least length of a run (default 10)
+  BENCH_ONLY     throughput, compressed, sessions: one part only
+"""
+import hashlib
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BIN = os.path.join(ROOT, ".build/release")
+BENCH = os.path.join(ROOT, "Benchmarks/.build/release/session-bench")
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+SECONDS = float(os.environ.get("BENCH_SECONDS", "10"))
+ONLY = os.environ.get("BENCH_ONLY", "")
+CRF = "28"
+MEDIA = os.path.join(ROOT, "../shared/media")
+SMALL = os.path.join(ROOT, "Tests/Media/bbb_720p.mp4")
+
+
+def environment(**more):
+    clean = {k: v for k, v in os.environ.items() if k != "HWDAEMON_SOCKET"}
+    return {**clean, **more}
+
+
+def run(command, **kwargs):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), **kwargs)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
+    return done
+
+
+def source(name, fallback):
+    path = os.path.join(MEDIA, name)
+    return path if os.path.exists(path) else fallback
+
+
+def make_y4m(folder, clip, size, depth, frames):
+    """A Y4M file of so many frames: the clip over and over."""
+    path = os.path.join(folder, f"{size.replace('x', '_')}_{depth}_{frames}.y4m")
+    if not os.path.exists(path):
+        pixel = "yuv420p" if depth == 8 else "yuv420p10le"
+        run(["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", clip, "-vf", f"scale={size.replace('x', ':')}",
+             "-frames:v", str(frames), "-pix_fmt", pixel, "-strict", "-1", "-an", "-y", path])
+    return path
+
+
+def peak_of_worker(pid_of_parent, seen):
+    """Highest resident size (KiB) of a hwdaemon-encoder below a process, so far."""
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/comm") as comm:
+                if comm.read().strip() != "hwdaemon-encode":
+                    continue
+            with open(f"/proc/{entry}/status") as status:
+                for line in status:
+                    if line.startswith("VmHWM"):
+                        seen[entry] = int(line.split()[1])
+        except OSError:
+            continue
+    return seen
+
+
+def timed(command, watch=False):
+    """Wall seconds, and the peak resident KiB of the process or of the session's worker."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
+    seen = {}
+    if watch:
+        while process.poll() is None:
+            peak_of_worker(process.pid, seen)
+            time.sleep(0.25)
+    _, status, usage = os.wait4(process.pid, 0) if not watch else (0, process.returncode, None)
+    seconds = time.perf_counter() - start
+    if status != 0:
+        sys.exit(f"{' '.join(command)}: status {status}\n{process.stderr.read().decode(errors='replace')[-2000:]}")
+    process.stderr.close()
+    return seconds, (max(seen.values(), default=0) if watch else usage.ru_maxrss)
+
+
+def vcl_digest(path):
+    """A digest of the VCL NAL units (nal_unit_type < 32) of an Annex B file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        data = file.read()
+    for unit in re.split(b"\x00\x00\x00\x01|\x00\x00\x01", data):
+        unit = unit.rstrip(b"\x00")
+        if unit and (unit[0] >> 1) & 63 < 32:
+            digest.update(hashlib.sha256(unit).digest())
+    return digest.hexdigest()
+
+
+def frames_for(ours, probe_frames):
+    """Frames that make a run at least SECONDS long."""
+    seconds, _ = timed(ours)
+    return max(probe_frames, int(probe_frames * SECONDS / seconds * 1.1))
+
+
+def compare(rows, label, ours, theirs, frames, check=None):
+    left, right, peak_left, peak_right = [], [], 0, 0
+    for index in range(ROUNDS):
+        # Interleaved, and who goes first alternates.
+        for side in ((0, 1) if index % 2 == 0 else (1, 0)):
+            if side == 0:
+                left.append(timed(ours)[0])
+            else:
+                seconds, peak = timed(theirs)
+                right.append(seconds)
+                peak_right = max(peak_right, peak)
+    peak_left = timed(ours, watch=True)[1]
+    same = check() if check else "–"
+    a, b = frames / statistics.median(left), frames / statistics.median(right)
+    row = (label, frames, f"{a:.1f}", f"{b:.1f}", f"{a / b:.3f}",
+           f"{peak_left / 1024:.0f}", f"{peak_right / 1024:.0f}", f"{(peak_left - peak_right) / 1024:+.0f}", same)
+    rows.append(row)
+    print("  " + " | ".join(map(str, row)), file=sys.stderr, flush=True)
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
+
+
+HEAD = ["case", "frames", "hwctl fps", "other fps", "ratio", "worker MiB", "other MiB", "difference", "VCL identical"]
+
+
+def throughput(folder):
+    rows = []
+    clips = {"1280x720": source("sdr720_bbb_h264_aac.mp4", SMALL), "1920x1080": source("sdr1080p60_bbb_vp8.webm", SMALL)}
+    for size, clip in clips.items():
+        for depth in (8, 10):
+            for preset in ("ultrafast", "medium"):
+                ours_out, their_out = os.path.join(folder, "ours.hevc"), os.path.join(folder, "theirs.hevc")
+
+                def commands(path):
+                    ours = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset,
+                            "--property", f"X265Params=crf={CRF}", path, ours_out]
+                    theirs = ["x265", "--log-level", "error", "--no-progress", "--preset", preset, "--crf", CRF,
+                              "--output-depth", str(depth), "--input", path, "-o", their_out]
+                    return ours, theirs
+
+                trial = 60 if preset == "medium" else 240
+                count = frames_for(commands(make_y4m(folder, clip, size, depth, trial))[0], trial)
+                path = make_y4m(folder, clip, size, depth, count)
+                ours, theirs = commands(path)
+                compare(rows, f"{size} {depth} bit {preset}", ours, theirs, count,
+                        lambda: "yes" if vcl_digest(ours_out) == vcl_digest(their_out) else "NO")
+                os.unlink(path)
+    return "Y4M against the x265 command line, CRF " + CRF + ":\n\n" + table(HEAD, rows)
+
+
+def compressed(folder):
+    rows = []
+    clip = source("sdr720_bbb_h264_aac.mp4", SMALL)
+    for preset in ("ultrafast", "medium"):
+        def commands(path):
+            ours = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset,
+                    "--property", f"X265Params=crf={CRF}", path, os.path.join(folder, "ours.mov")]
+            theirs = ["ffmpeg", "-v", "error", "-i", path, "-c:v", "libx265", "-preset", preset, "-x265-params",
+                      f"crf={CRF}:log-level=error", "-tag:v", "hvc1", "-c:a", "copy", "-movflags", "faststart", "-y",
+                      os.path.join(folder, "theirs.mov")]
+            return ours, theirs
+
+        def looped(times):
+            path = os.path.join(folder, f"loop{times}.mp4")
+            run(["ffmpeg", "-v", "error", "-stream_loop", str(times - 1), "-i", clip, "-c", "copy", "-y", path])
+            count = run(["ffprobe", "-v", "error", "-count_packets", "-select_streams", "v", "-show_entries",
+                         "stream=nb_read_packets", "-of", "csv=p=0", path]).stdout
+            return path, int(count.split(b",")[0])
+
+        path, count = looped(1)
+        seconds, _ = timed(commands(path)[0])
+        path, count = looped(max(1, int(SECONDS / seconds * 1.1) + 1))
+        ours, theirs = commands(path)
+        compare(rows, f"H.264 720p {preset} → .mov", ours, theirs, count)
+    return "Compressed input against ffmpeg with libx265, CRF " + CRF + ":\n\n" + table(HEAD, rows)
+
+
+class Daemon:
+    """hwdaemon on a socket in a folder, for as long as the with block lasts."""
+
+    def __init__(self, folder, **env):
+        self.socket = os.path.join(folder, "bench.sock")
+        self.env = environment(HWDAEMON_SOCKET=self.socket, **env)
+        self.process = subprocess.Popen([f"{BIN}/hwdaemon", "--socket", self.socket, "--log-level", "error"], env=self.env)
+        for _ in range(200):
+            if os.path.exists(self.socket):
+                break
+            time.sleep(0.01)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(10)
+
+    def bench(self, *arguments):
+        done = subprocess.run([BENCH, *map(str, arguments)], stdout=subprocess.PIPE, env=self.env)
+        if done.returncode != 0:
+            sys.exit(f"session-bench {arguments}: {done.stdout.decode()}")
+        return json.loads(done.stdout)
+
+    def resident(self):
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+
+def sessions(folder):
+    rows = []
+    with Daemon(folder) as daemon:
+        daemon.bench("latency", 20)
+        result = daemon.bench("latency", 200)
+        rows.append(("connect → Create reply, p50 / p99",
+                     f"{result['create_p50_ms']:.2f} / {result['create_p99_ms']:.2f} ms", "p50 ≤ 3 ms"))
+        rows.append(("connect → Prepared (1080p medium 8 bit), p50 / p99",
+                     f"{result['prepared_p50_ms']:.2f} / {result['prepared_p99_ms']:.2f} ms", "≤ 10 ms"))
+    with Daemon(folder) as daemon:
+        daemon.bench("churn", 20)
+        rss, fds = daemon.resident(), daemon.descriptors()
+        daemon.bench("churn", 1000)
+        time.sleep(0.5)
+        rows.append(("broker RSS after start and 20 sessions", f"{rss / 1024:.1f} MiB", "≤ 20 MiB"))
+        rows.append(("broker RSS over 1,000 create/encode/close rounds", f"{(daemon.resident() - rss) / 1024:+.2f} MiB", "≤ +1 MiB"))
+        rows.append(("broker descriptors over the same", f"{daemon.descriptors() - fds:+d}", "+0"))
+    stub = os.path.join(folder, "x265-null.so")
+    run(["gcc", "-O2", "-shared", "-fPIC", "-o", stub, os.path.join(ROOT, "Benchmarks/x265-null.c"), "-ldl"])
+    with Daemon(folder, LD_PRELOAD=stub) as daemon:
+        daemon.bench("overhead", 100)
+        result = daemon.bench("overhead", 2000)
+        for name, limit in (("YU12", 100), ("I010", 100), ("NV12", 200), ("P010", 200)):
+            rows.append((f"worker CPU a 1080p frame beyond x265, {name}",
+                         f"{result[name + '_us_per_frame']:.1f} µs", f"≤ {limit} µs"))
+    return "Sessions:\n\n" + table(["what", "measured", "goal"], rows)
+
+
+def main():
+    parts = {"sessions": sessions, "compressed": compressed, "throughput": throughput}
+    out = []
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        for name, part in parts.items():
+            if ONLY in ("", name):
+                print(f"{name} ...", file=sys.stderr, flush=True)
+                out.append(part(folder))
+    text = "\n\n".join(out) + "\n"
+    os.makedirs(os.path.join(ROOT, "Benchmarks/results"), exist_ok=True)
+    with open(os.path.join(ROOT, "Benchmarks/results/latest.md"), "w") as file:
+        file.write(text)
+    print(text)
+
+
+main()
