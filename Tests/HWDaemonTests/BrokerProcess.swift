@@ -47,7 +47,8 @@ final class BrokerProcess {
         defer { close(log) }
         child = try ChildProcess(
             spawning: command[0], arguments: Array(command.dropFirst()),
-            environment: environment.merging(devices.map { ["HWDAEMON_DEVICES": $0] } ?? [:]) { $1 }, files: [.init(log, as: 2)])
+            environment: environment.merging(devices.map { ["HWDAEMON_DEVICES": $0] } ?? [:]) { $1 },
+            files: [.init(log, as: 2)])
         try waitFor("the broker to listen") { (try? UnixSocket.connect(to: socket)) != nil }
     }
 

@@ -71,7 +71,8 @@ struct LifecycleTests {
         "A wrong command line is exit 64",
         arguments: [
             ["--private"], ["--listen-fd", "0"], ["--socket", "/tmp/a", "--listen-fd", "3"], ["--parent", "1"],
-            ["--max-sessions", "0"], ["--set", "Nonsense=1"], ["--set", "MaxSessions"], ["--stall-timeout", "nan"], ["--log-level", "loud"], ["--nonsense"],
+            ["--max-sessions", "0"], ["--set", "Nonsense=1"], ["--set", "MaxSessions"], ["--stall-timeout", "nan"],
+            ["--log-level", "loud"], ["--nonsense"],
         ])
     func usage(_ arguments: [String]) throws {
         #expect(try run(arguments) == .exited(64))
