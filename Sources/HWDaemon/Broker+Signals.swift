@@ -107,7 +107,9 @@ extension Broker {
         }
         manager.tell("READY=1")
         tellStatus()
-        look { _ in }
+        // A look that is under way may be at devices that are none any more.
+        let isLooking = !prober.isIdle
+        look { [weak self] _ in if isLooking { self?.look { _ in } } }
     }
 
     /// Lets settings hold for sessions to come.

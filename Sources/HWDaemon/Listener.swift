@@ -76,10 +76,15 @@ final class Listener {
                     accepted(connection, peer)
                 }
             } catch {
-                tellShortage(error)
                 let isFull = error.errno == EMFILE || error.errno == ENFILE
-                guard isFull, reserve != nil else { return backOff() }
-                if !turnAway() { return }
+                if isFull, reserve != nil {
+                    // accept4 wants a descriptor before it looks whether anybody waits.
+                    guard turnAway() else { return }
+                    tellShortage(error)
+                } else {
+                    tellShortage(error)
+                    return backOff()
+                }
             }
         }
     }
