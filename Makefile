@@ -5,6 +5,9 @@ SHELL := /bin/bash
 RELEASE := swift build -c release --static-swift-stdlib --quiet
 PREFIX ?= /usr
 DESTDIR ?=
+SYSCONFDIR ?= /etc
+SHARE := $(DESTDIR)$(PREFIX)/share
+LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwdaemon hwdaemon-encoder hwdaemon-probe
 
 .PHONY: all deps demo test bench lint fuzz install clean release
@@ -25,6 +28,7 @@ test: deps
 	swift build --build-tests --quiet
 	swift test --skip-build --quiet
 	@scripts/check-links
+	@scripts/check-systemd
 
 bench: release
 	@scripts/bench
@@ -37,11 +41,23 @@ fuzz:
 	@scripts/fuzz
 
 install: release
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(DESTDIR)$(PREFIX)/share/doc/hwdaemon
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(SHARE)/doc/hwdaemon \
+	    $(SHARE)/man/man1 $(SHARE)/man/man8 $(LIB)/systemd/system $(LIB)/sysusers.d $(LIB)/tmpfiles.d \
+	    $(DESTDIR)$(SYSCONFDIR)/hwdaemon
 	install -m 755 .build/release/hwctl $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 .build/release/hwdaemon .build/release/hwdaemon-encoder .build/release/hwdaemon-probe \
 	    $(DESTDIR)$(PREFIX)/libexec/hwdaemon/
-	install -m 644 README.md LICENSE.md docs/*.md $(DESTDIR)$(PREFIX)/share/doc/hwdaemon/
+	install -m 644 README.md LICENSE.md docs/*.md $(SHARE)/doc/hwdaemon/
+	scripts/make-manual .build/manual
+	install -m 644 .build/manual/*.1 $(SHARE)/man/man1/
+	install -m 644 .build/manual/*.8 $(SHARE)/man/man8/
+	install -m 644 systemd/hwdaemon.socket $(LIB)/systemd/system/
+	sed 's|/usr/libexec/|$(PREFIX)/libexec/|' systemd/hwdaemon.service >$(LIB)/systemd/system/hwdaemon.service
+	install -m 644 systemd/hwdaemon.sysusers $(LIB)/sysusers.d/hwdaemon.conf
+	install -m 644 systemd/hwdaemon.tmpfiles $(LIB)/tmpfiles.d/hwdaemon.conf
+	# A configuration that is there already is its admin's.
+	[ -e $(DESTDIR)$(SYSCONFDIR)/hwdaemon/hwdaemon.conf ] || \
+	    install -m 644 systemd/hwdaemon.conf $(DESTDIR)$(SYSCONFDIR)/hwdaemon/
 
 clean:
 	rm -rf .build .build-* demo.mov
