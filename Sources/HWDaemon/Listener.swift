@@ -69,7 +69,8 @@ final class Listener {
                 guard let connection = try UnixSocket.accept(file.rawValue) else { return }
                 let peer = try PeerCredentials(of: connection.rawValue)
                 if let reason = refusal(of: peer) {
-                    Self.answer(connection, reason)
+                    // A private daemon tells strangers nothing.
+                    if onlyUser == nil || onlyUser == peer.uid { Self.answer(connection, reason) }
                     refuse(peer, reason)
                 } else {
                     counts[peer.uid, default: 0] += 1
