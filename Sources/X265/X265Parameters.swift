@@ -84,11 +84,16 @@ final class X265Parameters {
         pointer.pointee.logLevel = X265_LOG_ERROR
     }
 
-    /// Bounds what x265 holds back: its look-ahead, and one frame more for each further frame thread.
+    /// Bounds what x265 holds back.
+    ///
+    /// With one frame thread x265 3.5 holds as many frames as it looks ahead, plus its B pictures in a row, plus 3;
+    /// without look-ahead it gives each frame at once (measured; `PropertyEffectTests` holds it to that).
     private func setLatency(_ configuration: EncoderConfiguration) {
         if let lookAhead = configuration.lookAhead { pointer.pointee.lookaheadDepth = Int32(lookAhead) }
         if let delay = configuration.maxFrameDelay {
-            pointer.pointee.lookaheadDepth = min(pointer.pointee.lookaheadDepth, Int32(delay))
+            let budget = Int32(max(0, delay - 3))
+            pointer.pointee.bframes = min(pointer.pointee.bframes, max(0, budget - 1) / 2)
+            pointer.pointee.lookaheadDepth = min(pointer.pointee.lookaheadDepth, budget - pointer.pointee.bframes)
             pointer.pointee.frameNumThreads = 1
         }
         guard configuration.lookAhead != nil || configuration.maxFrameDelay != nil else { return }
