@@ -35,13 +35,17 @@ final class PacketArena: Sendable {
     private let state = Mutex(State())
     private let released = WorkQueue<Bool>(capacity: 1)
     private let patience: Duration
+    private let stats: StatsPage
 
     /// An empty arena.
     ///
-    /// - Parameter patience: how long a client may hold everything before the session ends.
-    init(patience: Duration) throws(SystemError) {
+    /// - Parameters:
+    ///   - patience: how long a client may hold everything before the session ends.
+    ///   - stats: where the broker is told of the wait, which it would take for a hang of the encoder.
+    init(patience: Duration, stats: StatsPage) throws(SystemError) {
         memory = try SharedMemory(creating: "hwdaemon-packets", size: Self.size, readOnlyToOthers: true)
         self.patience = patience
+        self.stats = stats
         state.withLock { $0.slots.reserveCapacity(Self.maxPackets) }
     }
 
@@ -63,9 +67,15 @@ final class PacketArena: Sendable {
         while true {
             let place = state.withLock { Self.reserve(size <= Self.maxInArena ? size : 0, in: &$0) }
             if let place {
+                if deadline != nil {
+                    // Progress first: else the time of the wait would count as the encoder's.
+                    stats.set(.progressNs, MonotonicTime.now.nanoseconds)
+                    stats.set(.slotsFullSinceNs, 0)
+                }
                 return try fill(place.packetID, place.offset, bytes)
             }
             let now = MonotonicTime.now
+            if deadline == nil { stats.set(.slotsFullSinceNs, now.nanoseconds) }
             let limit = deadline ?? now + patience
             deadline = limit
             guard now < limit else {
