@@ -20,6 +20,7 @@ final class X265Parameters {
             throw SessionError(.parameter, "x265 has no preset \(configuration.x265Preset)")
         }
         try Self.checkSize(configuration.request)
+        fitCodingTreeUnits(configuration.request)
         setFormat(configuration)
         setStructure(configuration)
         setRate(configuration.rateControl)
@@ -42,6 +43,14 @@ final class X265Parameters {
             throw SessionError(
                 .parameter, "4:2:0 frames of \(request.width)x\(request.height) are not supported: odd size")
         }
+    }
+
+    /// Presets choose coding tree units of 64x64 or 32x32, and libx265 3.5 opens for no picture smaller than one.
+    private func fitCodingTreeUnits(_ request: CompressionRequest) {
+        while pointer.pointee.maxCUSize > 16, Int(pointer.pointee.maxCUSize) > min(request.width, request.height) {
+            pointer.pointee.maxCUSize /= 2
+        }
+        pointer.pointee.maxTUSize = min(pointer.pointee.maxTUSize, pointer.pointee.maxCUSize)
     }
 
     private func setFormat(_ configuration: EncoderConfiguration) {
