@@ -30,7 +30,7 @@ bench: release
 	@scripts/bench
 
 lint:
-	swift format lint --strict --recursive Sources Tests Plugins Benchmarks Package.swift
+	swift format lint --strict --recursive Sources Tests Plugins Benchmarks/Sources Benchmarks/Package.swift Package.swift
 	@scripts/check-sources
 
 fuzz:

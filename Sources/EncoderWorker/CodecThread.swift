@@ -88,7 +88,9 @@ struct CodecThread {
 
     /// Sends one coded picture to the client.
     private mutating func give(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
-        let place = try arena.store(bytes)
+        let place = try arena.store(bytes) { isFull in
+            worker.stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0)
+        }
         var flags: Packet.Flags = []
         if picture.isSync { flags.insert(.sync) }
         if picture.isDisposable { flags.insert(.disposable) }

@@ -35,17 +35,13 @@ final class PacketArena: Sendable {
     private let state = Mutex(State())
     private let released = WorkQueue<Bool>(capacity: 1)
     private let patience: Duration
-    private let stats: StatsPage
 
     /// An empty arena.
     ///
-    /// - Parameters:
-    ///   - patience: how long a client may hold everything before the session ends.
-    ///   - stats: where the broker is told of the wait, which it would take for a hang of the encoder.
-    init(patience: Duration, stats: StatsPage) throws(SystemError) {
+    /// - Parameter patience: how long a client may hold everything before the session ends.
+    init(patience: Duration) throws(SystemError) {
         memory = try SharedMemory(creating: "hwdaemon-packets", size: Self.size, readOnlyToOthers: true)
         self.patience = patience
-        self.stats = stats
         state.withLock { $0.slots.reserveCapacity(Self.maxPackets) }
     }
 
@@ -60,22 +56,19 @@ final class PacketArena: Sendable {
 
     /// Copies a packet in, waiting for room as long as the client is given.
     ///
+    /// - Parameter whileFull: told when the wait begins and ends, so that a slow client is not taken for a hang.
     /// - Throws: `Parameter` when the client released nothing in that time, `AllocationFailed`.
-    func store(_ bytes: RawSpan) throws(SessionError) -> Place {
+    func store(_ bytes: RawSpan, whileFull: (Bool) -> Void = { _ in }) throws(SessionError) -> Place {
         let size = bytes.byteCount
         var deadline: MonotonicTime?
+        defer { if deadline != nil { whileFull(false) } }
         while true {
             let place = state.withLock { Self.reserve(size <= Self.maxInArena ? size : 0, in: &$0) }
             if let place {
-                if deadline != nil {
-                    // Progress first: else the time of the wait would count as the encoder's.
-                    stats.set(.progressNs, MonotonicTime.now.nanoseconds)
-                    stats.set(.slotsFullSinceNs, 0)
-                }
                 return try fill(place.packetID, place.offset, bytes)
             }
             let now = MonotonicTime.now
-            if deadline == nil { stats.set(.slotsFullSinceNs, now.nanoseconds) }
+            if deadline == nil { whileFull(true) }
             let limit = deadline ?? now + patience
             deadline = limit
             guard now < limit else {

@@ -41,7 +41,7 @@ final class WorkerSession: @unchecked Sendable {
             exit(ExitStatus.ok.rawValue)
         }
         state = Mutex(setup.session)
-        arena = try PacketArena(patience: .seconds(start.limits.clientStallSeconds), stats: stats)
+        arena = try PacketArena(patience: .seconds(start.limits.clientStallSeconds))
         stats.set(.width, UInt64(setup.session.request.width))
         stats.set(.height, UInt64(setup.session.request.height))
 
@@ -188,12 +188,12 @@ final class WorkerSession: @unchecked Sendable {
             frameID: frame.frameID, pts: frame.pts, duration: frame.duration, poolID: frame.poolID,
             forceKeyFrame: frame.flags.contains(.forceKeyFrame), baseFrameQP: frame.baseFrameQP,
             layout: frame.layout)
-        try state.withLock { session throws(SessionError) in try session.admit(request) }
+        let admitted = try state.withLock { session throws(SessionError) in try session.admit(request) }
         guard let pool = pools[frame.poolID] else {
             throw SessionError(.parameter, "there is no pool \(frame.poolID)")
         }
         stats.add(.framesIn, 1)
-        try push(.encode(PendingFrame(request: request, pool: pool)))
+        try push(.encode(PendingFrame(request: admitted, pool: pool)))
     }
 
     private func push(_ job: CodecJob) throws(SessionError) {

@@ -25,6 +25,7 @@ extension Broker {
                 prober.whenKnown { snapshot in
                     connection.reply(with: ListEncoders.Reply(encoders: snapshot.encoders))
                 }
+            case GetSupportedProperties.method: try supportedProperties(call, connection)
             case CreateCompressionSession.method: try create(call, connection)
             case GetSessionResult.method: try result(call, connection)
             case ListSessions.method: list(connection)
@@ -42,6 +43,17 @@ extension Broker {
         }
         guard !isStopping else { throw VarlinkError(Self.stopping) }
         prober.run(device: device) { connection.reply(with: $0) }
+    }
+
+    private func supportedProperties(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
+        let encoderID = try call.checkedParameters(GetSupportedProperties.Parameters.self).encoderID
+        prober.whenKnown { snapshot in
+            do throws(SessionError) {
+                connection.reply(with: try SupportedProperties.answer(encoderID, encoders: snapshot.encoders))
+            } catch {
+                connection.reply(VarlinkError(error))
+            }
+        }
     }
 
     /// Why there is no such method.

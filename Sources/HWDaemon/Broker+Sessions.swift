@@ -79,7 +79,7 @@ extension Broker {
 
     private func ended(_ id: String, _ end: SessionEnd) {
         workers.removeValue(forKey: id)?.logger.log(
-            level: end.status == .ok ? .info : .warning, "session ended: \(end.reason)",
+            level: end.status == .videoEncoderMalfunction ? .warning : .info, "session ended: \(end.reason)",
             metadata: [
                 "code": "\(end.status.rawValue)", "frames_in": "\(end.framesIn)",
                 "frames_out": "\(end.framesOut)",

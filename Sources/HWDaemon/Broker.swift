@@ -129,6 +129,12 @@ final class Broker {
                 worker.kill(SIGKILL)
             }
         }
+        _ = loop.after(Self.shutdownPatience + .seconds(2)) { [weak self] in
+            // A process in an uninterruptible call of a driver cannot even be killed.
+            guard let self else { return }
+            logger.error("leaving processes behind that could not be killed")
+            loop.stop()
+        }
         stopWhenIdle()
     }
 

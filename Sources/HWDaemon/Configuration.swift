@@ -19,7 +19,7 @@ struct Configuration {
     var sessions: SessionRegistry.Limits
     var connections = Listener.Limits()
     var stallLimit: Duration
-    /// The value of `HWDAEMON_DEVICES`.
+    /// The nodes to look at, separated by colons; nil for every render node.
     var deviceList: String?
 
     /// Where the workers are: beside the daemon, as after a build, or in the directory a package puts them.
@@ -30,6 +30,15 @@ struct Configuration {
         let folder = own.lastIndex(of: "/").map { String(own[..<$0]) } ?? "."
         let folders = [folder, "\(folder)/../libexec/hwdaemon"]
         return folders.first { access("\($0)/hwdaemon-encoder", X_OK) == 0 } ?? folder
+    }
+
+    /// The value of `HWDAEMON_DEVICES`; an empty one means that there are no devices.
+    static var deviceList: String? { getenv("HWDAEMON_DEVICES").map { String(cString: $0) } }
+
+    /// The listening socket that systemd or another service manager started the process with (`sd_listen_fds(3)`).
+    static var activatedSocket: Int32? {
+        guard environment("LISTEN_PID") == "\(getpid())", environment("LISTEN_FDS") == "1" else { return nil }
+        return 3
     }
 
     /// An environment variable's value; nil where it is not set or empty.

@@ -21,7 +21,7 @@ final class Listener {
     private let accepted: (consuming OwnedFD, PeerCredentials) -> Void
     private var watch: EventLoop.Watch?
     private var pause: EventLoop.Timer?
-    private var isStarved = false
+    private var starved: MonotonicTime?
     private var counts: [UInt32: Int] = [:]
     private var refused = 0
     private var refusalTimer: EventLoop.Timer?
@@ -60,7 +60,6 @@ final class Listener {
         for _ in 0..<16 {
             do throws(SystemError) {
                 guard let connection = try UnixSocket.accept(file.rawValue) else { return }
-                isStarved = false
                 let peer = try PeerCredentials(of: connection.rawValue)
                 if let reason = refusal(of: peer) {
                     refuse(peer, reason)
@@ -102,8 +101,10 @@ final class Listener {
 
     /// Out of descriptors the listener stays readable: without a pause the loop would spin.
     private func backOff(_ error: SystemError) {
-        if !isStarved { logger.error("cannot take connections for the moment: \(error)") }
-        isStarved = true
+        // Told once for each time it happens, even if a connection gets in now and then meanwhile.
+        let isNew = starved.map { $0 + .seconds(10) < .now } ?? true
+        if isNew { logger.error("cannot take connections for the moment: \(error)") }
+        starved = .now
         guard let watch else { return }
         loop.change(watch, to: [])
         pause = loop.after(.milliseconds(100)) { [weak self] in self?.loop.change(watch, to: .readable) }

@@ -17,20 +17,29 @@ struct HWDaemonCommand: ParsableCommand {
             process of its own. It runs in the foreground and logs to standard error.
 
             ENVIRONMENT
-              HWDAEMON_SOCKET    the socket's path, where --socket is not given
-              HWDAEMON_DEVICES   device nodes to look at instead of every /dev/dri/renderD*, separated by colons
-              Workers inherit the environment, so LIBVA_DRIVER_NAME and the like take effect in them.
+              HWDAEMON_SOCKET   the socket's path, where --socket is not given
+              HWDAEMON_DEVICES  device nodes to look at, separated by colons,
+                                instead of every /dev/dri/renderD*
+              LISTEN_FDS, LISTEN_PID
+                                set by systemd: listen on the socket it made,
+                                where no option says otherwise
+              Workers inherit the environment, LIBVA_DRIVER_NAME and the like.
 
             FILES
-              /run/hwdaemon/hwdaemon.sock   the socket, open to its owner and its group (mode 0660)
+              /run/hwdaemon/hwdaemon.sock
+                                the socket, for its owner and group (mode 0660)
 
             SIGNALS
-              SIGTERM and SIGINT end it: sessions are told and have 5 seconds to end, the socket is removed, and the
-              exit status is 0. A second signal kills the sessions at once.
+              SIGTERM, SIGINT   end it: sessions are told and have 5 seconds to end,
+                                then the exit status is 0; a second signal kills
+                                the sessions at once
 
             EXIT STATUS
-              0 after a signal, 64 for a wrong command line, 69 if another daemon has the socket, 70 for a fault of
-              the system, 77 if the socket may not be made there.
+              0                 ended by a signal
+              64                the command line is wrong
+              69                another daemon has the socket
+              70                the system failed
+              77                the socket may not be made there
             """,
         version: "hwdaemon \(HWDaemonVersion.text)")
 
@@ -128,11 +137,12 @@ struct HWDaemonCommand: ParsableCommand {
 
     private func configuration() -> Configuration {
         let path = socket ?? Configuration.environment("HWDAEMON_SOCKET") ?? "/run/hwdaemon/hwdaemon.sock"
+        let inherited = listenFd ?? (socket == nil ? Configuration.activatedSocket : nil)
         return Configuration(
-            endpoint: listenFd.map { .descriptor($0) } ?? .path(path), isPrivate: isPrivate,
+            endpoint: inherited.map { .descriptor($0) } ?? .path(path), isPrivate: isPrivate,
             libexec: libexec ?? Configuration.findLibexec(),
             sessions: SessionRegistry.Limits(sessions: maxSessions, sessionsPerUser: maxSessionsPerUser),
-            stallLimit: .seconds(stallTimeout), deviceList: Configuration.environment("HWDAEMON_DEVICES"))
+            stallLimit: .seconds(stallTimeout), deviceList: Configuration.deviceList)
     }
 
     /// Has the kernel end a private daemon with its parent; false if the parent is gone already.

@@ -5,6 +5,8 @@ internal import Wire
 /// What the probes of this machine have told: the software encoders, and each node with the encoders on it.
 struct ProbeResults {
     private var software: [EncoderDescription] = []
+    /// Whether the software encoders are known; a machine without any is known as well.
+    private(set) var knowsSoftware = false
     private var nodes: [(node: RenderNode, encoders: [EncoderDescription])] = []
 
     /// Encoders kept of one answer, and formats and depths of one encoder.
@@ -30,8 +32,10 @@ struct ProbeResults {
         switch (request, answer) {
         case (.software, .software(let encoders)?):
             software = Self.bounded(encoders, hardware: false)
+            knowsSoftware = true
         case (.software, _):
             software = []
+            knowsSoftware = false
         case (.node(let name), .node(let node, let encoders)?) where node.node == name:
             set(Self.bounded(node), Self.bounded(encoders, hardware: true))
         case (.node(let name), _):

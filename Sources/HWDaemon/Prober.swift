@@ -10,6 +10,8 @@ final class Prober {
     static let patience = Duration.seconds(5)
     /// Probe processes at once.
     private static let processes = 4
+    /// How soon a look that failed for want of memory or descriptors is tried again, when somebody asks.
+    private static let pauseAfterFailure = Duration.seconds(10)
 
     /// One look at the machine, or at one node, and who waits for it.
     private final class Run {
@@ -32,6 +34,7 @@ final class Prober {
     private var queue: [(ProbeRequest, Run)] = []
     private var children: [ObjectIdentifier: ProbeChild] = [:]
     private var isStopped = false
+    private var lastLook: MonotonicTime?
     /// What the last look at everything told; nil until the first has ended.
     private(set) var snapshot: ProbeSnapshot?
 
@@ -50,7 +53,8 @@ final class Prober {
 
     /// Hands over what is known, after the first look at everything if that has not ended.
     func whenKnown(_ body: @escaping (ProbeSnapshot) -> Void) {
-        if let snapshot { return body(snapshot) }
+        let isWorthAnother = !results.knowsSoftware && (lastLook.map { $0 + Self.pauseAfterFailure < .now } ?? true)
+        if let snapshot, !isWorthAnother { return body(snapshot) }
         run(device: nil, body)
     }
 
@@ -98,8 +102,8 @@ final class Prober {
 
     private func finish(_ request: ProbeRequest, _ run: Run, _ outcome: ProbeChild.Outcome) {
         results.add(outcome.answer, to: request, failure: outcome.failure)
-        if outcome.answer == nil {
-            logger.warning("\(outcome.failure)", metadata: ["probe": "\(Self.subject(request))"])
+        if outcome.answer == nil, !isStopped {
+            logger.warning("\(outcome.failure)", metadata: ["node": "\(Self.subject(request))"])
         }
         run.open -= 1
         guard run.open == 0 else { return }
@@ -108,7 +112,10 @@ final class Prober {
         let single = run.device.map { results.snapshot(of: $0) }
         results.keep(nodes)
         let answer = single ?? results.snapshot
-        if run.device == nil { tell(answer) }
+        if run.device == nil {
+            tell(answer)
+            lastLook = .now
+        }
         if run.device == nil || snapshot != nil { snapshot = results.snapshot }
         for body in run.waiting { body(answer) }
     }
@@ -123,7 +130,7 @@ final class Prober {
 
     private static func subject(_ request: ProbeRequest) -> String {
         switch request {
-        case .software: "software encoders"
+        case .software: "none, software"
         case .node(let node): node
         }
     }

@@ -26,7 +26,7 @@ final class LibAVSource {
     private enum State { case reading, packetWaits, draining, ended }
 
     init(
-        path: String, options: MediaReader.Options, memory: (any FrameMemory)?, cancelFlag: CancelFlag
+        path: String, options: MediaReader.Options, cancelFlag: CancelFlag
     ) throws(MediaError) {
         let demuxer = try Demuxer(path: path, cancelFlag: cancelFlag)
         guard let stream = demuxer.video, let parameters = stream.codecpar?.pointee else {
@@ -50,7 +50,7 @@ final class LibAVSource {
             options.decodesVideo
             ? try VideoDecoder(
                 demuxer.decoder, stream, threads: options.threads,
-                hooks: DecoderHooks(memory, demuxer.tally), path: path) : nil
+                hooks: DecoderHooks(demuxer.tally), path: path) : nil
         video = demuxer.describeVideo(stream, parameters, plan)
         clock = PresentationClock(video, isUntimed: demuxer.isUntimed)
         otherStreams = others
@@ -70,6 +70,8 @@ final class LibAVSource {
         var frame: UnsafeMutablePointer<AVFrame>? = frame
         av_frame_free(&frame)
     }
+
+    func use(_ memory: any FrameMemory) { decoder?.use(memory) }
 
     var slotsHeldByDecoder: Int { decoder?.heldPictures ?? 0 }
 

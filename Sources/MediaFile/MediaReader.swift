@@ -52,24 +52,22 @@ public final class MediaReader: @unchecked Sendable {
 
     /// Opens `path`, or Y4M on standard input for "-".
     ///
-    /// - Parameter memory: where frames are put if they fit as they are; nil keeps them in the reader's own memory.
+    /// Frames lie in the reader's own memory until `use(_:)` names another.
     /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
-    public init(
-        path: String, options: Options = Options(), memory: (any FrameMemory)? = nil
-    ) throws(MediaError) {
+    public init(path: String, options: Options = Options()) throws(MediaError) {
         self.path = path
         let cancelFlag = CancelFlag()
         self.cancelFlag = cancelFlag
         let packedSize: Int
         if path == "-" || path.lowercased().hasSuffix(".y4m") {
-            let y4m = try Y4MSource(path: path, memory: memory, cancelFlag: cancelFlag)
+            let y4m = try Y4MSource(path: path, cancelFlag: cancelFlag)
             source = .y4m(y4m)
             video = VideoDescription(y4m.header)
             otherStreams = []
             slotsHeldByDecoder = 0
             packedSize = y4m.header.frameByteCount
         } else {
-            let libAV = try LibAVSource(path: path, options: options, memory: memory, cancelFlag: cancelFlag)
+            let libAV = try LibAVSource(path: path, options: options, cancelFlag: cancelFlag)
             source = .libAV(libAV)
             video = libAV.video
             otherStreams = libAV.otherStreams
@@ -78,6 +76,16 @@ public final class MediaReader: @unchecked Sendable {
         }
         slotByteCount = max(
             packedSize, FrameLayout.packed(video.format, width: video.width, height: video.height).size)
+    }
+
+    /// Has frames put into `memory` where they fit as they are; comes before the first `next()`.
+    ///
+    /// Apart from `init` because a pool is made to the measure of `slotByteCount` and `slotsHeldByDecoder`.
+    public func use(_ memory: any FrameMemory) {
+        switch source {
+        case .y4m(let y4m): y4m.memory = memory
+        case .libAV(let libAV): libAV.use(memory)
+        }
     }
 
     /// The next frame or packet; nil at the end.

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
 internal import Model
+internal import Synchronization
 
 /// What libavcodec's callbacks find in `AVCodecContext.opaque`.
 final class DecoderHooks: Sendable {
-    /// Picture buffers of the caller's; nil leaves them to libavcodec.
-    let buffers: DirectBuffers?
     /// Where the decoder's complaints are counted.
     let tally: ErrorTally
+    private let lent = Mutex<DirectBuffers?>(nil)
 
-    init(_ memory: (any FrameMemory)?, _ tally: ErrorTally) {
-        buffers = memory.map { DirectBuffers(memory: $0) }
-        self.tally = tally
+    init(_ tally: ErrorTally) { self.tally = tally }
+
+    /// Picture buffers of the caller's; nil leaves them to libavcodec.
+    var buffers: DirectBuffers? {
+        get { lent.withLock { $0 } }
+        set { lent.withLock { $0 = newValue } }
     }
 }
 
@@ -42,13 +45,11 @@ final class VideoDecoder {
         context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
         clibav_thread_safe_callbacks(context)
         context.pointee.opaque = Unmanaged.passUnretained(hooks).toOpaque()
-        if hooks.buffers != nil {
-            context.pointee.get_buffer2 = { context, frame, flags in
-                guard let context, let frame, let opaque = context.pointee.opaque,
-                    let buffers = Unmanaged<DecoderHooks>.fromOpaque(opaque).takeUnretainedValue().buffers
-                else { return clibav_error(ENOMEM) }
-                return buffers.provide(context, frame, flags: flags)
-            }
+        context.pointee.get_buffer2 = { context, frame, flags in
+            guard let context, let frame else { return clibav_error(ENOMEM) }
+            let hooks = context.pointee.opaque.map { Unmanaged<DecoderHooks>.fromOpaque($0).takeUnretainedValue() }
+            guard let buffers = hooks?.buffers else { return avcodec_default_get_buffer2(context, frame, flags) }
+            return buffers.provide(context, frame, flags: flags)
         }
         let code = avcodec_open2(context, codec, nil)
         guard code >= 0 else {
@@ -62,6 +63,9 @@ final class VideoDecoder {
         var context: UnsafeMutablePointer<AVCodecContext>? = context
         avcodec_free_context(&context)
     }
+
+    /// Has pictures decoded into `memory` from now on.
+    func use(_ memory: any FrameMemory) { hooks.buffers = DirectBuffers(memory: memory) }
 
     /// What became of a packet.
     enum Sent { case taken, full, failed(Int32) }
@@ -107,7 +111,7 @@ final class VideoDecoder {
 
     /// Bytes a slot needs for pictures of `width`×`height` shown samples; nil when the format is not one of ours.
     func slotByteCount(_ format: AVPixelFormat, width: Int, height: Int) -> Int? {
-        guard hooks.buffers != nil, SampleFormats.native(format) != nil else { return nil }
+        guard SampleFormats.native(format) != nil else { return nil }
         // Coding blocks are at most 64 samples, and the window may begin inside the first one.
         let coded = [(width, context.pointee.coded_width), (height, context.pointee.coded_height)].map {
             max(Int32(($0.0 + 63) / 64 * 64), $0.1)

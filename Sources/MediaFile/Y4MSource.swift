@@ -10,14 +10,14 @@ final class Y4MSource {
     private let ownsDescriptor: Bool
     private let name: String
     private let cancelFlag: CancelFlag
-    private let memory: (any FrameMemory)?
+    /// Where frames are put if it has a slot free.
+    var memory: (any FrameMemory)?
     private(set) var frameIndex = 0
 
     /// Reads the header of the stream at `path`, or of standard input for "-".
-    init(path: String, memory: (any FrameMemory)?, cancelFlag: CancelFlag) throws(MediaError) {
+    init(path: String, cancelFlag: CancelFlag) throws(MediaError) {
         ownsDescriptor = path != "-"
         name = ownsDescriptor ? path : "standard input"
-        self.memory = memory
         self.cancelFlag = cancelFlag
         descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
         guard descriptor >= 0 else { throw .opening(path, errno: errno) }

@@ -44,7 +44,8 @@ enum DeviceNode {
         case ENOENT, ENOTDIR: return "no such device"
         case ENXIO, ENODEV: return "the node is there but its device is not"
         case EACCES:
-            guard let status, status.st_mode & S_IRGRP != 0, status.st_mode & S_IWGRP != 0 else {
+            guard let status else { return "permission denied: a directory on the way to it is closed" }
+            guard status.st_mode & S_IRGRP != 0, status.st_mode & S_IWGRP != 0 else {
                 return "permission denied: the node's group may not read and write it either"
             }
             return "permission denied: add the user to group \(groupName(status.st_gid))"

@@ -43,6 +43,30 @@ public enum ListEncoders: ControlMethod {
     }
 }
 
+/// The properties that compression sessions of an encoder know.
+public enum GetSupportedProperties: ControlMethod {
+    /// The method's full name.
+    public static let method = "\(Interface.name).GetSupportedProperties"
+
+    /// Which encoder.
+    public struct Parameters: Codable, Sendable {
+        /// One of `ListEncoders`; the software encoder when nil.
+        public var encoderID: String?
+        /// Asks for an encoder's properties.
+        public init(encoderID: String? = nil) { self.encoderID = encoderID }
+
+        enum CodingKeys: String, CodingKey { case encoderID = "encoder_id" }
+    }
+
+    /// The properties.
+    public struct Reply: Codable, Sendable {
+        /// By name.
+        public var properties: [String: PropertyInfo]
+        /// Answers these properties.
+        public init(properties: [String: PropertyInfo]) { self.properties = properties }
+    }
+}
+
 extension Rational: Codable {
     private enum CodingKeys: String, CodingKey { case numerator, denominator }
 

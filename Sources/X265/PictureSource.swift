@@ -1,57 +1,112 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CX265
+internal import Glibc
 internal import Model
 internal import Sessions
 
-/// Hands frames to x265, which wants planar samples: planar ones in place, semi-planar chroma through a scratch buffer.
+/// Hands frames to x265, which wants planar samples of an even size of at least 16x16.
+///
+/// Planar frames of such a size are read in place. Semi-planar chroma goes through scratch planes, and every plane of a
+/// frame whose size x265 does not take, with its last column and row repeated.
 final class PictureSource {
-    private let format: PixelFormat
-    private let chromaWidth: Int
-    private let chromaHeight: Int
-    private let scratchStride: Int
-    private let scratch: UnsafeMutableRawPointer?
+    private let request: CompressionRequest
+    private let padded: PaddedSize
+    /// Luma (only when padded), Cb, Cr; empty where frames are read in place.
+    private var scratch: [ScratchPlane?]
 
     init(_ request: CompressionRequest) {
-        format = request.pixelFormat
-        chromaWidth = (request.width + 1) / 2
-        chromaHeight = (request.height + 1) / 2
-        let row = chromaWidth * format.bytesPerSample
-        scratchStride = (row + FrameLayout.rowAlignment - 1) / FrameLayout.rowAlignment * FrameLayout.rowAlignment
-        scratch =
-            format.isSemiPlanar
-            ? .allocate(byteCount: scratchStride * chromaHeight * 2, alignment: FrameLayout.rowAlignment) : nil
+        self.request = request
+        padded = PaddedSize(request)
+        let chroma = (padded.width / 2, padded.height / 2)
+        let bytes = request.pixelFormat.bytesPerSample
+        let needsChroma = request.pixelFormat.isSemiPlanar || padded.isPadded
+        scratch = [
+            padded.isPadded ? ScratchPlane(width: padded.width, height: padded.height, bytes: bytes) : nil,
+            needsChroma ? ScratchPlane(width: chroma.0, height: chroma.1, bytes: bytes) : nil,
+            needsChroma ? ScratchPlane(width: chroma.0, height: chroma.1, bytes: bytes) : nil,
+        ]
     }
-
-    deinit { scratch?.deallocate() }
 
     /// Points `picture` at the frame's samples.
     func fill(_ picture: UnsafeMutablePointer<x265_picture>, from input: InputPicture) {
-        let luma = input.planes[0]
-        hwd_x265_set_plane(picture, 0, luma.base, Int32(luma.stride))
+        let format = request.pixelFormat
         // P010 holds its value in the high bits of 16: x265 shifts it down to its own depth.
         picture.pointee.bitDepth = format == .p010 ? 16 : Int32(format.bitDepth)
-        guard let scratch else {
-            for index in 1...2 {
+        if format.isSemiPlanar, let cb = scratch[1], let cr = scratch[2] {
+            split(input.planes[1], into: cb, cr)
+        }
+        for index in 0..<3 {
+            guard let plane = scratch[index] else {
                 hwd_x265_set_plane(
                     picture, Int32(index), input.planes[index].base, Int32(input.planes[index].stride))
+                continue
             }
-            return
+            let width = index == 0 ? request.width : (request.width + 1) / 2
+            let height = index == 0 ? request.height : (request.height + 1) / 2
+            if index == 0 || !format.isSemiPlanar {
+                plane.copy(input.planes[index], width: width, height: height)
+            }
+            plane.extend(width: width, height: height)
+            hwd_x265_set_plane(picture, Int32(index), plane.base, Int32(plane.stride))
         }
-        let chroma = input.planes[1]
-        let cr = scratch + scratchStride * chromaHeight
-        if format.bytesPerSample == 1 {
+    }
+
+    private func split(_ chroma: InputPicture.Plane, into cb: ScratchPlane, _ cr: ScratchPlane) {
+        let width = Int32((request.width + 1) / 2)
+        let height = Int32((request.height + 1) / 2)
+        if request.pixelFormat.bytesPerSample == 1 {
             hwd_deinterleave_8(
                 chroma.base.assumingMemoryBound(to: UInt8.self), chroma.stride,
-                scratch.assumingMemoryBound(to: UInt8.self), cr.assumingMemoryBound(to: UInt8.self), scratchStride,
-                Int32(chromaWidth), Int32(chromaHeight))
+                cb.base.assumingMemoryBound(to: UInt8.self), cr.base.assumingMemoryBound(to: UInt8.self), cb.stride,
+                width, height)
         } else {
             hwd_deinterleave_16(
                 chroma.base.assumingMemoryBound(to: UInt16.self), chroma.stride,
-                scratch.assumingMemoryBound(to: UInt16.self), cr.assumingMemoryBound(to: UInt16.self),
-                scratchStride,
-                Int32(chromaWidth), Int32(chromaHeight))
+                cb.base.assumingMemoryBound(to: UInt16.self), cr.base.assumingMemoryBound(to: UInt16.self),
+                cb.stride,
+                width, height)
         }
-        hwd_x265_set_plane(picture, 1, scratch, Int32(scratchStride))
-        hwd_x265_set_plane(picture, 2, cr, Int32(scratchStride))
+    }
+}
+
+/// A plane of x265's picture that is not the client's memory.
+private final class ScratchPlane {
+    let base: UnsafeMutableRawPointer
+    let stride: Int
+    private let width: Int
+    private let height: Int
+    private let bytes: Int
+
+    init(width: Int, height: Int, bytes: Int) {
+        self.width = width
+        self.height = height
+        self.bytes = bytes
+        let alignment = FrameLayout.rowAlignment
+        stride = (width * bytes + alignment - 1) / alignment * alignment
+        base = .allocate(byteCount: stride * height, alignment: alignment)
+    }
+
+    deinit { base.deallocate() }
+
+    /// Copies `width`×`height` samples to the top left.
+    func copy(_ source: InputPicture.Plane, width: Int, height: Int) {
+        for row in 0..<height {
+            memcpy(base + row * stride, source.base + row * source.stride, width * bytes)
+        }
+    }
+
+    /// Repeats the last of `width` columns and of `height` rows up to the plane's size.
+    func extend(width: Int, height: Int) {
+        if width < self.width {
+            for row in 0..<height {
+                let start = base + row * stride
+                for column in width..<self.width {
+                    memcpy(start + column * bytes, start + (width - 1) * bytes, bytes)
+                }
+            }
+        }
+        for row in height..<max(height, self.height) {
+            memcpy(base + row * stride, base + (height - 1) * stride, self.width * bytes)
+        }
     }
 }

@@ -46,7 +46,8 @@ public final class X265Encoder: Encoder {
         source = PictureSource(configuration.request)
 
         do throws(SessionError) {
-            let headers = try Self.headers(api: api, encoder: encoder)
+            let headers = try Self.headers(
+                api: api, encoder: encoder, shown: PaddedSize(configuration.request))
             formatDescription = headers.record
             let tick = configuration.request.timeBase.value
             decodeTimes = DecodeTimes(
@@ -133,7 +134,7 @@ public final class X265Encoder: Encoder {
 
     /// The hvcC record of an open encoder, and how deep it reorders.
     private static func headers(
-        api: UnsafePointer<x265_api>, encoder: OpaquePointer
+        api: UnsafePointer<x265_api>, encoder: OpaquePointer, shown size: PaddedSize
     ) throws(SessionError) -> (record: [UInt8], reorderDepth: Int) {
         var nals: UnsafeMutablePointer<x265_nal>?
         var count: UInt32 = 0
@@ -144,6 +145,6 @@ public final class X265Encoder: Encoder {
             // Without the 4-byte length.
             [UInt8](UnsafeBufferPointer(start: unit.payload, count: Int(unit.sizeBytes)).dropFirst(4))
         }
-        return try ParameterSets.describe(units)
+        return try StreamHeaders.describe(units, shown: size)
     }
 }

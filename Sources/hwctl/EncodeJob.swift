@@ -45,15 +45,14 @@ final class EncodeJob {
         let interruption = try Interruption()
         var options = MediaReader.Options()
         options.includesAudio = true
-        let memory = PoolMemory()
-        let reader = try MediaReader(path: input, options: options, memory: memory)
+        let reader = try MediaReader(path: input, options: options)
         interruption.onSignal { reader.cancel() }
         // Before the session: an output that cannot be written is told before anything is encoded.
         let writer = try MediaWriter(path: output, source: reader)
         let daemon = try Daemon.findAndTell()
         let session = try CompressionSession(daemon, try parameters(reader.video))
         let pool = try makePool(reader)
-        memory.attach(pool)
+        reader.use(PoolMemory(pool))
         try session.addPool(pool, id: Self.poolID)
         try session.prepare()
         guard case .formatDescription(let record)? = try session.nextEvent(timeout: .zero) else {

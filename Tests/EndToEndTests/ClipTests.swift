@@ -23,7 +23,9 @@ extension EndToEnd {
             let pixelFormat = try source.isDeep ? "yuv420p10le" : "yuv420p"
             // Full-range 8-bit carries the older name.
             #expect(try coded.field("pix_fmt").replacing("yuvj", with: "yuv") == pixelFormat)
-            #expect(try coded.size == source.size)
+            // 4:2:0 has whole chroma samples only: an odd size is coded as the next even one.
+            let size = try source.size
+            #expect(try coded.size == ((size.width + 1) & ~1, (size.height + 1) & ~1))
             #expect(try Self.agree(coded.frameTimes(), source.frameTimes()))
             #expect(try coded.decodingMessages() == "")
             if Self.measured.contains(url.lastPathComponent) {
@@ -47,7 +49,7 @@ extension EndToEnd {
 
         @Test("Audio is copied as it is")
         func audio() throws {
-            guard let url = Clips.named("sdr720_bbb_h264_aac.mp4") else { return }
+            guard let url = Clips.named("sdr720_bbb_h264_aac.mp4", else: "bbb_720p.mp4") else { return }
             let folder = try Scratch()
             let output = folder.path("out.mp4")
             let run = try Programs.hwctl(["encode", "--preset", "ultrafast", url.path, output])
@@ -61,7 +63,7 @@ extension EndToEnd {
 
         @Test("10 bits survive at the default quality")
         func tenBits() throws {
-            guard let url = Clips.named("made_sdr10bit_720p.mp4") else { return }
+            guard let url = Clips.named("made_sdr10bit_720p.mp4", else: "bbb_720p_main10.mp4") else { return }
             let folder = try Scratch()
             let output = folder.path("out.mov")
             let run = try Programs.hwctl(["encode", "--profile", "main10", "--preset", "fast", url.path, output])
@@ -75,7 +77,7 @@ extension EndToEnd {
 
         @Test("libde265 decodes an .hevc output to the very samples that ffmpeg does")
         func libde265() throws {
-            guard let url = Clips.named("hevc_854x480_bframes.mp4") else { return }
+            guard let url = Clips.named("hevc_854x480_bframes.mp4", else: "bbb_720p_main10.mp4") else { return }
             guard let decoder = Programs.find("libde265-dec265", "dec265") else {
                 print("SKIPPED: libde265's dec265 is not installed")
                 return
@@ -89,7 +91,7 @@ extension EndToEnd {
             #expect(!dec265.errors.localizedCaseInsensitiveContains("error"), "\(dec265.errors)")
             let samples = try [UInt8](Data(contentsOf: URL(fileURLWithPath: decoded)))
             #expect(!samples.isEmpty)
-            let same = try samples == Probe(coded).samples("yuv420p")
+            let same = try samples == Probe(coded).samples(Probe(coded).field("pix_fmt"))
             #expect(same, "libde265 and ffmpeg decode to different samples")
         }
     }

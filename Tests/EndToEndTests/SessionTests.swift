@@ -36,7 +36,9 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
-        @Test("Pictures smaller than a preset's coding tree units", arguments: [(16, 16), (18, 40), (200, 16)])
+        @Test(
+            "Pictures smaller than a preset's coding tree units",
+            arguments: [(2, 2), (16, 16), (18, 40), (200, 16)])
         func small(_ width: Int, _ height: Int) throws {
             let server = try TestDaemon()
             for preset in ["ultrafast", "medium"] {

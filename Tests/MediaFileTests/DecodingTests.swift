@@ -26,9 +26,10 @@ import Testing
     @Test(arguments: native)
     func directFramesAreFfmpegsFrames(_ name: String, _ format: PixelFormat) throws {
         guard let path = Clips.path(name) else { return }
-        let sizing = try MediaReader(path: path, memory: TestPool(slots: 0, slotSize: 0))
-        let pool = TestPool(slots: sizing.slotsHeldByDecoder + 1, slotSize: sizing.slotByteCount)
-        var reader: MediaReader? = try MediaReader(path: path, memory: pool)
+        let opened = try MediaReader(path: path)
+        let pool = TestPool(slots: opened.slotsHeldByDecoder + 1, slotSize: opened.slotByteCount)
+        opened.use(pool)
+        var reader: MediaReader? = consume opened
         #expect(reader?.video.format == format)
         #expect(reader?.video.conversion == nil)
         let reference = try Reference(path, stream: reader?.video.streamIndex ?? 0, options: [])

@@ -17,7 +17,8 @@ import Testing
         let start = ContinuousClock.now
         let pool = TestPool(slots: 24, slotSize: 4 << 20)
         do {
-            let reader = try MediaReader(path: path, memory: usesPool ? pool : nil)
+            let reader = try MediaReader(path: path)
+            if usesPool { reader.use(pool) }
             var frames = 0
             try reader.forEachFrame { frame in
                 _ = try copied(frame)

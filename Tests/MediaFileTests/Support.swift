@@ -176,6 +176,12 @@ func copied(_ frame: DecodedFrame) throws -> [UInt8] {
 }
 
 extension MediaReader {
+    /// A reader that puts its frames into `memory`.
+    convenience init(path: String, memory: any FrameMemory) throws {
+        try self.init(path: path)
+        use(memory)
+    }
+
     /// Every frame that is left, given to `body` and released.
     func forEachFrame(_ body: (DecodedFrame) throws -> Void) throws {
         while let item = try next() {

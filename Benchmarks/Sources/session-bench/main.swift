@@ -16,7 +16,8 @@ func percentile(_ values: [Double], _ share: Double) -> Double {
     return sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
 }
 
-func parameters(_ format: PixelFormat, _ width: Int, _ height: Int, preset: String) -> CreateCompressionSession
+func parameters(_ format: PixelFormat, _ width: Int, _ height: Int, preset: String)
+    -> CreateCompressionSession
     .Parameters
 {
     CreateCompressionSession.Parameters(
@@ -44,7 +45,9 @@ func latency(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
 }
 
 /// Sends `count` frames and takes every packet; the frames are whatever the pool holds.
-func pump(_ session: CompressionSession, _ pool: FramePool, _ format: PixelFormat, _ size: (Int, Int), count: Int) throws {
+func pump(_ session: CompressionSession, _ pool: FramePool, _ format: PixelFormat, _ size: (Int, Int), count: Int)
+    throws
+{
     var slots: [UInt64: FramePool.Slot] = [:]
     var sent = 0
     var done = false
@@ -57,7 +60,9 @@ func pump(_ session: CompressionSession, _ pool: FramePool, _ format: PixelForma
             sent += 1
             if sent == count { try session.complete() }
         }
-        guard let event = try session.nextEvent(timeout: .seconds(60)) else { throw ClientError(.connectionFailed, "silence") }
+        guard let event = try session.nextEvent(timeout: .seconds(60)) else {
+            throw ClientError(.connectionFailed, "silence")
+        }
         switch event {
         case .frameReleased(let id): if let slot = slots.removeValue(forKey: id) { pool.release(slot) }
         case .packet(let packet): try session.release(packet)
@@ -86,7 +91,9 @@ func cpuTime(of pid: Int32) -> Double {
     defer { closedir(folder) }
     var total = 0.0
     while let entry = readdir(folder) {
-        let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        let name = withUnsafeBytes(of: entry.pointee.d_name) {
+            String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+        }
         guard Int(name) != nil, let file = fopen("/proc/\(pid)/task/\(name)/schedstat", "r") else { continue }
         defer { fclose(file) }
         var text = [CChar](repeating: 0, count: 128)

@@ -12,17 +12,19 @@ enum Clips {
     static let shared: URL? = existing(
         repository.deletingLastPathComponent().appendingPathComponent("shared/media"))
 
-    /// The clip that comes with the repository.
-    static let committed: URL? = existing(repository.appendingPathComponent("Tests/Media/bbb_720p.mp4"))
+    /// A clip that comes with the repository.
+    private static func committed(_ name: String) -> URL? {
+        existing(repository.appendingPathComponent("Tests/Media/\(name)"))
+    }
 
-    /// Clips to encode whole: every video of even size, 16x16 or more, that is not a still.
+    /// Clips to encode whole: every video that is not a still.
     static let videos: [URL] = {
         guard let shared else {
-            print("SKIPPED: the shared clips are not there; the committed one is encoded instead")
-            return committed.map { [$0] } ?? []
+            print("SKIPPED: the shared clips are not there; the committed ones are encoded instead")
+            return ["bbb_720p.mp4", "bbb_720p_main10.mp4"].compactMap(committed)
         }
         let endings: Set = ["mp4", "mov", "MOV", "mkv", "webm", "ts", "hevc"]
-        return contents(shared).filter { endings.contains($0.pathExtension) && isEncodable($0) }
+        return contents(shared).filter { endings.contains($0.pathExtension) }
     }()
 
     /// Damaged and hostile files.
@@ -34,18 +36,12 @@ enum Clips {
         return contents(shared.appendingPathComponent("bad"))
     }()
 
-    /// A shared clip by its name, else the committed one; nil, with the reason printed, where there is neither.
-    static func named(_ name: String) -> URL? {
+    /// A shared clip by its name, else a committed one; nil, with the reason printed, where there is neither.
+    static func named(_ name: String, else committed: String) -> URL? {
         if let shared, let url = existing(shared.appendingPathComponent(name)) { return url }
-        print("SKIPPED: \(name) is not there" + (committed == nil ? "" : "; the committed clip stands in"))
-        return committed
-    }
-
-    private static func isEncodable(_ url: URL) -> Bool {
-        guard let size = try? Probe(url.path).size else { return false }
-        let fits = size.width >= 16 && size.height >= 16 && size.width % 2 == 0 && size.height % 2 == 0
-        if !fits { print("SKIPPED: \(url.lastPathComponent) is \(size.width)x\(size.height): odd or below 16x16") }
-        return fits
+        let url = self.committed(committed)
+        print("SKIPPED: \(name) is not there" + (url == nil ? "" : "; \(committed) stands in"))
+        return url
     }
 
     private static func existing(_ url: URL) -> URL? {

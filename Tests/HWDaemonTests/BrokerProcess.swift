@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import Model
+import Testing
+import Transport
+import Wire
+
+/// A real `hwdaemon` on a socket of its own, killed when the test lets go of it.
+final class BrokerProcess {
+    let folder: String
+    let child: ChildProcess
+    var socket: String { "\(folder)/socket" }
+    var logFile: String { "\(folder)/log" }
+
+    /// The directory of the executables under test: that of the test bundle.
+    static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        .deletingLastPathComponent().path
+
+    /// Starts a broker and waits until it listens.
+    ///
+    /// - Parameters:
+    ///   - devices: the value of HWDAEMON_DEVICES.
+    ///   - workers: shell scripts to put in place of the real workers, by name.
+    ///   - prefix: a command to start it with, `prlimit` for one.
+    init(
+        _ arguments: [String] = [], devices: String = "", workers: [String: String] = [:], prefix: [String] = []
+    ) throws {
+        var template = Array("/tmp/hwdaemon-test-XXXXXX".utf8CString)
+        folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+        chmod(folder, 0o755)
+        var command =
+            prefix + ["\(Self.products)/hwdaemon", "--socket", "\(folder)/socket", "--log-level", "debug"]
+        command += arguments
+        if !workers.isEmpty {
+            for name in ["hwdaemon-encoder", "hwdaemon-probe"] {
+                let path = "\(folder)/\(name)"
+                let text = workers[name] ?? "#!/bin/sh\nexec \(Self.products)/\(name)\n"
+                try text.write(toFile: path, atomically: false, encoding: .utf8)
+                chmod(path, 0o755)
+            }
+            command += ["--libexec", folder]
+        }
+        let log = open("\(folder)/log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+        defer { close(log) }
+        child = try ChildProcess(
+            spawning: command[0], arguments: Array(command.dropFirst()),
+            environment: ["HWDAEMON_DEVICES": devices], files: [.init(log, as: 2)])
+        try waitFor("the broker to listen") { (try? UnixSocket.connect(to: socket)) != nil }
+    }
+
+    deinit {
+        try? child.kill(SIGKILL)
+        _ = try? child.wait(until: MonotonicTime.now + .seconds(5))
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    /// What it has logged so far.
+    var log: String { (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? "" }
+
+    /// Descriptors it has open.
+    var openFiles: Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(child.pid)/fd").count) ?? -1
+    }
+
+    /// Processor time it has used, in clock ticks (1/100 s).
+    var processorTicks: Int {
+        let text = (try? String(contentsOfFile: "/proc/\(child.pid)/stat", encoding: .utf8)) ?? ""
+        let fields = text.split(separator: " ")
+        guard fields.count > 14 else { return -1 }
+        return (Int(fields[13]) ?? 0) + (Int(fields[14]) ?? 0)
+    }
+
+    /// The states of its children (`S`, `Z`, …).
+    var children: [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.filter { Int32($0) != nil }.compactMap { name in
+            guard let text = try? String(contentsOfFile: "/proc/\(name)/stat", encoding: .utf8),
+                let end = text.lastIndex(of: ")")
+            else { return nil }
+            let fields = text[text.index(after: end)...].split(separator: " ")
+            return fields.count > 1 && fields[1] == "\(child.pid)" ? String(fields[0]) : nil
+        }
+    }
+
+    func connect() throws -> TestClient { try TestClient(socket) }
+}
+
+/// Tries until it holds, for 10 seconds.
+func waitFor(_ what: String, _ condition: () throws -> Bool) throws {
+    let deadline = MonotonicTime.now + .seconds(10)
+    while !(try condition()) {
+        try #require(MonotonicTime.now < deadline, "waited in vain for \(what)")
+        usleep(2000)
+    }
+}
+
+/// A client that says exactly what it is told to.
+final class TestClient {
+    let file: OwnedFD
+    private var receiver = VarlinkConnection.replyReceiver()
+
+    init(_ path: String) throws { file = try UnixSocket.connect(to: path) }
+
+    /// Sends bytes as they are.
+    func send(_ bytes: [UInt8]) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.send(file.rawValue, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            if count < 0, errno == EAGAIN {
+                usleep(1000)
+                continue
+            }
+            try #require(count > 0, "send: errno \(errno)")
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    /// A call with a long answer.
+    static let describe =
+        "{\"method\":\"org.varlink.service.GetInterfaceDescription\",\"parameters\":{\"interface\":\"org.hwdaemon\"}}\0"
+
+    /// Sends a call.
+    func call(_ method: String, _ parameters: String = "{}", extra: String = "") throws {
+        try send("{\"method\":\"\(method)\",\"parameters\":\(parameters)\(extra)}\0")
+    }
+
+    /// The next reply's text; nil at the end.
+    func receive(within limit: Duration = .seconds(10)) throws -> String? {
+        try VarlinkConnection.receive(
+            from: file.rawValue, with: &receiver, deadline: MonotonicTime.now + limit
+        ).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The next reply as a document.
+    func reply() throws -> Reply {
+        let text = try #require(try receive(), "the broker closed the connection")
+        return try JSON.decode(Reply.self, from: Array(text.utf8))
+    }
+
+    /// Calls and takes the reply.
+    func ask(_ method: String, _ parameters: String = "{}", extra: String = "") throws -> Reply {
+        try call(method, parameters, extra: extra)
+        return try reply()
+    }
+
+    /// Waits until the other end has closed, whatever it still sends; false after `limit`.
+    func isClosed(within limit: Duration = .seconds(10)) throws -> Bool {
+        let deadline = MonotonicTime.now + limit
+        var scratch = [UInt8](repeating: 0, count: 4096)
+        while MonotonicTime.now < deadline {
+            let count = recv(file.rawValue, &scratch, scratch.count, 0)
+            if count == 0 || (count < 0 && errno == ECONNRESET) { return true }
+            if count < 0 { usleep(500) }
+        }
+        return false
+    }
+
+    /// Opens a session; its id.
+    func create(_ changes: String = "") throws -> String {
+        let reply = try ask(
+            CreateCompressionSession.method, Self.parameters(changes), extra: ",\"upgrade\":true")
+        return try #require(reply.parameters?["session"]?.description, "no session: \(reply)")
+    }
+
+    /// The parameters of a small session; later fields win.
+    static func parameters(_ changes: String = "") -> String {
+        """
+        {"codec":"hevc","width":64,"height":64,"pixel_format":"NV12",\
+        "time_base":{"numerator":1,"denominator":30}\(changes)}
+        """
+    }
+
+    struct Reply: Decodable {
+        var error: String?
+        var parameters: [String: PropertyValue]?
+
+        subscript(key: String) -> PropertyValue? { parameters?[key] }
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import Model
+import Testing
+import Transport
+import Wire
+
+@Suite("Calls to a broker", .serialized)
+struct CallTests {
+    @Test func theServiceDescribesItself() throws {
+        let client = try BrokerHolder.shared.get().connect()
+        let info = try client.ask("org.varlink.service.GetInfo")
+        #expect(info["vendor"] == .string("HWDaemon"))
+        #expect(info["interfaces"] == .array([.string("org.varlink.service"), .string("org.hwdaemon")]))
+        for name in ["org.varlink.service", "org.hwdaemon"] {
+            let text = try client.ask(
+                "org.varlink.service.GetInterfaceDescription", "{\"interface\":\"\(name)\"}"
+            )["description"]?.description
+            #expect(text?.contains("\ninterface \(name)\n") == true)
+        }
+        let other = try client.ask(
+            "org.varlink.service.GetInterfaceDescription", "{\"interface\":\"org.nobody\"}")
+        #expect(other.error == "org.varlink.service.InterfaceNotFound")
+        #expect(other["interface"] == .string("org.nobody"))
+    }
+
+    @Test(
+        "What cannot be answered is refused by name",
+        arguments: [
+            ("org.hwdaemon.Nothing", "{}", "MethodNotFound", "method", "org.hwdaemon.Nothing"),
+            ("org.nobody.Probe", "{}", "InterfaceNotFound", "interface", "org.nobody"),
+            ("nonsense", "{}", "InterfaceNotFound", "interface", "nonsense"),
+            ("org.hwdaemon.GetSessionResult", "{}", "InvalidParameter", "parameter", "session"),
+            ("org.hwdaemon.GetSessionResult", "{\"session\":7}", "InvalidParameter", "parameter", "session"),
+            (
+                "org.hwdaemon.GetSessionResult", "{\"session\":\"a\",\"timeout_ms\":10001}", "InvalidParameter",
+                "parameter", "timeout_ms"
+            ),
+            (
+                "org.hwdaemon.GetSessionResult", "{\"session\":\"a\",\"timeout_ms\":-1}", "InvalidParameter",
+                "parameter", "timeout_ms"
+            ),
+            ("org.hwdaemon.Probe", "{\"device\":\"/dev/watchdog\"}", "InvalidParameter", "parameter", "device"),
+            ("org.hwdaemon.CreateCompressionSession", "{}", "InvalidParameter", "parameter", "upgrade"),
+        ])
+    func refusals(_ method: String, _ parameters: String, _ error: String, _ key: String, _ value: String) throws {
+        let reply = try BrokerHolder.shared.get().connect().ask(method, parameters)
+        #expect(reply.error == "org.varlink.service.\(error)")
+        #expect(reply[key] == .string(value))
+    }
+
+    @Test(
+        "A Create call names the field that is wrong",
+        arguments: [
+            (",\"width\":\"wide\"", "width"),
+            (",\"time_base\":{\"numerator\":1,\"denominator\":0}", "time_base.denominator"),
+        ])
+    func createFields(_ change: String, _ field: String) throws {
+        let client = try BrokerHolder.shared.get().connect()
+        let head =
+            change.hasPrefix(",\"width\"")
+            ? "\"height\":1,\"time_base\":{\"numerator\":1,\"denominator\":1}" : "\"width\":1,\"height\":1"
+        let reply = try client.ask(
+            CreateCompressionSession.method, "{\"codec\":\"hevc\",\"pixel_format\":\"NV12\",\(head)\(change)}",
+            extra: ",\"upgrade\":true")
+        #expect(reply.error == "org.varlink.service.InvalidParameter")
+        #expect(reply["parameter"] == .string(field))
+        // The connection was not upgraded and goes on.
+        #expect(try client.ask("org.varlink.service.GetInfo").error == nil)
+    }
+
+    @Test func pipelinedCallsAreAnsweredInOrder() throws {
+        let client = try BrokerHolder.shared.get().connect()
+        // The second takes longest: it starts processes.
+        try client.call("org.varlink.service.GetInfo")
+        try client.call("org.hwdaemon.Probe")
+        try client.call("org.hwdaemon.ListSessions")
+        try client.call("org.hwdaemon.Nothing")
+        #expect(try client.reply()["vendor"] != nil)
+        #expect(try client.reply()["schema"] == .int(1))
+        #expect(try client.reply()["sessions"] != nil)
+        #expect(try client.reply().error == "org.varlink.service.MethodNotFound")
+    }
+
+    @Test func manyPipelinedCallsAreAllAnsweredToASlowReader() throws {
+        let client = try BrokerHolder.shared.get().connect()
+        // About 2 MB of replies: more than sockets and the broker's own bound hold.
+        try client.send(String(repeating: TestClient.describe, count: 400))
+        usleep(100_000)
+        for _ in 0..<400 { #expect(try client.reply()["description"] != nil) }
+    }
+
+    @Test func aOnewayCallGetsNoReply() throws {
+        let client = try BrokerHolder.shared.get().connect()
+        try client.call("org.varlink.service.GetInfo", extra: ",\"oneway\":true")
+        try client.call("org.hwdaemon.Nothing", extra: ",\"oneway\":true")
+        #expect(try client.ask("org.hwdaemon.ListSessions")["sessions"] != nil)
+    }
+
+    @Test func aCallMayComeInPieces() throws {
+        let broker = try BrokerHolder.shared.get()
+        let client = try broker.connect()
+        let before = broker.processorTicks
+        for byte in Array("{\"method\":\"org.varlink.service.GetInfo\"".utf8) {
+            try client.send([byte])
+            usleep(1000)
+        }
+        usleep(500_000)
+        // Bytes without a NUL must not keep the loop awake: 0.5 s of spinning would be 50 ticks.
+        #expect(broker.processorTicks - before < 25)
+        try client.send("}\0")
+        #expect(try client.reply()["vendor"] == .string("HWDaemon"))
+    }
+
+    @Test func aCallThatStopsHalfWayIsClosedAfterFiveSeconds() throws {
+        let client = try BrokerHolder.shared.get().connect()
+        try client.send("{\"method\":")
+        let start = MonotonicTime.now
+        #expect(try client.isClosed())
+        let waited = MonotonicTime.now.nanoseconds(since: start)
+        #expect(4_900_000_000...7_000_000_000 ~= waited)
+    }
+
+    @Test func sixtyFourKibibytesAreACallAndOneMoreByteIsNot() throws {
+        let broker = try BrokerHolder.shared.get()
+        let start = "{\"method\":\"org.varlink.service.GetInfo\",\"parameters\":{\"x\":\""
+        let end = "\"}}"
+        let fill = String(repeating: "a", count: 65536 - start.utf8.count - end.utf8.count)
+        #expect(
+            try {
+                let c = try broker.connect(); try c.send(start + fill + end + "\0"); return try c.reply()
+            }()["vendor"] != nil)
+        let client = try broker.connect()
+        _ = try? client.send(start + fill + "a" + end + "\0")
+        #expect(try client.isClosed(within: .seconds(3)))
+        #expect(broker.log.contains("more than 65536 bytes"))
+    }
+
+    /// Messages that are no calls.
+    enum Garbage: String, CaseIterable {
+        case nothing = ""
+        case word = "hello"
+        case noMethod = "{}"
+        case list = "[1,2]"
+        case wrongType = "{\"method\":7}"
+        case null = "null"
+        case controls = "\u{1}\u{2}\u{7f}"
+        case deepList
+        case deepObject
+
+        var text: String {
+            switch self {
+            case .deepList: String(repeating: "[", count: 60000)
+            case .deepObject:
+                "{\"method\":\"a.b\",\"parameters\":" + String(repeating: "{\"a\":", count: 10000)
+            default: rawValue
+            }
+        }
+    }
+
+    @Test("Garbage closes the connection and nothing else", arguments: Garbage.allCases)
+    func garbage(_ garbage: Garbage) throws {
+        let broker = try BrokerHolder.shared.get()
+        let client = try broker.connect()
+        try client.send(garbage.text + "\0")
+        #expect(try client.isClosed(within: .seconds(3)))
+        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
+    }
+
+    @Test func deepButWellFormedParametersAreRefusedOrAnswered() throws {
+        let broker = try BrokerHolder.shared.get()
+        for depth in [100, 5000] {
+            let client = try broker.connect()
+            let value = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+            try client.call(
+                CreateCompressionSession.method, TestClient.parameters(",\"properties\":{\"X\":\(value)}"),
+                extra: ",\"upgrade\":true")
+            let reply = try client.receive(within: .seconds(5))
+            #expect(reply == nil || reply?.contains("\"error\"") == true)
+        }
+        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
+    }
+
+    @Test func invalidUTF8ClosesTheConnection() throws {
+        let client = try BrokerHolder.shared.get().connect()
+        try client.send([0x7b, 0xff, 0xfe, 0x22, 0xc0, 0x80, 0x7d, 0])
+        #expect(try client.isClosed(within: .seconds(3)))
+    }
+
+    @Test func fileDescriptorsBeforeTheUpgradeAreRefused() throws {
+        let broker = try BrokerHolder.shared.get()
+        let files = broker.openFiles
+        let python = """
+            import socket,sys,array
+            s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(5)
+            s.sendmsg([b'{"method":"org.varlink.service.GetInfo"}\\0'],
+                      [(socket.SOL_SOCKET,socket.SCM_RIGHTS,array.array('i',[0,1]))])
+            sys.exit(0 if s.recv(100)==b'' else 1)
+            """
+        let other = try ChildProcess(spawning: "/usr/bin/env", arguments: ["python3", "-c", python, broker.socket])
+        #expect(try other.wait(until: MonotonicTime.now + .seconds(10)) == .exited(0))
+        #expect(broker.log.contains("file descriptors came before"))
+        try waitFor("the descriptors to be closed") { broker.openFiles <= files }
+    }
+
+    @Test func clientsThatGoAwayEarlyDoNoHarm() throws {
+        let broker = try BrokerHolder.shared.get()
+        for _ in 0..<50 {
+            let client = try broker.connect()
+            try client.call("org.hwdaemon.Probe")
+            try client.call("org.varlink.service.GetInfo")
+        }
+        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
+    }
+
+    @Test func aHalfClosedConnectionStillGetsItsAnswers() throws {
+        let client = try BrokerHolder.shared.get().connect()
+        try client.call("org.hwdaemon.Probe")
+        try client.call("org.varlink.service.GetInfo")
+        shutdown(client.file.rawValue, Int32(SHUT_WR))
+        #expect(try client.reply()["schema"] != nil)
+        #expect(try client.reply()["vendor"] != nil)
+        #expect(try client.receive() == nil)
+    }
+}
+
+/// One broker for the tests that leave it as they found it.
+final class BrokerHolder: @unchecked Sendable {
+    static let shared = BrokerHolder()
+    private let lock = NSLock()
+    private var broker: BrokerProcess?
+
+    func get() throws -> BrokerProcess {
+        lock.lock()
+        defer { lock.unlock() }
+        if let broker { return broker }
+        let new = try BrokerProcess()
+        atexit { BrokerHolder.shared.end() }
+        broker = new
+        return new
+    }
+
+    private func end() { broker = nil }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import Model
+import Testing
+import Transport
+import Wire
+
+@Suite("A broker's start, bounds and end", .serialized)
+struct LifecycleTests {
+    private func run(_ arguments: [String], files: [ChildProcess.File] = []) throws -> ChildProcess.Exit? {
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { close(null) }
+        let child = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwdaemon", arguments: arguments,
+            files: files + [.init(null, as: 1), .init(null, as: 2)])
+        return try child.wait(until: MonotonicTime.now + .seconds(10))
+    }
+
+    @Test(
+        "A signal ends everything in order", arguments: [SIGTERM, SIGINT])
+    func shutdown(_ signal: Int32) throws {
+        let broker = try BrokerProcess()
+        let clients = try (0..<4).map { _ in try broker.connect() }
+        for client in clients { _ = try client.create() }
+        let waiting = try broker.connect()
+        #expect(broker.children.count == 4)
+        try broker.child.kill(signal)
+        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+        #expect(access(broker.socket, F_OK) != 0)
+        for client in clients { #expect(try client.isClosed(within: .seconds(1))) }
+        #expect(try waiting.isClosed(within: .seconds(1)))
+        #expect(broker.log.contains("the daemon is shutting down"))
+    }
+
+    @Test func aWorkerThatIgnoresTheEndIsKilled() throws {
+        let script = "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n"
+        let broker = try BrokerProcess(workers: ["hwdaemon-encoder": script])
+        let client = try broker.connect()
+        try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        try waitFor("the worker") { broker.log.contains("session started") }
+        usleep(200_000)
+        let start = MonotonicTime.now
+        try broker.child.kill(SIGTERM)
+        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(9)) == .exited(0))
+        #expect(4_900_000_000...8_000_000_000 ~= MonotonicTime.now.nanoseconds(since: start))
+    }
+
+    @Test func aSecondBrokerLeavesTheFirstOnesSocketAlone() throws {
+        let broker = try BrokerProcess()
+        #expect(try run(["--socket", broker.socket]) == .exited(69))
+        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
+    }
+
+    @Test func aStaleSocketIsReplaced() throws {
+        let broker = try BrokerProcess()
+        try broker.child.kill(SIGKILL)
+        _ = try broker.child.wait()
+        #expect(access(broker.socket, F_OK) == 0)
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { close(null) }
+        let next = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwdaemon", arguments: ["--socket", broker.socket],
+            files: [.init(null, as: 2)])
+        try waitFor("the next broker") { (try? broker.connect()) != nil }
+        try next.kill(SIGTERM)
+        #expect(try next.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+    }
+
+    @Test(
+        "A wrong command line is exit 64",
+        arguments: [
+            ["--private"], ["--listen-fd", "0"], ["--socket", "/tmp/a", "--listen-fd", "3"], ["--parent", "1"],
+            ["--max-sessions", "0"], ["--stall-timeout", "nan"], ["--log-level", "loud"], ["--nonsense"],
+        ])
+    func usage(_ arguments: [String]) throws {
+        #expect(try run(arguments) == .exited(64))
+    }
+
+    @Test func aServiceManagersSocketIsListenedOn() throws {
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { close(null) }
+        // exec keeps the shell's number, which LISTEN_PID must tell.
+        let broker = try ChildProcess(
+            spawning: "/bin/sh",
+            arguments: ["-c", "LISTEN_FDS=1 LISTEN_PID=$$ exec \(BrokerProcess.products)/hwdaemon"],
+            files: [.init(listener.rawValue, as: 3), .init(null, as: 2)])
+        let client = try TestClient(UnixSocket.address(of: listener.rawValue))
+        #expect(try client.ask("org.varlink.service.GetInfo").error == nil)
+        try broker.kill(SIGTERM)
+        #expect(try broker.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+    }
+
+    @Test func aDescriptorThatDoesNotListenIsRefused() throws {
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { close(null) }
+        #expect(try run(["--listen-fd", "3"], files: [.init(null, as: 3)]) == .exited(70))
+    }
+
+    @Test func aPrivateBrokerServesAnInheritedSocketAndEndsWithItsParent() throws {
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let address = try UnixSocket.address(of: listener.rawValue)
+        // The shell is the parent; it ends when its standard input does.
+        let pipe = try UnixSocket.pair()
+        try pipe.first.setNonblocking(false)
+        let script = "\(BrokerProcess.products)/hwdaemon --private --listen-fd 3 --parent $$ & echo $! >&4; read x"
+        let answer = try UnixSocket.pair()
+        let shell = try ChildProcess(
+            spawning: "/bin/sh", arguments: ["-c", script],
+            files: [
+                .init(pipe.first.rawValue, as: 0), .init(listener.rawValue, as: 3),
+                .init(answer.first.rawValue, as: 4),
+            ])
+        var text = ""
+        try waitFor("the broker's number") {
+            var buffer = [UInt8](repeating: 0, count: 64)
+            let count = recv(answer.second.rawValue, &buffer, buffer.count, 0)
+            if count > 0 { text += String(decoding: buffer.prefix(count), as: UTF8.self) }
+            return text.hasSuffix("\n")
+        }
+        let pid = try #require(Int32(text.dropLast()))
+        #expect(try TestClient(address).ask("org.varlink.service.GetInfo").error == nil)
+        try shell.kill(SIGKILL)
+        _ = try shell.wait()
+        try waitFor("the broker to end") {
+            // An orphan may wait for its reaper: a zombie has ended, too.
+            let state = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+            return state == nil || state?.contains(") Z ") == true
+        }
+        _ = pipe.second.rawValue
+    }
+
+    @Test func aPrivateBrokerWithoutItsParentEndsAtOnce() throws {
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let exit = try run(
+            ["--private", "--listen-fd", "3", "--parent", "1"], files: [.init(listener.rawValue, as: 3)])
+        #expect(exit == .exited(0))
+    }
+
+    @Test func aFloodOfConnectionsIsBounded() throws {
+        let broker = try BrokerProcess()
+        let before = broker.openFiles
+        let keeping = try broker.connect()
+        var clients: [TestClient] = []
+        for _ in 0..<300 { clients.append(try broker.connect()) }
+        try waitFor("the refusals") { broker.log.contains("64 connections open already") }
+        #expect(try clients[299].isClosed(within: .seconds(2)))
+        #expect(broker.openFiles <= before + 65)
+        #expect(broker.log.split(separator: "\n").count(where: { $0.contains("refused") }) < 20)
+        #expect(try keeping.ask("org.varlink.service.GetInfo").error == nil)
+        clients = []
+        try waitFor("the connections to be closed") { broker.openFiles <= before + 1 }
+        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
+    }
+
+    @Test(.enabled(if: access("/usr/bin/prlimit", X_OK) == 0, "skipped: prlimit is not installed"))
+    func aFullDescriptorTablePasses() throws {
+        let broker = try BrokerProcess(prefix: ["/usr/bin/prlimit", "--nofile=24:24"])
+        var clients: [TestClient] = []
+        for _ in 0..<40 { clients.append(try broker.connect()) }
+        try waitFor("descriptors to run out") { broker.log.contains("cannot take connections") }
+        let ticks = broker.processorTicks
+        usleep(500_000)
+        #expect(broker.processorTicks - ticks < 20)
+        #expect(broker.log.split(separator: "\n").count(where: { $0.contains("cannot take connections") }) == 1)
+        #expect(try clients[0].ask("org.varlink.service.GetInfo").error == nil)
+        clients = []
+        try waitFor("service") { try broker.connect().ask("org.varlink.service.GetInfo").error == nil }
+    }
+}

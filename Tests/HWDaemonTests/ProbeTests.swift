@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import Model
+import Testing
+import Transport
+import Wire
+
+@Suite("Probes of a broker", .serialized)
+struct ProbeTests {
+    private func probe(_ broker: BrokerProcess, _ device: String? = nil) throws -> ProbeSnapshot {
+        let client = try broker.connect()
+        try client.call(Probe.method, device.map { "{\"device\":\"\($0)\"}" } ?? "{}")
+        let text = try #require(try client.receive(within: .seconds(15)))
+        return try VarlinkReply.decode(ProbeSnapshot.self, from: Array(text.utf8))
+    }
+
+    @Test func everyNodeHasItsReason() throws {
+        let file = "/tmp/hwdaemon-test-file-\(getpid())"
+        try #require(FileManager.default.createFile(atPath: file, contents: nil))
+        defer { unlink(file) }
+        let broker = try BrokerProcess(devices: "/dev/null:/nowhere/renderD128:\(file)")
+        let snapshot = try probe(broker)
+        #expect(snapshot.schema == 1)
+        #expect(snapshot.encoders.map(\.id) == ["org.hwdaemon.encoder.x265"])
+        #expect(snapshot.nodes.map(\.node) == ["/dev/null", "/nowhere/renderD128", file])
+        #expect(
+            snapshot.nodes.map(\.reason) == [
+                "/dev/null is a character device but not a DRM render node", "no such device",
+                "\(file) is not a character device",
+            ])
+        #expect(try probe(broker, "/dev/null").nodes.map(\.node) == ["/dev/null"])
+        // A node that is not the daemon's is answered and not remembered.
+        #expect(try probe(broker, "/dev/dri/renderD191").nodes.count == 1)
+        #expect(try probe(broker).nodes.count == 3)
+    }
+
+    @Test func noDevicesAreNoNodes() throws {
+        #expect(try probe(BrokerHolder.shared.get()).nodes.isEmpty)
+    }
+
+    /// A character device of group `tty` that only root could make, or why there is none.
+    private static let closedNode: String? = {
+        let path = "/tmp/hwdaemon-test-node-\(getpid())"
+        guard getuid() == 0, access("/usr/bin/setpriv", X_OK) == 0,
+            mknod(path, S_IFCHR | 0o660, 0x103) == 0, chown(path, 0, 5) == 0, chmod(path, 0o660) == 0
+        else { return nil }
+        return path
+    }()
+
+    @Test(
+        .enabled(if: closedNode != nil, "skipped: needs root, mknod and setpriv to make a device one may not open"))
+    func aNodeOneMayNotOpenNamesItsGroup() throws {
+        let node = try #require(Self.closedNode)
+        defer { unlink(node) }
+        // Nobody must reach the executables.
+        let folder = "/tmp/hwdaemon-test-bin-\(getpid())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for name in ["hwdaemon-probe", "hwdaemon-encoder"] {
+            try FileManager.default.copyItem(
+                atPath: "\(BrokerProcess.products)/\(name)", toPath: "\(folder)/\(name)")
+        }
+        let wrapper =
+            "#!/bin/sh\nexec /usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups \(folder)/hwdaemon-probe\n"
+        let broker = try BrokerProcess(devices: node, workers: ["hwdaemon-probe": wrapper])
+        let found = try #require(try probe(broker).nodes.first)
+        #expect(!found.opened)
+        #expect(found.reason == "permission denied: add the user to group tty")
+    }
+
+    @Test func aProbeThatCrashesOrSaysNothingIsTold() throws {
+        let script = """
+            #!/bin/sh
+            kill -SEGV $$
+            """
+        let crashing = try BrokerProcess(devices: "/dev/null", workers: ["hwdaemon-probe": script])
+        #expect(
+            try probe(crashing).nodes.map(\.reason) == ["the probe of this node crashed (signal 11, SIGSEGV)"])
+        let silent = try BrokerProcess(
+            devices: "/dev/null", workers: ["hwdaemon-probe": "#!/bin/sh\nprintf garbage >&4\nexit 4\n"])
+        #expect(
+            try probe(silent).nodes.map(\.reason) == ["the probe of this node gave no answer (exit status 4)"])
+    }
+
+    @Test func aProbeThatHangsDelaysNoStartAndIsSharedAndBounded() throws {
+        let broker = try BrokerProcess(
+            devices: "/dev/null", workers: ["hwdaemon-probe": "#!/bin/sh\necho x >>$0.count\nexec sleep 60\n"])
+        // The rest of the service works meanwhile, and a Create waits for the probe.
+        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
+        let creating = try broker.connect()
+        try creating.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        let clients = try (0..<5).map { _ in try broker.connect() }
+        for client in clients { try client.call(Probe.method) }
+        let start = MonotonicTime.now
+        for client in clients {
+            let text = try #require(try client.receive(within: .seconds(8)))
+            #expect(text.contains("timed out after 5 s"))
+        }
+        #expect(MonotonicTime.now.nanoseconds(since: start) < 7_000_000_000)
+        // No encoder was found, and that is what the session's worker says.
+        #expect(try creating.reply().error == "org.hwdaemon.CouldNotFindVideoEncoder")
+        let starts = try String(contentsOfFile: "\(broker.folder)/hwdaemon-probe.count", encoding: .utf8)
+        #expect(starts == "x\nx\n")
+        try waitFor("no probe to be left") { broker.children.isEmpty }
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Model
+import Testing
+import Transport
+import Wire
+
+@testable import HWDaemon
+
+@Suite("Session ends and probe results")
+struct SessionEndTests {
+    private let stall = SessionEnd.stall(after: .seconds(30))
+
+    @Test func theWorkersOwnReportComesFirst() {
+        let report = SessionError(.parameter, "the client did\nsomething\u{1b}[31m odd")
+        let cause = SessionEnd.cause(reported: report, stopped: stall, exit: .signaled(9))
+        #expect(cause.status == .parameter)
+        #expect(cause.reason == "the client did something [31m odd")
+    }
+
+    @Test func aStallIsToldAsOne() {
+        let cause = SessionEnd.cause(reported: nil, stopped: stall, exit: .signaled(9))
+        #expect(cause.status.rawValue == -12912)
+        #expect(cause.reason == "stopped after 30 s without progress in one codec call")
+    }
+
+    @Test(arguments: [(Int32(9), "SIGKILL"), (11, "SIGSEGV"), (6, "SIGABRT")])
+    func aSignalIsNamed(_ number: Int32, _ name: String) {
+        let cause = SessionEnd.cause(reported: nil, stopped: nil, exit: .signaled(number))
+        #expect(cause.status.rawValue == -12912)
+        #expect(cause.reason == "the encoder process was killed by signal \(number) (\(name))")
+    }
+
+    @Test func anExitWithoutAReportIsAnError() {
+        let cause = SessionEnd.cause(reported: nil, stopped: nil, exit: .exited(0))
+        #expect(cause.status.rawValue == -12912)
+    }
+
+    @Test func aLongReasonIsCut() {
+        let line = SessionEnd.oneLine(String(repeating: "é", count: 100_000))
+        #expect(line.utf8.count <= SessionEnd.maximumReason + 3)
+        #expect(line.hasSuffix("é…"))
+        #expect(SessionEnd.oneLine("short") == "short")
+    }
+
+    @Test func deviceListsAreSplitAtColons() {
+        #expect(Devices.parse("/dev/null::/dev/a:/dev/null:") == ["/dev/null", "/dev/a"])
+        #expect(Devices.nodes(environment: "").isEmpty)
+        let many = (0..<100).map { "/dev/\($0)" }.joined(separator: ":")
+        #expect(Devices.nodes(environment: many).count == Devices.maximum)
+    }
+
+    @Test(
+        "Only the daemon's own nodes and render nodes may be probed",
+        arguments: [
+            ("/dev/null", true), ("/dev/dri/renderD128", true), ("/dev/dri/renderD191", true),
+            ("/dev/dri/renderD192", false), ("/dev/dri/renderD", false), ("/dev/watchdog", false),
+            ("/dev/dri/renderD128/../../watchdog", false), ("", false), ("/dev/dri/card0", false),
+        ])
+    func mayProbe(_ node: String, _ allowed: Bool) {
+        #expect(Devices.mayProbe(node, nodes: ["/dev/null"]) == allowed)
+    }
+
+    @Test func aProbeThatAnswersForAnotherNodeIsNotBelieved() {
+        var results = ProbeResults()
+        results.add(
+            .node(RenderNode(node: "/dev/b", opened: true), []), to: .node("/dev/a"), failure: "it failed")
+        #expect(results.snapshot.nodes == [RenderNode(node: "/dev/a", opened: false, reason: "it failed")])
+        results.add(.software([]), to: .node("/dev/a"), failure: "it failed again")
+        #expect(results.snapshot.nodes.map(\.reason) == ["it failed again"])
+    }
+
+    @Test func hardwareComesFirstAndClaimsAreBounded() {
+        func encoder(_ id: String, hardware: Bool) -> EncoderDescription {
+            EncoderDescription(
+                id: id, name: String(repeating: "n", count: 100_000), codec: "hevc", hardware: hardware,
+                version: "1", bitDepths: [8], pixelFormats: Array(repeating: "NV12", count: 1000))
+        }
+        var results = ProbeResults()
+        results.add(
+            .software([encoder("soft", hardware: false), encoder("liar", hardware: true)]), to: .software,
+            failure: "")
+        results.add(
+            .node(RenderNode(node: "/dev/a", opened: true), [encoder("hard", hardware: true)]),
+            to: .node("/dev/a"), failure: "")
+        let snapshot = results.snapshot
+        #expect(snapshot.encoders.map(\.id) == ["hard", "soft"])
+        #expect(snapshot.encoders.allSatisfy { $0.name.utf8.count < 1024 && $0.pixelFormats.count <= 16 })
+        #expect(results.snapshot(of: "/dev/none").encoders.map(\.id) == ["soft"])
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Model
+import Testing
+import Transport
+
+@testable import HWDaemon
+
+@Suite("Session registry")
+struct SessionRegistryTests {
+    private static func time(_ seconds: UInt64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: seconds * 1_000_000_000)
+    }
+
+    private static func session(_ id: String, uid: UInt32, at seconds: UInt64 = 100) -> SessionRegistry.Running {
+        SessionRegistry.Running(
+            id: id, uid: uid, pid: 4711, codec: "hevc", width: 64, height: 64, pixelFormat: "NV12",
+            created: time(seconds))
+    }
+
+    private static let end = SessionEnd(status: .ok, reason: "closed", framesIn: 3, framesOut: 3)
+
+    @Test func oneUserReachesItsLimitAndOthersDoNot() throws {
+        var registry = SessionRegistry(limits: .init(sessions: 10, sessionsPerUser: 2))
+        for id in ["a", "b"] {
+            try registry.admit(uid: 1)
+            registry.add(Self.session(id, uid: 1))
+        }
+        let error = #expect(throws: SessionError.self) { try registry.admit(uid: 1) }
+        #expect(error?.status.rawValue == -12915)
+        #expect(error?.reason.contains("--max-sessions-per-user") == true)
+        try registry.admit(uid: 2)
+        registry.finish("a", Self.end, now: Self.time(101))
+        try registry.admit(uid: 1)
+    }
+
+    @Test func allUsersTogetherReachTheirLimit() throws {
+        var registry = SessionRegistry(limits: .init(sessions: 3, sessionsPerUser: 2))
+        for uid in UInt32(1)...3 { registry.add(Self.session("\(uid)", uid: uid)) }
+        let error = #expect(throws: SessionError.self) { try registry.admit(uid: 9) }
+        #expect(error?.status.rawValue == -12915)
+    }
+
+    @Test func aResultIsKeptForAMinute() throws {
+        var registry = SessionRegistry(limits: .init())
+        registry.add(Self.session("a", uid: 7))
+        #expect(try registry.entry("a", for: 7, now: Self.time(100)) == .running(Self.session("a", uid: 7)))
+        registry.finish("a", Self.end, now: Self.time(100))
+        #expect(try registry.entry("a", for: 7, now: Self.time(159)) == .ended(Self.end))
+        let error = #expect(throws: SessionError.self) {
+            try registry.entry("a", for: 7, now: Self.time(160))
+        }
+        #expect(error?.status.rawValue == -12903)
+        registry.expire(now: Self.time(160))
+        #expect(registry.endedCount == 0)
+    }
+
+    @Test func anotherUsersSessionLooksLikeNone() throws {
+        var registry = SessionRegistry(limits: .init())
+        registry.add(Self.session("a", uid: 7))
+        let foreign = #expect(throws: SessionError.self) {
+            try registry.entry("a", for: 8, now: Self.time(100))
+        }
+        let unknown = #expect(throws: SessionError.self) {
+            try registry.entry("nothing", for: 8, now: Self.time(100))
+        }
+        #expect(foreign == unknown)
+        #expect(try registry.entry("a", for: 0, now: Self.time(100)) == .running(Self.session("a", uid: 7)))
+        registry.finish("a", Self.end, now: Self.time(100))
+        #expect(throws: SessionError.self) { try registry.entry("a", for: 8, now: Self.time(101)) }
+    }
+
+    @Test func aUserCannotFillTheMemoryWithResults() throws {
+        var registry = SessionRegistry(limits: .init(resultsPerUser: 4))
+        registry.add(Self.session("other", uid: 2))
+        registry.finish("other", Self.end, now: Self.time(100))
+        for number in 0..<100 {
+            registry.add(Self.session("s\(number)", uid: 1))
+            registry.finish("s\(number)", Self.end, now: Self.time(100))
+        }
+        #expect(registry.endedCount == 5)
+        #expect(try registry.entry("s99", for: 1, now: Self.time(101)) == .ended(Self.end))
+        #expect(try registry.entry("other", for: 2, now: Self.time(101)) == .ended(Self.end))
+        #expect(throws: SessionError.self) { try registry.entry("s95", for: 1, now: Self.time(101)) }
+    }
+
+    @Test func aListShowsOnesOwnOldestFirstAndAllToRootAndTheDaemon() {
+        var registry = SessionRegistry(limits: .init())
+        registry.add(Self.session("young", uid: 1, at: 102))
+        registry.add(Self.session("old", uid: 1, at: 101))
+        registry.add(Self.session("other", uid: 2, at: 100))
+        #expect(registry.list(for: 1, daemon: 50).map(\.id) == ["old", "young"])
+        #expect(registry.list(for: 3, daemon: 50).isEmpty)
+        #expect(registry.list(for: 0, daemon: 50).map(\.id) == ["other", "old", "young"])
+        #expect(registry.list(for: 50, daemon: 50).count == 3)
+    }
+}

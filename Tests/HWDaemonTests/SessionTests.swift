@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import Model
+import Testing
+import Transport
+import Wire
+
+@Suite("Sessions of a broker", .serialized)
+struct SessionTests {
+    private func sessions(_ broker: BrokerProcess) throws -> [SessionInfo] {
+        let client = try broker.connect()
+        try client.call(ListSessions.method)
+        let text = try #require(try client.receive())
+        return try VarlinkReply.decode(ListSessions.Reply.self, from: Array(text.utf8)).sessions
+    }
+
+    private func result(_ broker: BrokerProcess, _ id: String, wait: Int = 5000) throws -> GetSessionResult.Reply {
+        let client = try broker.connect()
+        try client.call(GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":\(wait)}")
+        let text = try #require(try client.receive())
+        return try VarlinkReply.decode(GetSessionResult.Reply.self, from: Array(text.utf8))
+    }
+
+    @Test func aKilledWorkerCostsItsOwnSessionOnlyAndTellsWhy() throws {
+        let broker = try BrokerProcess()
+        let client = try broker.connect()
+        let id = try client.create()
+        #expect(id.utf8.count == 32)
+        // Started later: it must hold no copy of the first one's connection.
+        let bystander = try broker.connect()
+        let other = try bystander.create()
+
+        let listed = try #require(try sessions(broker).first { $0.session == id })
+        #expect(listed.uid == geteuid())
+        #expect(listed.width == 64 && listed.pixelFormat == "NV12" && listed.kind == "compression")
+        try waitFor("the worker's report") {
+            try sessions(broker).first { $0.session == id }?.encoderID == "org.hwdaemon.encoder.x265"
+        }
+        #expect(try result(broker, id, wait: 0).finished == false)
+
+        kill(listed.pid, SIGKILL)
+        let start = MonotonicTime.now
+        #expect(try client.isClosed())
+        #expect(MonotonicTime.now.nanoseconds(since: start) < 100_000_000)
+        let end = try result(broker, id)
+        #expect(end.finished)
+        #expect(end.code == -12912)
+        #expect(end.reason == "the encoder process was killed by signal 9 (SIGKILL)")
+        #expect(try sessions(broker).map(\.session) == [other])
+    }
+
+    @Test func aResultCanBeWaitedForWithoutHoldingOthersUp() throws {
+        let broker = try BrokerProcess()
+        let client = try broker.connect()
+        let id = try client.create()
+        let waiting = try broker.connect()
+        try waiting.call(GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":10000}")
+        let impatient = try broker.connect()
+        try impatient.call(GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":100}")
+        #expect(try impatient.reply()["finished"] == .bool(false))
+        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
+        kill(try #require(try sessions(broker).first).pid, SIGSEGV)
+        let reply = try waiting.reply()
+        #expect(reply["finished"] == .bool(true))
+        #expect(reply["reason"] == .string("the encoder process was killed by signal 11 (SIGSEGV)"))
+    }
+
+    @Test func theWorkerAnswersAWrongCallAndTheBrokerKnowsHowItEnded() throws {
+        let broker = try BrokerProcess()
+        let client = try broker.connect()
+        let reply = try client.ask(
+            CreateCompressionSession.method,
+            "{\"codec\":\"vp8\",\"width\":64,\"height\":64,\"pixel_format\":\"NV12\",\"time_base\":{\"numerator\":1,\"denominator\":30}}",
+            extra: ",\"upgrade\":true")
+        #expect(reply.error?.hasPrefix("org.hwdaemon.") == true)
+        #expect(try client.isClosed())
+    }
+
+    @Test func anUnknownSessionIsInvalid() throws {
+        let reply = try BrokerHolder.shared.get().connect().ask(
+            GetSessionResult.method, "{\"session\":\"0123\"}")
+        #expect(reply.error == "org.hwdaemon.InvalidSession")
+        #expect(reply["code"] == .int(-12903))
+    }
+
+    @Test func limitsAreToldByNumberAndName() throws {
+        let broker = try BrokerProcess(["--max-sessions-per-user", "2", "--max-sessions", "10"])
+        let clients = [try broker.connect(), try broker.connect()]
+        for client in clients { _ = try client.create() }
+        let third = try broker.connect()
+        let reply = try third.ask(
+            CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        #expect(reply.error == "org.hwdaemon.VideoEncoderNotAvailableNow")
+        #expect(reply["code"] == .int(-12915))
+        // The refused connection is still a Varlink one, and may try again.
+        kill(try #require(try sessions(broker).first).pid, SIGKILL)
+        try waitFor("the session to end") { try sessions(broker).count == 1 }
+        _ = try third.create()
+    }
+
+    @Test func pipelinedRepliesLeaveBeforeTheWorkersReply() throws {
+        let client = try BrokerHolder.shared.get().connect()
+        try client.send(String(repeating: TestClient.describe, count: 100))
+        try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        usleep(100_000)
+        for _ in 0..<100 { #expect(try client.reply()["description"] != nil) }
+        #expect(try client.reply()["session"] != nil)
+    }
+
+    @Test func aWorkerThatCannotBeStartedIsTold() throws {
+        let broker = try BrokerProcess(["--libexec", "/nowhere"])
+        let client = try broker.connect()
+        let reply = try client.ask(
+            CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        #expect(reply.error == "org.hwdaemon.CouldNotCreateInstance")
+        #expect(reply["code"] == .int(-12907))
+        #expect(reply["reason"]?.description.contains("/nowhere/hwdaemon-encoder") == true)
+        #expect(try client.ask(ListEncoders.method)["encoders"] == .array([]))
+    }
+
+    /// Writes a word of the stats page from a shell script.
+    private static func poke(_ counter: StatsPage.Counter, _ bytes: String) -> String {
+        "printf '\(bytes)' | dd of=/proc/self/fd/5 bs=8 seek=\(counter.rawValue) conv=notrunc 2>/dev/null\n"
+    }
+
+    @Test(
+        "A worker that hangs is killed, whatever time it claims",
+        arguments: [#"\001\000\000\000\000\000\000\000"#, #"\377\377\377\377\377\377\377\377"#])
+    func hang(_ time: String) throws {
+        let script =
+            "#!/bin/sh\n" + Self.poke(.busySinceNs, time) + Self.poke(.framesIn, #"\007"#) + "exec sleep 60\n"
+        let broker = try BrokerProcess(["--stall-timeout", "0.5"], workers: ["hwdaemon-encoder": script])
+        let client = try broker.connect()
+        try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        try waitFor("the session") { try !sessions(broker).isEmpty || broker.log.contains("session ended") }
+        let id = try #require(broker.log.firstMatch(of: /session=([0-9a-f]{32})/)?.output.1)
+        let end = try result(broker, String(id), wait: 10000)
+        #expect(end.code == -12912)
+        #expect(end.reason == "stopped after 0.5 s without progress in one codec call")
+        #expect(end.framesIn == 7)
+        #expect(try client.isClosed())
+    }
+
+    @Test func anIdleWorkerIsLeftAlone() throws {
+        let broker = try BrokerProcess(["--stall-timeout", "0.2"])
+        let client = try broker.connect()
+        let id = try client.create()
+        usleep(800_000)
+        #expect(try result(broker, id, wait: 0).finished == false)
+    }
+
+    @Test func aHostileWorkerIsHeardWithinBounds() throws {
+        let script = """
+            #!/bin/sh
+            printf 'not JSON' >&4
+            printf '{"created":{"encoderID":"bad\\\\u0007name","usingHardware":true}}' >&4
+            printf '{"ended":{"code":-12902,"reason":"two\\\\nlines"}}' >&4
+            i=0; while [ $i -lt 200 ]; do printf '{}' >&4 2>/dev/null || break; i=$((i+1)); done
+            sleep 1; exit 3
+            """
+        let broker = try BrokerProcess(workers: ["hwdaemon-encoder": script])
+        let client = try broker.connect()
+        try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        try waitFor("the report") { try sessions(broker).first?.encoderID != nil }
+        let session = try #require(try sessions(broker).first)
+        #expect(session.encoderID == "bad name")
+        let end = try result(broker, session.session)
+        #expect(end.code == -12902)
+        #expect(end.reason == "two lines")
+        #expect(broker.log.contains("ignored a packet of the worker"))
+        #expect(broker.log.split(separator: "\n").count < 120)
+    }
+
+    @Test func twoHundredRoundsLeaveNothingBehind() throws {
+        let broker = try BrokerProcess()
+        _ = try broker.connect().ask(ListEncoders.method)
+        try waitFor("the probe to be reaped") { broker.children.isEmpty }
+        let before = broker.openFiles
+        for _ in 0..<200 {
+            let client = try broker.connect()
+            _ = try client.create()
+        }
+        try waitFor("every session to end") { try sessions(broker).isEmpty }
+        try waitFor("every descriptor to be closed") { broker.openFiles <= before }
+        #expect(broker.children.isEmpty)
+    }
+}
