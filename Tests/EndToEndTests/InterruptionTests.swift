@@ -36,7 +36,7 @@ extension EndToEnd {
                         moment == .encoding ? "150" : "40", "-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe",
                         folder.path(y4m),
                     ])
-                let preset = ["encode", "--preset", moment == .encoding ? "veryslow" : "ultrafast"]
+                let preset = ["encode", "--preset", moment == .encoding ? "placebo" : "ultrafast"]
                 switch moment {
                 case .encoding:
                     pipe = nil
@@ -82,7 +82,8 @@ extension EndToEnd {
             let seconds = Double(MonotonicTime.now.nanoseconds(since: before)) / 1e9
             print("signal \(signal) while \(moment): ended after \(seconds) s")
             #expect(run.status == 130, "\(run.exit): \(run.errors)")
-            #expect(seconds < 6)
+            // hwctl's last resort, to end without a word after five seconds, is not needed.
+            #expect(seconds < 4)
             #expect(run.complaints.count <= 1, "\(run.errors)")
             encode.expectNothingLeft(within: 6)
         }
