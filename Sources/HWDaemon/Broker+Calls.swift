@@ -29,6 +29,7 @@ extension Broker {
             case CreateCompressionSession.method: try create(call, connection)
             case GetSessionResult.method: try result(call, connection)
             case ListSessions.method: list(connection)
+            case GetMetrics.method: connection.reply(with: GetMetrics.Reply(metrics: metrics.text(present)))
             default: throw Self.unknown(call.method)
             }
         } catch {
@@ -41,8 +42,8 @@ extension Broker {
         guard device.map({ Devices.mayProbe($0, nodes: prober.nodes) }) ?? true else {
             throw .invalidParameter("device")
         }
-        guard !isStopping else { throw VarlinkError(Self.stopping) }
-        prober.run(device: device) { connection.reply(with: $0) }
+        guard !isStopping else { throw VarlinkError(Refusal.shuttingDown.error) }
+        look(device: device) { connection.reply(with: $0) }
     }
 
     private func supportedProperties(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
@@ -65,5 +66,11 @@ extension Broker {
             ? .methodNotImplemented(method) : .methodNotFound(method)
     }
 
-    static let stopping = SessionError(.videoEncoderNotAvailableNow, "the daemon is shutting down")
+    /// What the metrics tell of this moment.
+    private var present: Metrics.Present {
+        Metrics.Present(
+            now: .now, running: workers.count, connections: connectionCount,
+            work: workers.values.map { $0.workSoFar() }, limits: registry.limits,
+            refusedConnections: listener?.refusedCount ?? 0)
+    }
 }

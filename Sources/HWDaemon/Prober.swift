@@ -7,7 +7,7 @@ internal import Wire
 /// Finds out what the machine can do, in processes of their own, and remembers it.
 final class Prober {
     /// How long one probe process may take.
-    static let patience = Duration.seconds(5)
+    var patience = Duration.seconds(5)
     /// Probe processes at once.
     private static let processes = 4
     /// How soon a look that failed for want of memory or descriptors is tried again, when somebody asks.
@@ -26,7 +26,8 @@ final class Prober {
     }
 
     private let executable: String
-    private let deviceList: String?
+    /// The nodes to look at, separated by colons; nil for every render node.
+    var deviceList: String?
     private let loop: EventLoop
     private let logger: Logger
     private var results = ProbeResults()
@@ -85,7 +86,7 @@ final class Prober {
             var key: ObjectIdentifier?
             do {
                 let child = try ProbeChild(
-                    request, executable: executable, patience: Self.patience, loop: loop
+                    request, executable: executable, patience: patience, loop: loop
                 ) { [weak self] outcome in
                     guard let self else { return }
                     if let key { children[key] = nil }
