@@ -35,9 +35,10 @@ let package = Package(
         .target(name: "Model", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
         .target(
             name: "Wire", dependencies: ["Model"], exclude: ["org.hwdaemon.varlink"], swiftSettings: pure,
-            plugins: ["EmbedInterface"]),
+            plugins: ["EmbedText"]),
         .target(name: "HEVC", swiftSettings: pure),
-        .target(name: "Sessions", dependencies: ["HEVC", "Model"], swiftSettings: pure),
+        .target(
+            name: "Sessions", dependencies: ["HEVC", "Model"], swiftSettings: pure, plugins: ["EmbedText"]),
 
         // The system and the C libraries.
         .target(name: "CLinux"),
@@ -45,8 +46,11 @@ let package = Package(
         .systemLibrary(
             name: "CLibAV", pkgConfig: "libavformat libavcodec libswscale libavutil",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libavutil-dev"])]),
+        .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
+        .target(name: "VAAPI", dependencies: ["CVA"], swiftSettings: common),
+        .target(name: "LibAV", dependencies: ["CLibAV"], swiftSettings: common),
         .target(name: "MediaFile", dependencies: ["HEVC", "Model", "CLibAV"], swiftSettings: common),
 
         // Processes.
@@ -56,13 +60,14 @@ let package = Package(
         .executableTarget(
             name: "EncoderWorker", dependencies: ["Sessions", "Transport", "Wire", "X265"], swiftSettings: common),
         .executableTarget(
-            name: "ProbeWorker", dependencies: ["Transport", "Wire", "X265"], swiftSettings: common),
+            name: "ProbeWorker", dependencies: ["LibAV", "Sessions", "Transport", "VAAPI", "Wire", "X265"],
+            swiftSettings: common),
         .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
         .executableTarget(
             name: "hwctl", dependencies: ["HWClient", "MediaFile", "Transport", "Wire", argumentParser],
             swiftSettings: common),
 
-        .plugin(name: "EmbedInterface", capability: .buildTool()),
+        .plugin(name: "EmbedText", capability: .buildTool()),
 
         .testTarget(name: "ModelTests", dependencies: ["Model"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: common),

@@ -38,7 +38,7 @@ extension Broker {
         do {
             let worker = try SessionWorker(
                 WorkerStart(
-                    session: id, call: String(decoding: call.bytes, as: UTF8.self), snapshot: snapshot,
+                    session: id, call: String(decoding: call.bytes, as: UTF8.self), snapshot: snapshot.forChoice,
                     limits: WorkerLimits()),
                 executable: "\(configuration.libexec)/hwdaemon-encoder", connection: connection.fileDescriptor,
                 stallLimit: configuration.stallLimit, loop: loop, logger: log,

@@ -38,7 +38,7 @@ final class Broker {
         loop = try EventLoop()
         prober = Prober(
             executable: "\(configuration.libexec)/hwdaemon-probe", deviceList: configuration.deviceList,
-            loop: loop, logger: logger)
+            cacheFolder: ProbeCache.folder(isPrivate: configuration.isPrivate), loop: loop, logger: logger)
         let file: OwnedFD
         switch configuration.endpoint {
         case .path(let path):

@@ -3,7 +3,6 @@ internal import Glibc
 internal import Model
 internal import Transport
 internal import Wire
-internal import X265
 
 /// `hwdaemon-probe`: answers one question of the broker's about this machine and ends.
 @main
@@ -23,19 +22,20 @@ struct ProbeWorkerMain {
             guard
                 case .bytes(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)
             else { exit(ExitStatus.software.rawValue) }
-            let answer = answer(try JSON.decode(ProbeRequest.self, from: bytes))
+            let request = try JSON.decode(ProbeRequest.self, from: bytes)
+            let catalogue = try Catalogue()
+            let answer =
+                switch request.subject {
+                case .software: SoftwareProbe.answer(request, catalogue)
+                case .node(let path): HardwareProbe.answer(request, path, catalogue)
+                }
             try PacketSocket.send(try JSON.encode(answer), to: WorkerDescriptor.broker)
+            // Libraries' own ends have been known to hang: the answer is given, and nothing is left to save.
+            _exit(0)
         } catch {
             let text = "hwdaemon-probe: \(error)\n"
             _ = text.withCString { write(2, $0, strlen($0)) }
             exit(ExitStatus.software.rawValue)
-        }
-    }
-
-    private static func answer(_ request: ProbeRequest) -> ProbeAnswer {
-        switch request {
-        case .software: .software(X265Library.description.map { [$0] } ?? [])
-        case .node(let path): .node(DeviceNode.look(at: path), [])
         }
     }
 }
