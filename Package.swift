@@ -25,6 +25,7 @@ let package = Package(
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["EncoderWorker"]),
         .executable(name: "hwdaemon-probe", targets: ["ProbeWorker"]),
+        .executable(name: "hwdaemon-verify", targets: ["VerifyWorker"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -50,6 +51,9 @@ let package = Package(
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
         .target(name: "VAAPI", dependencies: ["CVA"], swiftSettings: common),
+        .target(
+            name: "Probing", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
+            swiftSettings: common),
         .target(name: "LibAV", dependencies: ["CLibAV"], swiftSettings: common),
         .target(name: "MediaFile", dependencies: ["HEVC", "Model", "CLibAV"], swiftSettings: common),
 
@@ -59,9 +63,8 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "EncoderWorker", dependencies: ["Sessions", "Transport", "Wire", "X265"], swiftSettings: common),
-        .executableTarget(
-            name: "ProbeWorker", dependencies: ["LibAV", "Sessions", "Transport", "VAAPI", "Wire", "X265"],
-            swiftSettings: common),
+        .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
+        .executableTarget(name: "VerifyWorker", dependencies: ["LibAV", "Probing"], swiftSettings: common),
         .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
         .executableTarget(
             name: "hwctl", dependencies: ["HWClient", "MediaFile", "Transport", "Wire", argumentParser],

@@ -37,7 +37,7 @@ final class Broker {
         registry = SessionRegistry(limits: configuration.sessions)
         loop = try EventLoop()
         prober = Prober(
-            executable: "\(configuration.libexec)/hwdaemon-probe", deviceList: configuration.deviceList,
+            libexec: configuration.libexec, deviceList: configuration.deviceList,
             cacheFolder: ProbeCache.folder(isPrivate: configuration.isPrivate), loop: loop, logger: logger)
         let file: OwnedFD
         switch configuration.endpoint {

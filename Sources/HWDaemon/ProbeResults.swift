@@ -44,8 +44,8 @@ struct ProbeResults {
             softwarePaths = Self.bounded(answer.paths, device: nil)
             warnings = answer.warnings.prefix(Self.maximumList).map(Self.line)
             knowsSoftware = true
-        case (.software, .failure(_, let reason)) where request.verification != .never && knowsSoftware:
-            // The look itself had worked: it is the frames that killed this probe.
+        case (.software, .failure(_, let reason)) where request.verification != .startup && knowsSoftware:
+            // The look at the start had worked: sessions may go on using what it found.
             for index in softwarePaths.indices {
                 softwarePaths[index].verified = false
                 softwarePaths[index].reason = Self.line(reason)

@@ -29,7 +29,7 @@ final class Prober {
         }
     }
 
-    private let executable: String
+    private let libexec: String
     private let deviceList: String?
     private let loop: EventLoop
     private let logger: Logger
@@ -46,10 +46,11 @@ final class Prober {
     /// Knows nothing yet.
     ///
     /// - Parameters:
+    ///   - libexec: the directory of `hwdaemon-probe` and `hwdaemon-verify`.
     ///   - deviceList: the value of `HWDAEMON_DEVICES`, if it is set.
     ///   - cacheFolder: where to remember what was verified; nil for nowhere.
-    init(executable: String, deviceList: String?, cacheFolder: String?, loop: EventLoop, logger: Logger) {
-        self.executable = executable
+    init(libexec: String, deviceList: String?, cacheFolder: String?, loop: EventLoop, logger: Logger) {
+        self.libexec = libexec
         cache = ProbeCache(folder: cacheFolder)
         self.deviceList = deviceList
         self.loop = loop
@@ -65,7 +66,7 @@ final class Prober {
     func whenKnown(_ body: @escaping (ProbeSnapshot) -> Void) {
         let isWorthAnother = !results.knowsSoftware && (lastLook.map { $0 + Self.pauseAfterFailure < .now } ?? true)
         if let snapshot, !isWorthAnother { return body(snapshot) }
-        run(device: nil, .never, body)
+        run(device: nil, .startup, body)
     }
 
     /// Looks anew, at everything or at one node; who asks while the same look is under way gets its answer.
@@ -93,13 +94,18 @@ final class Prober {
     /// Whether no probe process is left.
     var isIdle: Bool { children.isEmpty }
 
+    /// Who looks at a start loads no more libraries than it needs: a session may be waiting.
+    private func executable(_ request: ProbeRequest) -> String {
+        "\(libexec)/\(request.verification == .startup ? "hwdaemon-probe" : "hwdaemon-verify")"
+    }
+
     private func startNext() {
         while children.count < Self.processes, !queue.isEmpty, !isStopped {
             let (request, run) = queue.removeFirst()
             var key: ObjectIdentifier?
             do {
                 let child = try ProbeChild(
-                    request, executable: executable,
+                    request, executable: executable(request),
                     patience: request.subject == .software ? Self.softwarePatience : Self.patience, loop: loop
                 ) { [weak self] outcome in
                     guard let self else { return }

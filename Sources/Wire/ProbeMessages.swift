@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 public import Model
 
-// What the broker and `hwdaemon-probe` tell each other, one packet each way.
+// What the broker and `hwdaemon-probe` or `hwdaemon-verify` tell each other, one packet each way.
 
-/// What the broker asks of `hwdaemon-probe`.
+/// What the broker asks of a probe.
 public struct ProbeRequest: Codable, Hashable, Sendable {
     /// What to look at.
     public enum Subject: Codable, Hashable, Sendable {
@@ -15,6 +15,8 @@ public struct ProbeRequest: Codable, Hashable, Sendable {
 
     /// Whether frames are sent through the paths that are claimed.
     public enum Verification: String, Codable, Hashable, Sendable {
+        /// Only what the choice of encoder needs is looked at: for a daemon that starts.
+        case startup
         /// Never; what an earlier probe verified still counts.
         case never
         /// Where no earlier probe did.
@@ -38,7 +40,7 @@ public struct ProbeRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// The answer of `hwdaemon-probe`.
+/// A probe's answer.
 public struct ProbeAnswer: Codable, Sendable {
     /// The node that was asked about; nil for the software.
     public var node: RenderNode?

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import LibAV
 internal import Model
 internal import Sessions
 
@@ -62,7 +61,7 @@ struct TestPattern {
     }
 
     /// Why the pictures are not the frames that were sent; nil when they are.
-    func compare(_ pictures: [DecodedPicture]) -> String? {
+    func compare(_ pictures: [JudgedPicture]) -> String? {
         guard pictures.count == Self.frames else {
             return "\(Self.frames) frames were sent and \(pictures.count) came back"
         }

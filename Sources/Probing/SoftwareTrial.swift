@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import LibAV
 internal import Model
 internal import Sessions
 internal import X265
 
-/// A few frames through x265 and back through libavcodec.
+/// A few frames through x265 and back through a decoder that it does not know.
 enum SoftwareTrial {
     /// What went wrong where; nil where nothing did.
     struct Outcome {
@@ -14,7 +13,7 @@ enum SoftwareTrial {
     }
 
     /// Encodes and decodes the test pattern in one bit depth and compares.
-    static func run(bitDepth: Int) -> Outcome {
+    static func run(bitDepth: Int, judge: any StreamJudge) -> Outcome {
         let pattern = TestPattern(bitDepth: bitDepth)
         let stream: Stream
         do throws(SessionError) {
@@ -24,11 +23,12 @@ enum SoftwareTrial {
                 encoderFault: "encoding failed: \(error.reason)",
                 decoderFault: "there is no stream to decode: the encoder failed")
         }
-        let pictures: [DecodedPicture]
-        do throws(LibAVError) {
-            pictures = try decode(stream)
+        let pictures: [JudgedPicture]
+        do throws(JudgeError) {
+            pictures = try judge.decode(stream.units, record: stream.record)
         } catch {
-            return Outcome(encoderFault: "its stream did not decode: \(error)", decoderFault: "\(error)")
+            return Outcome(
+                encoderFault: "its stream did not decode: \(error.reason)", decoderFault: error.reason)
         }
         let fault = pattern.compare(pictures)
         return Outcome(encoderFault: fault, decoderFault: fault)
@@ -57,12 +57,5 @@ enum SoftwareTrial {
         }
         try encoder.finish(collect)
         return stream
-    }
-
-    private static func decode(_ stream: Stream) throws(LibAVError) -> [DecodedPicture] {
-        let decoder = try HEVCDecoder(record: stream.record)
-        var pictures: [DecodedPicture] = []
-        for unit in stream.units { pictures += try decoder.decode(unit) }
-        return pictures + (try decoder.finish())
     }
 }

@@ -27,7 +27,7 @@ struct Verifier {
         let result: ProbeRecord.Result
         if verification != .always, let known = known?.results.first(where: { $0.id == path.id }) {
             result = known
-        } else if verification == .never {
+        } else if verification == .never || verification == .startup {
             path.reason = "not verified: no frames were sent through it yet"
             return
         } else {

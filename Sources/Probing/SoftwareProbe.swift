@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import LibAV
 internal import Model
 internal import Sessions
 internal import Wire
@@ -7,20 +6,21 @@ internal import X265
 
 /// What can be coded without hardware.
 enum SoftwareProbe {
-    static func answer(_ request: ProbeRequest, _ catalogue: Catalogue) -> ProbeAnswer {
+    /// - Parameter judge: who decodes what an encoder wrote; without it nothing is verified, and no decoder listed.
+    static func answer(_ request: ProbeRequest, _ catalogue: Catalogue, _ judge: (any StreamJudge)?) -> ProbeAnswer {
         let encoder = X265Library.description
         let x265 = encoder.map { "x265 \($0.version)" } ?? "x265"
-        let libavcodec = "libavcodec \(HEVCDecoder.libraryVersion)"
+        let decoder = judge?.name ?? ""
         var verifier = Verifier(
             request,
             key: ProbeRecord.Key(
-                device: "", driver: "", kernel: Verifier.kernel, libraries: "\(x265), \(libavcodec)",
+                device: "", driver: "", kernel: Verifier.kernel, libraries: "\(x265), \(decoder)",
                 catalogue: catalogue.digest))
         // One encode serves the encoder's path and the decoder's of the same depth.
         var trials: [Int: SoftwareTrial.Outcome] = [:]
-        func trial(_ depth: Int) -> SoftwareTrial.Outcome {
+        func trial(_ depth: Int, _ judge: any StreamJudge) -> SoftwareTrial.Outcome {
             if let outcome = trials[depth] { return outcome }
-            let outcome = SoftwareTrial.run(bitDepth: depth)
+            let outcome = SoftwareTrial.run(bitDepth: depth, judge: judge)
             trials[depth] = outcome
             return outcome
         }
@@ -28,15 +28,15 @@ enum SoftwareProbe {
         let capabilities = catalogue.capabilities
         var forbidden: Set<Int> = []
         let paths = capabilities.paths.compactMap { entry -> CodecPath? in
-            guard entry.enabled, let library = entry.software else { return nil }
             let isEncoder = entry.operation == .encode
-            var path = CodecPath(entry, driver: isEncoder ? x265 : libavcodec)
+            guard entry.enabled, let library = entry.software, isEncoder || judge != nil else { return nil }
+            var path = CodecPath(entry, driver: isEncoder ? x265 : decoder)
             switch (library, entry.codec) {
             case ("x265", "hevc") where isEncoder:
                 path.claimed = encoder?.bitDepths.contains(entry.bitDepth) ?? false
                 path.reason = path.claimed ? nil : "this libx265 writes no \(entry.bitDepth)-bit HEVC"
             case ("libavcodec", "hevc") where !isEncoder:
-                path.claimed = HEVCDecoder.isAvailable
+                path.claimed = judge?.isAvailable ?? false
                 path.reason = path.claimed ? nil : "this libavcodec has no HEVC decoder"
             default:
                 path.driver = library
@@ -48,7 +48,9 @@ enum SoftwareProbe {
                 return path
             }
             verifier.verify(&path) {
-                isEncoder ? trial(entry.bitDepth).encoderFault : trial(entry.bitDepth).decoderFault
+                guard let judge else { return "there is no decoder to verify it with" }
+                let outcome = trial(entry.bitDepth, judge)
+                return isEncoder ? outcome.encoderFault : outcome.decoderFault
             }
             return path
         }
