@@ -6,9 +6,9 @@ internal import Wire
 
 /// Finds out what the machine can do, in processes of their own, and remembers it.
 final class Prober {
-    /// How long the look at one node may take.
+    /// How long one look may take.
     static let patience = Duration.seconds(5)
-    /// How long the software may take, frames sent through it included; a busy machine is no fault.
+    /// How long it may take to send frames through the software; a busy machine is no fault.
     private static let softwarePatience = Duration.seconds(15)
     /// Probe processes at once.
     private static let processes = 4
@@ -99,6 +99,11 @@ final class Prober {
         "\(libexec)/\(request.verification == .startup ? "hwdaemon-probe" : "hwdaemon-verify")"
     }
 
+    private func patience(_ request: ProbeRequest) -> Duration {
+        let isListing = request.verification == .startup || request.verification == .never
+        return request.subject == .software && !isListing ? Self.softwarePatience : Self.patience
+    }
+
     private func startNext() {
         while children.count < Self.processes, !queue.isEmpty, !isStopped {
             let (request, run) = queue.removeFirst()
@@ -106,7 +111,7 @@ final class Prober {
             do {
                 let child = try ProbeChild(
                     request, executable: executable(request),
-                    patience: request.subject == .software ? Self.softwarePatience : Self.patience, loop: loop
+                    patience: patience(request), loop: loop
                 ) { [weak self] outcome in
                     guard let self else { return }
                     if let key { children[key] = nil }
