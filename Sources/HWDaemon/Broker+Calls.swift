@@ -38,12 +38,18 @@ extension Broker {
     }
 
     private func probe(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        let device = try call.checkedParameters(Probe.Parameters.self).device
-        guard device.map({ Devices.mayProbe($0, nodes: prober.nodes) }) ?? true else {
+        let parameters = try call.checkedParameters(Probe.Parameters.self)
+        guard parameters.device.map({ Devices.mayProbe($0, nodes: prober.nodes) }) ?? true else {
             throw .invalidParameter("device")
         }
         guard !isStopping else { throw VarlinkError(Refusal.shuttingDown.error) }
-        look(device: device) { connection.reply(with: $0) }
+        let verification: ProbeRequest.Verification =
+            switch parameters.verify {
+            case nil: .unlessKnown
+            case true?: .always
+            case false?: .never
+            }
+        look(device: parameters.device, verification) { connection.reply(with: $0) }
     }
 
     private func supportedProperties(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {

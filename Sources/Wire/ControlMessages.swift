@@ -17,12 +17,17 @@ public protocol ControlMethod {
 public enum Probe: ControlMethod {
     /// The method's full name.
     public static let method = "\(Interface.name).Probe"
-    /// Which node to look at; nil for all.
+    /// Which node to look at, and how closely.
     public struct Parameters: Codable, Sendable {
-        /// The one node to look at.
+        /// The one node to look at; nil for all.
         public var device: String?
+        /// Whether to send frames through: true always, false never, nil unless an earlier probe has.
+        public var verify: Bool?
         /// Asks for one node, or all.
-        public init(device: String? = nil) { self.device = device }
+        public init(device: String? = nil, verify: Bool? = nil) {
+            self.device = device
+            self.verify = verify
+        }
     }
     /// What the machine can do.
     public typealias Reply = ProbeSnapshot
