@@ -33,7 +33,8 @@ extension Demuxer {
             baseFrameRate: base, timeBase: ticks ?? Rational(1, 25) ?? Rational(1),
             duration: isUntimed || stream.duration <= 0 ? nil : stream.duration,
             frameCount: stream.nb_frames > 0 ? Int(stream.nb_frames) : nil, sampleAspectRatio: aspect,
-            displayMatrix: matrix, rotation: Self.rotation(matrix))
+            displayMatrix: matrix, rotation: Self.rotation(matrix), masteringDisplay: Self.masteringDisplay(stream),
+            contentLight: Self.contentLight(stream))
     }
 
     /// Every stream but the video that is decoded.
