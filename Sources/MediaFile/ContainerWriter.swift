@@ -16,6 +16,8 @@ final class ContainerWriter: @unchecked Sendable {
     private let streamNumbers: [Int: Int32]
     /// Whether metadata goes under QuickTime's keys, which can be any, instead of its four-letter atoms.
     private let writesMetadataKeys: Bool
+    /// `01:00:00:00`, written as a `tmcd` track of its own.
+    private let timecode: String?
     private let packet: UnsafeMutablePointer<AVPacket>
     private var boxes: VideoTrackBoxes?
     private var timeBase = AVRational(num: 1, den: 1)
@@ -44,9 +46,19 @@ final class ContainerWriter: @unchecked Sendable {
         self.packet = packet
         self.io = io
         self.file = file
-        let copy = StreamCopy.plan(from: source, to: context, ending: ending)
+        let video = source?.video
+        timecode = FileCopy.timecode(from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate)
+        let copy = StreamCopy.plan(
+            from: source, to: context, ending: ending,
+            hasChapters: FileCopy.chapters(from: source, to: context) > 0, hasTimecode: timecode != nil)
         (notes, copiedStreams, streamNumbers) = (copy.notes, copy.streams, copy.numbers)
-        let hasReverseDomains = StreamCopy.metadata(from: source, to: context)
+        if let source, case .libAV(let input) = source.source, let from = input.demuxer.video,
+            let stream = context.pointee.streams?[0]
+        {
+            FileCopy.trackMetadata(from: from, to: stream)
+            av_dict_set(&stream.pointee.metadata, "timecode", timecode, 0)
+        }
+        let hasReverseDomains = FileCopy.metadata(from: source, to: context)
         writesMetadataKeys = hasReverseDomains && ending == "mov"
         context.pointee.pb = io.context
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
@@ -180,7 +192,7 @@ final class ContainerWriter: @unchecked Sendable {
         if !flags.isEmpty { av_dict_set(&options, "movflags", flags.joined(separator: "+"), 0) }
         // An edit list counts in the movie's ticks, and start times must come out exact.
         av_dict_set_int(&options, "movie_timescale", movieScale(track), 0)
-        av_dict_set(&options, "write_tmcd", "0", 0)
+        av_dict_set(&options, "write_tmcd", timecode == nil ? "0" : "1", 0)
         let code = avformat_write_header(context, &options)
         av_dict_free(&options)
         try check(code)
@@ -192,6 +204,8 @@ final class ContainerWriter: @unchecked Sendable {
         // movenc.c doubles a track's scale up to this bound.
         while video < 10_000 { video *= 2 }
         var scale = video
+        // movenc.c counts a chapter's length in these ticks, in 32 bits.
+        let maximum = Double(Int32.max) / (FileCopy.longestChapter(context) + 1)
         for number in streamNumbers.values {
             guard let rate = context.pointee.streams?[Int(number)]?.pointee.codecpar?.pointee.sample_rate, rate > 0
             else { continue }
@@ -199,6 +213,7 @@ final class ContainerWriter: @unchecked Sendable {
             if next > Self.maximumMovieScale { return video }
             scale = next
         }
+        if Double(scale) > maximum { scale = Double(video) <= maximum ? video : 1000 }
         return scale
     }
 

@@ -7,6 +7,8 @@ final class LibAVSource {
     let demuxer: Demuxer
     let video: VideoDescription
     let otherStreams: [OtherStream]
+    /// What a user should know of the input before it is used, one line each.
+    let warnings: [String]
     private(set) var report = DecodeReport()
 
     private let decoder: VideoDecoder?
@@ -28,19 +30,21 @@ final class LibAVSource {
     init(
         path: String, options: MediaReader.Options, cancelFlag: CancelFlag
     ) throws(MediaError) {
-        let demuxer = try Demuxer(path: path, cancelFlag: cancelFlag)
+        let series = try ImageSeries(path)
+        let demuxer = try Demuxer(path: path, cancelFlag: cancelFlag, series: series, frameRate: options.frameRate)
         guard let stream = demuxer.video, let parameters = stream.codecpar?.pointee else {
             throw MediaError(.badInput, "\(path) has no video stream")
         }
-        guard parameters.width > 0, parameters.height > 0, parameters.format >= 0,
-            Int(parameters.width) * Int(parameters.height) <= VideoDecoder.maximumSamples
-        else {
+        guard parameters.width > 0, parameters.height > 0, parameters.format >= 0 else {
             let sentence = "\(path): no picture can be made out in its video stream"
             throw MediaError(.badInput, LibAVLog.explain(sentence))
         }
+        try VideoDecoder.checkSize(width: Int(parameters.width), height: Int(parameters.height), path)
         let others = demuxer.otherStreams
         var wanted: Set<Int> = [demuxer.videoIndex]
-        if options.includesAudio { wanted.formUnion(others.filter { $0.content == .audio }.map(\.index)) }
+        if options.includesOtherStreams {
+            wanted.formUnion(others.filter { $0.content == .audio || $0.content == .subtitle }.map(\.index))
+        }
         demuxer.keepOnly(wanted)
         self.wanted = wanted
         plan = try ConversionPlan(
@@ -51,7 +55,20 @@ final class LibAVSource {
             ? try VideoDecoder(
                 demuxer.decoder, stream, threads: options.threads,
                 hooks: DecoderHooks(demuxer.tally), path: path) : nil
-        video = demuxer.describeVideo(stream, parameters, plan)
+        var video = demuxer.describeVideo(stream, parameters, plan)
+        if let series, video.frameCount == nil { video.frameCount = series.count }
+        if demuxer.isMovie {
+            video.cleanAperture = SourceBoxes(path: path)?
+                .cleanAperture(track: stream.id, width: video.width, height: video.height)
+        }
+        if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil, series == nil {
+            let light = FirstFrameLight(path: path, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
+            (video.masteringDisplay, video.contentLight) = (light.masteringDisplay, light.contentLight)
+        }
+        self.video = video
+        warnings =
+            [series?.warning].compactMap { $0 }
+            + (video.isInterlaced ? ["warning: the source is interlaced; its fields are coded woven, as frames"] : [])
         clock = PresentationClock(video, isUntimed: demuxer.isUntimed)
         otherStreams = others
         self.demuxer = demuxer

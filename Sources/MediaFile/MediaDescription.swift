@@ -70,6 +70,12 @@ public struct OtherStream: Hashable, Sendable {
     public let codec: String
     /// The language the file gives (ISO 639-2); nil when it gives none.
     public let language: String?
+    /// Whether it is a picture, such as a cover, and no video.
+    public let isPicture: Bool
+    /// Whether it holds the titles of the file's chapters.
+    let isChapterTitles: Bool
+    /// Whether it holds the timecode of the file's first frame.
+    let isTimecode: Bool
 
     /// `stream 1 (audio, aac)`.
     public var description: String { "stream \(index) (\(content.rawValue), \(codec))" }

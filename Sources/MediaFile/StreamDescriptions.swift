@@ -43,9 +43,15 @@ extension Demuxer {
             guard let stream = stream(index)?.pointee, let parameters = stream.codecpar?.pointee else { return nil }
             let language = av_dict_get(stream.metadata, "language", nil, 0)
                 .flatMap { $0.pointee.value }.map { String(cString: $0) }
+            let isData = parameters.codec_type == AVMEDIA_TYPE_DATA
+            let isTimecode = isData && parameters.codec_tag == clibav_tag(0x74, 0x6D, 0x63, 0x64)  // tmcd
             return OtherStream(
-                index: index, content: Self.content(parameters.codec_type), codec: Self.codecName(parameters),
-                language: language)
+                index: index, content: Self.content(parameters.codec_type),
+                codec: isTimecode ? "timecode" : Self.codecName(parameters), language: language,
+                isPicture: stream.disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0,
+                // What movenc and QuickTime write, and mov.c turns into chapters.
+                isChapterTitles: isData && parameters.codec_id == AV_CODEC_ID_BIN_DATA && context.pointee.nb_chapters > 0,
+                isTimecode: isTimecode)
         }
     }
 

@@ -19,9 +19,6 @@ struct Y4MHeader: Hashable {
     static let maximumLength = 1024
     /// How every stream begins.
     static let magic = "YUV4MPEG2"
-    /// The largest width and height taken.
-    static let maximumDimension = 32768
-
     /// Bytes of one frame's samples.
     var frameByteCount: Int {
         (0..<format.planeCount).reduce(0) { sum, plane in
@@ -38,11 +35,10 @@ struct Y4MHeader: Hashable {
             throw MediaError(.badInput, "\(name) is not Y4M: it does not begin with \(Self.magic)")
         }
         for field in fields.dropFirst() { try take(field, name) }
-        guard (1...Self.maximumDimension).contains(width), (1...Self.maximumDimension).contains(height),
-            width * height <= VideoDecoder.maximumSamples
-        else {
+        guard width > 0, height > 0 else {
             throw MediaError(.badInput, "\(name): a Y4M picture of \(width)x\(height) is not possible")
         }
+        try VideoDecoder.checkSize(width: width, height: height, name)
     }
 
     private mutating func take(_ field: String, _ name: String) throws(MediaError) {
