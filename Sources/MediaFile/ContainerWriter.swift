@@ -169,7 +169,11 @@ final class ContainerWriter: @unchecked Sendable {
         avio_flush(io.context)
         try check(code)
         do throws(BoxError) {
-            try MovieFile.finish(file.descriptor) { movie throws(BoxError) in try boxes?.write(into: &movie) }
+            let languages = languages
+            try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
+                try boxes?.write(into: &movie)
+                try TrackLanguages.write(languages, into: &movie)
+            }
         } catch {
             throw MediaError(.io, "\(file.path) cannot be written: \(error.reason)")
         }
@@ -196,6 +200,14 @@ final class ContainerWriter: @unchecked Sendable {
         let code = avformat_write_header(context, &options)
         av_dict_free(&options)
         try check(code)
+    }
+
+    /// The language of every stream, in the order of their tracks.
+    private var languages: [String?] {
+        (0..<Int(context.pointee.nb_streams)).map { index in
+            av_dict_get(context.pointee.streams?[index]?.pointee.metadata, "language", nil, 0)
+                .flatMap { $0.pointee.value }.map { String(cString: $0) }
+        }
     }
 
     /// A scale in which every track's ticks are whole, or the video's own where that is out of reach.

@@ -32,13 +32,16 @@ struct SourceBoxes {
 
     /// The first video sample entry of a track.
     private func sampleEntry(track: Int32) -> Box? {
-        for box in movie.children where box.type == "trak" {
-            // track_ID lies behind two times, of 8 bytes each in version 1 (ISO/IEC 14496-12 8.3.2).
-            guard let header = box.first("tkhd")?.fields,
-                header.bigEndian(at: header.first == 1 ? 20 : 12, 4) == UInt64(UInt32(bitPattern: track))
-            else { continue }
-            return box.first("mdia", "minf", "stbl", "stsd")?.children.first { $0.isContainer }
-        }
-        return nil
+        movie.children.first { $0.trackID == Int(track) }?
+            .first("mdia", "minf", "stbl", "stsd")?.children.first { $0.isContainer }
+    }
+}
+
+extension Box {
+    /// The `track_ID` of a `trak` (ISO/IEC 14496-12 8.3.2); nil for other boxes and damaged ones.
+    var trackID: Int? {
+        guard type == "trak", let header = first("tkhd")?.fields else { return nil }
+        // Behind two times, of 8 bytes each in version 1.
+        return header.bigEndian(at: header.first == 1 ? 20 : 12, 4).map { Int($0) }
     }
 }

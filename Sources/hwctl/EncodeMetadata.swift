@@ -39,7 +39,7 @@ enum EncodeMetadata {
                 guard case .session(let status) = error.code,
                     [.propertyNotSupported, .propertyReadOnly, .parameter].contains(status)
                 else { throw error }
-                warnings.append("warning: \(key) is in the file, not in the stream: \(error.reason)")
+                warnings.append("warning: the source's \(key) is not in the coded stream: \(error.reason)")
             }
         }
         return warnings
