@@ -86,7 +86,8 @@ final class Demuxer {
         return MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
     }
 
-    private static func open(
+    /// Opens a file and has its streams looked into; the caller closes it, and keeps `cancelFlag` until then.
+    static func open(
         _ path: String, _ cancelFlag: CancelFlag, _ series: ImageSeries?, _ frameRate: Rational?
     ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
         if series == nil { try checkReadable(path) }
@@ -111,6 +112,9 @@ final class Demuxer {
         av_dict_free(&options)
         guard code >= 0, let result = opened else {
             if code == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
+            if let brand = stillBrand(path) {
+                throw MediaError(.unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not read yet")
+            }
             let sentence = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
             throw MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
         }
@@ -149,6 +153,18 @@ final class Demuxer {
         if status.st_mode & S_IFMT == S_IFREG, status.st_size == 0 {
             throw MediaError(.badInput, "\(path) is empty")
         }
+    }
+
+    /// The brand of a file that begins as a HEIF image does (ISO/IEC 23008-12 10); nil for others.
+    private static func stillBrand(_ path: String) -> FourCC? {
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var head = [UInt8](repeating: 0, count: 12)
+        guard pread(descriptor, &head, head.count, 0) == head.count, head[4..<8].elementsEqual("ftyp".utf8),
+            let brand = head.bigEndian(at: 8, 4).map({ FourCC(rawValue: UInt32($0)) })
+        else { return nil }
+        return ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand) ? brand : nil
     }
 
     private static func findVideo(

@@ -55,11 +55,11 @@ extension Demuxer {
         }
     }
 
-    private static func codecName(_ parameters: AVCodecParameters) -> String {
+    static func codecName(_ parameters: AVCodecParameters) -> String {
         parameters.codec_id == AV_CODEC_ID_NONE ? "unknown" : String(cString: avcodec_get_name(parameters.codec_id))
     }
 
-    private static func content(_ type: AVMediaType) -> OtherStream.Content {
+    static func content(_ type: AVMediaType) -> OtherStream.Content {
         switch type {
         case AVMEDIA_TYPE_VIDEO: .video
         case AVMEDIA_TYPE_AUDIO: .audio
@@ -69,7 +69,7 @@ extension Demuxer {
         }
     }
 
-    private static func displayMatrix(_ stream: AVStream) -> [Int32]? {
+    static func displayMatrix(_ stream: AVStream) -> [Int32]? {
         for index in 0..<Int(stream.nb_side_data) {
             guard let data = stream.side_data?[index], data.type == AV_PKT_DATA_DISPLAYMATRIX,
                 data.size >= 9 * MemoryLayout<Int32>.size, let bytes = data.data
@@ -82,7 +82,7 @@ extension Demuxer {
     }
 
     /// libavutil counts counterclockwise and has no angle for a singular matrix.
-    private static func rotation(_ matrix: [Int32]?) -> Double {
+    static func rotation(_ matrix: [Int32]?) -> Double {
         guard let matrix else { return 0 }
         let degrees = av_display_rotation_get(matrix)
         guard degrees.isFinite else { return 0 }
