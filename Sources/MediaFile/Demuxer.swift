@@ -81,6 +81,27 @@ final class Demuxer {
         return true
     }
 
+    /// Whether the file turned out to be shorter than it says, where its format lets one know.
+    func cutOff(_ wanted: Set<Int>) -> MediaError? {
+        if tally.isCutOff { return MediaError(.badInput, "\(path) is cut off") }
+        guard isMovie, let io = context.pointee.pb else { return nil }
+        let end = avio_size(io)
+        guard end > 0 else { return nil }
+        for index in wanted.sorted() {
+            guard let stream = stream(index) else { continue }
+            let count = avformat_index_get_entries_count(stream)
+            let missing = (0..<count).count { number in
+                guard let entry = avformat_index_get_entry(stream, number)?.pointee else { return false }
+                return entry.pos > end - Int64(entry.size)
+            }
+            if missing > 0 {
+                return MediaError(
+                    .badInput, "\(path) is cut off: \(missing) of \(count) samples of stream \(index) lie behind its end")
+            }
+        }
+        return nil
+    }
+
     private func failure(_ code: Int32) -> MediaError {
         let sentence = "\(path) cannot be read further: \(MediaError.text(ofLibAV: code))"
         return MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))

@@ -20,6 +20,8 @@ final class LibAVSource {
     private let frame: UnsafeMutablePointer<AVFrame>
     private let cancelFlag: CancelFlag
     private var state = State.reading
+    /// Why the file ended before its end; told when the decoder has given what it had.
+    private var breakOff: MediaError?
 
     /// Failures in a row, without a packet taken or a frame given, after which a decoder is given up.
     private static let maximumFailures = 4096
@@ -104,9 +106,7 @@ final class LibAVSource {
             if let decoder, let item = try receive(decoder) { return item }
             switch state {
             case .ended: return nil
-            case .draining:
-                state = .ended
-                try checkAnything()
+            case .draining: try end()
             case .packetWaits: try sendPacket()
             case .reading:
                 if let item = try readPacket() { return item }
@@ -116,12 +116,12 @@ final class LibAVSource {
 
     /// Reads on; hands out a packet that is not to be decoded.
     private func readPacket() throws(MediaError) -> MediaReader.Item? {
-        guard try demuxer.read(into: packet) else {
+        guard try readOrBreakOff() else {
             if let decoder {
                 _ = decoder.send(nil)
                 state = .draining
             } else {
-                state = .ended
+                try end()
             }
             return nil
         }
@@ -141,6 +141,18 @@ final class LibAVSource {
             throw MediaError(.io, "\(demuxer.path): out of memory")
         }
         return .packet(item)
+    }
+
+    /// Reads a packet; an error is an end, and kept.
+    private func readOrBreakOff() throws(MediaError) -> Bool {
+        do throws(MediaError) {
+            if try demuxer.read(into: packet) { return true }
+            breakOff = demuxer.cutOff(wanted)
+        } catch {
+            if error.kind == .interrupted { throw error }
+            breakOff = error
+        }
+        return false
     }
 
     private func sendPacket() throws(MediaError) {
@@ -167,8 +179,7 @@ final class LibAVSource {
                 return .frame(try take(decoder))
             case .needsInput: return nil
             case .ended:
-                state = .ended
-                try checkAnything()
+                try end()
                 return nil
             case .failed(let code):
                 if code == clibav_error(ENOMEM) { throw MediaError(.io, "\(demuxer.path): out of memory") }
@@ -242,9 +253,11 @@ final class LibAVSource {
         report.firstError = "frame \(report.frames)\(place): \(words)"
     }
 
-    /// At the end: a stream in which nothing could be decoded is no input.
-    private func checkAnything() throws(MediaError) {
-        guard report.frames == 0 else { return }
+    /// At the end: a file that is cut off, or a stream in which nothing could be decoded, is told.
+    private func end() throws(MediaError) {
+        state = .ended
+        if let breakOff { throw breakOff }
+        guard decoder != nil, report.frames == 0 else { return }
         let sentence = "\(demuxer.path): not one frame of its \(video.codec) video can be decoded"
         throw MediaError(.badInput, LibAVLog.explain(sentence))
     }

@@ -71,7 +71,9 @@ public final class MediaReader: @unchecked Sendable {
             source = .y4m(y4m)
             video = VideoDescription(y4m.header)
             otherStreams = []
-            warnings = []
+            warnings =
+                y4m.header.frameRate == nil
+                ? ["warning: the Y4M header names no frame rate: 25 a second are taken"] : []
             slotsHeldByDecoder = 0
             packedSize = y4m.header.frameByteCount
         } else {

@@ -17,6 +17,8 @@ struct Y4MHeader: Hashable {
 
     /// The longest line that is looked at; real ones are below 100 bytes.
     static let maximumLength = 1024
+    /// Frames a second that are believed.
+    static let possibleRates = 0.001...10_000
     /// How every stream begins.
     static let magic = "YUV4MPEG2"
     /// Bytes of one frame's samples.
@@ -46,7 +48,11 @@ struct Y4MHeader: Hashable {
         switch field.first {
         case "W": width = try dimension(value, "W", name)
         case "H": height = try dimension(value, "H", name)
-        case "F": frameRate = try ratio(value, "F", name)
+        case "F":
+            frameRate = try ratio(value, "F", name)
+            guard value == "0:0" || frameRate.map({ Self.possibleRates.contains($0.value) }) ?? false else {
+                throw MediaError(.badInput, "\(name): F\(Self.printable(value)) in the Y4M header is no possible frame rate")
+            }
         case "A": sampleAspectRatio = try ratio(value, "A", name)
         case "I":
             guard value == "p" || value == "?" else {

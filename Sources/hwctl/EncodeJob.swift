@@ -12,6 +12,8 @@ final class EncodeJob {
     private static let framesUnderWay = 6
     /// Bytes of frames at most; a larger picture gets fewer slots.
     private static let maxPoolBytes = 1 << 30
+    /// Frames a second that rate control can count with; timestamps are kept whatever the rate.
+    private static let possibleRates = 0.001...1000
     /// How long nothing may come back; the daemon ends a stalled session long before.
     private static let patience = Duration.seconds(180)
 
@@ -59,6 +61,9 @@ final class EncodeJob {
         let daemon = try Daemon.findAndTell()
         let session = try CompressionSession(daemon, try parameters(reader.video))
         var warnings = reader.warnings
+        if let rate = reader.video.averageFrameRate, Self.frameRate(reader.video) == nil {
+            warnings.append("warning: the source's frame rate, \(rate), is not believed; timestamps are kept")
+        }
         warnings += try EncodeMetadata.send(reader.video, to: session, unless: wanted)
         let pool = try makePool(reader)
         reader.use(PoolMemory(pool))
@@ -107,9 +112,7 @@ final class EncodeJob {
     /// What Create is asked for: the source's form, its colour and its rate, then what the user wants instead.
     private func parameters(_ video: VideoDescription) throws -> CreateCompressionSession.Parameters {
         var properties: [PropertyKey: PropertyValue] = [:]
-        if let rate = video.averageFrameRate ?? video.baseFrameRate {
-            properties[.expectedFrameRate] = .string(rate.description)
-        }
+        if let rate = Self.frameRate(video) { properties[.expectedFrameRate] = .string(rate.description) }
         let color = video.color
         if color.isSpecified {
             properties[.colorPrimaries] = .int(Int64(color.primaries))
@@ -122,6 +125,11 @@ final class EncodeJob {
         return CreateCompressionSession.Parameters(
             width: video.width, height: video.height, pixelFormat: video.format, timeBase: video.timeBase,
             encoderSpecification: specification, properties: properties)
+    }
+
+    /// The source's average rate, if a session can take it.
+    private static func frameRate(_ video: VideoDescription) -> Rational? {
+        [video.averageFrameRate, video.baseFrameRate].compactMap { $0 }.first { possibleRates.contains($0.value) }
     }
 
     private func makePool(_ reader: MediaReader) throws -> FramePool {
