@@ -8,7 +8,7 @@ DESTDIR ?=
 SYSCONFDIR ?= /etc
 SHARE := $(DESTDIR)$(PREFIX)/share
 LIB := $(DESTDIR)$(PREFIX)/lib
-PROGRAMS := hwctl hwdaemon hwdaemon-encoder hwdaemon-probe
+PROGRAMS := hwctl hwdaemon hwdaemon-encoder hwdaemon-probe hwdaemon-verify
 
 .PHONY: all deps demo test bench lint fuzz install clean release
 
@@ -41,13 +41,14 @@ fuzz:
 	@scripts/fuzz
 
 install: release
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(SHARE)/doc/hwdaemon \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(SHARE)/doc/hwdaemon $(SHARE)/hwdaemon \
 	    $(SHARE)/man/man1 $(SHARE)/man/man8 $(LIB)/systemd/system $(LIB)/sysusers.d $(LIB)/tmpfiles.d \
 	    $(DESTDIR)$(SYSCONFDIR)/hwdaemon
 	install -m 755 .build/release/hwctl $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 .build/release/hwdaemon .build/release/hwdaemon-encoder .build/release/hwdaemon-probe \
-	    $(DESTDIR)$(PREFIX)/libexec/hwdaemon/
-	install -m 644 README.md LICENSE.md docs/*.md $(SHARE)/doc/hwdaemon/
+	    .build/release/hwdaemon-verify $(DESTDIR)$(PREFIX)/libexec/hwdaemon/
+	install -m 644 capabilities.json $(SHARE)/hwdaemon/
+	install -m 644 README.md LICENSE.md docs/*.md docs/capabilities.schema.json $(SHARE)/doc/hwdaemon/
 	scripts/make-manual .build/manual
 	install -m 644 .build/manual/*.1 $(SHARE)/man/man1/
 	install -m 644 .build/manual/*.8 $(SHARE)/man/man8/

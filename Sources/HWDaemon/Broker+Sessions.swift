@@ -61,7 +61,7 @@ extension Broker {
         do {
             return try SessionWorker(
                 WorkerStart(
-                    session: id, call: String(decoding: call.bytes, as: UTF8.self), snapshot: snapshot,
+                    session: id, call: String(decoding: call.bytes, as: UTF8.self), snapshot: snapshot.forChoice,
                     limits: WorkerLimits(
                         maxPoolBytes: settings.maxPoolBytesPerSession,
                         clientStallSeconds: settings.clientStallTimeout / .seconds(1))),

@@ -52,8 +52,8 @@ final class Broker {
         registry = SessionRegistry(limits: SessionRegistry.Limits(settings))
         loop = try EventLoop()
         prober = Prober(
-            executable: "\(configuration.libexec)/hwdaemon-probe",
-            deviceList: Configuration.deviceList(settings), loop: loop, logger: logger)
+            libexec: configuration.libexec, deviceList: Configuration.deviceList(settings),
+            cacheFolder: ProbeCache.folder(isPrivate: configuration.isPrivate), loop: loop, logger: logger)
         prober.patience = settings.probeTimeout
         let file: OwnedFD
         switch configuration.endpoint {
@@ -86,9 +86,12 @@ final class Broker {
     }
 
     /// Looks at the machine anew, or at one node, and counts how long that takes.
-    func look(device: String? = nil, _ body: @escaping (ProbeSnapshot) -> Void) {
+    func look(
+        device: String? = nil, _ verification: ProbeRequest.Verification = .startup,
+        _ body: @escaping (ProbeSnapshot) -> Void
+    ) {
         let start = MonotonicTime.now
-        prober.run(device: device) { [weak self] snapshot in
+        prober.run(device: device, verification) { [weak self] snapshot in
             self?.metrics.probed(in: MonotonicTime.now.nanoseconds(since: start))
             body(snapshot)
         }

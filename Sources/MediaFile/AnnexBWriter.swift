@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HEVC
 
 /// Writes length-prefixed access units as a byte stream (H.265 Annex B).
 struct AnnexBWriter: Sendable {
@@ -6,37 +7,31 @@ struct AnnexBWriter: Sendable {
     private let parameterSets: [UInt8]
     private var buffer: [UInt8] = []
 
-    private static let startCode: [UInt8] = [0, 0, 0, 1]
-    /// `nal_unit_type` of an access unit delimiter and of a VPS (H.265 table 7-1).
-    private static let delimiterType: UInt8 = 35
-    private static let vpsType: UInt8 = 32
-    private static let lengthSize = 4
-
-    init(sink: ByteSink, parameterSets: ParameterSets) {
+    init(sink: ByteSink, record: DecoderConfigurationRecord) {
         self.sink = sink
-        self.parameterSets = parameterSets.units.flatMap { Self.startCode + $0 }
+        var sets: [UInt8] = []
+        for unit in record.nalUnits { AnnexB.append(unit, to: &sets) }
+        parameterSets = sets
     }
 
     /// Writes one access unit, parameter sets before a sync one that does not bring its own.
     /// - Throws: `usage` for lengths that do not add up to the access unit; `io`.
     mutating func write(_ accessUnit: UnsafeRawBufferPointer, isSync: Bool) throws(MediaError) {
         buffer.removeAll(keepingCapacity: true)
-        var needsSets = isSync
-        var position = 0
-        while position < accessUnit.count {
-            guard accessUnit.count - position >= Self.lengthSize else { throw Self.damaged }
-            let length = (0..<Self.lengthSize).reduce(0) { $0 << 8 | Int(accessUnit[position + $1]) }
-            position += Self.lengthSize
-            guard length > 0, length <= accessUnit.count - position else { throw Self.damaged }
-            let type = accessUnit[position] >> 1 & 0x3F
-            // H.265 7.4.2.4.4: a delimiter comes first in its access unit, before the parameter sets.
-            if needsSets, type != Self.delimiterType {
-                if type != Self.vpsType { buffer += parameterSets }
-                needsSets = false
+        do throws(BitstreamError) {
+            var needsSets = isSync
+            var units = try LengthPrefixedNALUnits(Array(accessUnit)[...])
+            while let unit = try units.next() {
+                let type = try NALUnitHeader(nal: unit).nalUnitType
+                // H.265 7.4.2.4.4: a delimiter comes first in its access unit, before the parameter sets.
+                if needsSets, type != .aud {
+                    if type != .vps { buffer += parameterSets }
+                    needsSets = false
+                }
+                AnnexB.append(unit, to: &buffer)
             }
-            buffer += Self.startCode
-            buffer += accessUnit[position..<position + length]
-            position += length
+        } catch {
+            throw MediaError(.usage, "an access unit cannot be taken apart: \(error.reason)")
         }
         try sink.write(buffer)
     }
@@ -44,6 +39,4 @@ struct AnnexBWriter: Sendable {
     func finish(sync: Bool) throws(MediaError) { try sink.finish(sync: sync) }
 
     func discard() { sink.discard() }
-
-    private static let damaged = MediaError(.usage, "an access unit's NAL unit lengths do not add up to its size")
 }

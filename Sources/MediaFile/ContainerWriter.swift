@@ -16,7 +16,10 @@ final class ContainerWriter: @unchecked Sendable {
     private let streamNumbers: [Int: Int32]
     /// Whether metadata goes under QuickTime's keys, which can be any, instead of its four-letter atoms.
     private let writesMetadataKeys: Bool
+    /// `01:00:00:00`, written as a `tmcd` track of its own.
+    private let timecode: String?
     private let packet: UnsafeMutablePointer<AVPacket>
+    private var boxes: VideoTrackBoxes?
     private var timeBase = AVRational(num: 1, den: 1)
     private var lastDTS: Int64?
     private var lastCopiedDTS: [Int32: Int64] = [:]
@@ -33,7 +36,7 @@ final class ContainerWriter: @unchecked Sendable {
         LibAVLog.forget()
         var allocated: UnsafeMutablePointer<AVFormatContext>?
         guard avformat_alloc_output_context2(&allocated, nil, ending, file.path) >= 0, let context = allocated,
-            let packet = av_packet_alloc(), let io = DescriptorIO(file.descriptor, isWriting: true),
+            let packet = av_packet_alloc(), let io = DescriptorIO(file.descriptor),
             avformat_new_stream(context, nil) != nil
         else {
             avformat_free_context(allocated)
@@ -43,15 +46,24 @@ final class ContainerWriter: @unchecked Sendable {
         self.packet = packet
         self.io = io
         self.file = file
-        let copy = StreamCopy.plan(from: source, to: context, ending: ending)
+        let video = source?.video
+        timecode = FileCopy.timecode(from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate)
+        let copy = StreamCopy.plan(
+            from: source, to: context, ending: ending,
+            hasChapters: FileCopy.chapters(from: source, to: context) > 0, hasTimecode: timecode != nil)
         (notes, copiedStreams, streamNumbers) = (copy.notes, copy.streams, copy.numbers)
-        let hasReverseDomains = StreamCopy.metadata(from: source, to: context)
+        if let source, case .libAV(let input) = source.source, let from = input.demuxer.video,
+            let stream = context.pointee.streams?[0]
+        {
+            FileCopy.trackMetadata(from: from, to: stream)
+            av_dict_set(&stream.pointee.metadata, "timecode", timecode, 0)
+        }
+        let hasReverseDomains = FileCopy.metadata(from: source, to: context)
         writesMetadataKeys = hasReverseDomains && ending == "mov"
         context.pointee.pb = io.context
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
         context.pointee.avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED
         context.pointee.max_interleave_delta = Self.interleaveWindow
-        serveSecondPass()
     }
 
     deinit {
@@ -63,7 +75,8 @@ final class ContainerWriter: @unchecked Sendable {
         file.discard()
     }
 
-    func start(_ track: VideoTrack) throws(MediaError) {
+    /// Takes the track, and what the muxer is not able to write of it.
+    func start(_ track: VideoTrack, _ boxes: VideoTrackBoxes) throws(MediaError) {
         guard !isStarted else { throw MediaError(.usage, "the output was started before") }
         guard let stream = context.pointee.streams?[0], let parameters = stream.pointee.codecpar,
             let extradata = av_mallocz(track.hvcC.count + Int(AV_INPUT_BUFFER_PADDING_SIZE))
@@ -76,11 +89,13 @@ final class ContainerWriter: @unchecked Sendable {
         parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
         parameters.pointee.codec_id = AV_CODEC_ID_HEVC
         parameters.pointee.codec_tag = clibav_tag(0x68, 0x76, 0x63, 0x31)  // hvc1
-        parameters.pointee.width = Int32(track.width)
-        parameters.pointee.height = Int32(track.height)
+        parameters.pointee.width = Int32(boxes.codedWidth)
+        parameters.pointee.height = Int32(boxes.codedHeight)
+        self.boxes = boxes
         parameters.pointee.field_order = AV_FIELD_PROGRESSIVE
         track.color.write(to: &parameters.pointee)
-        if let aspect = track.sampleAspectRatio?.libAV {
+        // A size in `tkhd` that is not the picture's is read as an aspect ratio unless `pasp` says that it is none.
+        if let aspect = (track.sampleAspectRatio ?? boxes.cleanAperture.map { _ in Rational(1) })?.libAV {
             parameters.pointee.sample_aspect_ratio = aspect
             stream.pointee.sample_aspect_ratio = aspect
         }
@@ -153,6 +168,15 @@ final class ContainerWriter: @unchecked Sendable {
         isStarted = false
         avio_flush(io.context)
         try check(code)
+        do throws(BoxError) {
+            let languages = languages
+            try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
+                try boxes?.write(into: &movie)
+                try TrackLanguages.write(languages, into: &movie)
+            }
+        } catch {
+            throw MediaError(.io, "\(file.path) cannot be written: \(error.reason)")
+        }
         try file.commit(sync: sync)
     }
 
@@ -165,17 +189,25 @@ final class ContainerWriter: @unchecked Sendable {
     }
 
     private func writeHeader(_ track: VideoTrack) throws(MediaError) {
-        var flags = "faststart"
-        if track.color.isSpecified { flags += "+write_colr" }
-        if writesMetadataKeys { flags += "+use_metadata_tags" }
+        var flags: [String] = []
+        if track.color.isSpecified { flags.append("write_colr") }
+        if writesMetadataKeys { flags.append("use_metadata_tags") }
         var options: OpaquePointer?
-        av_dict_set(&options, "movflags", flags, 0)
+        if !flags.isEmpty { av_dict_set(&options, "movflags", flags.joined(separator: "+"), 0) }
         // An edit list counts in the movie's ticks, and start times must come out exact.
         av_dict_set_int(&options, "movie_timescale", movieScale(track), 0)
-        av_dict_set(&options, "write_tmcd", "0", 0)
+        av_dict_set(&options, "write_tmcd", timecode == nil ? "0" : "1", 0)
         let code = avformat_write_header(context, &options)
         av_dict_free(&options)
         try check(code)
+    }
+
+    /// The language of every stream, in the order of their tracks.
+    private var languages: [String?] {
+        (0..<Int(context.pointee.nb_streams)).map { index in
+            av_dict_get(context.pointee.streams?[index]?.pointee.metadata, "language", nil, 0)
+                .flatMap { $0.pointee.value }.map { String(cString: $0) }
+        }
     }
 
     /// A scale in which every track's ticks are whole, or the video's own where that is out of reach.
@@ -184,6 +216,8 @@ final class ContainerWriter: @unchecked Sendable {
         // movenc.c doubles a track's scale up to this bound.
         while video < 10_000 { video *= 2 }
         var scale = video
+        // movenc.c counts a chapter's length in these ticks, in 32 bits.
+        let maximum = Double(Int32.max) / (FileCopy.longestChapter(context) + 1)
         for number in streamNumbers.values {
             guard let rate = context.pointee.streams?[Int(number)]?.pointee.codecpar?.pointee.sample_rate, rate > 0
             else { continue }
@@ -191,6 +225,7 @@ final class ContainerWriter: @unchecked Sendable {
             if next > Self.maximumMovieScale { return video }
             scale = next
         }
+        if Double(scale) > maximum { scale = Double(video) <= maximum ? video : 1000 }
         return scale
     }
 
@@ -213,25 +248,5 @@ final class ContainerWriter: @unchecked Sendable {
         guard code < 0 else { return }
         let sentence = "\(file.path) cannot be written: \(MediaError.text(ofLibAV: code))"
         throw MediaError(.io, LibAVLog.explain(sentence))
-    }
-
-    /// The fast-start pass opens the output a second time, by its URL: it is given the same file.
-    private func serveSecondPass() {
-        context.pointee.opaque = Unmanaged.passUnretained(file).toOpaque()
-        context.pointee.io_open = { context, result, _, flags, _ in
-            guard let opaque = context?.pointee.opaque, let result, flags & AVIO_FLAG_WRITE == 0 else {
-                return clibav_error(EACCES)
-            }
-            let file = Unmanaged<OutputFile>.fromOpaque(opaque).takeUnretainedValue()
-            guard let reader = DescriptorIO(file.descriptor, isWriting: false) else { return clibav_error(ENOMEM) }
-            result.pointee = reader.context
-            _ = Unmanaged.passRetained(reader)
-            return 0
-        }
-        context.pointee.io_close2 = { _, io in
-            guard let opaque = io?.pointee.opaque else { return 0 }
-            Unmanaged<DescriptorIO>.fromOpaque(opaque).release()
-            return 0
-        }
     }
 }

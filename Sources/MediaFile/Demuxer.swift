@@ -13,13 +13,17 @@ final class Demuxer {
     let tally = ErrorTally()
     private let cancelFlag: CancelFlag
 
-    /// Opens `path` and picks the best video stream that libavcodec can decode.
-    init(path: String, cancelFlag: CancelFlag) throws(MediaError) {
+    /// Opens `path`, or the files of `series`, and picks the best video stream that libavcodec can decode.
+    ///
+    /// `frameRate` is for formats that have none of their own: pictures and elementary streams.
+    init(
+        path: String, cancelFlag: CancelFlag, series: ImageSeries? = nil, frameRate: Rational? = nil
+    ) throws(MediaError) {
         LibAVLog.install()
         LibAVLog.forget()
         self.path = path
         self.cancelFlag = cancelFlag
-        context = try Self.open(path, cancelFlag)
+        context = try Self.open(path, cancelFlag, series, frameRate)
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
         do throws(MediaError) {
             (videoIndex, decoder) = try Self.findVideo(context, path)
@@ -41,6 +45,12 @@ final class Demuxer {
     /// The stream with this number, which must be below `streamCount`.
     func stream(_ index: Int) -> UnsafeMutablePointer<AVStream>? {
         index < streamCount ? context.pointee.streams?[index] : nil
+    }
+
+    /// Whether the file is one of the ISO base media family.
+    var isMovie: Bool {
+        guard let name = context.pointee.iformat?.pointee.name else { return false }
+        return String(cString: name).hasPrefix("mov,")
     }
 
     var video: AVStream? { stream(videoIndex)?.pointee }
@@ -71,15 +81,37 @@ final class Demuxer {
         return true
     }
 
+    /// Whether the file turned out to be shorter than it says, where its format lets one know.
+    func cutOff(_ wanted: Set<Int>) -> MediaError? {
+        if tally.isCutOff { return MediaError(.badInput, "\(path) is cut off") }
+        guard isMovie, let io = context.pointee.pb else { return nil }
+        let end = avio_size(io)
+        guard end > 0 else { return nil }
+        for index in wanted.sorted() {
+            guard let stream = stream(index) else { continue }
+            let count = avformat_index_get_entries_count(stream)
+            let missing = (0..<count).count { number in
+                guard let entry = avformat_index_get_entry(stream, number)?.pointee else { return false }
+                return entry.pos > end - Int64(entry.size)
+            }
+            if missing > 0 {
+                return MediaError(
+                    .badInput, "\(path) is cut off: \(missing) of \(count) samples of stream \(index) lie behind its end")
+            }
+        }
+        return nil
+    }
+
     private func failure(_ code: Int32) -> MediaError {
         let sentence = "\(path) cannot be read further: \(MediaError.text(ofLibAV: code))"
         return MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
     }
 
-    private static func open(
-        _ path: String, _ cancelFlag: CancelFlag
+    /// Opens a file and has its streams looked into; the caller closes it, and keeps `cancelFlag` until then.
+    static func open(
+        _ path: String, _ cancelFlag: CancelFlag, _ series: ImageSeries?, _ frameRate: Rational?
     ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
-        try checkReadable(path)
+        if series == nil { try checkReadable(path) }
         guard var context = avformat_alloc_context() else {
             throw MediaError(.io, "\(path): out of memory")
         }
@@ -91,17 +123,28 @@ final class Demuxer {
         var options: OpaquePointer?
         // A playlist or concat script must not reach the network.
         av_dict_set(&options, "protocol_whitelist", "file", 0)
+        if let frameRate { av_dict_set(&options, "framerate", frameRate.description, 0) }
+        if let series { av_dict_set_int(&options, "start_number", Int64(series.first), 0) }
+        let format = series == nil ? nil : av_find_input_format("image2")
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
         // The prefix keeps a name like "take:2.mov" from being read as a protocol.
-        let code = avformat_open_input(&opened, "file:\(path)", nil, &options)
+        let code = avformat_open_input(&opened, "file:\(path)", format, &options)
+        let isRateUnused = av_dict_get(options, "framerate", nil, 0) != nil
         av_dict_free(&options)
         guard code >= 0, let result = opened else {
             if code == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
+            if let brand = stillBrand(path) {
+                throw MediaError(.unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not read yet")
+            }
             let sentence = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
             throw MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
         }
         context = result
-        let info = avformat_find_stream_info(context, nil)
+        if isRateUnused {
+            avformat_close_input(&opened)
+            throw MediaError(.usage, "\(path) has a frame rate of its own; one can be given for pictures and raw streams")
+        }
+        let info = findStreams(context)
         guard info >= 0 else {
             avformat_close_input(&opened)
             if info == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
@@ -109,6 +152,17 @@ final class Demuxer {
             throw MediaError(.badInput, LibAVLog.explain(sentence))
         }
         return context
+    }
+
+    /// Has libavformat look into the streams, which may mean to decode a picture of each.
+    private static func findStreams(_ context: UnsafeMutablePointer<AVFormatContext>) -> Int32 {
+        let count = Int(context.pointee.nb_streams)
+        var options = [OpaquePointer?](repeating: nil, count: max(1, count))
+        for index in 0..<count {
+            av_dict_set_int(&options[index], "max_pixels", Int64(VideoDecoder.maximumSamples), 0)
+        }
+        defer { for index in options.indices { av_dict_free(&options[index]) } }
+        return avformat_find_stream_info(context, &options)
     }
 
     /// Refuses what is not there or may not be read, in the system's words, before libavformat guesses.
@@ -120,6 +174,18 @@ final class Demuxer {
         if status.st_mode & S_IFMT == S_IFREG, status.st_size == 0 {
             throw MediaError(.badInput, "\(path) is empty")
         }
+    }
+
+    /// The brand of a file that begins as a HEIF image does (ISO/IEC 23008-12 10); nil for others.
+    private static func stillBrand(_ path: String) -> FourCC? {
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var head = [UInt8](repeating: 0, count: 12)
+        guard pread(descriptor, &head, head.count, 0) == head.count, head[4..<8].elementsEqual("ftyp".utf8),
+            let brand = head.bigEndian(at: 8, 4).map({ FourCC(rawValue: UInt32($0)) })
+        else { return nil }
+        return ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand) ? brand : nil
     }
 
     private static func findVideo(

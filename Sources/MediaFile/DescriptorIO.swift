@@ -2,9 +2,7 @@
 internal import CLibAV
 internal import Glibc
 
-/// An AVIOContext over a descriptor that belongs to someone else, with a position of its own.
-///
-/// Two of them on one file are what the muxer's fast-start pass needs: it reads the file it is writing.
+/// An AVIOContext that writes to a descriptor that belongs to someone else, with a position of its own.
 final class DescriptorIO {
     private(set) var context: UnsafeMutablePointer<AVIOContext>?
     /// The errno of the first write that failed; 0 while none has.
@@ -15,13 +13,12 @@ final class DescriptorIO {
     private static let bufferSize: Int32 = 1 << 18
 
     /// Sets a context up; nil when memory ran out.
-    init?(_ descriptor: Int32, isWriting: Bool) {
+    init?(_ descriptor: Int32) {
         self.descriptor = descriptor
         guard let buffer = av_malloc(Int(Self.bufferSize)) else { return nil }
         context = avio_alloc_context(
-            buffer.assumingMemoryBound(to: UInt8.self), Self.bufferSize, isWriting ? 1 : 0,
-            Unmanaged.passUnretained(self).toOpaque(),
-            { opaque, bytes, count in DescriptorIO.from(opaque).read(bytes, count) },
+            buffer.assumingMemoryBound(to: UInt8.self), Self.bufferSize, 1,
+            Unmanaged.passUnretained(self).toOpaque(), nil,
             { opaque, bytes, count in DescriptorIO.from(opaque).write(bytes, count) },
             { opaque, offset, whence in DescriptorIO.from(opaque).seek(offset, whence) })
         if context == nil {
@@ -39,18 +36,6 @@ final class DescriptorIO {
     private static func from(_ opaque: UnsafeMutableRawPointer?) -> DescriptorIO {
         // `opaque` is what `init` gave; libavformat never calls with anything else.
         Unmanaged<DescriptorIO>.fromOpaque(opaque.unsafelyUnwrapped).takeUnretainedValue()
-    }
-
-    private func read(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
-        while true {
-            let done = pread(descriptor, bytes, Int(count), position)
-            if done > 0 {
-                position += off_t(done)
-                return Int32(done)
-            }
-            if done == 0 { return clibav_eof() }
-            if errno != EINTR { return clibav_error(errno) }
-        }
     }
 
     private func write(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {

@@ -6,9 +6,14 @@ internal import Synchronization
 /// Its decoders conceal damage and hand the picture out all the same: the log is the only place where they tell.
 final class ErrorTally: Sendable {
     private let complaints = Mutex<(count: Int, first: String?)>((0, nil))
+    private let cutOff = Atomic<Bool>(false)
+
+    /// Whether a demuxer said that the file is shorter than its header says; Matroska's tells in no other way.
+    var isCutOff: Bool { cutOff.load(ordering: .relaxed) }
 
     /// Notes one message, from whichever thread it comes.
     func add(_ message: String) {
+        if message.contains("ended prematurely") { cutOff.store(true, ordering: .relaxed) }
         complaints.withLock { complaints in
             complaints.count += 1
             if complaints.first == nil { complaints.first = message }

@@ -7,6 +7,8 @@ final class LibAVSource {
     let demuxer: Demuxer
     let video: VideoDescription
     let otherStreams: [OtherStream]
+    /// What a user should know of the input before it is used, one line each.
+    let warnings: [String]
     private(set) var report = DecodeReport()
 
     private let decoder: VideoDecoder?
@@ -18,6 +20,8 @@ final class LibAVSource {
     private let frame: UnsafeMutablePointer<AVFrame>
     private let cancelFlag: CancelFlag
     private var state = State.reading
+    /// Why the file ended before its end; told when the decoder has given what it had.
+    private var breakOff: MediaError?
 
     /// Failures in a row, without a packet taken or a frame given, after which a decoder is given up.
     private static let maximumFailures = 4096
@@ -28,19 +32,21 @@ final class LibAVSource {
     init(
         path: String, options: MediaReader.Options, cancelFlag: CancelFlag
     ) throws(MediaError) {
-        let demuxer = try Demuxer(path: path, cancelFlag: cancelFlag)
+        let series = try ImageSeries(path)
+        let demuxer = try Demuxer(path: path, cancelFlag: cancelFlag, series: series, frameRate: options.frameRate)
         guard let stream = demuxer.video, let parameters = stream.codecpar?.pointee else {
             throw MediaError(.badInput, "\(path) has no video stream")
         }
-        guard parameters.width > 0, parameters.height > 0, parameters.format >= 0,
-            Int(parameters.width) * Int(parameters.height) <= VideoDecoder.maximumSamples
-        else {
+        guard parameters.width > 0, parameters.height > 0, parameters.format >= 0 else {
             let sentence = "\(path): no picture can be made out in its video stream"
             throw MediaError(.badInput, LibAVLog.explain(sentence))
         }
+        try VideoDecoder.checkSize(width: Int(parameters.width), height: Int(parameters.height), path)
         let others = demuxer.otherStreams
         var wanted: Set<Int> = [demuxer.videoIndex]
-        if options.includesAudio { wanted.formUnion(others.filter { $0.content == .audio }.map(\.index)) }
+        if options.includesOtherStreams {
+            wanted.formUnion(others.filter { $0.content == .audio || $0.content == .subtitle }.map(\.index))
+        }
         demuxer.keepOnly(wanted)
         self.wanted = wanted
         plan = try ConversionPlan(
@@ -51,7 +57,20 @@ final class LibAVSource {
             ? try VideoDecoder(
                 demuxer.decoder, stream, threads: options.threads,
                 hooks: DecoderHooks(demuxer.tally), path: path) : nil
-        video = demuxer.describeVideo(stream, parameters, plan)
+        var video = demuxer.describeVideo(stream, parameters, plan)
+        if let series, video.frameCount == nil { video.frameCount = series.count }
+        if demuxer.isMovie {
+            video.cleanAperture = SourceBoxes(path: path)?
+                .cleanAperture(track: stream.id, width: video.width, height: video.height)
+        }
+        if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil, series == nil {
+            let light = FirstFrameLight(path: path, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
+            (video.masteringDisplay, video.contentLight) = (light.masteringDisplay, light.contentLight)
+        }
+        self.video = video
+        warnings =
+            [series?.warning].compactMap { $0 }
+            + (video.isInterlaced ? ["warning: the source is interlaced; its fields are coded woven, as frames"] : [])
         clock = PresentationClock(video, isUntimed: demuxer.isUntimed)
         otherStreams = others
         self.demuxer = demuxer
@@ -87,9 +106,7 @@ final class LibAVSource {
             if let decoder, let item = try receive(decoder) { return item }
             switch state {
             case .ended: return nil
-            case .draining:
-                state = .ended
-                try checkAnything()
+            case .draining: try end()
             case .packetWaits: try sendPacket()
             case .reading:
                 if let item = try readPacket() { return item }
@@ -99,12 +116,12 @@ final class LibAVSource {
 
     /// Reads on; hands out a packet that is not to be decoded.
     private func readPacket() throws(MediaError) -> MediaReader.Item? {
-        guard try demuxer.read(into: packet) else {
+        guard try readOrBreakOff() else {
             if let decoder {
                 _ = decoder.send(nil)
                 state = .draining
             } else {
-                state = .ended
+                try end()
             }
             return nil
         }
@@ -124,6 +141,18 @@ final class LibAVSource {
             throw MediaError(.io, "\(demuxer.path): out of memory")
         }
         return .packet(item)
+    }
+
+    /// Reads a packet; an error is an end, and kept.
+    private func readOrBreakOff() throws(MediaError) -> Bool {
+        do throws(MediaError) {
+            if try demuxer.read(into: packet) { return true }
+            breakOff = demuxer.cutOff(wanted)
+        } catch {
+            if error.kind == .interrupted { throw error }
+            breakOff = error
+        }
+        return false
     }
 
     private func sendPacket() throws(MediaError) {
@@ -150,8 +179,7 @@ final class LibAVSource {
                 return .frame(try take(decoder))
             case .needsInput: return nil
             case .ended:
-                state = .ended
-                try checkAnything()
+                try end()
                 return nil
             case .failed(let code):
                 if code == clibav_error(ENOMEM) { throw MediaError(.io, "\(demuxer.path): out of memory") }
@@ -225,9 +253,11 @@ final class LibAVSource {
         report.firstError = "frame \(report.frames)\(place): \(words)"
     }
 
-    /// At the end: a stream in which nothing could be decoded is no input.
-    private func checkAnything() throws(MediaError) {
-        guard report.frames == 0 else { return }
+    /// At the end: a file that is cut off, or a stream in which nothing could be decoded, is told.
+    private func end() throws(MediaError) {
+        state = .ended
+        if let breakOff { throw breakOff }
+        guard decoder != nil, report.frames == 0 else { return }
         let sentence = "\(demuxer.path): not one frame of its \(video.codec) video can be decoded"
         throw MediaError(.badInput, LibAVLog.explain(sentence))
     }

@@ -41,6 +41,18 @@ public struct VideoDescription: Hashable, Sendable {
     public var displayMatrix: [Int32]?
     /// Degrees clockwise that a player turns the picture by, 0 ..< 360, from `displayMatrix`.
     public var rotation: Double
+    /// What of the picture is to be seen, where the file says that it is not all (`clap`); frames hold all of it.
+    public var cleanAperture: CleanAperture?
+    /// The display it was mastered on, 24 bytes as in an `mdcv` box and SEI message 137 (H.265 D.2.28); nil when not told.
+    public var masteringDisplay: [UInt8]?
+    /// Content light levels, 4 bytes as in a `clli` box and SEI message 144 (H.265 D.2.35); nil when not told.
+    public var contentLight: [UInt8]?
+
+    /// `853x480`, of what is to be seen.
+    public var shownSize: String {
+        guard let cleanAperture else { return "\(width)x\(height)" }
+        return "\(Int(cleanAperture.width.value.rounded()))x\(Int(cleanAperture.height.value.rounded()))"
+    }
 }
 
 /// A stream of the input other than the video that is decoded.
@@ -58,6 +70,12 @@ public struct OtherStream: Hashable, Sendable {
     public let codec: String
     /// The language the file gives (ISO 639-2); nil when it gives none.
     public let language: String?
+    /// Whether it is a picture, such as a cover, and no video.
+    public let isPicture: Bool
+    /// Whether it holds the titles of the file's chapters.
+    let isChapterTitles: Bool
+    /// Whether it holds the timecode of the file's first frame.
+    let isTimecode: Bool
 
     /// `stream 1 (audio, aac)`.
     public var description: String { "stream \(index) (\(content.rawValue), \(codec))" }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
+public import Model
 
 /// Reads a media file: its video as frames in presentation order, its other streams as packets.
 ///
@@ -10,10 +10,12 @@ public final class MediaReader: @unchecked Sendable {
     public struct Options: Sendable {
         /// Decoder threads; 0 is one a core.
         public var threads = 0
-        /// Whether `next()` also hands out the packets of audio streams, for `MediaWriter.write(copied:)`.
-        public var includesAudio = false
+        /// Whether `next()` also hands out the packets of audio and subtitle streams, for `MediaWriter.write(copied:)`.
+        public var includesOtherStreams = false
         /// Whether video comes as the file's own packets instead of decoded frames.
         public var decodesVideo = true
+        /// Frames a second of pictures and raw streams, which do not tell; nil is 25. Other inputs refuse one.
+        public var frameRate: Rational?
 
         /// Decoded video alone, one thread a core.
         public init() {}
@@ -31,6 +33,8 @@ public final class MediaReader: @unchecked Sendable {
     public let path: String
     /// The stream whose frames are handed out.
     public let video: VideoDescription
+    /// What a person should know of the input before it is used, one line each.
+    public let warnings: [String]
     /// The file's other streams.
     public let otherStreams: [OtherStream]
     /// The most slots the decoder may hold besides the frames that are handed out.
@@ -50,7 +54,7 @@ public final class MediaReader: @unchecked Sendable {
 
     private var y4mReport = DecodeReport()
 
-    /// Opens `path`, or Y4M on standard input for "-".
+    /// Opens `path`, Y4M on standard input for "-", or a series of pictures for a name like `frame-%04d.png`.
     ///
     /// Frames lie in the reader's own memory until `use(_:)` names another.
     /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
@@ -60,10 +64,16 @@ public final class MediaReader: @unchecked Sendable {
         self.cancelFlag = cancelFlag
         let packedSize: Int
         if path == "-" || path.lowercased().hasSuffix(".y4m") {
+            guard options.frameRate == nil else {
+                throw MediaError(.usage, "\(path) is Y4M, which has a frame rate of its own")
+            }
             let y4m = try Y4MSource(path: path, cancelFlag: cancelFlag)
             source = .y4m(y4m)
             video = VideoDescription(y4m.header)
             otherStreams = []
+            warnings =
+                y4m.header.frameRate == nil
+                ? ["warning: the Y4M header names no frame rate: 25 a second are taken"] : []
             slotsHeldByDecoder = 0
             packedSize = y4m.header.frameByteCount
         } else {
@@ -71,6 +81,7 @@ public final class MediaReader: @unchecked Sendable {
             source = .libAV(libAV)
             video = libAV.video
             otherStreams = libAV.otherStreams
+            warnings = libAV.warnings
             slotsHeldByDecoder = libAV.slotsHeldByDecoder
             packedSize = libAV.directByteCount
         }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HEVC
 public import Model
 internal import Synchronization
 
 /// The video track a `MediaWriter` writes.
 public struct VideoTrack: Hashable, Sendable {
-    /// Samples a row of the picture.
+    /// Samples a row of the picture that is to be seen; the stream may code one more, never fewer.
     public var width: Int
-    /// Rows of the picture.
+    /// Rows of the picture that is to be seen; the stream may code one more, never fewer.
     public var height: Int
     /// The HEVCDecoderConfigurationRecord (ISO/IEC 14496-15 8.3.2.1), for NAL unit lengths of 4 bytes.
     public var hvcC: [UInt8]
@@ -21,6 +22,12 @@ public struct VideoTrack: Hashable, Sendable {
     public var sampleAspectRatio: Rational?
     /// The display matrix of the track header (ISO/IEC 14496-12 8.3.2); nil is the identity.
     public var displayMatrix: [Int32]?
+    /// What is to be seen of the picture; nil is its first `width`×`height` samples.
+    public var cleanAperture: CleanAperture?
+    /// The body of an `mdcv` box, the payload of SEI message 137 (H.265 D.2.28); nil writes none.
+    public var masteringDisplay: [UInt8]?
+    /// The body of a `clli` box, the payload of SEI message 144 (H.265 D.2.35); nil writes none.
+    public var contentLight: [UInt8]?
 
     /// Describes a track.
     public init(
@@ -37,12 +44,15 @@ public struct VideoTrack: Hashable, Sendable {
         self.displayMatrix = displayMatrix
     }
 
-    /// The track that a reader's video becomes once it is encoded: same time base, colour, aspect and rotation.
+    /// The track that a reader's video becomes once it is encoded: same time base, colour, aspect, rotation and light.
     public init(_ video: VideoDescription, hvcC: [UInt8]) {
         self.init(
             width: video.width, height: video.height, hvcC: hvcC, timeBase: video.timeBase, color: video.color,
             frameRate: video.averageFrameRate ?? video.baseFrameRate, sampleAspectRatio: video.sampleAspectRatio,
             displayMatrix: video.displayMatrix)
+        cleanAperture = video.cleanAperture
+        masteringDisplay = video.masteringDisplay
+        contentLight = video.contentLight
     }
 }
 
@@ -96,22 +106,32 @@ public final class MediaWriter: Sendable {
             output = Mutex(.waiting(.file(file)))
         }
         copiedStreams = []
-        notes = (source?.otherStreams ?? []).map { "\($0.description) is not copied: .hevc holds video alone" }
+        var notes = (source?.otherStreams ?? []).map { "\($0.description) is not copied: .hevc holds video alone" }
+        if let video = source?.video, video.width % 2 != 0 || video.height % 2 != 0 || video.cleanAperture != nil {
+            notes.append(
+                "warning: a raw .hevc stream cannot cut single samples off: it shows "
+                    + "\((video.width + 1) / 2 * 2)x\((video.height + 1) / 2 * 2), not \(video.shownSize)")
+        }
+        self.notes = notes
     }
 
     /// Says what the video is; comes once, before the first packet.
     /// - Throws: `usage` for a track that cannot be written or a second call, `io`.
     public func start(_ track: VideoTrack) throws(MediaError) {
-        guard let sets = ParameterSets(track.hvcC) else {
-            throw MediaError(.usage, "the hvcC record is damaged or not for 4-byte NAL unit lengths")
+        let record: DecoderConfigurationRecord
+        do throws(BitstreamError) {
+            record = try DecoderConfigurationRecord(bytes: track.hvcC)
+        } catch {
+            throw MediaError(.usage, "the hvcC record is damaged: \(error.reason)")
         }
-        guard (1...65535).contains(track.width), (1...65535).contains(track.height) else {
-            throw MediaError(.usage, "a track of \(track.width)x\(track.height) cannot be written")
+        guard record.lengthSize == 4 else {
+            throw MediaError(.usage, "the hvcC record is for NAL unit lengths of \(record.lengthSize) bytes, not 4")
         }
+        let boxes = try VideoTrackBoxes(track, record)
         try withOutput { output throws(MediaError) in
             switch output {
-            case .container(let writer): try writer.start(track)
-            case .waiting(let sink): output = .annexB(AnnexBWriter(sink: sink, parameterSets: sets))
+            case .container(let writer): try writer.start(track, boxes)
+            case .waiting(let sink): output = .annexB(AnnexBWriter(sink: sink, record: record))
             case .annexB, .done: throw MediaError(.usage, "the output was started before")
             }
         }

@@ -12,13 +12,18 @@ enum StreamCopy {
         var numbers: [Int: Int32] = [:]
     }
 
-    /// Adds an output stream for every audio stream of `source` that the container can hold.
+    /// Adds an output stream for every audio and subtitle stream of `source` that the container can hold.
+    ///
+    /// `hasChapters` and `hasTimecode` say that these are written anew, so that the tracks they were in are not missed.
     static func plan(
-        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, ending: String
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, ending: String,
+        hasChapters: Bool, hasTimecode: Bool
     ) -> Plan {
         var plan = Plan()
         guard let source, case .libAV(let input) = source.source else { return plan }
         for stream in source.otherStreams {
+            if stream.isChapterTitles, hasChapters { continue }
+            if stream.isTimecode, hasTimecode { continue }
             if let reason = add(stream, input.demuxer, output, ending) {
                 plan.notes.append("\(stream.description) is not copied: \(reason)")
             } else {
@@ -29,23 +34,15 @@ enum StreamCopy {
         return plan
     }
 
-    /// Copies the file's metadata but for what describes the old container; true if any key is QuickTime's
-    /// reverse-domain kind (`com.apple.quicktime.…`).
-    static func metadata(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Bool {
-        guard let source, case .libAV(let input) = source.source else { return false }
-        av_dict_copy(&output.pointee.metadata, input.demuxer.context.pointee.metadata, 0)
-        for key in ["major_brand", "minor_version", "compatible_brands", "encoder", "timecode"] {
-            av_dict_set(&output.pointee.metadata, key, nil, 0)
-        }
-        return av_dict_get(output.pointee.metadata, "com.", nil, AV_DICT_IGNORE_SUFFIX) != nil
-    }
-
     /// Adds one stream; nil when that went well, else why not.
     private static func add(
         _ stream: OtherStream, _ input: Demuxer, _ output: UnsafeMutablePointer<AVFormatContext>, _ ending: String
     ) -> String? {
-        guard stream.content == .audio else {
-            return stream.content == .video ? "one video stream is written" : "only audio is copied"
+        switch stream.content {
+        case .audio, .subtitle: break
+        case .video: return stream.isPicture ? "pictures are not written" : "one video stream is written"
+        case .data where stream.isTimecode: return "it does not count at the video's frame rate"
+        case .data, .attachment: return "only audio, subtitles and timecodes are copied"
         }
         guard let source = input.stream(stream.index)?.pointee, let parameters = source.codecpar else {
             return "it has no parameters"
@@ -56,9 +53,7 @@ enum StreamCopy {
         else { return "out of memory" }
         target.pointee.codec_tag = tag(parameters, output)
         copy.pointee.time_base = source.time_base
-        copy.pointee.disposition = source.disposition
-        av_dict_copy(&copy.pointee.metadata, source.metadata, 0)
-        av_dict_set(&copy.pointee.metadata, "encoder", nil, 0)
+        FileCopy.trackMetadata(from: source, to: copy)
         return nil
     }
 
@@ -96,8 +91,8 @@ enum StreamCopy {
             avcodec_parameters_copy(copy, parameters) >= 0
         else { return false }
         copy.pointee.codec_tag = tag(parameters, trial)
-        let sampleRate = max(1, parameters.pointee.sample_rate)
-        stream.pointee.time_base = AVRational(num: 1, den: sampleRate)
+        let ticks = parameters.pointee.sample_rate > 0 ? parameters.pointee.sample_rate : 1000
+        stream.pointee.time_base = AVRational(num: 1, den: ticks)
         return avformat_init_output(trial, nil) >= 0
     }
 }

@@ -33,7 +33,8 @@ extension Demuxer {
             baseFrameRate: base, timeBase: ticks ?? Rational(1, 25) ?? Rational(1),
             duration: isUntimed || stream.duration <= 0 ? nil : stream.duration,
             frameCount: stream.nb_frames > 0 ? Int(stream.nb_frames) : nil, sampleAspectRatio: aspect,
-            displayMatrix: matrix, rotation: Self.rotation(matrix))
+            displayMatrix: matrix, rotation: Self.rotation(matrix), masteringDisplay: Self.masteringDisplay(stream),
+            contentLight: Self.contentLight(stream))
     }
 
     /// Every stream but the video that is decoded.
@@ -42,17 +43,23 @@ extension Demuxer {
             guard let stream = stream(index)?.pointee, let parameters = stream.codecpar?.pointee else { return nil }
             let language = av_dict_get(stream.metadata, "language", nil, 0)
                 .flatMap { $0.pointee.value }.map { String(cString: $0) }
+            let isData = parameters.codec_type == AVMEDIA_TYPE_DATA
+            let isTimecode = isData && parameters.codec_tag == clibav_tag(0x74, 0x6D, 0x63, 0x64)  // tmcd
             return OtherStream(
-                index: index, content: Self.content(parameters.codec_type), codec: Self.codecName(parameters),
-                language: language)
+                index: index, content: Self.content(parameters.codec_type),
+                codec: isTimecode ? "timecode" : Self.codecName(parameters), language: language,
+                isPicture: stream.disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0,
+                // What movenc and QuickTime write, and mov.c turns into chapters.
+                isChapterTitles: isData && parameters.codec_id == AV_CODEC_ID_BIN_DATA && context.pointee.nb_chapters > 0,
+                isTimecode: isTimecode)
         }
     }
 
-    private static func codecName(_ parameters: AVCodecParameters) -> String {
+    static func codecName(_ parameters: AVCodecParameters) -> String {
         parameters.codec_id == AV_CODEC_ID_NONE ? "unknown" : String(cString: avcodec_get_name(parameters.codec_id))
     }
 
-    private static func content(_ type: AVMediaType) -> OtherStream.Content {
+    static func content(_ type: AVMediaType) -> OtherStream.Content {
         switch type {
         case AVMEDIA_TYPE_VIDEO: .video
         case AVMEDIA_TYPE_AUDIO: .audio
@@ -62,7 +69,7 @@ extension Demuxer {
         }
     }
 
-    private static func displayMatrix(_ stream: AVStream) -> [Int32]? {
+    static func displayMatrix(_ stream: AVStream) -> [Int32]? {
         for index in 0..<Int(stream.nb_side_data) {
             guard let data = stream.side_data?[index], data.type == AV_PKT_DATA_DISPLAYMATRIX,
                 data.size >= 9 * MemoryLayout<Int32>.size, let bytes = data.data
@@ -75,7 +82,7 @@ extension Demuxer {
     }
 
     /// libavutil counts counterclockwise and has no angle for a singular matrix.
-    private static func rotation(_ matrix: [Int32]?) -> Double {
+    static func rotation(_ matrix: [Int32]?) -> Double {
         guard let matrix else { return 0 }
         let degrees = av_display_rotation_get(matrix)
         guard degrees.isFinite else { return 0 }

@@ -25,6 +25,17 @@ final class VideoDecoder {
 
     /// The most luma samples a picture may have; bounds what a damaged header can make libavcodec allocate.
     static let maximumSamples = 1 << 28
+    /// The most samples a row and rows: HEVC's level 6.2 ends below 8,444 for any shape in use.
+    static let maximumDimension = 16_384
+
+    /// Refuses a picture that is too large to be taken into memory.
+    static func checkSize(width: Int, height: Int, _ path: String) throws(MediaError) {
+        guard width <= maximumDimension, height <= maximumDimension, width * height <= maximumSamples else {
+            throw MediaError(
+                .badInput,
+                "\(path): a picture of \(width)x\(height) is too large; \(maximumDimension) a side is the most")
+        }
+    }
 
     /// Opens a decoder for a stream; `threads` 0 is one a core.
     init(

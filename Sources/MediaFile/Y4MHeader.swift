@@ -17,11 +17,10 @@ struct Y4MHeader: Hashable {
 
     /// The longest line that is looked at; real ones are below 100 bytes.
     static let maximumLength = 1024
+    /// Frames a second that are believed.
+    static let possibleRates = 0.001...10_000
     /// How every stream begins.
     static let magic = "YUV4MPEG2"
-    /// The largest width and height taken.
-    static let maximumDimension = 32768
-
     /// Bytes of one frame's samples.
     var frameByteCount: Int {
         (0..<format.planeCount).reduce(0) { sum, plane in
@@ -38,11 +37,10 @@ struct Y4MHeader: Hashable {
             throw MediaError(.badInput, "\(name) is not Y4M: it does not begin with \(Self.magic)")
         }
         for field in fields.dropFirst() { try take(field, name) }
-        guard (1...Self.maximumDimension).contains(width), (1...Self.maximumDimension).contains(height),
-            width * height <= VideoDecoder.maximumSamples
-        else {
+        guard width > 0, height > 0 else {
             throw MediaError(.badInput, "\(name): a Y4M picture of \(width)x\(height) is not possible")
         }
+        try VideoDecoder.checkSize(width: width, height: height, name)
     }
 
     private mutating func take(_ field: String, _ name: String) throws(MediaError) {
@@ -50,7 +48,11 @@ struct Y4MHeader: Hashable {
         switch field.first {
         case "W": width = try dimension(value, "W", name)
         case "H": height = try dimension(value, "H", name)
-        case "F": frameRate = try ratio(value, "F", name)
+        case "F":
+            frameRate = try ratio(value, "F", name)
+            guard value == "0:0" || frameRate.map({ Self.possibleRates.contains($0.value) }) ?? false else {
+                throw MediaError(.badInput, "\(name): F\(Self.printable(value)) in the Y4M header is no possible frame rate")
+            }
         case "A": sampleAspectRatio = try ratio(value, "A", name)
         case "I":
             guard value == "p" || value == "?" else {

@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import HWClient
 internal import Model
+internal import Wire
 
 /// `hwctl encode`.
 struct EncodeCommand: ParsableCommand {
@@ -9,9 +10,11 @@ struct EncodeCommand: ParsableCommand {
         commandName: "encode",
         abstract: "Encode a video as HEVC through a compression session of the daemon.",
         discussion: """
-            INPUT is any file libavformat reads, or - for Y4M on standard input. OUTPUT is chosen by its ending: .mov \
-            and .mp4 hold the video (hvc1, fast start), the input's audio as it is and its timestamps; .hevc is a raw \
-            Annex B stream, and so is - (standard output). An output appears whole or not at all.
+            INPUT is any file libavformat reads, a series of pictures (frame-%04d.png), or - for Y4M on standard \
+            input. OUTPUT is chosen by its ending: .mov and .mp4 hold the video (hvc1, fast start) with its \
+            timestamps, rotation, colour and HDR metadata, and the input's audio, subtitles, chapters and timecode as \
+            they are; what cannot be held is named. .hevc is a raw Annex B stream, and so is - (standard output). An \
+            output appears whole or not at all; see --keep-partial.
 
             Without --bitrate, --quality or --qp the quality is 0.5. The bit depth follows the source: a 10-bit source \
             becomes Main10, and --profile main refuses it.
@@ -25,7 +28,7 @@ struct EncodeCommand: ParsableCommand {
     enum ProfileName: String, ExpressibleByArgument, CaseIterable { case main, main10 }
     enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
 
-    @Argument(help: "The video to encode; - is Y4M on standard input.")
+    @Argument(help: "The video to encode, or pictures as frame-%04d.png; - is Y4M on standard input.")
     var input: String
 
     @Argument(help: "The file to write: .mov, .mp4 or .hevc; - is Annex B on standard output.")
@@ -57,6 +60,15 @@ struct EncodeCommand: ParsableCommand {
             "Set a session property, named as in VideoToolbox; may be repeated.", valueName: "key=value"))
     var property: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Frames a second of pictures and raw streams, as 25, 23.976 or 30000/1001; 25 when not given.",
+            valueName: "rate"))
+    var frameRate: String?
+
+    @Flag(help: "When the input breaks off, keep the frames before that; the exit code still says that it did.")
+    var keepPartial = false
+
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false
 
@@ -70,6 +82,9 @@ struct EncodeCommand: ParsableCommand {
         if json, output == "-" {
             throw ValidationError("--json and the output - would both go to standard output.")
         }
+        if let frameRate, Rational(text: frameRate).map({ $0.value < 0.001 || $0.value > 1000 }) ?? true {
+            throw ValidationError("--frame-rate takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(frameRate)'.")
+        }
         for text in property where !text.contains("=") || text.hasPrefix("=") {
             throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")
         }
@@ -78,7 +93,8 @@ struct EncodeCommand: ParsableCommand {
     func run() throws {
         try report {
             let job = EncodeJob(
-                input: input, output: output, specification: specification, properties: properties, json: json)
+                input: input, output: output, specification: specification, properties: properties, json: json,
+                frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial)
             try job.run()
         }
     }
@@ -104,9 +120,19 @@ struct EncodeCommand: ParsableCommand {
         if let keyframeInterval { properties[.maxKeyFrameInterval] = .int(Int64(keyframeInterval)) }
         for text in property {
             let pair = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            properties[PropertyKey(rawValue: String(pair[0]))] = PropertyValue(commandLine: String(pair[1]))
+            properties[PropertyKey(rawValue: String(pair[0]))] = Self.value(String(pair[1]))
         }
         return properties
+    }
+
+    /// A property's value: JSON where it looks like a list or an object, else as `PropertyValue` reads it.
+    private static func value(_ text: String) -> PropertyValue {
+        if text.hasPrefix("[") || text.hasPrefix("{"),
+            let value = try? JSON.decode(PropertyValue.self, from: Array(text.utf8))
+        {
+            return value
+        }
+        return PropertyValue(commandLine: text)
     }
 
     /// Bits a second from `6M`, `800k`, `1500000`; nil when it reads as none of these.

@@ -12,6 +12,8 @@ final class EncodeJob {
     private static let framesUnderWay = 6
     /// Bytes of frames at most; a larger picture gets fewer slots.
     private static let maxPoolBytes = 1 << 30
+    /// Frames a second that rate control can count with; timestamps are kept whatever the rate.
+    private static let possibleRates = 0.001...1000
     /// How long nothing may come back; the daemon ends a stalled session long before.
     private static let patience = Duration.seconds(180)
 
@@ -20,37 +22,49 @@ final class EncodeJob {
     private let specification: [PropertyKey: PropertyValue]
     private let wanted: [PropertyKey: PropertyValue]
     private let json: Bool
+    private let frameRate: Rational?
+    private let keepsPartial: Bool
 
     private var underWay: [UInt64: DecodedFrame] = [:]
     private var copied: [UInt64: FramePool.Slot] = [:]
     private var waiting: DecodedFrame?
     private var isInputDone = false
     private var isCompleted = false
+    /// Why the input ended before its end, where what came before is kept.
+    private var breakOff: MediaError?
     private var packets = 0
     private var videoBytes = 0
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue],
-        properties: [PropertyKey: PropertyValue], json: Bool
+        properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, keepsPartial: Bool
     ) {
         self.input = input
         self.output = output
         self.specification = specification
         wanted = properties
         self.json = json
+        self.frameRate = frameRate
+        self.keepsPartial = keepsPartial
     }
 
     func run() throws {
         // Signals are blocked before any other thread starts, so that all of them inherit that.
         let interruption = try Interruption()
         var options = MediaReader.Options()
-        options.includesAudio = true
+        options.includesOtherStreams = true
+        options.frameRate = frameRate
         let reader = try MediaReader(path: input, options: options)
         interruption.onSignal { reader.cancel() }
         // Before the session: an output that cannot be written is told before anything is encoded.
         let writer = try MediaWriter(path: output, source: reader)
         let daemon = try Daemon.findAndTell()
         let session = try CompressionSession(daemon, try parameters(reader.video))
+        var warnings = reader.warnings
+        if let rate = reader.video.averageFrameRate, Self.frameRate(reader.video) == nil {
+            warnings.append("warning: the source's frame rate, \(rate), is not believed; timestamps are kept")
+        }
+        warnings += try EncodeMetadata.send(reader.video, to: session, unless: wanted)
         let pool = try makePool(reader)
         reader.use(PoolMemory(pool))
         try session.addPool(pool, id: Self.poolID)
@@ -59,19 +73,23 @@ final class EncodeJob {
             throw CommandFailure(.software, "the session gave no format description")
         }
         let properties = try session.copyProperties()
-        try writer.start(VideoTrack(reader.video, hvcC: record))
+        var track = VideoTrack(reader.video, hvcC: record)
+        EncodeMetadata.apply(properties, to: &track)
+        try writer.start(track)
         if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
-        for line in writer.notes { Console.note(line) }
+        for line in warnings + writer.notes { Console.note(line) }
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
         while !isCompleted {
             if interruption.isSet { throw CommandFailure.interrupted }
             try feed(reader, session, pool, writer)
-            try drain(session, pool, writer, wait: isInputDone || isFull(session))
+            let first = isInputDone || isFull(session) ? try wait(for: session, unless: interruption) : nil
+            try drain(session, pool, writer, first: first)
             progress.update(done: packets)
         }
         let seconds = progress.seconds
+        guard packets > 0 else { throw breakOff ?? MediaError(.badInput, "\(input) has no frames") }
         try writer.finish()
         session.invalidate()
         progress.clear()
@@ -80,7 +98,11 @@ final class EncodeJob {
                 input: input, output: output, created: session.created, properties: properties, reader: reader,
                 frames: packets, videoBytes: videoBytes, fileBytes: fileSize(output) ?? videoBytes,
                 seconds: seconds,
-                notCopied: writer.notes))
+                notCopied: writer.notes, warnings: warnings, brokenOff: breakOff?.reason))
+        if let breakOff {
+            throw CommandFailure(
+                breakOff.exitStatus, "the input broke off, what came before is in \(output): \(breakOff.reason)")
+        }
     }
 
     private func fileSize(_ path: String) -> Int? {
@@ -91,9 +113,7 @@ final class EncodeJob {
     /// What Create is asked for: the source's form, its colour and its rate, then what the user wants instead.
     private func parameters(_ video: VideoDescription) throws -> CreateCompressionSession.Parameters {
         var properties: [PropertyKey: PropertyValue] = [:]
-        if let rate = video.averageFrameRate ?? video.baseFrameRate {
-            properties[.expectedFrameRate] = .string(rate.description)
-        }
+        if let rate = Self.frameRate(video) { properties[.expectedFrameRate] = .string(rate.description) }
         let color = video.color
         if color.isSpecified {
             properties[.colorPrimaries] = .int(Int64(color.primaries))
@@ -106,6 +126,11 @@ final class EncodeJob {
         return CreateCompressionSession.Parameters(
             width: video.width, height: video.height, pixelFormat: video.format, timeBase: video.timeBase,
             encoderSpecification: specification, properties: properties)
+    }
+
+    /// The source's average rate, if a session can take it.
+    private static func frameRate(_ video: VideoDescription) -> Rational? {
+        [video.averageFrameRate, video.baseFrameRate].compactMap { $0 }.first { possibleRates.contains($0.value) }
     }
 
     private func makePool(_ reader: MediaReader) throws -> FramePool {
@@ -127,12 +152,23 @@ final class EncodeJob {
             waiting = nil
             return try send(frame, session, pool)
         }
-        switch try reader.next() {
+        switch try nextItem(reader) {
         case .frame(let frame)?: try send(frame, session, pool)
         case .packet(let packet)?: try writer.write(copied: packet)
         case nil:
             isInputDone = true
             try session.complete()
+        }
+    }
+
+    /// The reader's next item; where frames that came before an error are to be kept, the error is an end.
+    private func nextItem(_ reader: MediaReader) throws(MediaError) -> MediaReader.Item? {
+        do throws(MediaError) {
+            return try reader.next()
+        } catch {
+            guard keepsPartial, reader.report.frames > 0, error.kind != .interrupted else { throw error }
+            breakOff = error
+            return nil
         }
     }
 
@@ -159,13 +195,25 @@ final class EncodeJob {
                 frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: Self.poolID, layout: layout))
     }
 
-    /// Handles what came back; waits for the first event if there is nothing else to do.
+    /// The next event, however long the encoder takes; a signal ends the wait.
+    private func wait(
+        for session: CompressionSession, unless interruption: Interruption
+    ) throws -> CompressionSession.Event {
+        for _ in 0..<Self.patience.components.seconds * 10 {
+            if let event = try session.nextEvent(timeout: .milliseconds(100)) { return event }
+            if interruption.isSet { throw CommandFailure.interrupted }
+        }
+        throw CommandFailure(
+            .software, "the session gave nothing for \(Self.patience.components.seconds) s; giving up")
+    }
+
+    /// Handles what came back: `first`, and all that is there besides.
     private func drain(
-        _ session: CompressionSession, _ pool: FramePool, _ writer: MediaWriter, wait: Bool
+        _ session: CompressionSession, _ pool: FramePool, _ writer: MediaWriter, first: CompressionSession.Event?
     ) throws {
-        var timeout = wait ? Self.patience : .zero
-        while let event = try session.nextEvent(timeout: timeout) {
-            timeout = .zero
+        var first = first
+        while let event = try first ?? session.nextEvent(timeout: .zero) {
+            first = nil
             switch event {
             case .formatDescription: continue
             case .frameReleased(let frameID):
@@ -181,10 +229,6 @@ final class EncodeJob {
                 videoBytes += Int(description.size)
             case .completed: isCompleted = true
             }
-        }
-        if wait, timeout != .zero {
-            throw CommandFailure(
-                .software, "the session gave nothing for \(Self.patience.components.seconds) s; giving up")
         }
     }
 

@@ -28,9 +28,11 @@ struct EncodeSummary: Encodable {
     private var fileBytes: Int
     private var averageBitRate: Double?
     private var notCopied: [String]
+    private var warnings: [String]
+    private var brokenOff: String?
 
     enum CodingKeys: String, CodingKey {
-        case schema, input, output, properties, width, height, conversion, frames, seconds
+        case schema, input, output, properties, width, height, conversion, frames, seconds, warnings
         case encoderID = "EncoderID"
         case usingHardware = "UsingHardwareAcceleratedVideoEncoder"
         case fallbackReason = "FallbackReason"
@@ -44,12 +46,13 @@ struct EncodeSummary: Encodable {
         case fileBytes = "file_bytes"
         case averageBitRate = "average_bit_rate"
         case notCopied = "not_copied"
+        case brokenOff = "broken_off"
     }
 
     init(
         input: String, output: String, created: CreateCompressionSession.Reply,
         properties: [PropertyKey: PropertyValue], reader: MediaReader, frames: Int, videoBytes: Int, fileBytes: Int,
-        seconds: Double, notCopied: [String]
+        seconds: Double, notCopied: [String], warnings: [String], brokenOff: String?
     ) {
         self.input = input
         self.output = output
@@ -74,6 +77,8 @@ struct EncodeSummary: Encodable {
             averageBitRate = Double(videoBytes) * 8 * rate.value / Double(frames)
         }
         self.notCopied = notCopied
+        self.warnings = warnings
+        self.brokenOff = brokenOff
     }
 
     /// The lines for people.

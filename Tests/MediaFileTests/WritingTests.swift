@@ -10,7 +10,7 @@ func remux(
     _ input: String, to output: String, change: (inout VideoTrack) -> Void = { _ in }
 ) throws -> (reader: MediaReader, notes: [String]) {
     var options = MediaReader.Options()
-    options.includesAudio = true
+    options.includesOtherStreams = true
     options.decodesVideo = false
     let reader = try MediaReader(path: input, options: options)
     let writer = try MediaWriter(path: output, source: reader)
@@ -166,7 +166,7 @@ func boxes(_ path: String) throws -> [String] {
         let input = scratch.file("in.ts")
         try run("ffmpeg", "-v", "error", "-i", Clips.hevc10, "-c", "copy", input)
         var options = MediaReader.Options()
-        options.includesAudio = true
+        options.includesOtherStreams = true
         let reader = try MediaReader(path: input, options: options)
         let output = scratch.file("out.mp4")
         let writer = try MediaWriter(path: output, source: reader)

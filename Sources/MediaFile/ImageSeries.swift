@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+
+/// The files that a name like `frame-%04d.png` stands for.
+struct ImageSeries: Hashable {
+    /// The pattern with its directory.
+    let path: String
+    /// The lowest number there is.
+    let first: Int
+    /// How many files follow each other from there.
+    let count: Int
+    /// How many more there are behind the first gap.
+    let afterGap: Int
+    private let pattern: Pattern
+
+    /// The most files of a directory that are looked at.
+    private static let maximumFiles = 10_000_000
+
+    /// A file name with one number in it, as printf(3) writes it.
+    struct Pattern: Hashable {
+        let prefix: String
+        let digits: Int
+        let suffix: String
+
+        /// Reads `frame-%04d.png`; nil for a name without exactly one such number.
+        init?(_ name: some StringProtocol) {
+            let parts = name.split(separator: "%", omittingEmptySubsequences: false)
+            guard parts.count == 2, let end = parts[1].firstIndex(of: "d") else { return nil }
+            let width = parts[1][..<end]
+            guard width.isEmpty || (width.first == "0" && width.count <= 3), width.allSatisfy(\.isNumber),
+                let digits = width.isEmpty ? 0 : Int(width), digits <= 18
+            else { return nil }
+            prefix = String(parts[0])
+            self.digits = digits
+            suffix = String(parts[1][parts[1].index(after: end)...])
+        }
+
+        /// The name with this number.
+        func name(_ number: Int) -> String {
+            let text = String(number)
+            return prefix + String(repeating: "0", count: max(0, digits - text.count)) + text + suffix
+        }
+
+        /// The number in a name; nil where it is another's.
+        func number(_ name: String) -> Int? {
+            guard name.count > prefix.count + suffix.count, name.hasPrefix(prefix), name.hasSuffix(suffix),
+                let number = Int(name.dropFirst(prefix.count).dropLast(suffix.count)), number >= 0,
+                number <= Int(Int32.max), self.name(number) == name
+            else { return nil }
+            return number
+        }
+    }
+
+    /// Looks the files up; nil when `path` is the name of a file, or no pattern.
+    /// - Throws: `noInput` for a pattern that no file follows, or a directory that cannot be read.
+    init?(_ path: String) throws(MediaError) {
+        guard let name = path.split(separator: "/", omittingEmptySubsequences: false).last,
+            let pattern = Pattern(name), access(path, F_OK) != 0
+        else { return nil }
+        let parent = String(path.dropLast(name.count))
+        let numbers = try Self.numbers(parent.isEmpty ? "." : parent, pattern, path)
+        guard let first = numbers.min() else { throw MediaError(.noInput, "\(path): no file has such a name") }
+        var last = first
+        while numbers.contains(last + 1) { last += 1 }
+        self.path = path
+        self.pattern = pattern
+        self.first = first
+        count = last - first + 1
+        afterGap = numbers.count - count
+    }
+
+    /// What is wrong with the series, in one line; nil when nothing is.
+    var warning: String? {
+        guard afterGap > 0 else { return nil }
+        return "warning: the series ends before \(pattern.name(first + count)), which is not there; "
+            + "\(afterGap) \(afterGap == 1 ? "file" : "files") behind it \(afterGap == 1 ? "is" : "are") left out"
+    }
+
+    private static func numbers(
+        _ directory: String, _ pattern: Pattern, _ path: String
+    ) throws(MediaError) -> Set<Int> {
+        guard let handle = opendir(directory) else { throw .opening(path, errno: errno) }
+        defer { closedir(handle) }
+        var numbers: Set<Int> = []
+        for _ in 0..<maximumFiles {
+            guard let entry = readdir(handle) else { break }
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: name.pointee)) {
+                    String(cString: $0)
+                }
+            }
+            if let number = pattern.number(name) { numbers.insert(number) }
+        }
+        return numbers
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+
+/// What the boxes of a .mov or .mp4 input tell that libavformat passes over.
+struct SourceBoxes {
+    private let movie: Box
+
+    /// The largest `moov` of an input that is taken into memory.
+    private static let maximumSize: UInt64 = 64 << 20
+
+    /// Reads the movie box of a file; nil where there is none that can be read, which is no error: libavformat has
+    /// the last word on what a file is.
+    init?(path: String) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        guard let entry = (try? MovieFile.entries(descriptor))?.first(where: { $0.type == "moov" }),
+            entry.size <= Self.maximumSize, let movie = try? MovieFile.movie(descriptor, entry)
+        else { return nil }
+        self.movie = movie
+    }
+
+    /// What is to be seen of the track's pictures, which decode to `width`×`height`; nil when that is all of them.
+    func cleanAperture(track: Int32, width: Int, height: Int) -> CleanAperture? {
+        guard let entry = sampleEntry(track: track),
+            let aperture = entry.first("clap").flatMap({ CleanAperture($0.fields) }),
+            aperture.fits(codedWidth: width, codedHeight: height)
+        else { return nil }
+        let whole = CleanAperture(width: width, height: height, ofCodedWidth: width, codedHeight: height)
+        return aperture == whole ? nil : aperture
+    }
+
+    /// The first video sample entry of a track.
+    private func sampleEntry(track: Int32) -> Box? {
+        movie.children.first { $0.trackID == Int(track) }?
+            .first("mdia", "minf", "stbl", "stsd")?.children.first { $0.isContainer }
+    }
+}
+
+extension Box {
+    /// The `track_ID` of a `trak` (ISO/IEC 14496-12 8.3.2); nil for other boxes and damaged ones.
+    var trackID: Int? {
+        guard type == "trak", let header = first("tkhd")?.fields else { return nil }
+        // Behind two times, of 8 bytes each in version 1.
+        return header.bigEndian(at: header.first == 1 ? 20 : 12, 4).map { Int($0) }
+    }
+}
