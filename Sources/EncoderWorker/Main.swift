@@ -8,7 +8,7 @@ internal import Wire
 @main
 struct EncoderWorkerMain {
     static func main() {
-        guard fcntl(WorkerDescriptor.client, F_GETFD) >= 0, fcntl(WorkerDescriptor.broker, F_GETFD) >= 0 else {
+        guard fcntl(WorkerDescriptor.broker, F_GETFD) >= 0, fcntl(WorkerDescriptor.stats, F_GETFD) >= 0 else {
             let text =
                 "hwdaemon-encoder is started by hwdaemon, one for each compression session; see hwdaemon(8).\n"
             _ = text.withCString { write(2, $0, strlen($0)) }
@@ -16,8 +16,14 @@ struct EncoderWorkerMain {
         }
         do {
             let signals = try confine()
-            let start = try receiveStart()
-            let session = try WorkerSession(start: start, signals: signals)
+            // A spare worker waits here until it is needed; the broker's end is its own.
+            var bytes: [UInt8] = []
+            guard
+                let connection = try PacketSocket.receiveWithFile(
+                    from: WorkerDescriptor.broker, into: &bytes, deadline: nil)
+            else { exit(ExitStatus.ok.rawValue) }
+            let start = try JSON.decode(WorkerStart.self, from: bytes)
+            let session = try WorkerSession(start: start, connection: connection, signals: signals)
             session.run()
         } catch {
             // The client sees the connection close and asks the broker, which tells this sentence.
@@ -39,14 +45,5 @@ struct EncoderWorkerMain {
         try ProcessControl.setDumpable(false)
         try ProcessControl.limit(.coreSize, to: 0)
         return signals
-    }
-
-    private static func receiveStart() throws -> WorkerStart {
-        let deadline = MonotonicTime.now + .seconds(5)
-        guard case .bytes(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)
-        else {
-            throw TransportError(.closed, "the broker went away before it told the session")
-        }
-        return try JSON.decode(WorkerStart.self, from: bytes)
     }
 }

@@ -25,11 +25,10 @@ final class WorkerSession: @unchecked Sendable {
     /// Answers the Create call and takes the connection over.
     ///
     /// A refused call is answered with its error and ends the process.
-    init(start: WorkerStart, signals: SignalFD) throws {
+    init(start: WorkerStart, connection: consuming OwnedFD, signals: SignalFD) throws {
         self.start = start
         self.signals = signals
         stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
-        let connection = OwnedFD(WorkerDescriptor.client)
         let setup: SessionSetup
         do throws(SessionError) {
             setup = try SessionSetup(start)
@@ -170,7 +169,9 @@ final class WorkerSession: @unchecked Sendable {
         }
         let memory = try SharedMemory(
             receiving: file, minimumSize: size, maximumSize: Int(clamping: limit), access: .readOnly)
-        try state.withLock { session throws(SessionError) in try session.addPool(pool.poolID, size: pool.size) }
+        // The whole file is mapped, whatever the client says it uses.
+        let mapped = UInt64(memory.size)
+        try state.withLock { session throws(SessionError) in try session.addPool(pool.poolID, size: mapped) }
         pools[pool.poolID] = memory
     }
 

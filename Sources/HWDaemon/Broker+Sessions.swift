@@ -65,7 +65,7 @@ extension Broker {
                     limits: WorkerLimits(
                         maxPoolBytes: settings.maxPoolBytesPerSession,
                         clientStallSeconds: settings.clientStallTimeout / .seconds(1))),
-                executable: "\(configuration.libexec)/hwdaemon-encoder", connection: connection.fileDescriptor,
+                process: try spare.take(), connection: connection.fileDescriptor,
                 stallLimits: SessionWorker.StallLimits(
                     software: settings.stallTimeout, hardware: settings.hardwareStallTimeout),
                 loop: loop, logger: log,

@@ -42,6 +42,7 @@ extension Broker {
         // On a service manager's socket clients wait for the next daemon; on our own they are told.
         if socket == nil { stopListening() }
         prober.stop()
+        spare.stop()
         guard !workers.isEmpty, settings.drainTimeout > .zero else { return endSessions() }
         _ = loop.after(settings.drainTimeout) { [weak self] in
             guard let self, phase == .draining else { return }
@@ -117,6 +118,7 @@ extension Broker {
         settings = new
         registry.limits = SessionRegistry.Limits(new)
         prober.patience = new.probeTimeout
+        spare.isWanted = new.spareWorkers > 0
         prober.deviceList = Configuration.deviceList(new)
         StandardErrorLog.setLevel(new.logLevel)
     }

@@ -23,6 +23,7 @@ final class Broker {
     let logger: Logger
     let loop: EventLoop
     let prober: Prober
+    let spare: SpareWorker
     let user = geteuid()
     let signals: SignalFD
     let socket: SocketFile?
@@ -55,6 +56,9 @@ final class Broker {
             libexec: configuration.libexec, deviceList: Configuration.deviceList(settings),
             cacheFolder: ProbeCache.folder(isPrivate: configuration.isPrivate), loop: loop, logger: logger)
         prober.patience = settings.probeTimeout
+        spare = SpareWorker(
+            executable: "\(configuration.libexec)/hwdaemon-encoder", isWanted: settings.spareWorkers > 0,
+            refills: !configuration.isPrivate, loop: loop)
         let file: OwnedFD
         switch configuration.endpoint {
         case .path(let path):
@@ -77,6 +81,7 @@ final class Broker {
     func run() throws(SystemError) {
         // In the background: a driver that hangs delays no start.
         look { _ in }
+        spare.prepare()
         manager.tell("READY=1")
         tellStatus()
         keepAlive()

@@ -36,7 +36,7 @@ final class ProbeChild {
         let pair = try UnixSocket.packetPair()
         try PacketSocket.send(try JSON.encode(request), to: pair.first.rawValue)
         child = try ChildProcess(
-            spawning: executable, environment: SessionWorker.environment,
+            spawning: executable, environment: WorkerProcess.environment,
             files: [ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker)], newSession: true)
         channel = pair.first
         do {

@@ -7,8 +7,6 @@ internal import Wire
 
 /// The process that serves one session, as the broker sees it: its end, its reports, its counters.
 final class SessionWorker {
-    /// Added to the daemon's own environment; a backtracer would hold a crash up and keep the connection open.
-    static let environment = ["SWIFT_BACKTRACE": "enable=no"]
     /// Packets heard of one worker; it has two to send.
     private static let maximumPackets = 64
 
@@ -24,7 +22,7 @@ final class SessionWorker {
 
     private let loop: EventLoop
     private let child: ChildProcess
-    private let channel: OwnedFD
+    private let channel: WorkerProcess.Channel
     private let stats: StatsPage
     private let started = MonotonicTime.now
     private var work = SessionWork()
@@ -39,15 +37,15 @@ final class SessionWorker {
     private let onReport: (WorkerReport) -> Void
     private let onEnd: (SessionEnd) -> Void
 
-    /// Starts a worker and gives it the client's connection, of which the caller closes its own copy.
+    /// Gives a worker its session and the client's connection, of which the caller closes its own copy.
     ///
     /// - Parameters:
     ///   - stallLimits: the software's holds until the worker has told which encoder it is.
     ///   - onReport: called for the report that the session was created.
     ///   - onEnd: called once, when the process has ended.
     init(
-        _ start: WorkerStart, executable: String, connection: Int32, stallLimits: StallLimits,
-        loop: EventLoop, logger: Logger, onReport: @escaping (WorkerReport) -> Void,
+        _ start: WorkerStart, process: WorkerProcess, connection: Int32, stallLimits: StallLimits, loop: EventLoop,
+        logger: Logger, onReport: @escaping (WorkerReport) -> Void,
         onEnd: @escaping (SessionEnd) -> Void
     ) throws {
         id = start.session
@@ -58,28 +56,19 @@ final class SessionWorker {
         stallLimit = stallLimits.software
         stall = StallRule(
             limit: stallLimits.software, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
-        stats = try StatsPage()
-        let pair = try UnixSocket.packetPair()
-        // Before the process starts, so that it never waits and a call that is too large starts none.
-        try PacketSocket.send(try JSON.encode(start), to: pair.first.rawValue)
-        child = try ChildProcess(
-            spawning: executable, environment: Self.environment,
-            files: [
-                ChildProcess.File(connection, as: WorkerDescriptor.client),
-                ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker),
-                ChildProcess.File(stats.fileDescriptor, as: WorkerDescriptor.stats),
-            ], newSession: true)
+        stats = process.stats
+        child = process.child
+        channel = process.channel
         var logger = logger
         logger[metadataKey: "pid"] = "\(child.pid)"
         self.logger = logger
         do {
-            channel = pair.first
+            try PacketSocket.send(try JSON.encode(start), file: connection, to: channel.rawValue)
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
             channelWatch = try loop.watch(channel.rawValue, .readable) { [weak self] _ in self?.receive() }
         } catch {
             if let childWatch { loop.remove(childWatch) }
-            try child.kill(SIGKILL)
-            _ = try child.wait()
+            process.discard()
             throw error
         }
     }

@@ -11,6 +11,7 @@ struct Settings: Hashable, Sendable {
     var clientStallTimeout = Duration.seconds(30)
     var probeTimeout = Duration.seconds(5)
     var drainTimeout = Duration.seconds(10)
+    var spareWorkers = 1
     /// Nodes separated by colons; nil for every render node.
     var devices: String?
     var logLevel = Logger.Level.info
@@ -74,6 +75,9 @@ enum SettingsTable {
         SettingsRow(
             "MaxPoolBytesPerSession", \.maxPoolBytesPerSession, .size((1 << 20)...(1 << 40)),
             "Memory for frames that one session may register."),
+        SettingsRow(
+            "SpareWorkers", \.spareWorkers, .count(0...1),
+            "Encoder processes started ahead, so that a session need not wait for one to start."),
         SettingsRow(
             "StallTimeout", \.stallTimeout, .time(0.1...86400),
             "A session's process is killed after this long without progress in one call of a software codec."),

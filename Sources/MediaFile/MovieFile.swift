@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import CLibAV
 internal import Glibc
 
 /// Changes the `moov` of a finished file and puts it before the samples, so that playing can begin at once.
@@ -112,7 +113,8 @@ enum MovieFile {
         bytes.withUnsafeMutableBytes { buffer in
             var done = 0
             while done < count, error == 0 {
-                let now = pread(descriptor, buffer.baseAddress.map { $0 + done }, count - done, off_t(offset) + done)
+                let now = pread(
+                    descriptor, buffer.baseAddress.map { $0 + done }, count - done, off_t(offset) + done)
                 if now > 0 { done += now } else if now == 0 { error = EIO } else if errno != EINTR { error = errno }
             }
         }

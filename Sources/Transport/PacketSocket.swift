@@ -23,13 +23,26 @@ public enum PacketSocket {
     ///
     /// - Throws: `wouldBlock` if the socket is full, `closed`, `system`, `protocolViolation` for a size out of range.
     public static func send(_ bytes: [UInt8], to fd: Int32) throws(TransportError) {
+        try send(bytes, files: [], to: fd)
+    }
+
+    /// Sends one packet with a file descriptor, which stays the caller's.
+    ///
+    /// - Throws: as `send(_:to:)`.
+    public static func send(_ bytes: [UInt8], file: Int32, to fd: Int32) throws(TransportError) {
+        try send(bytes, files: [file], to: fd)
+    }
+
+    private static func send(_ bytes: [UInt8], files: [Int32], to fd: Int32) throws(TransportError) {
         guard 1...maximumPacket ~= bytes.count else {
             throw TransportError(
                 .protocolViolation, "a packet has 1 to \(maximumPacket) bytes, not \(bytes.count)")
         }
         do throws(SystemError) {
             try syscall("sendmsg") {
-                bytes.withUnsafeBytes { hwd_sendmsg(fd, $0.baseAddress, $0.count, nil, 0, nil, 0) }
+                bytes.withUnsafeBytes {
+                    hwd_sendmsg(fd, $0.baseAddress, $0.count, nil, 0, files, files.count)
+                }
             }
         } catch {
             throw error.errno == EAGAIN
@@ -81,5 +94,42 @@ public enum PacketSocket {
             }
             if !ready { throw TransportError(.timedOut, "no packet came in time") }
         }
+    }
+
+    /// Waits for a packet with exactly one file descriptor until the deadline (nil: for ever).
+    ///
+    /// - Parameter bytes: becomes the packet.
+    /// - Returns: the descriptor; nil when the other end is gone.
+    /// - Throws: `protocolViolation` for an oversized packet or another number of descriptors, `timedOut`, `system`.
+    public static func receiveWithFile(
+        from fd: Int32, into bytes: inout [UInt8], deadline: MonotonicTime?
+    ) throws(TransportError) -> OwnedFD? {
+        var buffer = [UInt8](repeating: 0, count: maximumPacket)
+        var files = [Int32](repeating: -1, count: Int(HWD_MAX_FDS))
+        var fileCount: Int32 = 0
+        var truncated: Int32 = 0
+        var count = 0
+        var isReady = false
+        do throws(SystemError) {
+            isReady = try wait(fd, for: POLLIN, until: deadline)
+            if isReady {
+                count = try syscall("recvmsg") {
+                    hwd_recvmsg(fd, &buffer, buffer.count, &files, &fileCount, &truncated)
+                }
+            }
+        } catch {
+            if error.errno == ECONNRESET { return nil }
+            throw TransportError(error)
+        }
+        guard isReady else { throw TransportError(.timedOut, "no packet came in time") }
+        var queue = FDQueue(files.prefix(Int(fileCount)))
+        if count == 0 { return nil }
+        guard truncated == 0, fileCount == 1, let file = queue.popFirst() else {
+            throw TransportError(
+                .protocolViolation, "a packet came with \(fileCount) file descriptors instead of one")
+        }
+        buffer.removeSubrange(count...)
+        bytes = buffer
+        return file
     }
 }

@@ -6,15 +6,13 @@ public import Model
 
 /// Where a worker finds its descriptors.
 public enum WorkerDescriptor {
-    /// The client's connection, in session workers.
-    public static let client: Int32 = 3
     /// The channel to the broker.
     public static let broker: Int32 = 4
     /// The sealed page the worker writes its counters to, in session workers.
     public static let stats: Int32 = 5
 }
 
-/// The broker's first and only packet to a session's worker.
+/// The broker's first and only packet to a session's worker; the client's connection comes with it.
 public struct WorkerStart: Codable, Sendable {
     /// The id the broker gave the session.
     public var session: String

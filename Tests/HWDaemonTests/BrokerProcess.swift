@@ -34,7 +34,9 @@ final class BrokerProcess {
         chmod(folder, 0o755)
         var command =
             prefix + ["\(Self.products)/hwdaemon", "--socket", "\(folder)/socket", "--log-level", "debug"]
-        // Never the machine's own configuration.
+        // Never the machine's own configuration. Tests that count processes and descriptors want no spare among them.
+        try FileManager.default.createDirectory(atPath: "\(folder)/config", withIntermediateDirectories: true)
+        try "SpareWorkers=0\n".write(toFile: "\(folder)/config/test.conf", atomically: false, encoding: .utf8)
         command += arguments + (arguments.contains("--config") ? [] : ["--config", "\(folder)/config"])
         if !workers.isEmpty {
             for name in ["hwdaemon-encoder", "hwdaemon-probe", "hwdaemon-verify"] {
