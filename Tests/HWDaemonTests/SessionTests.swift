@@ -143,6 +143,19 @@ struct SessionTests {
         #expect(try client.isClosed())
     }
 
+    @Test func aWorkerThatHangsInHardwareIsKilledSooner() throws {
+        let script =
+            "#!/bin/sh\nprintf '{\"created\":{\"encoderID\":\"hw\",\"usingHardware\":true}}' >&4\n"
+            + Self.poke(.busySinceNs, #"\001\000\000\000\000\000\000\000"#) + "exec sleep 60\n"
+        let broker = try BrokerProcess(
+            ["--set", "HardwareStallTimeout=400ms"], workers: ["hwdaemon-encoder": script])
+        let client = try broker.connect()
+        try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        #expect(try client.isClosed(within: .seconds(5)))
+        try waitFor("the end") { broker.log.contains("session ended") }
+        #expect(broker.log.contains("reason=\"stopped after 0.4 s without progress in one codec call\""))
+    }
+
     @Test func anIdleWorkerIsLeftAlone() throws {
         let broker = try BrokerProcess(["--stall-timeout", "0.2"])
         let client = try broker.connect()
