@@ -25,7 +25,8 @@ public struct LibAVError: Error, Hashable, Sendable, CustomStringConvertible {
         }
         var text = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))
         clibav_error_text(code, &text, text.count)
-        description = "\(what): \(text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" })"
+        description =
+            "\(what): \(text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" })"
     }
 }
 

@@ -59,7 +59,8 @@ enum HardwareProbe {
             rateControl: isEncoder ? attributes?.rateControlNames ?? [] : [],
             packedHeaders: isEncoder ? attributes?.packedHeaderNames ?? [] : [])
         guard attributes?.hasRTFormat(entry.vaRTFormat) ?? false else {
-            path.reason = "the driver has \(entrypoint) of \(entry.vaProfile), but not on \(entry.vaRTFormat) surfaces"
+            path.reason =
+                "the driver has \(entrypoint) of \(entry.vaProfile), but not on \(entry.vaRTFormat) surfaces"
             return
         }
         path.claimed = true

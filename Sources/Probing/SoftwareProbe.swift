@@ -7,7 +7,8 @@ internal import X265
 /// What can be coded without hardware.
 enum SoftwareProbe {
     /// - Parameter judge: who decodes what an encoder wrote; without it nothing is verified, and no decoder listed.
-    static func answer(_ request: ProbeRequest, _ catalogue: Catalogue, _ judge: (any StreamJudge)?) -> ProbeAnswer {
+    static func answer(_ request: ProbeRequest, _ catalogue: Catalogue, _ judge: (any StreamJudge)?) -> ProbeAnswer
+    {
         let encoder = X265Library.description
         let x265 = encoder.map { "x265 \($0.version)" } ?? "x265"
         let decoder = judge?.name ?? ""

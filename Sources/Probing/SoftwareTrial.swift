@@ -53,7 +53,8 @@ enum SoftwareTrial {
             stream.units.append(bytes.withUnsafeBytes { Array($0) })
         }
         for frame in 0..<TestPattern.frames {
-            try pattern.withPicture(frame) { (picture) throws(SessionError) in try encoder.encode(picture, collect) }
+            try pattern.withPicture(frame) { (picture) throws(SessionError) in try encoder.encode(picture, collect)
+            }
         }
         try encoder.finish(collect)
         return stream

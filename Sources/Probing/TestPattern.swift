@@ -76,7 +76,8 @@ struct TestPattern {
                 let decibels = psnr(picture.planes[plane], plane, frame)
                 guard decibels >= Self.leastPSNR else {
                     let tenths = Int(decibels * 10)
-                    return "frame \(frame) came back wrong: PSNR \(tenths / 10).\(abs(tenths % 10)) dB in plane \(plane)"
+                    return
+                        "frame \(frame) came back wrong: PSNR \(tenths / 10).\(abs(tenths % 10)) dB in plane \(plane)"
                 }
             }
         }

@@ -78,7 +78,7 @@ struct CallTests {
         try client.call("org.hwdaemon.ListSessions")
         try client.call("org.hwdaemon.Nothing")
         #expect(try client.reply()["vendor"] != nil)
-        #expect(try client.reply()["schema"] == .int(1))
+        #expect(try client.reply()["schema"] == .int(2))
         #expect(try client.reply()["sessions"] != nil)
         #expect(try client.reply().error == "org.varlink.service.MethodNotFound")
     }

@@ -28,7 +28,8 @@ private let fullMachine = ProbeSnapshot(
         let snapshot = ProbeSnapshot(
             encoders: [software],
             nodes: [
-                RenderNode(node: "/dev/dri/renderD128", state: .permission, reason: "permission denied: join render")
+                RenderNode(
+                    node: "/dev/dri/renderD128", state: .permission, reason: "permission denied: join render")
             ])
         let choice = try Policy.choose(Policy.Request(), snapshot: snapshot)
         #expect(choice.fallbackReason == "/dev/dri/renderD128: permission denied: join render")
