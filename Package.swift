@@ -80,6 +80,7 @@ let package = Package(
         .testTarget(name: "X265Tests", dependencies: ["X265", "HEVC", "Sessions"], swiftSettings: common),
         .testTarget(name: "MediaFileTests", dependencies: ["MediaFile"], swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
+        .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests", dependencies: ["CLinux", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
             swiftSettings: common),

@@ -20,6 +20,14 @@ struct HWDaemonCommand: ParsableCommand {
               HWDAEMON_SOCKET   the socket's path, where --socket is not given
               HWDAEMON_DEVICES  device nodes to look at, separated by colons,
                                 instead of every /dev/dri/renderD*
+              HWDAEMON_CAPABILITIES
+                                a catalogue of codec paths and driver quirks to
+                                use in place of the installed one
+              HWDAEMON_CAPABILITIES_DIR
+                                overrides of it, in place of
+                                /etc/hwdaemon/capabilities.d
+              STATE_DIRECTORY   where to remember what was verified; else
+                                /var/lib/hwdaemon where that is there
               LISTEN_FDS, LISTEN_PID
                                 set by systemd: listen on the socket it made,
                                 where no option says otherwise
@@ -35,6 +43,10 @@ struct HWDaemonCommand: ParsableCommand {
                                 the configuration; later lines win, --set and
                                 other options win over all; a private daemon
                                 reads none
+              ../share/hwdaemon/capabilities.json
+                                the catalogue; one is built in as well
+              /etc/hwdaemon/capabilities.d/*.json
+                                overrides, matched by id, later files last
 
             CONFIGURATION
               Lines of Key=Value; those that start with # or ; are comments, and an

@@ -84,6 +84,12 @@ public struct Capabilities: Codable, Hashable, Sendable {
         public var from: String?
         /// The first that is out; nil for none.
         public var before: String?
+
+        /// A range.
+        public init(from: String? = nil, before: String? = nil) {
+            self.from = from
+            self.before = before
+        }
     }
 
     /// The path with this name, if a probe looks for it.

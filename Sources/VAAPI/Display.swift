@@ -28,7 +28,7 @@ public final class Display {
         var minor: Int32 = 0
         let status = vaInitialize(handle, &major, &minor)
         guard status == VA_STATUS_SUCCESS else {
-            let error = VAError(status, "vaInitialize", message: log.lastError)
+            let error = VAError(status, "vaInitialize", message: log.explanation)
             vaTerminate(handle)
             throw error
         }
@@ -99,7 +99,7 @@ public final class Display {
     }
 
     private func check(_ status: VAStatus, _ call: String) throws(VAError) {
-        guard status == VA_STATUS_SUCCESS else { throw VAError(status, call, message: log.lastError) }
+        guard status == VA_STATUS_SUCCESS else { throw VAError(status, call, message: log.explanation) }
     }
 
     private static func name(_ profile: VAProfile) -> String {

@@ -4,13 +4,25 @@ internal import Synchronization
 
 /// What libva says about one display, kept instead of printed; drivers may call from threads of their own.
 final class MessageLog: Sendable {
-    private let line = Mutex<String?>(nil)
+    private struct Lines {
+        var error: String?
+        var attempt: String?
+    }
+
+    private let lines = Mutex(Lines())
+
+    /// How libva announces the driver files it looks for, one after the other.
+    private static let attempt = "Trying to open "
 
     /// Bytes of a message that are kept.
     private static let maximum = 512
 
-    /// The last error, without its line break.
-    var lastError: String? { line.withLock { $0 } }
+    /// What explains a failure best: the last error, else the driver file that was not there.
+    var explanation: String? {
+        lines.withLock { lines in
+            lines.error ?? lines.attempt.map { "libva looked for \($0) last: is the driver's package installed?" }
+        }
+    }
 
     /// Takes over a display's messages; the log must outlive the display.
     func install(on display: VADisplay) {
@@ -19,18 +31,30 @@ final class MessageLog: Sendable {
             display,
             { context, message in
                 guard let context, let message else { return }
-                Unmanaged<MessageLog>.fromOpaque(context).takeUnretainedValue().take(message)
+                Unmanaged<MessageLog>.fromOpaque(context).takeUnretainedValue().take(message, isError: true)
             }, context)
-        vaSetInfoCallback(display, { _, _ in }, nil)
+        vaSetInfoCallback(
+            display,
+            { context, message in
+                guard let context, let message else { return }
+                Unmanaged<MessageLog>.fromOpaque(context).takeUnretainedValue().take(message, isError: false)
+            }, context)
     }
 
-    private func take(_ message: UnsafePointer<CChar>) {
+    private func take(_ message: UnsafePointer<CChar>, isError: Bool) {
         var bytes: [UInt8] = []
         while bytes.count < Self.maximum, message[bytes.count] != 0 {
             bytes.append(UInt8(bitPattern: message[bytes.count]))
         }
         while let last = bytes.last, last <= UInt8(ascii: " ") { bytes.removeLast() }
         let text = String(decoding: bytes, as: UTF8.self)
-        if !text.isEmpty { line.withLock { $0 = text } }
+        guard !text.isEmpty else { return }
+        lines.withLock { lines in
+            if isError {
+                lines.error = text
+            } else if text.hasPrefix(Self.attempt) {
+                lines.attempt = String(text.dropFirst(Self.attempt.count))
+            }
+        }
     }
 }

@@ -30,17 +30,18 @@ enum Console {
         }
     }
 
-    /// Aligns rows in columns, two spaces apart; the last column is not padded.
+    /// Aligns rows in columns, two spaces apart; no row ends in spaces.
     static func table(_ rows: [[String]]) -> String {
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in
             rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
         }
         return rows.map { row in
-            row.enumerated().map { index, cell in
-                index == row.count - 1
-                    ? cell : cell + String(repeating: " ", count: widths[index] - cell.count + 2)
+            var line = row.enumerated().map { index, cell in
+                cell + String(repeating: " ", count: widths[index] - cell.count + 2)
             }.joined()
+            while line.last == " " { line.removeLast() }
+            return line
         }.joined(separator: "\n")
     }
 }
