@@ -9,7 +9,8 @@ extension Box {
     private static let containers: Set<FourCC> = ["moov", "trak", "mdia", "minf", "stbl", "edts"]
     /// Sample entries this module looks into: those of video (ISO/IEC 14496-12 12.1.3, 14496-15).
     static let visualEntries: Set<FourCC> = [
-        "hvc1", "hev1", "dvh1", "dvhe", "avc1", "avc3", "mp4v", "av01", "vp09", "apch", "apcn", "apcs", "apco", "ap4h",
+        "hvc1", "hev1", "dvh1", "dvhe", "avc1", "avc3", "mp4v", "av01", "vp09", "apch", "apcn", "apcs", "apco",
+        "ap4h",
         "ap4x",
     ]
     /// Bytes of a VisualSampleEntry before its boxes, SampleEntry's eight among them.

@@ -12,10 +12,11 @@ struct FourCC: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConve
 
     /// The letters; a byte that is none is a `?`.
     var description: String {
-        String((0..<4).map { byte in
-            let value = UInt8(truncatingIfNeeded: rawValue >> UInt32(24 - 8 * byte))
-            return value >= 32 && value < 127 ? Character(Unicode.Scalar(value)) : "?"
-        })
+        String(
+            (0..<4).map { byte in
+                let value = UInt8(truncatingIfNeeded: rawValue >> UInt32(24 - 8 * byte))
+                return value >= 32 && value < 127 ? Character(Unicode.Scalar(value)) : "?"
+            })
     }
 }
 

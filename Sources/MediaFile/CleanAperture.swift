@@ -22,7 +22,8 @@ public struct CleanAperture: Hashable, Sendable {
 
     /// The first `width`×`height` samples of a coded picture; nil where they are not inside it.
     public init?(width: Int, height: Int, ofCodedWidth codedWidth: Int, codedHeight: Int) {
-        guard width >= 1, height >= 1, width <= codedWidth, height <= codedHeight, max(codedWidth, codedHeight) <= 65535,
+        guard width >= 1, height >= 1, width <= codedWidth, height <= codedHeight,
+            max(codedWidth, codedHeight) <= 65535,
             let across = Rational(Int32(width - codedWidth), 2), let down = Rational(Int32(height - codedHeight), 2)
         else { return nil }
         self.init(

@@ -96,7 +96,8 @@ final class Demuxer {
             }
             if missing > 0 {
                 return MediaError(
-                    .badInput, "\(path) is cut off: \(missing) of \(count) samples of stream \(index) lie behind its end")
+                    .badInput,
+                    "\(path) is cut off: \(missing) of \(count) samples of stream \(index) lie behind its end")
             }
         }
         return nil
@@ -134,7 +135,8 @@ final class Demuxer {
         guard code >= 0, let result = opened else {
             if code == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
             if let brand = stillBrand(path) {
-                throw MediaError(.unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not read yet")
+                throw MediaError(
+                    .unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not read yet")
             }
             let sentence = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
             throw MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
@@ -142,7 +144,8 @@ final class Demuxer {
         context = result
         if isRateUnused {
             avformat_close_input(&opened)
-            throw MediaError(.usage, "\(path) has a frame rate of its own; one can be given for pictures and raw streams")
+            throw MediaError(
+                .usage, "\(path) has a frame rate of its own; one can be given for pictures and raw streams")
         }
         let info = findStreams(context)
         guard info >= 0 else {

@@ -70,7 +70,8 @@ final class LibAVSource {
         self.video = video
         warnings =
             [series?.warning].compactMap { $0 }
-            + (video.isInterlaced ? ["warning: the source is interlaced; its fields are coded woven, as frames"] : [])
+            + (video.isInterlaced
+                ? ["warning: the source is interlaced; its fields are coded woven, as frames"] : [])
         clock = PresentationClock(video, isUntimed: demuxer.isUntimed)
         otherStreams = others
         self.demuxer = demuxer

@@ -48,9 +48,10 @@ enum MovieFile {
 
     /// The top-level boxes of a file.
     static func entries(_ descriptor: Int32) throws(BoxError) -> [Entry] {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure() }
-        let end = UInt64(max(0, status.st_size))
+        // Everything here reads and writes at given places, so the descriptor's own does not matter.
+        let length = lseek(descriptor, 0, SEEK_END)
+        guard length >= 0 else { throw failure() }
+        let end = UInt64(length)
         var entries: [Entry] = []
         var position: UInt64 = 0
         while position < end {
@@ -113,7 +114,8 @@ enum MovieFile {
         bytes.withUnsafeMutableBytes { buffer in
             var done = 0
             while done < count, error == 0 {
-                let now = pread(descriptor, buffer.baseAddress.map { $0 + done }, count - done, off_t(offset) + done)
+                let now = pread(
+                    descriptor, buffer.baseAddress.map { $0 + done }, count - done, off_t(offset) + done)
                 if now > 0 { done += now } else if now == 0 { error = EIO } else if errno != EINTR { error = errno }
             }
         }

@@ -48,9 +48,11 @@ extension Demuxer {
             return OtherStream(
                 index: index, content: Self.content(parameters.codec_type),
                 codec: isTimecode ? "timecode" : Self.codecName(parameters), language: language,
-                isPicture: stream.disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0,
+                isPicture: stream.disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS)
+                    != 0,
                 // What movenc and QuickTime write, and mov.c turns into chapters.
-                isChapterTitles: isData && parameters.codec_id == AV_CODEC_ID_BIN_DATA && context.pointee.nb_chapters > 0,
+                isChapterTitles: isData && parameters.codec_id == AV_CODEC_ID_BIN_DATA
+                    && context.pointee.nb_chapters > 0,
                 isTimecode: isTimecode)
         }
     }

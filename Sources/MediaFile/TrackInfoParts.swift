@@ -120,7 +120,8 @@ public struct ContentLightInfo: Hashable, Sendable, Encodable {
     /// Reads the 4 bytes of `clli`; nil for other lengths.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == VideoTrackBoxes.contentLightSize,
-            case .contentLightLevelInfo(let level)? = try? SEIMessage(payloadType: 144, payload: bytes).interpreted()
+            case .contentLightLevelInfo(let level)? = try? SEIMessage(payloadType: 144, payload: bytes)
+                .interpreted()
         else { return nil }
         maximumContent = level.maxContentLightLevel
         maximumFrameAverage = level.maxPicAverageLightLevel

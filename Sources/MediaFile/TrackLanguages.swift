@@ -28,7 +28,9 @@ enum TrackLanguages {
     /// Three letters of five bits each (ISO/IEC 14496-12 8.4.2.3); nil for what is no such code.
     private static func packed(_ language: String) -> UInt16? {
         let letters = Array(language.utf8)
-        guard letters.count == 3, letters.allSatisfy({ (97...122).contains($0) }), language != "und" else { return nil }
+        guard letters.count == 3, letters.allSatisfy({ (97...122).contains($0) }), language != "und" else {
+            return nil
+        }
         return letters.reduce(0) { $0 << 5 | UInt16($1 - 0x60) }
     }
 }

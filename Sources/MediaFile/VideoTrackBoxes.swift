@@ -35,7 +35,8 @@ struct VideoTrackBoxes: Hashable, Sendable {
                 width: track.width, height: track.height, ofCodedWidth: codedWidth, codedHeight: codedHeight)
         }
         guard aperture?.fits(codedWidth: codedWidth, codedHeight: codedHeight) ?? true else {
-            throw MediaError(.usage, "the clean aperture does not lie inside the \(codedWidth)x\(codedHeight) picture")
+            throw MediaError(
+                .usage, "the clean aperture does not lie inside the \(codedWidth)x\(codedHeight) picture")
         }
         guard track.masteringDisplay?.count ?? Self.masteringDisplaySize == Self.masteringDisplaySize,
             track.contentLight?.count ?? Self.contentLightSize == Self.contentLightSize

@@ -51,7 +51,8 @@ struct Y4MHeader: Hashable {
         case "F":
             frameRate = try ratio(value, "F", name)
             guard value == "0:0" || frameRate.map({ Self.possibleRates.contains($0.value) }) ?? false else {
-                throw MediaError(.badInput, "\(name): F\(Self.printable(value)) in the Y4M header is no possible frame rate")
+                throw MediaError(
+                    .badInput, "\(name): F\(Self.printable(value)) in the Y4M header is no possible frame rate")
             }
         case "A": sampleAspectRatio = try ratio(value, "A", name)
         case "I":

@@ -82,7 +82,8 @@ struct EncodeCommand: ParsableCommand {
             throw ValidationError("--json and the output - would both go to standard output.")
         }
         if let frameRate, Rational(text: frameRate).map({ $0.value < 0.001 || $0.value > 1000 }) ?? true {
-            throw ValidationError("--frame-rate takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(frameRate)'.")
+            throw ValidationError(
+                "--frame-rate takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(frameRate)'.")
         }
         for text in property where !text.contains("=") || text.hasPrefix("=") {
             throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")

@@ -30,7 +30,9 @@ struct InfoCommand: ParsableCommand {
         var rows = [["FILE", info.file]]
         rows.append(["container", info.containerName + (info.brand.map { ", brand \($0)" } ?? "")])
         rows.append(["duration", info.duration.map { "\(Progress.decimal($0, 3)) s" } ?? "not known"])
-        if let rate = info.bitRate { rows.append(["bit rate", "\(Progress.decimal(Double(rate) / 1000, 0)) kbit/s"]) }
+        if let rate = info.bitRate {
+            rows.append(["bit rate", "\(Progress.decimal(Double(rate) / 1000, 0)) kbit/s"])
+        }
         rows.append(["contains HDR video", info.containsHDRVideo ? "yes" : "no"])
         if info.chapters > 0 { rows.append(["chapters", "\(info.chapters)"]) }
         for video in info.video { rows += [[]] + Self.rows(video) }
@@ -69,7 +71,9 @@ struct InfoCommand: ParsableCommand {
                 video.rotation == 0 ? nil : "turned \(decimal(video.rotation))° clockwise",
                 video.interlaced ? "interlaced" : nil,
             ])
-        let rates = [video.averageFrameRate, video.baseFrameRate == video.averageFrameRate ? nil : video.baseFrameRate]
+        let rates = [
+            video.averageFrameRate, video.baseFrameRate == video.averageFrameRate ? nil : video.baseFrameRate,
+        ]
         row(
             "frames",
             [

@@ -113,9 +113,19 @@ func movieBytes(_ path: String) throws -> [UInt8] {
         var fields: [UInt8] = [0, 0, 0, 0]
         fields.appendBigEndian(UInt32(offsets.count))
         for offset in offsets { fields.appendBigEndian(offset) }
-        return Box("moov", children: [Box("trak", children: [Box("mdia", children: [
-            Box("minf", children: [Box("stbl", children: [Box("stco", fields)])])
-        ])])])
+        return Box(
+            "moov",
+            children: [
+                Box(
+                    "trak",
+                    children: [
+                        Box(
+                            "mdia",
+                            children: [
+                                Box("minf", children: [Box("stbl", children: [Box("stco", fields)])])
+                            ])
+                    ])
+            ])
     }
 
     static func offsets(_ movie: Box) -> (FourCC, [UInt64])? {

@@ -29,7 +29,8 @@ import Testing
             #expect(error.kind == .badInput)
             #expect(error.reason.contains("is cut off"), "\(error.reason)")
         }
-        let rows = try probe(path, "-select_streams", "v:0", "-count_frames", "-show_entries", "stream=nb_read_frames")
+        let rows = try probe(
+            path, "-select_streams", "v:0", "-count_frames", "-show_entries", "stream=nb_read_frames")
         #expect(rows.first?.first == "\(frames)")
         #expect(frames > 5 && frames < 50)
         #expect(try reader.next() == nil)
@@ -76,7 +77,8 @@ import Testing
         }
         // A PNG of 60000x60000 black pixels is small when it is packed; its header is enough to refuse it.
         let png = scratch.file("in.png")
-        try run("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=s=16x16", "-frames:v", "1", "-update", "1", png)
+        try run(
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=s=16x16", "-frames:v", "1", "-update", "1", png)
         var bytes = [UInt8](try Data(contentsOf: URL(filePath: png)))
         for (place, value) in zip(16..<24, [0, 0, 0xEA, 0x60, 0, 0, 0xEA, 0x60] as [UInt8]) { bytes[place] = value }
         try Data(bytes).write(to: URL(filePath: png))
@@ -123,7 +125,8 @@ import Testing
         var times: [String] = []
         try reader.forEachFrame { times.append("\($0.pts)") }
         let rows = try probe(path, "-select_streams", "v:0", "-show_entries", "frame=best_effort_timestamp")
-        #expect(times == rows.compactMap(\.first).filter { !$0.isEmpty && $0.allSatisfy { $0.isNumber || $0 == "-" } })
+        #expect(
+            times == rows.compactMap(\.first).filter { !$0.isEmpty && $0.allSatisfy { $0.isNumber || $0 == "-" } })
         #expect(times.count > 5)
     }
 

@@ -31,7 +31,10 @@ import Testing
         let isMatroska = name.hasSuffix(".mkv")
         try run(
             ["ffmpeg", "-v", "error", "-i", Clips.hevc10] + sine + ["-i", lines, "-i", titles]
-                + ["-map", "0:v", "-map", "1", "-map", "2", "-map", "3", "-map_metadata", "4", "-map_chapters", "4"]
+                + [
+                    "-map", "0:v", "-map", "1", "-map", "2", "-map", "3", "-map_metadata", "4", "-map_chapters",
+                    "4",
+                ]
                 + ["-c:v", "copy", "-c:a", "aac", "-c:s", isMatroska ? "copy" : "mov_text"]
                 + ["-metadata:s:v:0", "language=fra", "-metadata:s:v:0", "handler_name=Camera"]
                 + ["-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=deu", "-metadata:s:s:0"]
@@ -64,10 +67,14 @@ import Testing
         #expect(
             try probe(output, "-show_entries", "chapter=start_time,end_time:chapter_tags=title")
                 == [["0.000000", "0.100000", "One"], ["0.100000", "0.200000", "Zwei ü"]])
-        let packets = ["-select_streams", "s", "-show_data_hash", "md5", "-show_entries"]
-        let subtitles = try probe(output, packets[0], packets[1], packets[2], packets[3], packets[4], "packet=pts_time,data_hash")
-        #expect(try subtitles == probe(input, packets[0], packets[1], packets[2], packets[3], packets[4], "packet=pts_time,data_hash"))
-        #expect(!subtitles.isEmpty)
+        func subtitles(_ path: String) throws -> [[String]] {
+            try probe(
+                path, "-select_streams", "s", "-show_data_hash", "md5", "-show_entries", "packet=pts_time,data_hash"
+            )
+        }
+        // libavformat may end the last one by an empty sample.
+        let (before, after) = (try subtitles(input), try subtitles(output))
+        #expect(!before.isEmpty && Array(after.prefix(before.count)) == before && after.count <= before.count + 1)
     }
 
     /// libavformat writes only languages that the Macintosh knew into a .mov; "deu" is none.
@@ -75,15 +82,19 @@ import Testing
     func languagesAreKept(_ ending: String) throws {
         let scratch = try Scratch()
         let output = scratch.file("out.\(ending)")
-        let (_, notes) = try remux(try Self.rich(scratch, "rich.mkv"), to: output)
-        #expect(notes == ["stream 3 (subtitle, subrip) is not copied: .\(ending) cannot hold subrip"])
-        let rows = try probe(output, "-select_streams", "v", "-show_entries", "stream_tags=language")
+        let (_, notes) = try remux(try Self.rich(scratch, "rich.mp4"), to: output)
+        #expect(notes.isEmpty)
+        let rows =
+            try probe(output, "-select_streams", "v", "-show_entries", "stream_tags=language")
             + probe(output, "-select_streams", "a", "-show_entries", "stream_tags=language")
         #expect(rows == [["fra"], ["eng"], ["deu"]])
     }
 
     @Test func whatIsNotTakenIsNamed() throws {
         let scratch = try Scratch()
+        let matroska = try MediaWriter(
+            path: scratch.file("out.mov"), source: try MediaReader(path: try Self.rich(scratch, "rich.mkv")))
+        #expect(matroska.notes == ["stream 3 (subtitle, subrip) is not copied: .mov cannot hold subrip"])
         let reader = try MediaReader(path: try Self.rich(scratch))
         let raw = try MediaWriter(path: scratch.file("out.hevc"), source: reader)
         #expect(raw.notes.count == 5)
@@ -92,7 +103,9 @@ import Testing
         let writer = try MediaWriter(path: scratch.file("out.mov"), source: try MediaReader(path: phone))
         #expect(writer.notes.count == 3)
         #expect(
-            writer.notes.allSatisfy { $0.hasSuffix("is not copied: only audio, subtitles and timecodes are copied") })
+            writer.notes.allSatisfy {
+                $0.hasSuffix("is not copied: only audio, subtitles and timecodes are copied")
+            })
     }
 
     /// Chapters of hours, where the movie header counts in fine ticks, would not fit the 32 bits movenc has for them.
@@ -101,7 +114,7 @@ import Testing
         let titles = scratch.file("titles.txt")
         let text = ";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1\nSTART=0\nEND=20000\ntitle=Long\n"
         try Data(text.utf8).write(to: URL(filePath: titles))
-        let (input, output) = (scratch.file("in.mkv"), scratch.file("out.mov"))
+        let (input, output) = (scratch.file("in.mp4"), scratch.file("out.mov"))
         try run(
             "ffmpeg", "-v", "error", "-i", Clips.hevc10, "-i", titles, "-map_chapters", "1", "-c:v", "copy", "-c:a",
             "aac", "-ar", "44100", input)

@@ -7,7 +7,9 @@ import Testing
 /// Pictures as input: series and single files.
 @Suite struct PictureTests {
     /// Writes numbered pictures and returns the pattern.
-    static func series(_ scratch: Scratch, from first: Int, count: Int, pattern: String = "f-%04d.png") throws -> String {
+    static func series(_ scratch: Scratch, from first: Int, count: Int, pattern: String = "f-%04d.png") throws
+        -> String
+    {
         let path = scratch.file(pattern)
         try run(
             "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=64x48:r=25", "-frames:v", "\(count)",
@@ -26,7 +28,8 @@ import Testing
         #expect(reader.video.frameCount == 4)
         #expect(reader.warnings.isEmpty)
         let reference = try Reference(
-            scratch.file("f-%04d.png"), stream: 0, options: ["-pix_fmt", "yuv420p"], input: ["-start_number", "\(first)"])
+            scratch.file("f-%04d.png"), stream: 0, options: ["-pix_fmt", "yuv420p"],
+            input: ["-start_number", "\(first)"])
         var times: [Double] = []
         try reader.forEachFrame { frame in
             times.append(Double(frame.pts) * reader.video.timeBase.value)
@@ -56,9 +59,9 @@ import Testing
         let scratch = try Scratch()
         let path = scratch.file("one.\(ending)")
         try run(
-            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=red:s=33x17", "-frames:v", "1", "-update", "1", path)
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=red:s=33x17,format=rgb24", "-frames:v", "1",
+            "-update", "1", path)
         var options = MediaReader.Options()
-        options.frameRate = Rational(1)
         for rate in [nil, Rational(1)] {
             options.frameRate = rate
             let reader = try MediaReader(path: path, options: options)

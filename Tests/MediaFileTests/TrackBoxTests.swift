@@ -49,7 +49,10 @@ struct BoxWalk {
         let path = scratch.file(name)
         let parameters = ["-x265-params", "log-level=none" + (options.first.map { ":\($0)" } ?? "")]
         try run(
-            ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=\(size):d=0.2", "-c:v", "libx265", "-preset"]
+            [
+                "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=\(size):d=0.2", "-c:v", "libx265",
+                "-preset",
+            ]
                 + ["ultrafast", "-tag:v", "hvc1"] + parameters + options.dropFirst() + [path])
         return path
     }
@@ -144,7 +147,8 @@ struct BoxWalk {
         let scratch = try Scratch()
         let input = scratch.file("odd.mkv")
         try run(
-            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=s=33x17:d=0.1,format=yuv444p", "-c:v", "ffv1", input)
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=s=33x17:d=0.1,format=yuv444p", "-c:v", "ffv1",
+            input)
         let reader = try MediaReader(path: input)
         #expect((reader.video.width, reader.video.height) == (33, 17))
         let notes = try MediaWriter(path: scratch.file("out.hevc"), source: reader).notes
@@ -156,10 +160,12 @@ struct BoxWalk {
     static let hdr = [
         "hdr10=1:repeat-headers=1:master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)"
             + "L(10000000,1):max-cll=1000,400",
-        "-pix_fmt", "yuv420p10le", "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc",
+        "-pix_fmt", "yuv420p10le", "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace",
+        "bt2020nc",
     ]
     static let display: [Int] = [13250, 34500, 7500, 3000, 34000, 16000, 15635, 16450]
-    static let sideData = "stream_side_data=red_x,green_y,white_point_x,max_luminance,min_luminance,max_content,max_average"
+    static let sideData =
+        "stream_side_data=red_x,green_y,white_point_x,max_luminance,min_luminance,max_content,max_average"
 
     /// From SEI messages of a raw stream, which no container tells of, into both containers and back.
     @Test(arguments: ["mov", "mp4"])
@@ -168,7 +174,8 @@ struct BoxWalk {
         let raw = try Self.clip(scratch, "128x96", Self.hdr, "in.hevc")
         let video = try MediaReader(path: raw).video
         let luminance: [UInt8] = [0, 0x98, 0x96, 0x80, 0, 0, 0, 1]
-        let display = Self.display.flatMap { (value: Int) -> [UInt8] in [UInt8(value >> 8), UInt8(value & 255)] } + luminance
+        let display =
+            Self.display.flatMap { (value: Int) -> [UInt8] in [UInt8(value >> 8), UInt8(value & 255)] } + luminance
         #expect(video.masteringDisplay == display)
         #expect(video.contentLight == [1000 >> 8, 1000 & 255, 400 >> 8, 400 & 255])
         let output = scratch.file("out.\(ending)")
@@ -180,9 +187,12 @@ struct BoxWalk {
         let walk = try BoxWalk(output)
         #expect(walk.entry("mdcv") == display)
         #expect(walk.entry("clli") == video.contentLight)
-        let rows = try probe(output, "-show_entries", Self.sideData).joined().filter { $0.contains(where: \.isNumber) }
+        let rows = try probe(output, "-show_entries", Self.sideData).joined().filter {
+            $0.contains(where: \.isNumber)
+        }
         #expect(
-            rows == ["34000/50000", "34500/50000", "15635/50000", "1/10000", "10000000/10000", "1000", "400"], "\(rows)")
+            rows == ["34000/50000", "34500/50000", "15635/50000", "1/10000", "10000000/10000", "1000", "400"],
+            "\(rows)")
         // From the container, without decoding.
         let again = try MediaReader(path: output).video
         #expect(again.masteringDisplay == display && again.contentLight == video.contentLight)
