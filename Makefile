@@ -5,7 +5,7 @@ SHELL := /bin/bash
 RELEASE := swift build -c release --static-swift-stdlib --quiet
 PREFIX ?= /usr
 DESTDIR ?=
-PROGRAMS := hwctl hwdaemon hwdaemon-encoder hwdaemon-probe
+PROGRAMS := hwctl hwdaemon hwdaemon-encoder hwdaemon-probe hwdaemon-verify
 
 .PHONY: all deps demo test bench lint fuzz install clean release
 
@@ -37,11 +37,13 @@ fuzz:
 	@scripts/fuzz
 
 install: release
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(DESTDIR)$(PREFIX)/share/doc/hwdaemon
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(DESTDIR)$(PREFIX)/share/doc/hwdaemon \
+	    $(DESTDIR)$(PREFIX)/share/hwdaemon
 	install -m 755 .build/release/hwctl $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 .build/release/hwdaemon .build/release/hwdaemon-encoder .build/release/hwdaemon-probe \
-	    $(DESTDIR)$(PREFIX)/libexec/hwdaemon/
-	install -m 644 README.md LICENSE.md docs/*.md $(DESTDIR)$(PREFIX)/share/doc/hwdaemon/
+	    .build/release/hwdaemon-verify $(DESTDIR)$(PREFIX)/libexec/hwdaemon/
+	install -m 644 capabilities.json $(DESTDIR)$(PREFIX)/share/hwdaemon/
+	install -m 644 README.md LICENSE.md docs/*.md docs/capabilities.schema.json $(DESTDIR)$(PREFIX)/share/doc/hwdaemon/
 
 clean:
 	rm -rf .build .build-* demo.mov

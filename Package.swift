@@ -25,6 +25,7 @@ let package = Package(
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["EncoderWorker"]),
         .executable(name: "hwdaemon-probe", targets: ["ProbeWorker"]),
+        .executable(name: "hwdaemon-verify", targets: ["VerifyWorker"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -35,9 +36,10 @@ let package = Package(
         .target(name: "Model", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
         .target(
             name: "Wire", dependencies: ["Model"], exclude: ["org.hwdaemon.varlink"], swiftSettings: pure,
-            plugins: ["EmbedInterface"]),
+            plugins: ["EmbedText"]),
         .target(name: "HEVC", swiftSettings: pure),
-        .target(name: "Sessions", dependencies: ["HEVC", "Model"], swiftSettings: pure),
+        .target(
+            name: "Sessions", dependencies: ["HEVC", "Model"], swiftSettings: pure, plugins: ["EmbedText"]),
 
         // The system and the C libraries.
         .target(name: "CLinux"),
@@ -45,8 +47,14 @@ let package = Package(
         .systemLibrary(
             name: "CLibAV", pkgConfig: "libavformat libavcodec libswscale libavutil",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libavutil-dev"])]),
+        .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
+        .target(name: "VAAPI", dependencies: ["CVA"], swiftSettings: common),
+        .target(
+            name: "Probing", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
+            swiftSettings: common),
+        .target(name: "LibAV", dependencies: ["CLibAV"], swiftSettings: common),
         .target(name: "MediaFile", dependencies: ["HEVC", "Model", "CLibAV"], swiftSettings: common),
 
         // Processes.
@@ -55,14 +63,14 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "EncoderWorker", dependencies: ["Sessions", "Transport", "Wire", "X265"], swiftSettings: common),
-        .executableTarget(
-            name: "ProbeWorker", dependencies: ["Transport", "Wire", "X265"], swiftSettings: common),
+        .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
+        .executableTarget(name: "VerifyWorker", dependencies: ["LibAV", "Probing"], swiftSettings: common),
         .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
         .executableTarget(
             name: "hwctl", dependencies: ["HWClient", "MediaFile", "Transport", "Wire", argumentParser],
             swiftSettings: common),
 
-        .plugin(name: "EmbedInterface", capability: .buildTool()),
+        .plugin(name: "EmbedText", capability: .buildTool()),
 
         .testTarget(name: "ModelTests", dependencies: ["Model"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: common),
@@ -72,6 +80,8 @@ let package = Package(
         .testTarget(name: "X265Tests", dependencies: ["X265", "HEVC", "Sessions"], swiftSettings: common),
         .testTarget(name: "MediaFileTests", dependencies: ["MediaFile"], swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
-        .testTarget(name: "EndToEndTests", dependencies: ["HWClient", "MediaFile"], swiftSettings: common),
+        .testTarget(
+            name: "EndToEndTests", dependencies: ["CLinux", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
+            swiftSettings: common),
     ]
 )

@@ -43,6 +43,6 @@ struct SessionSetup {
             return Profile(holding: request.pixelFormat.bitDepth)
         }
         try PropertyTable.row(.profileLevel)?.validate(value)
-        return Profile(rawValue: value.description) ?? Profile(holding: request.pixelFormat.bitDepth)
+        return ProfileLevel(name: value.description)?.profile ?? Profile(holding: request.pixelFormat.bitDepth)
     }
 }

@@ -8,6 +8,8 @@ internal import Wire
 
 /// One compression session: the I/O thread's loop, and what it shares with the codec thread.
 final class WorkerSession: @unchecked Sendable {
+    private static let clientIsGone = "the client closed the connection"
+
     let stats: StatsPage
 
     private let start: WorkerStart
@@ -79,6 +81,8 @@ final class WorkerSession: @unchecked Sendable {
             }
         } catch let error as SessionError {
             end(error.status, error.reason)
+        } catch let error as TransportError where error.code == .closed {
+            end(.ok, Self.clientIsGone)
         } catch let error as TransportError {
             end(.parameter, "the session's protocol was broken: \(error.reason)")
         } catch {
@@ -94,7 +98,7 @@ final class WorkerSession: @unchecked Sendable {
             switch received {
             case .message: continue
             case .wouldBlock: return
-            case .endOfFile: end(.ok, "the client closed the connection")
+            case .endOfFile: end(.ok, Self.clientIsGone)
             }
         }
     }
@@ -113,13 +117,16 @@ final class WorkerSession: @unchecked Sendable {
             if let file = fds.popFirst() { try addPool(try AddPool(decoding: payload), file) }
             send(Reply(sequence: sequence))
         case .prepare:
+            try ByteReader().expectEnd(of: payload)
             if try !open(sequence: sequence) { try push(.acknowledge(sequence: sequence)) }
         case .completeFrames:
             // x265 cannot give out a part of what it holds: any bound completes everything.
             _ = try CompleteFrames(decoding: payload)
             state.withLock { $0.complete() }
             try push(.finish(sequence: sequence))
-        case .invalidate: end(.ok, "invalidated by the client")
+        case .invalidate:
+            try ByteReader().expectEnd(of: payload)
+            end(.ok, "invalidated by the client")
         case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end:
             throw SessionError(.parameter, "message \(opcode) is the worker's to send")
         }
@@ -181,12 +188,12 @@ final class WorkerSession: @unchecked Sendable {
             frameID: frame.frameID, pts: frame.pts, duration: frame.duration, poolID: frame.poolID,
             forceKeyFrame: frame.flags.contains(.forceKeyFrame), baseFrameQP: frame.baseFrameQP,
             layout: frame.layout)
-        try state.withLock { session throws(SessionError) in try session.admit(request) }
+        let admitted = try state.withLock { session throws(SessionError) in try session.admit(request) }
         guard let pool = pools[frame.poolID] else {
             throw SessionError(.parameter, "there is no pool \(frame.poolID)")
         }
         stats.add(.framesIn, 1)
-        try push(.encode(PendingFrame(request: request, pool: pool)))
+        try push(.encode(PendingFrame(request: admitted, pool: pool)))
     }
 
     private func push(_ job: CodecJob) throws(SessionError) {
@@ -219,7 +226,7 @@ final class WorkerSession: @unchecked Sendable {
     }
 
     private func lost(_ error: TransportError) {
-        if error.code == .closed { end(.ok, "the client closed the connection") }
+        if error.code == .closed { end(.ok, Self.clientIsGone) }
         end(.parameter, "the client does not read its messages: \(error.reason)")
     }
 

@@ -85,7 +85,12 @@ public final class Daemon: Sendable {
 
         let reply: [UInt8]?
         do throws(TransportError) {
-            try VarlinkConnection.send(call, to: fd, deadline: deadline)
+            do throws(TransportError) {
+                try VarlinkConnection.send(call, to: fd, deadline: deadline)
+            } catch {
+                // A daemon that takes no more connections says why and closes, maybe before the call.
+                if error.code != .closed { throw error }
+            }
             var receiver = VarlinkConnection.replyReceiver()
             reply = try VarlinkConnection.receive(from: fd, with: &receiver, deadline: deadline)
         } catch {

@@ -17,7 +17,10 @@ final class PrivateDaemon: Sendable {
             address = try UnixSocket.address(of: listener.rawValue)
             child = try ChildProcess(
                 spawning: executable,
-                arguments: ["--private", "--listen-fd", "3", "--parent", "\(getpid())"],
+                // Whose session failed is told so by the session itself: a warning of the daemon's would be a repetition.
+                arguments: [
+                    "--private", "--listen-fd", "3", "--parent", "\(getpid())", "--log-level", "error",
+                ],
                 files: [ChildProcess.File(listener.rawValue, as: 3)], newSession: true)
             // Our copy of the listener closes only now, and it must: if the daemon dies, connecting is refused at once.
             _ = consume listener

@@ -25,9 +25,11 @@ extension Broker {
                 prober.whenKnown { snapshot in
                     connection.reply(with: ListEncoders.Reply(encoders: snapshot.encoders))
                 }
+            case GetSupportedProperties.method: try supportedProperties(call, connection)
             case CreateCompressionSession.method: try create(call, connection)
             case GetSessionResult.method: try result(call, connection)
             case ListSessions.method: list(connection)
+            case GetMetrics.method: connection.reply(with: GetMetrics.Reply(metrics: metrics.text(present)))
             default: throw Self.unknown(call.method)
             }
         } catch {
@@ -36,12 +38,29 @@ extension Broker {
     }
 
     private func probe(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        let device = try call.checkedParameters(Probe.Parameters.self).device
-        guard device.map({ Devices.mayProbe($0, nodes: prober.nodes) }) ?? true else {
+        let parameters = try call.checkedParameters(Probe.Parameters.self)
+        guard parameters.device.map({ Devices.mayProbe($0, nodes: prober.nodes) }) ?? true else {
             throw .invalidParameter("device")
         }
-        guard !isStopping else { throw VarlinkError(Self.stopping) }
-        prober.run(device: device) { connection.reply(with: $0) }
+        guard !isStopping else { throw VarlinkError(Refusal.shuttingDown.error) }
+        let verification: ProbeRequest.Verification =
+            switch parameters.verify {
+            case nil: .unlessKnown
+            case true?: .always
+            case false?: .never
+            }
+        look(device: parameters.device, verification) { connection.reply(with: $0) }
+    }
+
+    private func supportedProperties(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
+        let encoderID = try call.checkedParameters(GetSupportedProperties.Parameters.self).encoderID
+        prober.whenKnown { snapshot in
+            do throws(SessionError) {
+                connection.reply(with: try SupportedProperties.answer(encoderID, encoders: snapshot.encoders))
+            } catch {
+                connection.reply(VarlinkError(error))
+            }
+        }
     }
 
     /// Why there is no such method.
@@ -53,5 +72,11 @@ extension Broker {
             ? .methodNotImplemented(method) : .methodNotFound(method)
     }
 
-    static let stopping = SessionError(.videoEncoderNotAvailableNow, "the daemon is shutting down")
+    /// What the metrics tell of this moment.
+    private var present: Metrics.Present {
+        Metrics.Present(
+            now: .now, running: workers.count, connections: connectionCount,
+            work: workers.values.map { $0.workSoFar() }, limits: registry.limits,
+            refusedConnections: listener?.refusedCount ?? 0)
+    }
 }

@@ -25,66 +25,94 @@ extension Broker {
         _ connection: ClientConnection
     ) {
         let uid = connection.peer.uid
-        do throws(SessionError) {
-            guard !isStopping else { throw Self.stopping }
-            try registry.admit(uid: uid)
-        } catch {
-            logger.notice("refused a session: \(error.reason)", metadata: ["uid": "\(uid)"])
-            return connection.reply(VarlinkError(error))
-        }
         let id = Self.newID()
         var log = logger
         log[metadataKey: "session"] = "\(id)"
-        do {
-            let worker = try SessionWorker(
-                WorkerStart(
-                    session: id, call: String(decoding: call.bytes, as: UTF8.self), snapshot: snapshot,
-                    limits: WorkerLimits()),
-                executable: "\(configuration.libexec)/hwdaemon-encoder", connection: connection.fileDescriptor,
-                stallLimit: configuration.stallLimit, loop: loop, logger: log,
-                onReport: { [weak self] in self?.heard($0, of: id) },
-                onEnd: { [weak self] in self?.ended(id, $0) })
+        log[metadataKey: "uid"] = "\(uid)"
+        log[metadataKey: "codec"] = "\(SessionEnd.oneLine(parameters.codec, maximum: 32))"
+        log[metadataKey: "size"] = "\(parameters.width)x\(parameters.height)"
+        do throws(Refusal) {
+            guard !isStopping else { throw .shuttingDown }
+            try registry.admit(uid: uid)
+            let worker = try startWorker(id, call, snapshot, connection, log)
             workers[id] = worker
             registry.add(
                 SessionRegistry.Running(
                     id: id, uid: uid, pid: worker.pid, codec: parameters.codec, width: parameters.width,
                     height: parameters.height, pixelFormat: parameters.pixelFormat, created: .now))
-            log.info(
+            worker.logger.info(
                 "session started",
                 metadata: [
-                    "uid": "\(uid)", "pid": "\(worker.pid)",
-                    "size": "\(parameters.width)x\(parameters.height)",
+                    "client": "\(connection.peer.pid)",
+                    "format": "\(SessionEnd.oneLine(parameters.pixelFormat, maximum: 32))",
                 ])
             supervise()
+            tellStatus()
             // Only the worker holds the connection now: its death is the client's end of file.
             connection.close()
         } catch {
-            log.error("the encoder process could not be started: \(error)")
-            connection.reply(
-                VarlinkError(
-                    SessionError(
-                        .couldNotCreateInstance, "the encoder process could not be started: \(error)")))
+            refuse(error, connection, log)
         }
+    }
+
+    private func startWorker(
+        _ id: String, _ call: VarlinkCall, _ snapshot: ProbeSnapshot, _ connection: ClientConnection, _ log: Logger
+    ) throws(Refusal) -> SessionWorker {
+        do {
+            return try SessionWorker(
+                WorkerStart(
+                    session: id, call: String(decoding: call.bytes, as: UTF8.self), snapshot: snapshot.forChoice,
+                    limits: WorkerLimits(
+                        maxPoolBytes: settings.maxPoolBytesPerSession,
+                        clientStallSeconds: settings.clientStallTimeout / .seconds(1))),
+                executable: "\(configuration.libexec)/hwdaemon-encoder", connection: connection.fileDescriptor,
+                stallLimits: SessionWorker.StallLimits(
+                    software: settings.stallTimeout, hardware: settings.hardwareStallTimeout),
+                loop: loop, logger: log,
+                onReport: { [weak self] in self?.heard($0, of: id) },
+                onEnd: { [weak self] in self?.ended(id, $0) })
+        } catch {
+            throw Refusal(starting: error)
+        }
+    }
+
+    private func refuse(_ refusal: Refusal, _ connection: ClientConnection, _ log: Logger) {
+        metrics.sessionRefused(refusal)
+        // The one client of a private daemon says it itself.
+        let isFault = refusal.cause == .spawnFailed && !configuration.isPrivate
+        log.log(
+            level: isFault ? .error : .notice, "session refused",
+            metadata: [
+                "client": "\(connection.peer.pid)", "code": "\(refusal.error.status.rawValue)",
+                "reason": "\(refusal.error.reason)",
+            ])
+        connection.reply(VarlinkError(refusal.error))
     }
 
     private func heard(_ report: WorkerReport, of id: String) {
         guard case .created(let encoderID, let usingHardware, let fallbackReason) = report else { return }
         let encoder = SessionEnd.oneLine(encoderID, maximum: 256)
         let reason = fallbackReason.map { SessionEnd.oneLine($0) }
-        registry.setEncoder(id, encoderID: encoder, usingHardware: usingHardware, fallbackReason: reason)
+        let session = registry.setEncoder(
+            id, encoderID: encoder, usingHardware: usingHardware, fallbackReason: reason)
+        if let session { metrics.sessionCreated(session) }
         workers[id]?.logger.info(
             "session created",
-            metadata: ["encoder": "\(encoder)", "fallback": "\(reason ?? "none")"])
+            metadata: ["encoder": "\(encoder)", "hardware": "\(usingHardware)", "fallback": "\(reason ?? "none")"])
     }
 
     private func ended(_ id: String, _ end: SessionEnd) {
-        workers.removeValue(forKey: id)?.logger.log(
-            level: end.status == .videoEncoderMalfunction ? .warning : .info, "session ended: \(end.reason)",
+        let worker = workers.removeValue(forKey: id)
+        worker?.logger.log(
+            level: end.status == .videoEncoderMalfunction ? .warning : .info, "session ended",
             metadata: [
-                "code": "\(end.status.rawValue)", "frames_in": "\(end.framesIn)",
+                "code": "\(end.status.rawValue)", "reason": "\(end.reason)", "frames_in": "\(end.framesIn)",
                 "frames_out": "\(end.framesOut)",
             ])
-        registry.finish(id, end, now: .now)
+        let session = registry.finish(id, end, now: .now)
+        if let session, let worker { metrics.sessionEnded(session, end, worker.workSoFar()) }
+        tellStatus()
+        drainedOne()
         for (connection, timer) in waiters.take(id) {
             loop.cancel(timer)
             connection.reply(with: Self.reply(end))

@@ -9,43 +9,59 @@ internal import Wire
 ///
 /// One thread, and no call that waits: a client or a worker that does nothing delays nobody else.
 final class Broker {
-    /// How long workers may take to end their sessions at shutdown.
-    private static let shutdownPatience = Duration.seconds(5)
+    /// How far the end has come.
+    enum Phase {
+        case serving
+        /// Sessions may finish; no new one starts.
+        case draining
+        /// Sessions are being ended.
+        case ending
+    }
 
     let configuration: Configuration
+    let manager: ServiceManager
     let logger: Logger
     let loop: EventLoop
     let prober: Prober
     let user = geteuid()
+    let signals: SignalFD
+    let socket: SocketFile?
+    var settings: Settings
     var registry: SessionRegistry
+    var metrics = Metrics(now: .now)
     var workers: [String: SessionWorker] = [:]
     var waiters = ResultWaiters()
-    private(set) var isStopping = false
+    var phase = Phase.serving
+    var listener: Listener?
+    var isStopping: Bool { phase != .serving }
 
-    private let signals: SignalFD
-    private let socket: SocketFile?
     private var signalWatch: EventLoop.Watch?
-    private var listener: Listener?
     private var connections: [ObjectIdentifier: ClientConnection] = [:]
     private var supervision: EventLoop.Timer?
 
     /// Listens; nothing is served before `run`.
-    init(_ configuration: Configuration, signals: SignalFD, logger: Logger) throws(SystemError) {
+    init(
+        _ configuration: Configuration, _ settings: Settings, manager: ServiceManager, signals: SignalFD,
+        logger: Logger
+    ) throws(SystemError) {
         self.configuration = configuration
+        self.settings = settings
+        self.manager = manager
         self.signals = signals
         self.logger = logger
-        registry = SessionRegistry(limits: configuration.sessions)
+        registry = SessionRegistry(limits: SessionRegistry.Limits(settings))
         loop = try EventLoop()
         prober = Prober(
-            executable: "\(configuration.libexec)/hwdaemon-probe", deviceList: configuration.deviceList,
-            loop: loop, logger: logger)
+            libexec: configuration.libexec, deviceList: Configuration.deviceList(settings),
+            cacheFolder: ProbeCache.folder(isPrivate: configuration.isPrivate), loop: loop, logger: logger)
+        prober.patience = settings.probeTimeout
         let file: OwnedFD
         switch configuration.endpoint {
         case .path(let path):
             file = try UnixSocket.listen(path: path)
             socket = SocketFile(path)
         case .descriptor(let number):
-            file = try Self.inherited(number)
+            file = try Configuration.inherited(number)
             socket = nil
         }
         listener = try Listener(
@@ -54,16 +70,51 @@ final class Broker {
         ) { [weak self] file, peer in
             self?.serve(file, peer)
         }
-        signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.heardSignal() }
+        signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.heardSignals() }
     }
 
     /// Serves until a signal ends it and every worker has gone.
     func run() throws(SystemError) {
         // In the background: a driver that hangs delays no start.
-        prober.whenKnown { _ in }
+        look { _ in }
+        manager.tell("READY=1")
+        tellStatus()
+        keepAlive()
         try loop.run()
         for connection in connections.values { connection.close() }
         logger.notice("stopped")
+    }
+
+    /// Looks at the machine anew, or at one node, and counts how long that takes.
+    func look(
+        device: String? = nil, _ verification: ProbeRequest.Verification = .startup,
+        _ body: @escaping (ProbeSnapshot) -> Void
+    ) {
+        let start = MonotonicTime.now
+        prober.run(device: device, verification) { [weak self] snapshot in
+            self?.metrics.probed(in: MonotonicTime.now.nanoseconds(since: start))
+            body(snapshot)
+        }
+    }
+
+    /// Connections that have not become a session's.
+    var connectionCount: Int { connections.count }
+
+    /// Gives the service manager its signs of life: from the loop itself, so that one that is stuck gives none.
+    private func keepAlive() {
+        guard let interval = manager.watchdogInterval else { return }
+        manager.tell("WATCHDOG=1")
+        _ = loop.after(interval) { [weak self] in self?.keepAlive() }
+    }
+
+    /// Tells the service manager what `systemctl status` shows.
+    func tellStatus() {
+        let sessions = workers.count == 1 ? "1 session" : "\(workers.count) sessions"
+        switch phase {
+        case .serving: manager.tell("STATUS=Serving \(sessions).")
+        case .draining: manager.tell("STATUS=Waiting for \(sessions) to finish.")
+        case .ending: manager.tell("STATUS=Ending \(sessions).")
+        }
     }
 
     private func serve(_ file: consuming OwnedFD, _ peer: PeerCredentials) {
@@ -91,73 +142,13 @@ final class Broker {
     /// Looks at the workers from time to time while there are any.
     func supervise() {
         guard supervision == nil, !workers.isEmpty else { return }
-        let interval = min(Duration.seconds(1), configuration.stallLimit / 4)
+        let interval = min(Duration.seconds(1), settings.stallTimeout / 4, settings.hardwareStallTimeout / 4)
         supervision = loop.after(interval) { [weak self] in
             guard let self else { return }
             supervision = nil
-            for worker in workers.values { worker.checkStall(limit: configuration.stallLimit) }
+            for worker in workers.values { worker.checkStall() }
             supervise()
         }
-    }
-
-    // MARK: Shutdown
-
-    private func heardSignal() {
-        while let signal = try? signals.next() {
-            let name = SessionEnd.signalName(signal)
-            if isStopping {
-                logger.notice("\(name) again: killing the workers")
-                for worker in workers.values { worker.kill(SIGKILL) }
-            } else {
-                logger.notice("\(name): stopping", metadata: ["sessions": "\(workers.count)"])
-                beginShutdown()
-            }
-        }
-    }
-
-    private func beginShutdown() {
-        isStopping = true
-        listener?.stop()
-        listener = nil
-        socket?.remove()
-        prober.stop()
-        for worker in workers.values { worker.kill(SIGTERM) }
-        _ = loop.after(Self.shutdownPatience) { [weak self] in
-            guard let self else { return }
-            for worker in workers.values {
-                worker.logger.warning("the encoder process did not end when asked to; killing it")
-                worker.kill(SIGKILL)
-            }
-        }
-        _ = loop.after(Self.shutdownPatience + .seconds(2)) { [weak self] in
-            // A process in an uninterruptible call of a driver cannot even be killed.
-            guard let self else { return }
-            logger.error("leaving processes behind that could not be killed")
-            loop.stop()
-        }
-        stopWhenIdle()
-    }
-
-    /// Ends the loop once shutdown has begun and no child is left.
-    private func stopWhenIdle() {
-        guard workers.isEmpty, prober.isIdle else {
-            _ = loop.after(.milliseconds(5)) { [weak self] in self?.stopWhenIdle() }
-            return
-        }
-        loop.stop()
-    }
-
-    /// A listening socket that was handed over at the start.
-    private static func inherited(_ number: Int32) throws(SystemError) -> OwnedFD {
-        var listens: Int32 = 0
-        var size = socklen_t(MemoryLayout<Int32>.size)
-        guard getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0, listens == 1 else {
-            throw SystemError(errno: EINVAL, call: "listen", subject: "file descriptor \(number)")
-        }
-        let file = OwnedFD(number)
-        _ = fcntl(number, F_SETFD, FD_CLOEXEC)
-        try file.setNonblocking(true)
-        return file
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import Transport
 
-/// What the command line and the environment ask of the broker.
+/// What the command line and the environment fix for the broker's life, and where its settings are.
 struct Configuration {
     /// Where it listens.
     enum Endpoint: Hashable {
@@ -16,11 +17,8 @@ struct Configuration {
     var isPrivate: Bool
     /// The directory of `hwdaemon-encoder` and `hwdaemon-probe`.
     var libexec: String
-    var sessions: SessionRegistry.Limits
     var connections = Listener.Limits()
-    var stallLimit: Duration
-    /// The nodes to look at, separated by colons; nil for every render node.
-    var deviceList: String?
+    var files: SettingsFiles
 
     /// Where the workers are: beside the daemon, as after a build, or in the directory a package puts them.
     static func findLibexec() -> String {
@@ -32,13 +30,9 @@ struct Configuration {
         return folders.first { access("\($0)/hwdaemon-encoder", X_OK) == 0 } ?? folder
     }
 
-    /// The value of `HWDAEMON_DEVICES`; an empty one means that there are no devices.
-    static var deviceList: String? { getenv("HWDAEMON_DEVICES").map { String(cString: $0) } }
-
-    /// The listening socket that systemd or another service manager started the process with (`sd_listen_fds(3)`).
-    static var activatedSocket: Int32? {
-        guard environment("LISTEN_PID") == "\(getpid())", environment("LISTEN_FDS") == "1" else { return nil }
-        return 3
+    /// The nodes to look at: those of `HWDAEMON_DEVICES`, of which an empty value means none, else the settings'.
+    static func deviceList(_ settings: Settings) -> String? {
+        getenv("HWDAEMON_DEVICES").map { String(cString: $0) } ?? settings.devices
     }
 
     /// An environment variable's value; nil where it is not set or empty.
@@ -46,5 +40,35 @@ struct Configuration {
         guard let value = getenv(name) else { return nil }
         let text = String(cString: value)
         return text.isEmpty ? nil : text
+    }
+
+    /// Takes over a listening socket that was handed over at the start.
+    ///
+    /// - Throws: `EINVAL` if it is none, or not a Unix stream socket.
+    static func inherited(_ number: Int32) throws(SystemError) -> OwnedFD {
+        let wanted = [(SO_ACCEPTCONN, 1), (SO_DOMAIN, AF_UNIX), (SO_TYPE, Int32(SOCK_STREAM.rawValue))]
+        for (option, value) in wanted {
+            var found: Int32 = -1
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            guard getsockopt(number, SOL_SOCKET, option, &found, &size) == 0, found == value else {
+                throw SystemError(
+                    errno: EINVAL, call: "listen",
+                    subject: "file descriptor \(number), which is not a listening Unix stream socket")
+            }
+        }
+        let file = OwnedFD(number)
+        _ = fcntl(number, F_SETFD, FD_CLOEXEC)
+        try file.setNonblocking(true)
+        return file
+    }
+}
+
+extension Configuration.Endpoint: CustomStringConvertible {
+    /// The path, or the descriptor's number.
+    var description: String {
+        switch self {
+        case .path(let path): path
+        case .descriptor(let number): "file descriptor \(number)"
+        }
     }
 }

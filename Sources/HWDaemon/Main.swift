@@ -23,16 +23,32 @@ struct HWDaemonCommand: ParsableCommand {
               LISTEN_FDS, LISTEN_PID
                                 set by systemd: listen on the socket it made,
                                 where no option says otherwise
+              NOTIFY_SOCKET, WATCHDOG_USEC
+                                set by systemd: tell it the state, and signs of
+                                life
               Workers inherit the environment, LIBVA_DRIVER_NAME and the like.
 
             FILES
               /run/hwdaemon/hwdaemon.sock
                                 the socket, for its owner and group (mode 0660)
+              /etc/hwdaemon/hwdaemon.conf, then /etc/hwdaemon/*.conf by name
+                                the configuration; later lines win, --set and
+                                other options win over all; a private daemon
+                                reads none
+
+            CONFIGURATION
+              Lines of Key=Value; those that start with # or ; are comments, and an
+              empty value is the default. The keys, with their defaults:
+
+            \(SettingsTable.manual)
 
             SIGNALS
-              SIGTERM, SIGINT   end it: sessions are told and have 5 seconds to end,
-                                then the exit status is 0; a second signal kills
-                                the sessions at once
+              SIGTERM, SIGINT   end it: no new sessions; running ones may finish
+                                within DrainTimeout, are then told and have 5
+                                seconds, and the exit status is 0. A second signal
+                                ends the first wait, a third kills the sessions
+              SIGHUP            read the configuration again, for sessions to come,
+                                and look at the devices anew
 
             EXIT STATUS
               0                 ended by a signal
@@ -40,6 +56,7 @@ struct HWDaemonCommand: ParsableCommand {
               69                another daemon has the socket
               70                the system failed
               77                the socket may not be made there
+              78                the configuration is wrong; every line is told
             """,
         version: "hwdaemon \(HWDaemonVersion.text)")
 
@@ -56,7 +73,7 @@ struct HWDaemonCommand: ParsableCommand {
         name: .customLong("private"),
         help: ArgumentHelp(
             "Serve only this user, and end with the parent process.",
-            discussion: "Needs --listen-fd. Only warnings are logged unless --log-level says otherwise."))
+            discussion: "Needs --listen-fd. Only errors are logged unless --log-level says otherwise."))
     var isPrivate = false
 
     @Option(
@@ -71,24 +88,30 @@ struct HWDaemonCommand: ParsableCommand {
             discussion: "Default: beside hwdaemon, else ../libexec/hwdaemon from there.", valueName: "dir"))
     var libexec: String?
 
-    @Option(help: ArgumentHelp("Serve at most this many sessions at once.", valueName: "n"))
-    var maxSessions = 64
+    @Option(
+        name: .customLong("config"),
+        help: ArgumentHelp(
+            "Read the configuration files of this folder.",
+            discussion: "Default: /etc/hwdaemon, with --private none.", valueName: "dir"))
+    var configurationFolder: String?
 
-    @Option(help: ArgumentHelp("Serve at most this many sessions of one user at once.", valueName: "n"))
-    var maxSessionsPerUser = 16
+    @Option(help: ArgumentHelp("Set a key of the configuration; may be repeated.", valueName: "key=value"))
+    var set: [String] = []
+
+    @Option(help: ArgumentHelp("The same as --set MaxSessions=N.", valueName: "n"))
+    var maxSessions: String?
+
+    @Option(help: ArgumentHelp("The same as --set MaxSessionsPerUser=N.", valueName: "n"))
+    var maxSessionsPerUser: String?
+
+    @Option(help: ArgumentHelp("The same as --set StallTimeout=SECONDS.", valueName: "seconds"))
+    var stallTimeout: String?
 
     @Option(
         help: ArgumentHelp(
-            "Kill a session's process after this long without progress in one codec call.",
-            valueName: "seconds"))
-    var stallTimeout = 30.0
-
-    @Option(
-        help: ArgumentHelp(
-            "Log this and what is more important: debug, info, notice, warning, error.",
-            discussion: "Default: info, with --private warning.", valueName: "level"),
-        transform: Self.level)
-    var logLevel: Logger.Level?
+            "The same as --set LogLevel=LEVEL: debug, info, notice, warning, error.",
+            discussion: "With --private the default is error.", valueName: "level"))
+    var logLevel: String?
 
     func validate() throws {
         if socket != nil, listenFd != nil {
@@ -97,27 +120,37 @@ struct HWDaemonCommand: ParsableCommand {
         if let listenFd, listenFd < 3 { throw ValidationError("--listen-fd must be 3 or more.") }
         if isPrivate, listenFd == nil { throw ValidationError("--private needs --listen-fd.") }
         if parent != nil, !isPrivate { throw ValidationError("--parent needs --private.") }
-        guard 1...4096 ~= maxSessions, 1...4096 ~= maxSessionsPerUser else {
-            throw ValidationError("--max-sessions and --max-sessions-per-user take 1 to 4096.")
-        }
-        guard stallTimeout >= 0.1, stallTimeout <= 86400 else {
-            throw ValidationError("--stall-timeout takes 0.1 to 86400 seconds.")
+        // The command line alone: what is wrong in the files is another exit status.
+        do throws(ConfigurationFault) {
+            _ = try SettingsFiles(folder: nil, base: base, overrides: try overrides()).load()
+        } catch {
+            throw ValidationError(error.lines.joined(separator: "\n"))
         }
     }
 
     func run() throws {
-        let level = logLevel ?? (isPrivate ? .warning : .info)
-        LoggingSystem.bootstrap { _ in StandardErrorLog(level: level) }
-        var logger = Logger(label: "hwdaemon")
-        logger.logLevel = level
+        LoggingSystem.bootstrap { _ in StandardErrorLog() }
+        StandardErrorLog.setLevel(base.logLevel)
+        let logger = Logger(label: "hwdaemon")
+        let files: SettingsFiles
+        let settings: Settings
+        do throws(ConfigurationFault) {
+            files = try SettingsFiles(folder: folder, base: base, overrides: overrides())
+            settings = try files.load()
+        } catch {
+            for line in error.lines { logger.critical("\(line)") }
+            throw ExitCode(Self.wrongConfiguration)
+        }
+        StandardErrorLog.setLevel(settings.logLevel)
         do throws(SystemError) {
             ProcessControl.ignoreBrokenPipes()
             // Before any thread could start, so that nobody takes the signals otherwise.
-            let signals = try SignalFD([SIGTERM, SIGINT])
+            let signals = try SignalFD([SIGTERM, SIGINT, SIGHUP])
             guard try tieToParent() else { return }
             try Self.raiseFileLimit()
-            let configuration = self.configuration()
-            let broker = try Broker(configuration, signals: signals, logger: logger)
+            let manager = try ServiceManager()
+            let configuration = self.configuration(files, manager)
+            let broker = try Broker(configuration, settings, manager: manager, signals: signals, logger: logger)
             logger.notice(
                 "hwdaemon \(HWDaemonVersion.text) listens",
                 metadata: ["socket": "\(configuration.endpoint)", "libexec": "\(configuration.libexec)"])
@@ -128,21 +161,36 @@ struct HWDaemonCommand: ParsableCommand {
         }
     }
 
-    private static func level(_ name: String) throws -> Logger.Level {
-        guard let level = Logger.Level(rawValue: name) else {
-            throw ValidationError("--log-level takes debug, info, notice, warning or error.")
+    /// `EX_CONFIG` of sysexits.h.
+    private static let wrongConfiguration: Int32 = 78
+
+    /// What holds where nothing else is said.
+    private var base: Settings { isPrivate ? .ofPrivateDaemon : Settings() }
+
+    private var folder: String? { configurationFolder ?? (isPrivate ? nil : "/etc/hwdaemon") }
+
+    /// The settings of the command line.
+    private func overrides() throws(ConfigurationFault) -> [(key: String, value: String)] {
+        let named = [
+            ("MaxSessions", maxSessions), ("MaxSessionsPerUser", maxSessionsPerUser),
+            ("StallTimeout", stallTimeout), ("LogLevel", logLevel),
+        ]
+        var pairs = named.compactMap { key, value in value.map { (key: key, value: $0) } }
+        for text in set {
+            guard let sign = text.firstIndex(of: "=") else {
+                throw ConfigurationFault(lines: ["command line: '\(text)' is not Key=Value"])
+            }
+            pairs.append((String(text[..<sign]), String(text[text.index(after: sign)...])))
         }
-        return level
+        return pairs
     }
 
-    private func configuration() -> Configuration {
+    private func configuration(_ files: SettingsFiles, _ manager: ServiceManager) -> Configuration {
         let path = socket ?? Configuration.environment("HWDAEMON_SOCKET") ?? "/run/hwdaemon/hwdaemon.sock"
-        let inherited = listenFd ?? (socket == nil ? Configuration.activatedSocket : nil)
+        let inherited = listenFd ?? (socket == nil ? manager.listener : nil)
         return Configuration(
             endpoint: inherited.map { .descriptor($0) } ?? .path(path), isPrivate: isPrivate,
-            libexec: libexec ?? Configuration.findLibexec(),
-            sessions: SessionRegistry.Limits(sessions: maxSessions, sessionsPerUser: maxSessionsPerUser),
-            stallLimit: .seconds(stallTimeout), deviceList: Configuration.deviceList)
+            libexec: libexec ?? Configuration.findLibexec(), files: files)
     }
 
     /// Has the kernel end a private daemon with its parent; false if the parent is gone already.
@@ -162,16 +210,6 @@ struct HWDaemonCommand: ParsableCommand {
         case EADDRINUSE: .unavailable
         case EACCES, EPERM: .noPermission
         default: .software
-        }
-    }
-}
-
-extension Configuration.Endpoint: CustomStringConvertible {
-    /// The path, or the descriptor's number.
-    var description: String {
-        switch self {
-        case .path(let path): path
-        case .descriptor(let number): "file descriptor \(number)"
         }
     }
 }

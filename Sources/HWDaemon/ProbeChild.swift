@@ -6,8 +6,13 @@ internal import Wire
 
 /// One `hwdaemon-probe` process: one question, one answer, and not longer than it is given.
 final class ProbeChild {
-    /// What a probe came to: its answer if it gave one, and what happened to it otherwise.
-    typealias Outcome = (answer: ProbeAnswer?, failure: String)
+    /// What a probe came to.
+    enum Outcome {
+        /// It answered.
+        case answer(ProbeAnswer)
+        /// It did not: how that counts for a node, and a sentence.
+        case failure(RenderNode.State, String)
+    }
 
     private let loop: EventLoop
     private let child: ChildProcess
@@ -68,16 +73,19 @@ final class ProbeChild {
         if let childWatch { loop.remove(childWatch) }
         loop.cancel(timer)
         (channelWatch, childWatch, timer) = (nil, nil, nil)
-        done((answer, failure(exit)))
+        done(answer.map { .answer($0) } ?? failure(exit))
     }
 
-    private func failure(_ exit: ChildProcess.Exit) -> String {
-        if isLate { return "the probe of this node timed out after \(patience.components.seconds) s" }
+    private func failure(_ exit: ChildProcess.Exit) -> Outcome {
+        if isLate {
+            return .failure(.timedOut, "the probe of this node timed out after \(patience.components.seconds) s")
+        }
         switch exit {
         case .signaled(let signal):
-            return "the probe of this node crashed (signal \(signal), \(SessionEnd.signalName(signal)))"
+            let name = SessionEnd.signalName(signal)
+            return .failure(.crashed, "the probe of this node crashed (signal \(signal), \(name))")
         case .exited(let status):
-            return "the probe of this node gave no answer (exit status \(status))"
+            return .failure(.failed, "the probe of this node gave no answer (exit status \(status))")
         }
     }
 }

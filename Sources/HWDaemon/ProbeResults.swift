@@ -2,69 +2,131 @@
 internal import Model
 internal import Wire
 
-/// What the probes of this machine have told: the software encoders, and each node with the encoders on it.
+/// What the probes of this machine have told: of the software, and of each node.
 struct ProbeResults {
+    private struct Node {
+        var description: RenderNode
+        var encoders: [EncoderDescription] = []
+        var paths: [CodecPath] = []
+    }
+
     private var software: [EncoderDescription] = []
+    private var softwarePaths: [CodecPath] = []
+    private var warnings: [String] = []
     /// Whether the software encoders are known; a machine without any is known as well.
     private(set) var knowsSoftware = false
-    private var nodes: [(node: RenderNode, encoders: [EncoderDescription])] = []
+    private var nodes: [Node] = []
 
-    /// Encoders kept of one answer, and formats and depths of one encoder.
+    /// Encoders kept of one answer, and items of one list in it.
     private static let maximumList = 16
+    /// Paths kept of one answer.
+    private static let maximumPaths = 64
     /// Bytes of a text kept of an answer.
     private static let maximumText = 512
 
     /// Everything, hardware first.
-    var snapshot: ProbeSnapshot {
-        ProbeSnapshot(encoders: nodes.flatMap(\.encoders) + software, nodes: nodes.map(\.node))
+    var snapshot: ProbeSnapshot { snapshot(of: nodes) }
+
+    /// One node and what can be coded there or without it.
+    func snapshot(of node: String) -> ProbeSnapshot { snapshot(of: nodes.filter { $0.description.node == node }) }
+
+    private func snapshot(of nodes: [Node]) -> ProbeSnapshot {
+        ProbeSnapshot(
+            encoders: nodes.flatMap(\.encoders) + software, nodes: nodes.map(\.description),
+            paths: nodes.flatMap(\.paths) + softwarePaths, warnings: warnings)
     }
 
-    /// One node and what can be encoded there or without it.
-    func snapshot(of node: String) -> ProbeSnapshot {
-        let found = nodes.filter { $0.node.node == node }
-        return ProbeSnapshot(encoders: found.flatMap(\.encoders) + software, nodes: found.map(\.node))
-    }
-
-    /// Takes an answer in; one that does not fit its request, or none, becomes the node's reason.
-    ///
-    /// - Parameter failure: what happened to the probe, used when there is no fitting answer.
-    mutating func add(_ answer: ProbeAnswer?, to request: ProbeRequest, failure: String) {
-        switch (request, answer) {
-        case (.software, .software(let encoders)?):
-            software = Self.bounded(encoders, hardware: false)
+    /// Takes in what a probe came to; an answer that does not fit its request is none.
+    mutating func add(_ outcome: ProbeChild.Outcome, to request: ProbeRequest) {
+        switch (request.subject, outcome) {
+        case (.software, .answer(let answer)) where answer.node == nil:
+            software = Self.bounded(answer.encoders, hardware: false)
+            softwarePaths = Self.bounded(answer.paths, device: nil)
+            warnings = answer.warnings.prefix(Self.maximumList).map(Self.line)
             knowsSoftware = true
+        case (.software, .failure(_, let reason)) where request.verification != .startup && knowsSoftware:
+            // The look at the start had worked: sessions may go on using what it found.
+            for index in softwarePaths.indices {
+                softwarePaths[index].verified = false
+                softwarePaths[index].reason = Self.line(reason)
+            }
         case (.software, _):
-            software = []
+            (software, softwarePaths) = ([], [])
             knowsSoftware = false
-        case (.node(let name), .node(let node, let encoders)?) where node.node == name:
-            set(Self.bounded(node), Self.bounded(encoders, hardware: true))
-        case (.node(let name), _):
-            set(RenderNode(node: name, opened: false, reason: failure), [])
+        case (.node(let name), .answer(let answer)):
+            guard let node = answer.node, node.node == name else {
+                return set(Node(description: RenderNode(node: name, state: .failed, reason: Self.misfit)))
+            }
+            set(
+                Node(
+                    description: Self.bounded(node), encoders: Self.bounded(answer.encoders, hardware: true),
+                    paths: Self.bounded(answer.paths, device: name)))
+        case (.node(let name), .failure(let state, let reason)):
+            set(Node(description: RenderNode(node: name, state: state, reason: reason)))
         }
     }
 
     /// Leaves only these nodes, in this order, of which some may not have been probed yet.
     mutating func keep(_ names: [String]) {
         let known = nodes
-        nodes = names.compactMap { name in known.first { $0.node.node == name } }
+        nodes = names.compactMap { name in known.first { $0.description.node == name } }
     }
 
-    private mutating func set(_ node: RenderNode, _ encoders: [EncoderDescription]) {
-        if let index = nodes.firstIndex(where: { $0.node.node == node.node }) {
-            nodes[index] = (node, encoders)
+    private mutating func set(_ node: Node) {
+        if let index = nodes.firstIndex(where: { $0.description.node == node.description.node }) {
+            nodes[index] = node
         } else {
-            nodes.append((node, encoders))
+            nodes.append(node)
         }
     }
 
+    private static let misfit = "the probe of this node answered for another"
+
     // A driver runs in the probe's process: what it tells is bounded before it goes on to clients and workers.
+
+    /// A record to remember, without what no probe would say.
+    static func bounded(_ record: ProbeRecord?) -> ProbeRecord? {
+        guard var record else { return nil }
+        record.key.device = line(record.key.device)
+        record.key.driver = line(record.key.driver)
+        record.key.kernel = line(record.key.kernel)
+        record.key.libraries = line(record.key.libraries)
+        record.key.catalogue = line(record.key.catalogue)
+        record.results = record.results.prefix(maximumPaths).map {
+            ProbeRecord.Result(id: line($0.id), verified: $0.verified, reason: $0.reason.map(line))
+        }
+        return record
+    }
 
     private static func bounded(_ node: RenderNode) -> RenderNode {
         var node = node
         node.pciAddress = node.pciAddress.map(line)
+        node.pciID = node.pciID.map(line)
         node.kernelDriver = node.kernelDriver.map(line)
+        node.driver = node.driver.map(line)
         node.reason = node.reason.map(line)
         return node
+    }
+
+    private static func bounded(_ paths: [CodecPath], device: String?) -> [CodecPath] {
+        paths.prefix(maximumPaths).filter { $0.device == device }.map { path in
+            var path = path
+            path.id = line(path.id)
+            path.codec = line(path.codec)
+            path.operation = line(path.operation)
+            path.profile = line(path.profile)
+            path.driver = line(path.driver)
+            path.reason = path.reason.map(line)
+            path.quirks = path.quirks.prefix(maximumList).map(line)
+            path.features = path.features.prefix(maximumList).map(line)
+            path.hardware = path.hardware.map {
+                HardwareLimits(
+                    entrypoint: line($0.entrypoint), maxWidth: $0.maxWidth, maxHeight: $0.maxHeight,
+                    rateControl: $0.rateControl.prefix(maximumList).map(line),
+                    packedHeaders: $0.packedHeaders.prefix(maximumList).map(line))
+            }
+            return path
+        }
     }
 
     private static func bounded(_ encoders: [EncoderDescription], hardware: Bool) -> [EncoderDescription] {

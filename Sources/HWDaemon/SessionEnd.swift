@@ -9,6 +9,33 @@ struct SessionEnd: Hashable, Sendable {
     var reason: String
     var framesIn: UInt64
     var framesOut: UInt64
+    var cause = Cause.closed
+    /// The signal that killed the process, if one did.
+    var signal: Int32?
+
+    /// What ended a session, as a label of the metrics.
+    enum Cause: String {
+        /// The client, in order.
+        case closed
+        /// The worker, which said why.
+        case failed
+        /// The broker, for want of progress.
+        case stalled
+        /// A signal.
+        case killed
+        /// The process, without a word.
+        case vanished
+
+        /// By the same precedence as the sentence.
+        init(reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit) {
+            switch (reported, stopped, exit) {
+            case (let reported?, _, _): self = reported.status == .ok ? .closed : .failed
+            case (nil, .some, _): self = .stalled
+            case (nil, nil, .signaled): self = .killed
+            case (nil, nil, .exited): self = .vanished
+            }
+        }
+    }
 
     /// Bytes of a worker's sentence that are kept.
     static let maximumReason = 1024

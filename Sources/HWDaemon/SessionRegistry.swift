@@ -44,7 +44,8 @@ struct SessionRegistry {
         var at: MonotonicTime
     }
 
-    let limits: Limits
+    /// For sessions to come.
+    var limits: Limits
     private(set) var running: [String: Running] = [:]
     /// In the order they ended.
     private var ended: [Ended] = []
@@ -54,17 +55,18 @@ struct SessionRegistry {
     /// Whether one more session of this user may start.
     ///
     /// - Throws: `VideoEncoderNotAvailableNow`, saying which limit was reached.
-    func admit(uid: UInt32) throws(SessionError) {
+    func admit(uid: UInt32) throws(Refusal) {
         guard running.count < limits.sessions else {
-            throw SessionError(
-                .videoEncoderNotAvailableNow,
-                "the daemon serves \(limits.sessions) sessions already, its limit (--max-sessions)")
+            throw Refusal(
+                .maxSessions, .videoEncoderNotAvailableNow,
+                "the daemon serves \(running.count) sessions; its limit is \(limits.sessions) (MaxSessions)")
         }
-        guard running.values.count(where: { $0.uid == uid }) < limits.sessionsPerUser else {
-            throw SessionError(
-                .videoEncoderNotAvailableNow,
-                "user \(uid) has \(limits.sessionsPerUser) sessions already, the limit for one user "
-                    + "(--max-sessions-per-user)")
+        let own = running.values.count(where: { $0.uid == uid })
+        guard own < limits.sessionsPerUser else {
+            throw Refusal(
+                .maxSessionsPerUser, .videoEncoderNotAvailableNow,
+                "user \(uid) has \(own) sessions; the limit for one user is \(limits.sessionsPerUser) "
+                    + "(MaxSessionsPerUser)")
         }
     }
 
@@ -72,15 +74,24 @@ struct SessionRegistry {
     mutating func add(_ session: Running) { running[session.id] = session }
 
     /// The worker has told which encoder serves the session.
-    mutating func setEncoder(_ id: String, encoderID: String, usingHardware: Bool, fallbackReason: String?) {
+    ///
+    /// - Returns: the session if this is the first time.
+    mutating func setEncoder(
+        _ id: String, encoderID: String, usingHardware: Bool, fallbackReason: String?
+    ) -> Running? {
+        let isFirst = running[id]?.encoderID == nil
         running[id]?.encoderID = encoderID
         running[id]?.usingHardware = usingHardware
         running[id]?.fallbackReason = fallbackReason
+        return isFirst ? running[id] : nil
     }
 
     /// A session has ended; its result is kept for a while.
-    mutating func finish(_ id: String, _ end: SessionEnd, now: MonotonicTime) {
-        guard let session = running.removeValue(forKey: id) else { return }
+    ///
+    /// - Returns: the session as it was.
+    @discardableResult
+    mutating func finish(_ id: String, _ end: SessionEnd, now: MonotonicTime) -> Running? {
+        guard let session = running.removeValue(forKey: id) else { return nil }
         expire(now: now)
         if ended.count(where: { $0.uid == session.uid }) >= limits.resultsPerUser,
             let oldest = ended.firstIndex(where: { $0.uid == session.uid })
@@ -88,6 +99,7 @@ struct SessionRegistry {
             ended.remove(at: oldest)
         }
         ended.append(Ended(id: id, uid: session.uid, end: end, at: now))
+        return session
     }
 
     /// Forgets results that are too old.

@@ -12,6 +12,12 @@ final class SessionWorker {
     /// Packets heard of one worker; it has two to send.
     private static let maximumPackets = 64
 
+    /// How long one call of a codec may take without progress.
+    struct StallLimits {
+        var software: Duration
+        var hardware: Duration
+    }
+
     let id: String
     let logger: Logger
     var pid: Int32 { child.pid }
@@ -20,6 +26,10 @@ final class SessionWorker {
     private let child: ChildProcess
     private let channel: OwnedFD
     private let stats: StatsPage
+    private let started = MonotonicTime.now
+    private var work = SessionWork()
+    private let stallLimits: StallLimits
+    private var stallLimit: Duration
     private var stall: StallRule
     private var childWatch: EventLoop.Watch?
     private var channelWatch: EventLoop.Watch?
@@ -32,19 +42,22 @@ final class SessionWorker {
     /// Starts a worker and gives it the client's connection, of which the caller closes its own copy.
     ///
     /// - Parameters:
+    ///   - stallLimits: the software's holds until the worker has told which encoder it is.
     ///   - onReport: called for the report that the session was created.
     ///   - onEnd: called once, when the process has ended.
     init(
-        _ start: WorkerStart, executable: String, connection: Int32, stallLimit: Duration, loop: EventLoop,
-        logger: Logger, onReport: @escaping (WorkerReport) -> Void, onEnd: @escaping (SessionEnd) -> Void
+        _ start: WorkerStart, executable: String, connection: Int32, stallLimits: StallLimits,
+        loop: EventLoop, logger: Logger, onReport: @escaping (WorkerReport) -> Void,
+        onEnd: @escaping (SessionEnd) -> Void
     ) throws {
         id = start.session
         self.loop = loop
-        self.logger = logger
         self.onReport = onReport
         self.onEnd = onEnd
+        self.stallLimits = stallLimits
+        stallLimit = stallLimits.software
         stall = StallRule(
-            limit: stallLimit, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
+            limit: stallLimits.software, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
         stats = try StatsPage()
         let pair = try UnixSocket.packetPair()
         // Before the process starts, so that it never waits and a call that is too large starts none.
@@ -56,6 +69,9 @@ final class SessionWorker {
                 ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker),
                 ChildProcess.File(stats.fileDescriptor, as: WorkerDescriptor.stats),
             ], newSession: true)
+        var logger = logger
+        logger[metadataKey: "pid"] = "\(child.pid)"
+        self.logger = logger
         do {
             channel = pair.first
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
@@ -74,15 +90,23 @@ final class SessionWorker {
     /// Sends a signal.
     func kill(_ signal: Int32) { try? child.kill(signal) }
 
+    /// What the session has done so far.
+    func workSoFar() -> SessionWork {
+        work.read(
+            framesIn: stats[.framesIn], framesOut: stats[.framesOut], bytesOut: stats[.bytesOut],
+            age: MonotonicTime.now.nanoseconds(since: started))
+        return work
+    }
+
     /// Kills the worker if it hangs.
-    func checkStall(limit: Duration) {
+    func checkStall() {
         let reading = StallRule.Reading(
             busySince: stats[.busySinceNs], progress: stats[.progressNs], framesOut: stats[.framesOut],
             slotsFullSince: stats[.slotsFullSinceNs])
         guard stopped == nil, stall.isStalled(reading, now: MonotonicTime.now.nanoseconds) else { return }
-        let reason = SessionEnd.stall(after: limit)
+        let reason = SessionEnd.stall(after: stallLimit)
         stopped = reason
-        logger.error("killing the encoder process: \(reason.reason)")
+        logger.warning("killing the encoder process", metadata: ["reason": "\(reason.reason)"])
         kill(SIGKILL)
     }
 
@@ -117,6 +141,10 @@ final class SessionWorker {
         if case .ended(let code, let reason) = report {
             reported = reported ?? SessionError(Status(rawValue: code), reason)
         } else {
+            if case .created(_, let usingHardware, _) = report {
+                stallLimit = usingHardware ? stallLimits.hardware : stallLimits.software
+                stall.setLimit(stallLimit)
+            }
             onReport(report)
         }
     }
@@ -133,9 +161,12 @@ final class SessionWorker {
         if let childWatch { loop.remove(childWatch) }
         childWatch = nil
         let cause = SessionEnd.cause(reported: reported, stopped: stopped, exit: exit)
+        let signal: Int32? = if case .signaled(let number) = exit { number } else { nil }
         onEnd(
             SessionEnd(
                 status: cause.status, reason: cause.reason, framesIn: stats[.framesIn],
-                framesOut: stats[.framesOut]))
+                framesOut: stats[.framesOut],
+                cause: SessionEnd.Cause(reported: reported, stopped: stopped, exit: exit),
+                signal: signal))
     }
 }

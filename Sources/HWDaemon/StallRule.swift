@@ -18,7 +18,7 @@ struct StallRule {
     }
 
     /// Nanoseconds without progress that are too long.
-    let limit: UInt64
+    private(set) var limit: UInt64
     /// Nanoseconds a worker may wait for its client; the worker ends such a session itself, with a better reason.
     let clientLimit: UInt64
 
@@ -32,6 +32,9 @@ struct StallRule {
         self.limit = Self.nanoseconds(limit)
         self.clientLimit = Self.nanoseconds(clientLimit)
     }
+
+    /// Another limit from now on.
+    mutating func setLimit(_ limit: Duration) { self.limit = Self.nanoseconds(limit) }
 
     /// Whether the worker hangs, by a reading taken at `now`.
     mutating func isStalled(_ reading: Reading, now: UInt64) -> Bool {

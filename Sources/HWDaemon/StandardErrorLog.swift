@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import Logging
+internal import Synchronization
 
-/// Log lines on standard error: level, sentence, then what it is about as `key=value`.
+/// Log lines on standard error: level, event, then what it is about as `key=value` (logfmt).
 ///
-/// Under systemd a line starts with its priority (`sd-daemon(3)`) and the journal adds the time; elsewhere it starts with
-/// the time. A line that standard error has no room for is dropped, because the broker may never wait.
+/// Where standard error is the journal's, a line starts with its priority (`sd-daemon(3)`) and the journal adds the time;
+/// elsewhere it starts with the time. A line that there is no room for is dropped, because the broker may never wait.
 struct StandardErrorLog: LogHandler {
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-    var logLevel: Logger.Level
-    private let isJournal: Bool
+    private static let isJournal = journalHasStandardError()
+    /// One level for all loggers, whose copies are everywhere when a reload changes it.
+    private static let level = Mutex(Logger.Level.info)
 
-    init(level: Logger.Level) {
-        logLevel = level
-        isJournal = getenv("JOURNAL_STREAM") != nil
+    /// Logs this and what is more important from now on.
+    static func setLevel(_ level: Logger.Level) { Self.level.withLock { $0 = level } }
+
+    var logLevel: Logger.Level {
+        get { Self.level.withLock { $0 } }
+        set { Self.setLevel(newValue) }
     }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -24,13 +29,33 @@ struct StandardErrorLog: LogHandler {
 
     func log(event: LogEvent) {
         let about = metadata.merging(event.metadata ?? [:]) { $1 }
-        var line = isJournal ? "<\(Self.priority(event.level))>" : "\(Self.time()) \(event.level): "
-        line += "\(event.message)"
-        for (key, value) in about.sorted(by: { $0.key < $1.key }) { line += " \(key)=\(value)" }
-        line = SessionEnd.oneLine(line, maximum: 3000) + "\n"
+        let pairs = about.sorted { $0.key < $1.key }.map { (key: $0.key, value: "\($0.value)") }
+        let line = Self.line("\(event.message)", pairs)
+        let start = Self.isJournal ? "<\(Self.priority(event.level))>" : "\(Self.time()) \(event.level): "
         var room = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
         guard poll(&room, 1, 0) == 1 else { return }
-        _ = line.withCString { write(2, $0, strlen($0)) }
+        _ = (start + line + "\n").withCString { write(2, $0, strlen($0)) }
+    }
+
+    /// An event and what it is about, on one line of bounded length.
+    static func line(_ message: String, _ pairs: [(key: String, value: String)]) -> String {
+        let text = pairs.reduce(into: message) { $0 += " \($1.key)=\(quoted($1.value))" }
+        return SessionEnd.oneLine(text, maximum: 3000)
+    }
+
+    /// A value in quotation marks where it would not be one word otherwise.
+    private static func quoted(_ value: String) -> String {
+        let special: (Character) -> Bool = { $0 == " " || $0 == "\"" || $0 == "=" || $0 == "\\" || $0.isNewline }
+        guard value.isEmpty || value.contains(where: special) else { return value }
+        let escaped = value.flatMap { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }
+        return "\"\(String(escaped))\""
+    }
+
+    /// Whether standard error is the stream that `JOURNAL_STREAM` names (systemd.exec(5)), and not redirected since.
+    private static func journalHasStandardError() -> Bool {
+        var status = stat()
+        guard let stream = Configuration.environment("JOURNAL_STREAM"), fstat(2, &status) == 0 else { return false }
+        return stream == "\(status.st_dev):\(status.st_ino)"
     }
 
     /// The syslog priority of a level.

@@ -10,6 +10,8 @@ final class Y4MSource {
     private let ownsDescriptor: Bool
     private let name: String
     private let cancelFlag: CancelFlag
+    /// Milliseconds from one look at the flag to the next.
+    private static let cancelInterval: Int32 = 100
     /// Where frames are put if it has a slot free.
     var memory: (any FrameMemory)?
     private(set) var frameIndex = 0
@@ -110,7 +112,7 @@ final class Y4MSource {
     ) throws(MediaError) -> Int {
         var filled = 0
         while filled < buffer.count, let base = buffer.baseAddress {
-            try cancelFlag.check()
+            try waitReadable(descriptor, cancelFlag)
             let count = Glibc.read(descriptor, base + filled, buffer.count - filled)
             if count == 0 { break }
             if count > 0 {
@@ -122,6 +124,16 @@ final class Y4MSource {
             }
         }
         return filled
+    }
+
+    /// Waits for bytes or the end, looking at the flag now and then: whoever feeds a pipe may fall silent for ever.
+    private static func waitReadable(_ descriptor: Int32, _ cancelFlag: CancelFlag) throws(MediaError) {
+        while true {
+            try cancelFlag.check()
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&entry, 1, cancelInterval)
+            if ready > 0 || (ready < 0 && errno != EINTR) { return }
+        }
     }
 }
 

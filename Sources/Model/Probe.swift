@@ -40,31 +40,55 @@ public struct EncoderDescription: Hashable, Codable, Sendable {
 
 /// A DRM render node and what came of opening it.
 public struct RenderNode: Hashable, Codable, Sendable {
+    /// How far one gets with a node.
+    public enum State: String, Codable, Sendable, CaseIterable {
+        /// Its driver started and told what it can do.
+        case ready
+        /// There is no such file, or no device behind it.
+        case absent
+        /// A file, but not a device for rendering.
+        case notADevice = "not_a_device"
+        /// It may not be opened.
+        case permission
+        /// It opened, but its driver did not start.
+        case driverFailed = "driver_failed"
+        /// The process that looked at it crashed.
+        case crashed
+        /// The process that looked at it took too long.
+        case timedOut = "timed_out"
+        /// Something else went wrong, of which the reason tells.
+        case failed
+    }
+
     /// The device's path.
     public var node: String
-    /// Whether it could be opened for reading and writing.
-    public var opened: Bool
+    /// How far one got.
+    public var state: State
     /// Where the device sits on the PCI bus (`0000:03:00.0`); stable over boots where the node's number is not.
     public var pciAddress: String?
+    /// The device's PCI vendor and device number (`8086:8a52`).
+    public var pciID: String?
     /// The kernel driver's name (`i915`, `amdgpu`).
     public var kernelDriver: String?
-    /// Why it is not usable, a sentence an admin can act on.
+    /// What the VA-API driver calls itself, with its version.
+    public var driver: String?
+    /// Why nothing is encoded on it, a sentence an admin can act on.
     public var reason: String?
 
+    /// Whether it could be opened for reading and writing.
+    public var opened: Bool { state == .ready || state == .driverFailed }
+
     /// A node by what came of opening it.
-    public init(
-        node: String, opened: Bool, pciAddress: String? = nil, kernelDriver: String? = nil, reason: String? = nil
-    ) {
+    public init(node: String, state: State, reason: String? = nil) {
         self.node = node
-        self.opened = opened
-        self.pciAddress = pciAddress
-        self.kernelDriver = kernelDriver
+        self.state = state
         self.reason = reason
     }
 
     enum CodingKeys: String, CodingKey {
-        case node, opened, reason
+        case node, state, reason, driver
         case pciAddress = "pci_address"
+        case pciID = "pci_id"
         case kernelDriver = "kernel_driver"
     }
 }
@@ -73,18 +97,29 @@ public struct RenderNode: Hashable, Codable, Sendable {
 public struct ProbeSnapshot: Hashable, Codable, Sendable {
     /// The version of this vocabulary.
     public var schema: Int
-    /// Every encoder that works here, hardware first.
+    /// Every encoder that sessions may use, hardware first.
     public var encoders: [EncoderDescription]
+    /// Every path of the catalogue on every node whose driver started, then in software.
+    public var paths: [CodecPath]
     /// Every render node looked at.
     public var nodes: [RenderNode]
+    /// What is wrong with the catalogue's files; a sentence each.
+    public var warnings: [String]
 
     /// The vocabulary's version at present.
-    public static let currentSchema = 1
+    public static let currentSchema = 2
 
     /// A snapshot of these encoders and nodes.
-    public init(encoders: [EncoderDescription], nodes: [RenderNode]) {
+    public init(
+        encoders: [EncoderDescription], nodes: [RenderNode], paths: [CodecPath] = [], warnings: [String] = []
+    ) {
         schema = Self.currentSchema
         self.encoders = encoders
         self.nodes = nodes
+        self.paths = paths
+        self.warnings = warnings
     }
+
+    /// The part that the choice of encoder reads.
+    public var forChoice: ProbeSnapshot { ProbeSnapshot(encoders: encoders, nodes: nodes) }
 }

@@ -20,6 +20,9 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// The encoder that serves the session; string, read-only once created.
     public static let encoderID = PropertyKey(rawValue: "EncoderID")
 
+    /// The GPU that encodes, by PCI address; string, read-only, null in software.
+    public static let usingGPURegistryID = PropertyKey(rawValue: "UsingGPURegistryID")
+
     // Rate.
     /// Long-term average, in bits a second.
     public static let averageBitRate = PropertyKey(rawValue: "AverageBitRate")
@@ -28,9 +31,22 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// One quantisation parameter for P pictures, 0…51; I and B follow it (our own key).
     public static let qp = PropertyKey(rawValue: "QP")
 
+    /// At most so many bytes in so many seconds: `[bytes, seconds]`.
+    public static let dataRateLimits = PropertyKey(rawValue: "DataRateLimits")
+    /// Constant rate, in bits a second.
+    public static let constantBitRate = PropertyKey(rawValue: "ConstantBitRate")
+    /// Lowest quantisation parameter of a frame.
+    public static let minAllowedFrameQP = PropertyKey(rawValue: "MinAllowedFrameQP")
+    /// Highest quantisation parameter of a frame.
+    public static let maxAllowedFrameQP = PropertyKey(rawValue: "MaxAllowedFrameQP")
+
     // Picture structure.
     /// Most frames from a key frame to the next.
     public static let maxKeyFrameInterval = PropertyKey(rawValue: "MaxKeyFrameInterval")
+    /// Most seconds from a key frame to the next.
+    public static let maxKeyFrameIntervalDuration = PropertyKey(rawValue: "MaxKeyFrameIntervalDuration")
+    /// Whether frames may refer to others at all.
+    public static let allowTemporalCompression = PropertyKey(rawValue: "AllowTemporalCompression")
     /// Whether frames may be coded in another order than shown (B pictures).
     public static let allowFrameReordering = PropertyKey(rawValue: "AllowFrameReordering")
     /// Whether a key frame may have leading pictures that refer across it.
@@ -40,8 +56,15 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// Frames a second, for rate control and the VUI.
     public static let expectedFrameRate = PropertyKey(rawValue: "ExpectedFrameRate")
 
+    /// Most frames the encoder may hold before it gives one.
+    public static let maxFrameDelayCount = PropertyKey(rawValue: "MaxFrameDelayCount")
+    /// Frames the encoder may look ahead.
+    public static let suggestedLookAheadFrameCount = PropertyKey(rawValue: "SuggestedLookAheadFrameCount")
+    /// Whether speed counts more than compression.
+    public static let prioritizeSpeed = PropertyKey(rawValue: "PrioritizeEncodingSpeedOverQuality")
+
     // Format.
-    /// `HEVC_Main_AutoLevel`, `HEVC_Main10_AutoLevel`.
+    /// `HEVC_Main_AutoLevel`, `HEVC_Main10_AutoLevel`, or with a level, `HEVC_Main10_5_1`.
     public static let profileLevel = PropertyKey(rawValue: "ProfileLevel")
     /// Bits of a coded sample; read-only, from the profile.
     public static let outputBitDepth = PropertyKey(rawValue: "OutputBitDepth")
@@ -55,6 +78,19 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let fullRangeVideo = PropertyKey(rawValue: "FullRangeVideo")
     /// The `chroma_sample_loc_type`, 0…5 (our own key: VideoToolbox takes it from the pixel buffer).
     public static let chromaLocation = PropertyKey(rawValue: "ChromaSampleLocType")
+
+    /// Width over height of a sample, `h:v`.
+    public static let pixelAspectRatio = PropertyKey(rawValue: "PixelAspectRatio")
+    /// The part of the picture that is shown, `WxH+X+Y`; for the container.
+    public static let cleanAperture = PropertyKey(rawValue: "CleanAperture")
+
+    // Static HDR metadata.
+    /// The payload of SEI 137 and of the `mdcv` box, 24 bytes in hexadecimal.
+    public static let masteringDisplayColorVolume = PropertyKey(rawValue: "MasteringDisplayColorVolume")
+    /// The payload of SEI 144 and of the `clli` box, 4 bytes in hexadecimal.
+    public static let contentLightLevelInfo = PropertyKey(rawValue: "ContentLightLevelInfo")
+    /// `Auto` or `None`.
+    public static let hdrMetadataInsertionMode = PropertyKey(rawValue: "HDRMetadataInsertionMode")
 
     // x265.
     /// One of x265's presets (our own key).

@@ -63,12 +63,14 @@ public struct CompressionSession: Sendable {
     private var pools: [UInt32: UInt64] = [:]
     private var inFlight: [UInt64: UInt32] = [:]
     private var lastPTS: Int64?
+    private var keyFrames: KeyFrameClock
 
     /// A session just created.
     public init(request: CompressionRequest, properties: PropertyStore, maxPoolBytes: UInt64) {
         self.request = request
         self.properties = properties
         self.maxPoolBytes = maxPoolBytes
+        keyFrames = KeyFrameClock(seconds: nil, timeBase: request.timeBase)
     }
 
     /// Sets properties, all or none; what they resolve to must make sense together.
@@ -91,6 +93,8 @@ public struct CompressionSession: Sendable {
     public mutating func prepare() throws(SessionError) -> EncoderConfiguration? {
         guard state == .created else { return nil }
         let configuration = try EncoderConfiguration(request: request, properties: properties)
+        keyFrames = KeyFrameClock(
+            seconds: properties.number(.maxKeyFrameIntervalDuration), timeBase: request.timeBase)
         publish(.outputBitDepth, .int(Int64(configuration.profile.bitDepth)))
         state = .encoding
         return configuration
@@ -125,9 +129,11 @@ public struct CompressionSession: Sendable {
 
     /// Takes a frame, after checking everything a client could get wrong about it.
     ///
+    /// - Returns: the frame, its `forceKeyFrame` set when `MaxKeyFrameIntervalDuration` asks for it.
     /// - Throws: `InvalidSession` after `complete`, else `Parameter`; the session cannot go on after either, because
     ///   the client's idea of it has parted from ours.
-    public mutating func admit(_ frame: FrameRequest) throws(SessionError) {
+    @discardableResult
+    public mutating func admit(_ frame: FrameRequest) throws(SessionError) -> FrameRequest {
         guard state == .encoding else {
             throw SessionError(.invalidSession, "frame \(frame.frameID) came after the session was completed")
         }
@@ -155,6 +161,9 @@ public struct CompressionSession: Sendable {
             request.pixelFormat, width: request.width, height: request.height, poolSize: poolSize)
         lastPTS = frame.pts
         inFlight[frame.frameID] = frame.poolID
+        var admitted = frame
+        admitted.forceKeyFrame = keyFrames.isDue(pts: frame.pts, isForced: frame.forceKeyFrame)
+        return admitted
     }
 
     /// The encoder has read the frame.

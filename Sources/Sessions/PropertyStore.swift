@@ -61,7 +61,7 @@ public struct PropertyStore: Sendable {
     public func copy(_ keys: [String]) throws(SessionError) -> [String: PropertyValue] {
         var found: [String: PropertyValue] = [:]
         if keys.isEmpty {
-            for row in PropertyTable.compression where row.honouredBy.contains(backend) {
+            for row in PropertyTable.rows(of: backend) {
                 found[row.key.rawValue] = value(row.key)
             }
         }

@@ -17,12 +17,17 @@ public protocol ControlMethod {
 public enum Probe: ControlMethod {
     /// The method's full name.
     public static let method = "\(Interface.name).Probe"
-    /// Which node to look at; nil for all.
+    /// Which node to look at, and how closely.
     public struct Parameters: Codable, Sendable {
-        /// The one node to look at.
+        /// The one node to look at; nil for all.
         public var device: String?
+        /// Whether to send frames through: true always, false never, nil unless an earlier probe has.
+        public var verify: Bool?
         /// Asks for one node, or all.
-        public init(device: String? = nil) { self.device = device }
+        public init(device: String? = nil, verify: Bool? = nil) {
+            self.device = device
+            self.verify = verify
+        }
     }
     /// What the machine can do.
     public typealias Reply = ProbeSnapshot
@@ -40,6 +45,30 @@ public enum ListEncoders: ControlMethod {
         public var encoders: [EncoderDescription]
         /// Answers these encoders.
         public init(encoders: [EncoderDescription]) { self.encoders = encoders }
+    }
+}
+
+/// The properties that compression sessions of an encoder know.
+public enum GetSupportedProperties: ControlMethod {
+    /// The method's full name.
+    public static let method = "\(Interface.name).GetSupportedProperties"
+
+    /// Which encoder.
+    public struct Parameters: Codable, Sendable {
+        /// One of `ListEncoders`; the software encoder when nil.
+        public var encoderID: String?
+        /// Asks for an encoder's properties.
+        public init(encoderID: String? = nil) { self.encoderID = encoderID }
+
+        enum CodingKeys: String, CodingKey { case encoderID = "encoder_id" }
+    }
+
+    /// The properties.
+    public struct Reply: Codable, Sendable {
+        /// By name.
+        public var properties: [String: PropertyInfo]
+        /// Answers these properties.
+        public init(properties: [String: PropertyInfo]) { self.properties = properties }
     }
 }
 

@@ -60,19 +60,3 @@ public enum WorkerReport: Codable, Sendable {
     /// The session ends.
     case ended(code: Int32, reason: String)
 }
-
-/// What the broker asks of `hwdaemon-probe`: one node, or the software encoders.
-public enum ProbeRequest: Codable, Sendable {
-    /// What can be encoded without hardware.
-    case software
-    /// What this node can do.
-    case node(String)
-}
-
-/// The answer of `hwdaemon-probe`.
-public enum ProbeAnswer: Codable, Sendable {
-    /// The software encoders.
-    case software([EncoderDescription])
-    /// A node, and the encoders on it.
-    case node(RenderNode, [EncoderDescription])
-}

@@ -145,6 +145,6 @@ public final class X265Encoder: Encoder {
             // Without the 4-byte length.
             [UInt8](UnsafeBufferPointer(start: unit.payload, count: Int(unit.sizeBytes)).dropFirst(4))
         }
-        return try ParameterSets.describe(units, shown: size)
+        return try StreamHeaders.describe(units, shown: size)
     }
 }

@@ -21,7 +21,9 @@ final class X265Parameters {
         }
         setFormat(configuration)
         setStructure(configuration)
-        setRate(configuration.rateControl)
+        setLatency(configuration)
+        setRate(configuration)
+        try setHDR(configuration)
         try pass(configuration.x265Options)
         guard api.pointee.param_apply_profile(pointer, configuration.profile == .main ? "main" : "main10") == 0
         else {
@@ -46,6 +48,14 @@ final class X265Parameters {
         pointer.pointee.sourceBitDepth = Int32(request.pixelFormat == .p010 ? 16 : request.pixelFormat.bitDepth)
         pointer.pointee.fpsNum = UInt32(configuration.frameRate.numerator)
         pointer.pointee.fpsDenom = UInt32(configuration.frameRate.denominator)
+
+        if let level = configuration.level { pointer.pointee.levelIdc = Int32(level.number) }
+        if let aspect = configuration.pixelAspectRatio {
+            // EXTENDED_SAR (H.265 table E.1): the ratio itself.
+            pointer.pointee.vui.aspectRatioIdc = X265_EXTENDED_SAR
+            pointer.pointee.vui.sarWidth = aspect.numerator
+            pointer.pointee.vui.sarHeight = aspect.denominator
+        }
 
         let color = configuration.color
         if color.isSpecified || color.isFullRange {
@@ -74,30 +84,93 @@ final class X265Parameters {
         pointer.pointee.logLevel = X265_LOG_ERROR
     }
 
-    private func setRate(_ rateControl: RateControl) {
-        switch rateControl {
+    /// Bounds what x265 holds back.
+    ///
+    /// With one frame thread x265 3.5 holds as many frames as it looks ahead, plus its B pictures in a row, plus 3;
+    /// without look-ahead it gives each frame at once (measured; `PropertyEffectTests` holds it to that).
+    private func setLatency(_ configuration: EncoderConfiguration) {
+        if let lookAhead = configuration.lookAhead { pointer.pointee.lookaheadDepth = Int32(lookAhead) }
+        if let delay = configuration.maxFrameDelay {
+            let budget = Int32(max(0, delay - 3))
+            pointer.pointee.bframes = min(pointer.pointee.bframes, max(0, budget - 1) / 2)
+            pointer.pointee.lookaheadDepth = min(pointer.pointee.lookaheadDepth, budget - pointer.pointee.bframes)
+            pointer.pointee.frameNumThreads = 1
+        }
+        guard configuration.lookAhead != nil || configuration.maxFrameDelay != nil else { return }
+        // x265 wants a look-ahead of more frames than B pictures in a row, and adaptive ones and cu-tree want any.
+        let depth = pointer.pointee.lookaheadDepth
+        pointer.pointee.bframes = min(pointer.pointee.bframes, max(0, depth - 1))
+        if depth == 0 {
+            pointer.pointee.bFrameAdaptive = 0
+            pointer.pointee.scenecutThreshold = 0
+            pointer.pointee.rc.cuTree = 0
+        }
+    }
+
+    private func setRate(_ configuration: EncoderConfiguration) {
+        switch configuration.rateControl {
         case .quality(let quality):
             pointer.pointee.rc.rateControlMode = Int32(X265_RC_CRF.rawValue)
             pointer.pointee.rc.rfConstant = 40 - 38 * quality
         case .averageBitRate(let bitRate):
             pointer.pointee.rc.rateControlMode = Int32(X265_RC_ABR.rawValue)
-            pointer.pointee.rc.bitrate = Int32(max(1, (bitRate + 500) / 1000))
+            pointer.pointee.rc.bitrate = Self.kilobits(bitRate)
+        case .constantBitRate(let bitRate):
+            pointer.pointee.rc.rateControlMode = Int32(X265_RC_ABR.rawValue)
+            pointer.pointee.rc.bitrate = Self.kilobits(bitRate)
+            pointer.pointee.rc.vbvMaxBitrate = Self.kilobits(bitRate)
+            pointer.pointee.rc.vbvBufferSize = Self.kilobits(bitRate)
+            pointer.pointee.rc.bStrictCbr = 1
         case .constantQP(let qp):
             pointer.pointee.rc.rateControlMode = Int32(X265_RC_CQP.rawValue)
             pointer.pointee.rc.qp = Int32(qp)
         }
+        if let limit = configuration.dataRateLimit {
+            pointer.pointee.rc.vbvMaxBitrate = Self.kilobits(Int64(Double(limit.bytes) * 8 / limit.seconds))
+            pointer.pointee.rc.vbvBufferSize = Self.kilobits(limit.bytes * 8)
+        }
+        if let qp = configuration.minQP { pointer.pointee.rc.qpMin = Int32(qp) }
+        if let qp = configuration.maxQP { pointer.pointee.rc.qpMax = Int32(qp) }
+    }
+
+    /// x265 counts in thousands of bits.
+    private static func kilobits(_ bits: Int64) -> Int32 { Int32(clamping: max(1, (bits + 500) / 1000)) }
+
+    /// Static HDR metadata, from the SEI payloads to the texts that x265 takes.
+    private func setHDR(_ configuration: EncoderConfiguration) throws(SessionError) {
+        if let payload = configuration.masteringDisplay {
+            try pass("master-display", HDRText.masteringDisplay(payload))
+        }
+        if let payload = configuration.contentLight { try pass("max-cll", HDRText.contentLight(payload)) }
     }
 
     private func pass(_ options: X265Options) throws(SessionError) {
-        for option in options.options {
-            switch api.pointee.param_parse(pointer, option.name, option.value) {
-            case 0: continue
-            case X265_PARAM_BAD_NAME:
-                throw SessionError(.parameter, "X265Params: this x265 has no option \(option.name)")
-            default:
-                throw SessionError(
-                    .parameter, "X265Params: \(option.name) does not take \(option.value ?? "being a bare switch")")
-            }
+        for option in options.options { try pass(option.name, option.value) }
+    }
+
+    private func pass(_ name: String, _ value: String?) throws(SessionError) {
+        switch api.pointee.param_parse(pointer, name, value) {
+        case 0: return
+        case X265_PARAM_BAD_NAME:
+            throw SessionError(.parameter, "X265Params: this x265 has no option \(name)")
+        default:
+            throw SessionError(.parameter, "X265Params: \(name) does not take \(value ?? "being a bare switch")")
         }
+    }
+}
+
+/// SEI payloads as x265's options say them.
+enum HDRText {
+    /// SEI 137 (H.265 D.2.28): three chromaticities in the order green, blue, red, the white point, then luminances.
+    static func masteringDisplay(_ payload: [UInt8]) -> String {
+        let short = { (index: Int) in Int(payload[2 * index]) << 8 | Int(payload[2 * index + 1]) }
+        let long = { (index: Int) in short(index) << 16 | short(index + 1) }
+        return "G(\(short(0)),\(short(1)))B(\(short(2)),\(short(3)))R(\(short(4)),\(short(5)))"
+            + "WP(\(short(6)),\(short(7)))L(\(long(8)),\(long(10)))"
+    }
+
+    /// SEI 144 (H.265 D.2.35): max_content_light_level, max_pic_average_light_level.
+    static func contentLight(_ payload: [UInt8]) -> String {
+        "\(Int(payload[0]) << 8 | Int(payload[1])),\(Int(payload[2]) << 8 | Int(payload[3]))"
     }
 }

@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import HWClient
 internal import Model
+internal import Wire
 
 /// `hwctl encode`.
 struct EncodeCommand: ParsableCommand {
@@ -120,9 +121,19 @@ struct EncodeCommand: ParsableCommand {
         if let keyframeInterval { properties[.maxKeyFrameInterval] = .int(Int64(keyframeInterval)) }
         for text in property {
             let pair = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            properties[PropertyKey(rawValue: String(pair[0]))] = PropertyValue(commandLine: String(pair[1]))
+            properties[PropertyKey(rawValue: String(pair[0]))] = Self.value(String(pair[1]))
         }
         return properties
+    }
+
+    /// A property's value: JSON where it looks like a list or an object, else as `PropertyValue` reads it.
+    private static func value(_ text: String) -> PropertyValue {
+        if text.hasPrefix("[") || text.hasPrefix("{"),
+            let value = try? JSON.decode(PropertyValue.self, from: Array(text.utf8))
+        {
+            return value
+        }
+        return PropertyValue(commandLine: text)
     }
 
     /// Bits a second from `6M`, `800k`, `1500000`; nil when it reads as none of these.

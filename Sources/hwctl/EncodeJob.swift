@@ -84,7 +84,8 @@ final class EncodeJob {
         while !isCompleted {
             if interruption.isSet { throw CommandFailure.interrupted }
             try feed(reader, session, pool, writer)
-            try drain(session, pool, writer, wait: isInputDone || isFull(session))
+            let first = isInputDone || isFull(session) ? try wait(for: session, unless: interruption) : nil
+            try drain(session, pool, writer, first: first)
             progress.update(done: packets)
         }
         let seconds = progress.seconds
@@ -194,13 +195,25 @@ final class EncodeJob {
                 frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: Self.poolID, layout: layout))
     }
 
-    /// Handles what came back; waits for the first event if there is nothing else to do.
+    /// The next event, however long the encoder takes; a signal ends the wait.
+    private func wait(
+        for session: CompressionSession, unless interruption: Interruption
+    ) throws -> CompressionSession.Event {
+        for _ in 0..<Self.patience.components.seconds * 10 {
+            if let event = try session.nextEvent(timeout: .milliseconds(100)) { return event }
+            if interruption.isSet { throw CommandFailure.interrupted }
+        }
+        throw CommandFailure(
+            .software, "the session gave nothing for \(Self.patience.components.seconds) s; giving up")
+    }
+
+    /// Handles what came back: `first`, and all that is there besides.
     private func drain(
-        _ session: CompressionSession, _ pool: FramePool, _ writer: MediaWriter, wait: Bool
+        _ session: CompressionSession, _ pool: FramePool, _ writer: MediaWriter, first: CompressionSession.Event?
     ) throws {
-        var timeout = wait ? Self.patience : .zero
-        while let event = try session.nextEvent(timeout: timeout) {
-            timeout = .zero
+        var first = first
+        while let event = try first ?? session.nextEvent(timeout: .zero) {
+            first = nil
             switch event {
             case .formatDescription: continue
             case .frameReleased(let frameID):
@@ -216,10 +229,6 @@ final class EncodeJob {
                 videoBytes += Int(description.size)
             case .completed: isCompleted = true
             }
-        }
-        if wait, timeout != .zero {
-            throw CommandFailure(
-                .software, "the session gave nothing for \(Self.patience.components.seconds) s; giving up")
         }
     }
 

@@ -23,5 +23,7 @@ struct HWCtl: ParsableCommand {
               HWDAEMON_DEVICES  render nodes a private daemon looks at, colon-separated
             """,
         version: "0.1.0",
-        subcommands: [EncodeCommand.self, InfoCommand.self, ProbeCommand.self, SessionsCommand.self])
+        subcommands: [
+            EncodeCommand.self, InfoCommand.self, ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self,
+        ])
 }

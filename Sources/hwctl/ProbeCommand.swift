@@ -12,23 +12,36 @@ struct ProbeCommand: ParsableCommand {
         discussion: """
             Every render node is opened by a process of its own under a timeout, so that a driver that crashes or \
             hangs costs nothing but its own line.
+
+            A path is one codec, direction and profile on one device. It is claimed when the driver or library says \
+            that it can, and verified when a few frames went through it and came back right. What was verified is \
+            remembered for as long as device, driver, kernel, libraries and catalogue stay the same.
             """)
 
     @Option(help: ArgumentHelp("Look at this render node only.", valueName: "node"))
     var device: String?
+
+    @Flag(
+        inversion: .prefixedNo,
+        help: ArgumentHelp(
+            "Send frames through every path that is claimed, or through none.",
+            discussion: "Default: through those of which it is not remembered what became of that."))
+    var verify: Bool?
 
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 
     func run() throws {
         try report {
-            let snapshot = try Daemon.findAndTell().call(Probe.self, Probe.Parameters(device: device))
+            let snapshot = try Daemon.findAndTell().call(
+                Probe.self, Probe.Parameters(device: device, verify: verify), timeout: .seconds(60))
+            for warning in snapshot.warnings { Console.note(warning) }
             if json { return try Console.json(snapshot) }
-            Console.result(Self.table(snapshot))
+            Console.result([encoders(snapshot), paths(snapshot), nodes(snapshot)].joined(separator: "\n\n"))
         }
     }
 
-    private static func table(_ snapshot: ProbeSnapshot) -> String {
+    private func encoders(_ snapshot: ProbeSnapshot) -> String {
         var rows = [["ENCODER", "CODEC", "KIND", "BITS", "PIXEL FORMATS", "NAME"]]
         for encoder in snapshot.encoders {
             rows.append([
@@ -37,17 +50,30 @@ struct ProbeCommand: ParsableCommand {
                 encoder.pixelFormats.joined(separator: ","), encoder.name,
             ])
         }
-        var text = Console.table(rows)
-        if snapshot.encoders.isEmpty { text += "\n(none)" }
-        var nodes = [["RENDER NODE", "OPENED", "PCI", "DRIVER", "REASON"]]
-        for node in snapshot.nodes {
-            nodes.append([
-                node.node, node.opened ? "yes" : "no", node.pciAddress ?? "-", node.kernelDriver ?? "-",
-                node.reason ?? "",
+        return Console.table(rows) + (snapshot.encoders.isEmpty ? "\n(none)" : "")
+    }
+
+    private func paths(_ snapshot: ProbeSnapshot) -> String {
+        var rows = [["PATH", "ON", "CLAIMED", "VERIFIED", "BY", "REASON"]]
+        for path in snapshot.paths {
+            var remarks = path.reason.map { [$0] } ?? []
+            if !path.quirks.isEmpty { remarks.append("quirks: \(path.quirks.joined(separator: ", "))") }
+            rows.append([
+                path.id, path.device ?? "software", path.claimed ? "yes" : "no", path.verified ? "yes" : "no",
+                path.driver, remarks.joined(separator: "; "),
             ])
         }
-        text += "\n\n" + Console.table(nodes)
-        if snapshot.nodes.isEmpty { text += "\n(none: there is no /dev/dri/renderD*)" }
-        return text
+        return Console.table(rows) + (snapshot.paths.isEmpty ? "\n(none)" : "")
+    }
+
+    private func nodes(_ snapshot: ProbeSnapshot) -> String {
+        var rows = [["RENDER NODE", "STATE", "PCI", "KERNEL DRIVER", "DRIVER", "REASON"]]
+        for node in snapshot.nodes {
+            rows.append([
+                node.node, node.state.rawValue, node.pciAddress ?? "-", node.kernelDriver ?? "-",
+                node.driver ?? "-", node.reason ?? "",
+            ])
+        }
+        return Console.table(rows) + (snapshot.nodes.isEmpty ? "\n(none: there is no /dev/dri/renderD*)" : "")
     }
 }

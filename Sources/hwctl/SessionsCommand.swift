@@ -12,6 +12,13 @@ struct SessionsCommand: ParsableCommand {
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 
+    @Flag(help: "Print what the daemon has counted, as OpenMetrics text, instead.")
+    var metrics = false
+
+    func validate() throws {
+        if json, metrics { throw ValidationError("--json and --metrics exclude each other.") }
+    }
+
     private struct Document: Encodable {
         var schema = 1
         var sessions: [SessionInfo]
@@ -19,7 +26,9 @@ struct SessionsCommand: ParsableCommand {
 
     func run() throws {
         try report {
-            let sessions = try Daemon.findAndTell().call(ListSessions.self, Empty()).sessions
+            let daemon = try Daemon.findAndTell()
+            if metrics { return Console.write(1, try daemon.call(GetMetrics.self, Empty()).metrics) }
+            let sessions = try daemon.call(ListSessions.self, Empty()).sessions
             if json { return try Console.json(Document(sessions: sessions)) }
             guard !sessions.isEmpty else { return Console.result("no sessions") }
             var rows = [["SESSION", "KIND", "PID", "UID", "SIZE", "FORMAT", "ENCODER", "IN", "OUT", "KIB", "AGE"]]

@@ -20,22 +20,27 @@ final class BrokerProcess {
     /// Starts a broker and waits until it listens.
     ///
     /// - Parameters:
-    ///   - devices: the value of HWDAEMON_DEVICES.
-    ///   - workers: shell scripts to put in place of the real workers, by name.
+    ///   - devices: the value of HWDAEMON_DEVICES; nil to leave it out.
+    ///   - workers: shell scripts to put in place of the real workers, by name; that of `hwdaemon-probe` stands for
+    ///     `hwdaemon-verify` too.
+    ///   - environment: added to the test's own.
     ///   - prefix: a command to start it with, `prlimit` for one.
     init(
-        _ arguments: [String] = [], devices: String = "", workers: [String: String] = [:], prefix: [String] = []
+        _ arguments: [String] = [], devices: String? = "", workers: [String: String] = [:], prefix: [String] = [],
+        environment: [String: String] = [:]
     ) throws {
         var template = Array("/tmp/hwdaemon-test-XXXXXX".utf8CString)
         folder = try #require(mkdtemp(&template).map { String(cString: $0) })
         chmod(folder, 0o755)
         var command =
             prefix + ["\(Self.products)/hwdaemon", "--socket", "\(folder)/socket", "--log-level", "debug"]
-        command += arguments
+        // Never the machine's own configuration.
+        command += arguments + (arguments.contains("--config") ? [] : ["--config", "\(folder)/config"])
         if !workers.isEmpty {
-            for name in ["hwdaemon-encoder", "hwdaemon-probe"] {
+            for name in ["hwdaemon-encoder", "hwdaemon-probe", "hwdaemon-verify"] {
                 let path = "\(folder)/\(name)"
-                let text = workers[name] ?? "#!/bin/sh\nexec \(Self.products)/\(name)\n"
+                let standIn = name == "hwdaemon-verify" ? workers["hwdaemon-probe"] : nil
+                let text = workers[name] ?? standIn ?? "#!/bin/sh\nexec \(Self.products)/\(name)\n"
                 try text.write(toFile: path, atomically: false, encoding: .utf8)
                 chmod(path, 0o755)
             }
@@ -45,7 +50,9 @@ final class BrokerProcess {
         defer { close(log) }
         child = try ChildProcess(
             spawning: command[0], arguments: Array(command.dropFirst()),
-            environment: ["HWDAEMON_DEVICES": devices], files: [.init(log, as: 2)])
+            environment: ["STATE_DIRECTORY": folder].merging(devices.map { ["HWDAEMON_DEVICES": $0] } ?? [:]) { $1 }
+                .merging(environment) { $1 },
+            files: [.init(log, as: 2)])
         try waitFor("the broker to listen") { (try? UnixSocket.connect(to: socket)) != nil }
     }
 

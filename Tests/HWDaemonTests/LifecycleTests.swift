@@ -20,7 +20,7 @@ struct LifecycleTests {
     @Test(
         "A signal ends everything in order", arguments: [SIGTERM, SIGINT])
     func shutdown(_ signal: Int32) throws {
-        let broker = try BrokerProcess()
+        let broker = try BrokerProcess(["--set", "DrainTimeout=0"])
         let clients = try (0..<4).map { _ in try broker.connect() }
         for client in clients { _ = try client.create() }
         let waiting = try broker.connect()
@@ -35,7 +35,7 @@ struct LifecycleTests {
 
     @Test func aWorkerThatIgnoresTheEndIsKilled() throws {
         let script = "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n"
-        let broker = try BrokerProcess(workers: ["hwdaemon-encoder": script])
+        let broker = try BrokerProcess(["--set", "DrainTimeout=0"], workers: ["hwdaemon-encoder": script])
         let client = try broker.connect()
         try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
         try waitFor("the worker") { broker.log.contains("session started") }
@@ -71,7 +71,8 @@ struct LifecycleTests {
         "A wrong command line is exit 64",
         arguments: [
             ["--private"], ["--listen-fd", "0"], ["--socket", "/tmp/a", "--listen-fd", "3"], ["--parent", "1"],
-            ["--max-sessions", "0"], ["--stall-timeout", "nan"], ["--log-level", "loud"], ["--nonsense"],
+            ["--max-sessions", "0"], ["--set", "Nonsense=1"], ["--set", "MaxSessions"], ["--stall-timeout", "nan"],
+            ["--log-level", "loud"], ["--nonsense"],
         ])
     func usage(_ arguments: [String]) throws {
         #expect(try run(arguments) == .exited(64))

@@ -9,10 +9,7 @@ import Wire
 @Suite("Probes of a broker", .serialized)
 struct ProbeTests {
     private func probe(_ broker: BrokerProcess, _ device: String? = nil) throws -> ProbeSnapshot {
-        let client = try broker.connect()
-        try client.call(Probe.method, device.map { "{\"device\":\"\($0)\"}" } ?? "{}")
-        let text = try #require(try client.receive(within: .seconds(15)))
-        return try VarlinkReply.decode(ProbeSnapshot.self, from: Array(text.utf8))
+        try broker.probe(device.map { "{\"device\":\"\($0)\"}" } ?? "{}")
     }
 
     @Test func everyNodeHasItsReason() throws {
@@ -21,9 +18,10 @@ struct ProbeTests {
         defer { unlink(file) }
         let broker = try BrokerProcess(devices: "/dev/null:/nowhere/renderD128:\(file)")
         let snapshot = try probe(broker)
-        #expect(snapshot.schema == 1)
+        #expect(snapshot.schema == 2)
         #expect(snapshot.encoders.map(\.id) == ["org.hwdaemon.encoder.x265"])
         #expect(snapshot.nodes.map(\.node) == ["/dev/null", "/nowhere/renderD128", file])
+        #expect(snapshot.nodes.map(\.state) == [.notADevice, .absent, .notADevice])
         #expect(
             snapshot.nodes.map(\.reason) == [
                 "/dev/null is a character device but not a DRM render node", "no such device",
@@ -57,15 +55,15 @@ struct ProbeTests {
         let folder = "/tmp/hwdaemon-test-bin-\(getpid())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        for name in ["hwdaemon-probe", "hwdaemon-encoder"] {
+        for name in ["hwdaemon-probe", "hwdaemon-verify", "hwdaemon-encoder"] {
             try FileManager.default.copyItem(
                 atPath: "\(BrokerProcess.products)/\(name)", toPath: "\(folder)/\(name)")
         }
         let wrapper =
-            "#!/bin/sh\nexec /usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups \(folder)/hwdaemon-probe\n"
+            "#!/bin/sh\nexec /usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups \(folder)/$(basename $0)\n"
         let broker = try BrokerProcess(devices: node, workers: ["hwdaemon-probe": wrapper])
         let found = try #require(try probe(broker).nodes.first)
-        #expect(!found.opened)
+        #expect(!found.opened && found.state == .permission)
         #expect(found.reason == "permission denied: add the user to group tty")
     }
 
@@ -91,7 +89,7 @@ struct ProbeTests {
         let creating = try broker.connect()
         try creating.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
         let clients = try (0..<5).map { _ in try broker.connect() }
-        for client in clients { try client.call(Probe.method) }
+        for client in clients { try client.call(Probe.method, "{\"verify\":false}") }
         let start = MonotonicTime.now
         for client in clients {
             let text = try #require(try client.receive(within: .seconds(8)))
@@ -100,8 +98,19 @@ struct ProbeTests {
         #expect(MonotonicTime.now.nanoseconds(since: start) < 7_000_000_000)
         // No encoder was found, and that is what the session's worker says.
         #expect(try creating.reply().error == "org.hwdaemon.CouldNotFindVideoEncoder")
-        let starts = try String(contentsOfFile: "\(broker.folder)/hwdaemon-probe.count", encoding: .utf8)
-        #expect(starts == "x\nx\n")
+        for name in ["hwdaemon-probe", "hwdaemon-verify"] {
+            #expect(try String(contentsOfFile: "\(broker.folder)/\(name).count", encoding: .utf8) == "x\nx\n")
+        }
         try waitFor("no probe to be left") { broker.children.isEmpty }
+    }
+}
+
+extension BrokerProcess {
+    /// What `Probe` answers.
+    func probe(_ parameters: String = "{}") throws -> ProbeSnapshot {
+        let client = try connect()
+        try client.call(Probe.method, parameters)
+        let text = try #require(try client.receive(within: .seconds(20)))
+        return try VarlinkReply.decode(ProbeSnapshot.self, from: Array(text.utf8))
     }
 }

@@ -62,11 +62,34 @@ struct SessionEndTests {
 
     @Test func aProbeThatAnswersForAnotherNodeIsNotBelieved() {
         var results = ProbeResults()
+        let request = ProbeRequest(.node("/dev/a"))
+        results.add(.answer(ProbeAnswer(node: RenderNode(node: "/dev/b", state: .ready))), to: request)
+        #expect(results.snapshot.nodes.map(\.node) == ["/dev/a"])
+        #expect(results.snapshot.nodes.map(\.state) == [.failed])
+        results.add(.answer(ProbeAnswer()), to: request)
+        #expect(results.snapshot.nodes.map(\.reason) == ["the probe of this node answered for another"])
+        results.add(.failure(.crashed, "it crashed"), to: request)
+        #expect(results.snapshot.nodes == [RenderNode(node: "/dev/a", state: .crashed, reason: "it crashed")])
+    }
+
+    @Test func aVerificationThatCrashesLeavesTheEncoderAndSaysSo() {
+        var results = ProbeResults()
+        let encoder = EncoderDescription(
+            id: "soft", name: "soft", codec: "hevc", hardware: false, version: "1", bitDepths: [8],
+            pixelFormats: ["NV12"])
+        var path = CodecPath(
+            id: "p", codec: "hevc", operation: "encode", profile: "main", bitDepth: 8, driver: "soft 1")
+        path.claimed = true
+        path.verified = true
         results.add(
-            .node(RenderNode(node: "/dev/b", opened: true), []), to: .node("/dev/a"), failure: "it failed")
-        #expect(results.snapshot.nodes == [RenderNode(node: "/dev/a", opened: false, reason: "it failed")])
-        results.add(.software([]), to: .node("/dev/a"), failure: "it failed again")
-        #expect(results.snapshot.nodes.map(\.reason) == ["it failed again"])
+            .answer(ProbeAnswer(encoders: [encoder], paths: [path])),
+            to: ProbeRequest(.software, verification: .startup))
+        results.add(.failure(.crashed, "it crashed"), to: ProbeRequest(.software, verification: .always))
+        #expect(results.snapshot.encoders.map(\.id) == ["soft"])
+        #expect(results.snapshot.paths.map(\.verified) == [false])
+        #expect(results.snapshot.paths.map(\.reason) == ["it crashed"])
+        results.add(.failure(.crashed, "again"), to: ProbeRequest(.software, verification: .startup))
+        #expect(results.snapshot.encoders.isEmpty && !results.knowsSoftware)
     }
 
     @Test func hardwareComesFirstAndClaimsAreBounded() {
@@ -77,11 +100,25 @@ struct SessionEndTests {
         }
         var results = ProbeResults()
         results.add(
-            .software([encoder("soft", hardware: false), encoder("liar", hardware: true)]), to: .software,
-            failure: "")
+            .answer(ProbeAnswer(encoders: [encoder("soft", hardware: false), encoder("liar", hardware: true)])),
+            to: ProbeRequest(.software))
+        var path = CodecPath(
+            id: String(repeating: "i", count: 100_000), codec: "hevc", operation: "encode", profile: "main",
+            bitDepth: 8, device: "/dev/a", driver: "d")
+        path.quirks = Array(repeating: "q", count: 1000)
+        var stranger = path
+        stranger.device = "/dev/b"
         results.add(
-            .node(RenderNode(node: "/dev/a", opened: true), [encoder("hard", hardware: true)]),
-            to: .node("/dev/a"), failure: "")
+            .answer(
+                ProbeAnswer(
+                    node: RenderNode(node: "/dev/a", state: .ready), encoders: [encoder("hard", hardware: true)],
+                    paths: [stranger] + Array(repeating: path, count: 1000))),
+            to: ProbeRequest(.node("/dev/a")))
+        #expect(results.snapshot.paths.count < 100)
+        #expect(
+            results.snapshot.paths.allSatisfy {
+                $0.device == "/dev/a" && $0.id.utf8.count < 1024 && $0.quirks.count <= 16
+            })
         let snapshot = results.snapshot
         #expect(snapshot.encoders.map(\.id) == ["hard", "soft"])
         #expect(snapshot.encoders.allSatisfy { $0.name.utf8.count < 1024 && $0.pixelFormats.count <= 16 })

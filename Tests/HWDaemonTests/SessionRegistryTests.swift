@@ -25,9 +25,12 @@ struct SessionRegistryTests {
             try registry.admit(uid: 1)
             registry.add(Self.session(id, uid: 1))
         }
-        let error = #expect(throws: SessionError.self) { try registry.admit(uid: 1) }
-        #expect(error?.status.rawValue == -12915)
-        #expect(error?.reason.contains("--max-sessions-per-user") == true)
+        let refusal = #expect(throws: Refusal.self) { try registry.admit(uid: 1) }
+        #expect(refusal?.error.status.rawValue == -12915)
+        #expect(
+            refusal?.error.reason
+                == "user 1 has 2 sessions; the limit for one user is 2 (MaxSessionsPerUser)")
+        #expect(refusal?.cause == .maxSessionsPerUser)
         try registry.admit(uid: 2)
         registry.finish("a", Self.end, now: Self.time(101))
         try registry.admit(uid: 1)
@@ -36,8 +39,9 @@ struct SessionRegistryTests {
     @Test func allUsersTogetherReachTheirLimit() throws {
         var registry = SessionRegistry(limits: .init(sessions: 3, sessionsPerUser: 2))
         for uid in UInt32(1)...3 { registry.add(Self.session("\(uid)", uid: uid)) }
-        let error = #expect(throws: SessionError.self) { try registry.admit(uid: 9) }
-        #expect(error?.status.rawValue == -12915)
+        let refusal = #expect(throws: Refusal.self) { try registry.admit(uid: 9) }
+        #expect(refusal?.error.status.rawValue == -12915)
+        #expect(refusal?.error.reason == "the daemon serves 3 sessions; its limit is 3 (MaxSessions)")
     }
 
     @Test func aResultIsKeptForAMinute() throws {

@@ -93,6 +93,7 @@ struct SessionTests {
             CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
         #expect(reply.error == "org.hwdaemon.VideoEncoderNotAvailableNow")
         #expect(reply["code"] == .int(-12915))
+        #expect(reply["reason"]?.description.contains("2 (MaxSessionsPerUser)") == true)
         // The refused connection is still a Varlink one, and may try again.
         kill(try #require(try sessions(broker).first).pid, SIGKILL)
         try waitFor("the session to end") { try sessions(broker).count == 1 }

@@ -10,7 +10,7 @@ private let hardware = EncoderDescription(
     id: "hw", name: "hardware", codec: "hevc", hardware: true, version: "1", bitDepths: [8], pixelFormats: ["NV12"])
 private let bareMachine = ProbeSnapshot(encoders: [software], nodes: [])
 private let fullMachine = ProbeSnapshot(
-    encoders: [hardware, software], nodes: [RenderNode(node: "/dev/dri/renderD128", opened: true)])
+    encoders: [hardware, software], nodes: [RenderNode(node: "/dev/dri/renderD128", state: .ready)])
 
 @Suite struct PolicyTests {
     @Test func preferTakesHardwareWhereItIs() throws {
@@ -28,7 +28,7 @@ private let fullMachine = ProbeSnapshot(
         let snapshot = ProbeSnapshot(
             encoders: [software],
             nodes: [
-                RenderNode(node: "/dev/dri/renderD128", opened: false, reason: "permission denied: join render")
+                RenderNode(node: "/dev/dri/renderD128", state: .permission, reason: "permission denied: join render")
             ])
         let choice = try Policy.choose(Policy.Request(), snapshot: snapshot)
         #expect(choice.fallbackReason == "/dev/dri/renderD128: permission denied: join render")

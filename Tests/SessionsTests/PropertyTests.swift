@@ -62,6 +62,16 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         ["AverageBitRate": .int(1_000_000), "QP": .int(30)],
         ["QP": .int(30), "X265Params": .string("crf=20")],
         ["RealTime": .bool(true), "AllowFrameReordering": .bool(true)],
+        ["RealTime": .bool(true), "MaxFrameDelayCount": .int(3)],
+        ["RealTime": .bool(true), "SuggestedLookAheadFrameCount": .int(3)],
+        ["ConstantBitRate": .int(1_000_000), "Quality": .double(0.5)],
+        ["ConstantBitRate": .int(1_000_000), "DataRateLimits": .array([.int(125_000), .int(1)])],
+        ["QP": .int(30), "DataRateLimits": .array([.int(125_000), .int(1)])],
+        ["QP": .int(30), "MinAllowedFrameQP": .int(20)], ["QP": .int(30), "MaxAllowedFrameQP": .int(40)],
+        ["MinAllowedFrameQP": .int(40), "MaxAllowedFrameQP": .int(20)],
+        ["AverageBitRate": .int(2_000_000), "DataRateLimits": .array([.int(125_000), .int(1)])],
+        ["AllowTemporalCompression": .bool(false), "MaxKeyFrameInterval": .int(30)],
+        ["PrioritizeEncodingSpeedOverQuality": .bool(true), "X265Preset": .string("slow")],
     ])
     func contradictionsAreRefusedByName(values: [String: PropertyValue]) {
         let error = #expect(throws: SessionError.self) { try configuration(values) }
@@ -73,6 +83,13 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         ("ExpectedFrameRate", PropertyValue.int(0)), ("ExpectedFrameRate", .double(-1)),
         ("ExpectedFrameRate", .string("1/0")), ("AverageBitRate", .int(0)), ("QP", .int(52)),
         ("Quality", .double(1.01)), ("MaxKeyFrameInterval", .int(-1)), ("ProfileLevel", .string("HEVC_Main12")),
+        ("ProfileLevel", .string("HEVC_Main_3_1")), ("CleanAperture", .string("1920x1080+1+0")),
+        ("CleanAperture", .string("0x10")), ("CleanAperture", .string("10x10+1")),
+        ("PixelAspectRatio", .string("4:0")),
+        ("PixelAspectRatio", .string("70000:1")), ("DataRateLimits", .array([.int(0), .int(1)])),
+        ("DataRateLimits", .array([.int(1000)])), ("MasteringDisplayColorVolume", .string("00")),
+        ("ContentLightLevelInfo", .string("0000000g")), ("ContentLightLevelInfo", .string("00000")),
+        ("MaxKeyFrameIntervalDuration", .double(-1)), ("HDRMetadataInsertionMode", .string("auto")),
         ("ColorPrimaries", .int(256)), ("ColorPrimaries", .string("ITU_R_9999")), ("X265Preset", .string("warp")),
     ])
     func valuesOutOfRangeAreRefused(name: String, value: PropertyValue) {
@@ -110,6 +127,53 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         let options = try X265Options(parsing: "crf=28:no-sao:ref=2:aq_mode=3:scaling-list=default").options
         #expect(options.map(\.name) == ["crf", "no-sao", "ref", "aq-mode", "scaling-list"])
         #expect(options.map(\.value) == ["28", nil, "2", "3", "default"])
+    }
+}
+
+@Suite struct KeyFrameClockTests {
+    /// Key frames every 2 s by presentation time, with a gap and a forced one in between (time base 1/10 s).
+    @Test func keyFramesComeByPresentationTime() {
+        var clock = KeyFrameClock(seconds: 2, timeBase: Rational(1, 10) ?? Rational(1))
+        let frames: [(pts: Int64, forced: Bool, due: Bool)] = [
+            (5, false, true), (15, false, false), (24, false, false), (25, false, true), (30, true, true),
+            (45, false, false), (49, false, false), (90, false, true), (91, false, false),
+        ]
+        for frame in frames {
+            let isDue = clock.isDue(pts: frame.pts, isForced: frame.forced)
+            #expect(isDue == frame.due, "pts \(frame.pts)")
+        }
+    }
+
+    @Test func withoutADurationOnlyForcedFramesAreKeyFrames() {
+        var clock = KeyFrameClock(seconds: 0, timeBase: Rational(1))
+        let due = [(0, false), (1_000_000, true), (Int64.max / 4, false)].map {
+            clock.isDue(pts: $0.0, isForced: $0.1)
+        }
+        #expect(due == [false, true, false])
+    }
+}
+
+@Suite struct LevelTests {
+    /// H.265 table A.8 and A.9, and the sizes and rates that table A.10 lists as just fitting.
+    @Test(arguments: [
+        ("HEVC_Main_4_1", 1920, 1080, 60), ("HEVC_Main_4", 1920, 1080, 30), ("HEVC_Main10_5_1", 3840, 2160, 60),
+        ("HEVC_Main_6_2", 8192, 4320, 120), ("HEVC_Main_2", 352, 288, 30),
+    ])
+    func sizesOfTheStandardFitTheirLevel(name: String, width: Int, height: Int, rate: Int32) throws {
+        let level = try #require(ProfileLevel(name: name)?.level)
+        try level.validate(width: width, height: height, frameRate: Rational(rate))
+        #expect(throws: SessionError.self, "rate") {
+            try level.validate(width: width, height: height, frameRate: Rational(rate * 2))
+        }
+        #expect(throws: SessionError.self, "size") {
+            try level.validate(width: width * 2, height: height * 2, frameRate: Rational(1))
+        }
+    }
+
+    @Test func namesReadBack() {
+        for name in ProfileLevel.names { #expect(ProfileLevel(name: name)?.name == name) }
+        #expect(ProfileLevel(name: "HEVC_Main_7") == nil)
+        #expect(ProfileLevel(name: "") == nil)
     }
 }
 

@@ -68,7 +68,7 @@ import Wire
         let text = Interface.definition
         for method in [
             Probe.method, ListEncoders.method, CreateCompressionSession.method, GetSessionResult.method,
-            ListSessions.method,
+            ListSessions.method, GetSupportedProperties.method,
         ] {
             let name = try #require(method.split(separator: ".").last)
             #expect(text.contains("method \(name)("), "\(name)")

@@ -2,40 +2,64 @@
 internal import Glibc
 internal import Model
 internal import Transport
+internal import VAAPI
 
-/// A device node: what the kernel says of it, and whether it opens.
-enum DeviceNode {
+/// A device node: what the kernel says of it, whether it opens, and its driver.
+struct DeviceNode: ~Copyable {
+    /// What is known so far.
+    var description: RenderNode
+    /// The node, if it opened; a display needs it as long as it lives.
+    private var file: OwnedFD?
+
     /// Looks at a node.
     ///
     /// Whether it may be opened is found by opening it: access(2) asks about the real user and knows no security module.
-    static func look(at path: String) -> RenderNode {
-        var node = RenderNode(node: path, opened: false)
+    init(_ path: String) {
+        description = RenderNode(node: path, state: .failed)
         var status = stat()
         guard stat(path, &status) == 0 else {
-            node.reason = reason(errno, path, nil)
-            return node
+            fail(errno, nil)
+            return
         }
         guard status.st_mode & S_IFMT == S_IFCHR else {
-            node.reason = "\(path) is not a character device"
-            return node
+            description.state = .notADevice
+            description.reason = "\(path) is not a character device"
+            return
         }
         let device = SysfsDevice(status.st_rdev)
-        node.pciAddress = device.pciAddress
-        node.kernelDriver = device.driver
+        description.pciAddress = device.pciAddress
+        description.pciID = device.pciID
+        description.kernelDriver = device.driver
 
         // O_NONBLOCK and O_NOCTTY: a list of devices may name a serial line by mistake.
         let number = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard number >= 0 else {
-            node.reason = reason(errno, path, status)
-            return node
+            fail(errno, status)
+            return
         }
-        defer { close(number) }
-        node.opened = true
-        node.reason =
-            device.isDRM
-            ? "hardware encoding is not built into this version"
-            : "\(path) is a character device but not a DRM render node"
-        return node
+        file = OwnedFD(number)
+    }
+
+    /// Starts the VA-API driver; nil for a node that did not open or is none of the DRM's.
+    mutating func startDriver() throws(VAError) -> Display? {
+        guard let number = file?.rawValue else { return nil }
+        guard let display = try Display(node: number) else {
+            description.state = .notADevice
+            description.reason = "\(description.node) is a character device but not a DRM render node"
+            return nil
+        }
+        description.state = .ready
+        description.driver = display.vendor
+        return display
+    }
+
+    private mutating func fail(_ error: Int32, _ status: stat?) {
+        switch error {
+        case ENOENT, ENOTDIR, ENXIO, ENODEV: description.state = .absent
+        case EACCES, EPERM: description.state = .permission
+        default: break
+        }
+        description.reason = Self.reason(error, description.node, status)
     }
 
     /// Why a node did not open, and what an admin can do about it.
@@ -71,9 +95,6 @@ private struct SysfsDevice {
         folder = "/sys/dev/char/\(UInt32(truncatingIfNeeded: major)):\(UInt32(truncatingIfNeeded: minor))"
     }
 
-    /// Whether the DRM subsystem made it.
-    var isDRM: Bool { target("subsystem") == "drm" }
-
     /// The kernel driver's name, nil for a device without one.
     var driver: String? { target("device/driver") }
 
@@ -81,6 +102,25 @@ private struct SysfsDevice {
     var pciAddress: String? {
         guard target("device/subsystem") == "pci" else { return nil }
         return target("device")
+    }
+
+    /// Its PCI vendor and device number (`8086:8a52`), nil elsewhere.
+    var pciID: String? {
+        guard pciAddress != nil, let vendor = number("device/vendor"), let device = number("device/device")
+        else { return nil }
+        return "\(vendor):\(device)"
+    }
+
+    /// What a file with one hexadecimal number says, without its `0x`.
+    private func number(_ file: String) -> String? {
+        let number = open("\(folder)/\(file)", O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else { return nil }
+        defer { close(number) }
+        var buffer = [UInt8](repeating: 0, count: 16)
+        let count = read(number, &buffer, buffer.count)
+        guard count > 2, buffer.starts(with: Array("0x".utf8)) else { return nil }
+        let digits = buffer[2..<count].prefix { $0 > UInt8(ascii: " ") }
+        return String(decoding: digits, as: UTF8.self)
     }
 
     /// The last part of what a link points to.

@@ -4,7 +4,7 @@ internal import Model
 internal import Sessions
 
 /// What the NAL units of `x265_encoder_headers` become.
-enum ParameterSets {
+enum StreamHeaders {
     /// The hvcC record of these NAL units (without start codes or lengths), and sps_max_num_reorder_pics.
     ///
     /// Where the encoder was given more than the frame has, the SPS's conformance window cuts it off again.

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import PackagePlugin
+
+/// Turns a text file into a Swift string, so that the file stays the one definition of what it says.
+@main
+struct EmbedText: BuildToolPlugin {
+    func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
+        switch target.name {
+        case "Wire":
+            let folder = (target as? SourceModuleTarget)?.directoryURL ?? context.package.directoryURL
+            return [embed(context, folder.appendingPathComponent("org.hwdaemon.varlink"), in: "Interface")]
+        case "Sessions":
+            let file = context.package.directoryURL.appendingPathComponent("capabilities.json")
+            return [embed(context, file, in: "Capabilities")]
+        default:
+            return []
+        }
+    }
+
+    /// A file's text as `text` of a type.
+    private func embed(_ context: PluginContext, _ input: URL, in type: String) -> Command {
+        let output = context.pluginWorkDirectoryURL.appendingPathComponent("\(type)Text.swift")
+        let script = """
+            { printf 'extension %s {\\n    static let text = ##\"\"\"\\n' "$3"; cat "$1"; \
+            printf '\\n\"\"\"##\\n}\\n'; } > "$2.new" && mv "$2.new" "$2"
+            """
+        return .buildCommand(
+            displayName: "Embedding \(input.lastPathComponent)",
+            executable: URL(fileURLWithPath: "/bin/sh"),
+            arguments: ["-c", script, "sh", input.path, output.path, type],
+            inputFiles: [input], outputFiles: [output])
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Logging
+
+/// How values of one kind are written in a configuration file.
+struct SettingKind<Value>: Sendable {
+    let takes: String
+    let read: @Sendable (String) throws(SettingFault) -> Value
+    let show: @Sendable (Value) -> String
+}
+
+/// A number and the letters after it.
+private func split(_ text: String) -> (number: Substring, unit: String) {
+    let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+    return (number, String(text.dropFirst(number.count).drop { $0 == " " }))
+}
+
+extension SettingKind<Int> {
+    /// A whole number.
+    static func count(_ range: ClosedRange<Int>) -> SettingKind {
+        SettingKind(takes: "\(range.lowerBound) to \(range.upperBound)") { (text) throws(SettingFault) in
+            guard let value = Int(text) else { throw SettingFault("'\(text)' is not a whole number") }
+            guard range.contains(value) else { throw SettingFault("\(value) is out of range") }
+            return value
+        } show: {
+            "\($0)"
+        }
+    }
+}
+
+extension SettingKind<UInt64> {
+    private static let units = ["": 0, "K": 10, "M": 20, "G": 30, "T": 40]
+
+    /// Bytes, with K, M, G or T for powers of 1024.
+    static func size(_ range: ClosedRange<UInt64>) -> SettingKind {
+        SettingKind(takes: "\(written(range.lowerBound)) to \(written(range.upperBound)) (bytes, K, M, G, T)") {
+            (text) throws(SettingFault) in
+            let (number, unit) = split(text)
+            guard let shift = units[unit], let value = UInt64(number) else {
+                throw SettingFault("'\(text)' is not a size")
+            }
+            let (bytes, overflow) = value.multipliedReportingOverflow(by: 1 << UInt64(shift))
+            guard !overflow, range.contains(bytes) else { throw SettingFault("\(text) is out of range") }
+            return bytes
+        } show: {
+            written($0)
+        }
+    }
+
+    private static func written(_ bytes: UInt64) -> String {
+        let fitting = units.filter { bytes % (1 << UInt64($0.value)) == 0 }.max { $0.value < $1.value }
+        return fitting.map { "\(bytes >> UInt64($0.value))\($0.key)" } ?? "\(bytes)"
+    }
+}
+
+extension SettingKind<Duration> {
+    private static let units = ["": 1, "s": 1, "ms": 0.001, "min": 60, "h": 3600]
+
+    /// Seconds, or a number with ms, s, min or h.
+    static func time(_ range: ClosedRange<Double>) -> SettingKind {
+        let takes = "\(written(range.lowerBound)) to \(written(range.upperBound)) seconds (s, ms, min, h)"
+        return SettingKind(takes: takes) { (text) throws(SettingFault) in
+            let (number, unit) = split(text)
+            guard let factor = units[unit], let value = Double(number) else {
+                throw SettingFault("'\(text)' is not a time")
+            }
+            guard range.contains(value * factor) else { throw SettingFault("\(text) is out of range") }
+            return .milliseconds(Int64(value * factor * 1000))
+        } show: { duration in
+            written(Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18)
+        }
+    }
+
+    private static func written(_ seconds: Double) -> String {
+        seconds == seconds.rounded() ? "\(Int64(seconds))" : "\(seconds)"
+    }
+}
+
+extension SettingKind<String?> {
+    /// Paths with colons between them.
+    static var devices: SettingKind {
+        SettingKind(takes: "absolute paths, separated by colons") { (text) throws(SettingFault) in
+            let paths = Devices.parse(text)
+            guard !paths.isEmpty, paths.count <= Devices.maximum else {
+                throw SettingFault("1 to \(Devices.maximum) devices are needed")
+            }
+            if let path = paths.first(where: { !$0.hasPrefix("/") }) {
+                throw SettingFault("'\(path)' is not an absolute path")
+            }
+            return text
+        } show: {
+            $0 ?? ""
+        }
+    }
+}
+
+extension SettingKind<Logger.Level> {
+    /// A level's name.
+    static var logLevel: SettingKind {
+        let levels: [Logger.Level] = [.debug, .info, .notice, .warning, .error]
+        let names = levels.map(\.rawValue).joined(separator: ", ")
+        return SettingKind(takes: "one of \(names)") { (text) throws(SettingFault) in
+            guard let level = levels.first(where: { $0.rawValue == text }) else {
+                throw SettingFault("'\(text)' is none of them")
+            }
+            return level
+        } show: {
+            $0.rawValue
+        }
+    }
+}

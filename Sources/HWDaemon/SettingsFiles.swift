@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+
+/// The lines that cannot be used, each with its place.
+struct ConfigurationFault: Error, Hashable {
+    var lines: [String]
+}
+
+/// Reads a folder of configuration files: `hwdaemon.conf`, then every other `*.conf` by name.
+struct SettingsFiles {
+    /// Bytes of one file and number of files: more is a mistake.
+    private static let maximumSize = 65536
+    private static let maximumFiles = 64
+
+    /// Where the files are; nil to read none.
+    let folder: String?
+    /// What holds where no file says otherwise.
+    let base: Settings
+    /// Keys and values of the command line, which win.
+    let overrides: [(key: String, value: String)]
+
+    /// What the files and the command line come to.
+    ///
+    /// - Throws: every line that is wrong, as `file:line: sentence`.
+    func load() throws(ConfigurationFault) -> Settings {
+        var settings = base
+        var faults: [String] = []
+        for path in try paths() { read(path, &settings, &faults) }
+        for (key, value) in overrides {
+            do throws(SettingFault) { try settings.set(key, to: value, base: base) } catch {
+                faults.append("command line: \(error.reason)")
+            }
+        }
+        guard faults.isEmpty else { throw ConfigurationFault(lines: faults) }
+        return settings
+    }
+
+    private func paths() throws(ConfigurationFault) -> [String] {
+        guard let folder else { return [] }
+        guard let directory = opendir(folder) else {
+            if errno == ENOENT { return [] }
+            throw ConfigurationFault(lines: ["\(folder): \(String(cString: strerror(errno)))"])
+        }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            // Editors' backups and hidden files are nobody's configuration.
+            if name.hasSuffix(".conf"), !name.hasPrefix(".") { names.append(name) }
+        }
+        guard names.count <= Self.maximumFiles else {
+            throw ConfigurationFault(lines: ["\(folder): more than \(Self.maximumFiles) files"])
+        }
+        let main = "hwdaemon.conf"
+        return names.sorted { ($0 == main ? 0 : 1, $0) < ($1 == main ? 0 : 1, $1) }.map { "\(folder)/\($0)" }
+    }
+
+    private func read(_ path: String, _ settings: inout Settings, _ faults: inout [String]) {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return faults.append("\(path): \(String(cString: strerror(errno)))") }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: Self.maximumSize + 1)
+        var count = 0
+        while count < bytes.count {
+            let got = bytes[count...].withUnsafeMutableBytes { Glibc.read(file, $0.baseAddress, $0.count) }
+            if got < 0 { return faults.append("\(path): \(String(cString: strerror(errno)))") }
+            if got == 0 { break }
+            count += got
+        }
+        guard count <= Self.maximumSize else {
+            return faults.append("\(path): more than \(Self.maximumSize) bytes")
+        }
+        Self.parse(
+            String(decoding: bytes.prefix(count), as: UTF8.self), named: path, base: base, &settings, &faults)
+    }
+
+    /// Reads a file's text: `Key=Value` lines, empty ones, and comments that start with `#` or `;`.
+    static func parse(
+        _ text: String, named name: String, base: Settings, _ settings: inout Settings, _ faults: inout [String]
+    ) {
+        for (index, raw) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+            let line = trimmed(raw)
+            if line.isEmpty || line.hasPrefix("#") || line.hasPrefix(";") { continue }
+            do throws(SettingFault) {
+                guard let sign = line.firstIndex(of: "=") else {
+                    throw SettingFault("'\(SessionEnd.oneLine(line, maximum: 80))' is not Key=Value")
+                }
+                let (key, value) = (trimmed(line[..<sign]), trimmed(line[line.index(after: sign)...]))
+                try settings.set(key, to: value, base: base)
+            } catch {
+                faults.append("\(name):\(index + 1): \(SessionEnd.oneLine(error.reason, maximum: 300))")
+            }
+        }
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        let start = text.drop { $0 == " " || $0 == "\t" }
+        let end = start.lastIndex { $0 != " " && $0 != "\t" && $0 != "\r" }
+        return end.map { String(start[...$0]) } ?? ""
+    }
+}

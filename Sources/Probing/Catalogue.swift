@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import Model
+internal import Sessions
+internal import Wire
+
+/// The catalogue as this machine has it: the file of this version, with the admin's overrides laid over it.
+struct Catalogue {
+    /// What to look for and to work around.
+    private(set) var capabilities: Capabilities
+    /// What is wrong with which file; a sentence each.
+    private(set) var warnings: [String] = []
+    private var document: PropertyValue
+
+    /// Where an admin's overrides lie.
+    static let overrides = "/etc/hwdaemon/capabilities.d"
+
+    private static let maximumFile = 1 << 20
+    private static let maximumFiles = 64
+
+    /// Reads the files; one that cannot be used is told of and left out.
+    ///
+    /// - Throws: when not even the catalogue that this program was built with can be read.
+    init() throws(SessionError) {
+        let own = Array(Capabilities.embeddedDocument.utf8)
+        document = try Capabilities.merge(
+            JSON.decode(PropertyValue.self, from: own), over: Capabilities.emptyDocument)
+        capabilities = try Self.decode(document)
+        if let path = Self.basePath { replace(by: path) }
+        for path in Self.overridePaths { merge(path) }
+    }
+
+    /// A digest of everything in it, to tell whether what was remembered still holds (FNV-1a, 64 bits).
+    var digest: String {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        // The encoder sorts fields by name here, so that the same catalogue gives the same digest.
+        for byte in (try? JSON.encode(document, pretty: true)) ?? [] {
+            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+        }
+        return String(hash, radix: 16)
+    }
+
+    /// The file of `$HWDAEMON_CAPABILITIES`, or one beside this program or where it was installed to.
+    private static var basePath: String? {
+        if let path = environment("HWDAEMON_CAPABILITIES") { return path }
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
+        let own = String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard let slash = own.lastIndex(of: "/") else { return nil }
+        let folders = ["", "/../share/hwdaemon", "/../../share/hwdaemon"].map { own[..<slash] + $0 }
+        return folders.map { "\($0)/capabilities.json" }.first { access($0, F_OK) == 0 }
+    }
+
+    /// The overrides, by name.
+    private static var overridePaths: [String] {
+        let folder = environment("HWDAEMON_CAPABILITIES_DIR") ?? overrides
+        guard let stream = opendir(folder) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream), names.count < maximumFiles {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasSuffix(".json"), !name.hasPrefix(".") { names.append(name) }
+        }
+        return names.sorted().map { "\(folder)/\($0)" }
+    }
+
+    private mutating func replace(by path: String) {
+        attempt(path) { (value) throws(SessionError) in
+            try Capabilities.merge(value, over: Capabilities.emptyDocument)
+        }
+    }
+
+    private mutating func merge(_ path: String) {
+        let document = document
+        attempt(path) { (value) throws(SessionError) in try Capabilities.merge(value, over: document) }
+    }
+
+    private mutating func attempt(
+        _ path: String, _ merged: (PropertyValue) throws(SessionError) -> PropertyValue
+    ) {
+        do throws(SessionError) {
+            let document = try merged(JSON.decode(PropertyValue.self, from: Self.read(path)))
+            capabilities = try Self.decode(document)
+            self.document = document
+        } catch {
+            warnings.append("\(path) is left out: \(error.reason)")
+        }
+    }
+
+    private static func decode(_ document: PropertyValue) throws(SessionError) -> Capabilities {
+        let capabilities = try JSON.decode(Capabilities.self, from: JSON.encode(document))
+        try capabilities.validate()
+        return capabilities
+    }
+
+    private static func read(_ path: String) throws(SessionError) -> [UInt8] {
+        // Nonblocking, so that a FIFO by that name stops nobody.
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard file >= 0 else { throw SessionError(.parameter, String(cString: strerror(errno))) }
+        defer { close(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = Glibc.read(file, &buffer, buffer.count)
+            guard count >= 0 else { throw SessionError(.parameter, String(cString: strerror(errno))) }
+            if count == 0 { return bytes }
+            bytes += buffer.prefix(count)
+            guard bytes.count <= maximumFile else {
+                throw SessionError(.parameter, "it is larger than \(maximumFile) bytes")
+            }
+        }
+    }
+
+    private static func environment(_ name: String) -> String? {
+        guard let value = getenv(name), value[0] != 0 else { return nil }
+        return String(cString: value)
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+internal import HWClient
+internal import Wire
+
+/// `hwctl properties`.
+struct PropertiesCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "properties",
+        abstract: "List the properties that sessions of an encoder know, with their ranges.",
+        discussion: """
+            Names and meanings are VideoToolbox's, without the prefix; `hwctl encode --property KEY=VALUE` sets one. \
+            Lists and objects are written as JSON in KEY=VALUE: --property 'DataRateLimits=[1000000,1]'.
+            """)
+
+    @Option(help: ArgumentHelp("One of the encoders of hwctl probe; the software one by default.", valueName: "id"))
+    var encoder: String?
+
+    @Flag(help: "Print one JSON document on standard output.")
+    var json = false
+
+    private struct Document: Encodable {
+        var schema = 1
+        var properties: [String: PropertyInfo]
+    }
+
+    func run() throws {
+        try report {
+            let properties = try Daemon.findAndTell().call(
+                GetSupportedProperties.self, GetSupportedProperties.Parameters(encoderID: encoder)
+            ).properties
+            if json { return try Console.json(Document(properties: properties)) }
+            for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
+                Console.result(Self.heading(name, property))
+                Console.result("    " + property.description)
+            }
+        }
+    }
+
+    private static func heading(_ name: String, _ property: PropertyInfo) -> String {
+        var parts = [property.type]
+        if let low = property.minimum, let high = property.maximum { parts.append("\(short(low))…\(short(high))") }
+        if let values = property.values {
+            let shown = values.prefix(8).joined(separator: ", ")
+            parts.append(shown + (values.count > 8 ? ", … (\(values.count) in all, see --json)" : ""))
+        }
+        if let value = property.default { parts.append("default \(value)") }
+        parts.append(property.access)
+        return "\(name)  (\(parts.joined(separator: "; ")))"
+    }
+
+    private static func short(_ value: Double) -> String {
+        value == value.rounded() && value.magnitude < 1e15 ? "\(Int64(value))" : value > 1e15 ? "∞" : "\(value)"
+    }
+}

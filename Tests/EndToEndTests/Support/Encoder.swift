@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import HWClient
+import MediaFile
+import Model
+import Synchronization
+import Testing
+import Transport
+import Wire
+
+/// A coded picture, its bytes copied.
+struct Coded: Sendable, Equatable {
+    var description: Packet
+    var bytes: [UInt8]
+
+    /// Equal pictures at equal times, wherever in the arena they lay.
+    static func == (a: Coded, b: Coded) -> Bool {
+        a.bytes == b.bytes && a.description.pts == b.description.pts && a.description.dts == b.description.dts
+            && a.description.flags == b.description.flags && a.description.frameID == b.description.frameID
+    }
+}
+
+/// A client of one session, as an app would be: a pool, frames in, packets out.
+final class Encoder {
+    let session: CompressionSession
+    let format: PixelFormat
+    let width: Int
+    let height: Int
+    /// Off: packets are held until `releaseAll`.
+    var releasesPackets = true
+
+    private(set) var record: [UInt8] = []
+    private(set) var coded: [Coded] = []
+    private(set) var isCompleted = false
+    private(set) var released: [UInt64] = []
+
+    private let pool: FramePool
+    private var slots: [UInt64: FramePool.Slot] = [:]
+    private var held: [CompressionSession.ReceivedPacket] = []
+    private var sent: Int64 = 0
+
+    /// Time base 1/30 s: the n-th frame has pts n.
+    init(
+        _ daemon: Daemon, _ format: PixelFormat, width: Int, height: Int, slots: Int = 8,
+        properties: [PropertyKey: PropertyValue] = [.x265Preset: .string("ultrafast")]
+    ) throws {
+        session = try CompressionSession(
+            daemon,
+            CreateCompressionSession.Parameters(
+                width: width, height: height, pixelFormat: format, timeBase: try #require(Rational(1, 30)),
+                properties: properties))
+        (self.format, self.width, self.height) = (format, width, height)
+        pool = try FramePool(
+            slotSize: FrameLayout.packed(format, width: width, height: height).size, slotCount: slots)
+        try session.addPool(pool, id: 1)
+    }
+
+    var id: String { session.created.session }
+
+    /// Sends a frame once a slot is free.
+    func encode(_ frame: [UInt8], flags: EncodeFrame.Flags = [], qp: Int32 = -1) throws {
+        var slot = pool.acquire()
+        while slot == nil {
+            try #require(try pump(), "no frame is released")
+            slot = pool.acquire()
+        }
+        try send(frame, in: try #require(slot), flags: flags, qp: qp)
+    }
+
+    private func send(_ frame: [UInt8], in slot: FramePool.Slot, flags: EncodeFrame.Flags, qp: Int32) throws {
+        let layout = FrameLayout.packed(format, width: width, height: height, base: slot.offset).layout
+        let target = pool.bytes(of: slot)
+        var position = 0
+        for (index, plane) in layout.planes.enumerated() {
+            let row = format.rowBytes(plane: index, width: width)
+            for line in 0..<format.rows(plane: index, height: height) {
+                let start = Int(plane.offset) - slot.offset + line * Int(plane.stride)
+                target[start..<start + row].copyBytes(from: frame[position..<position + row])
+                position += row
+            }
+        }
+        let frameID = UInt64(sent)
+        slots[frameID] = slot
+        try session.encode(
+            EncodeFrame(
+                frameID: frameID, pts: sent, duration: 1, poolID: 1, flags: flags, baseFrameQP: qp, layout: layout))
+        sent += 1
+    }
+
+    /// Handles one event; false when none came in time.
+    @discardableResult
+    func pump(seconds: Double = 30) throws -> Bool {
+        guard let event = try session.nextEvent(timeout: .milliseconds(Int(seconds * 1000))) else { return false }
+        switch event {
+        case .formatDescription(let record): self.record = record
+        case .frameReleased(let frameID):
+            released.append(frameID)
+            let slot = slots.removeValue(forKey: frameID)
+            pool.release(try #require(slot))
+        case .packet(let packet):
+            coded.append(Coded(description: packet.description, bytes: Array(packet.bytes)))
+            if releasesPackets { try session.release(packet) } else { held.append(packet) }
+        case .completed: isCompleted = true
+        }
+        return true
+    }
+
+    /// Gives back every packet held.
+    func releaseAll() throws {
+        for packet in held { try session.release(packet) }
+        held = []
+        releasesPackets = true
+    }
+
+    /// Asks for every packet and takes them.
+    func finish() throws {
+        try session.complete()
+        while !isCompleted { try #require(try pump(), "the session does not complete") }
+    }
+
+    /// Writes what came out to a file, the format by its ending.
+    func write(to path: String) throws {
+        let writer = try MediaWriter(path: path)
+        try writer.start(
+            VideoTrack(width: width, height: height, hvcC: record, timeBase: try #require(Rational(1, 30))))
+        for packet in coded {
+            let description = packet.description
+            try packet.bytes.withUnsafeBytes { (bytes) throws -> Void in
+                try writer.write(
+                    bytes, pts: description.pts, dts: description.dts, duration: description.duration,
+                    isSync: description.flags.contains(.sync))
+            }
+        }
+        try writer.finish()
+    }
+}
+
+/// The error a session ends with.
+func sessionError(_ body: () throws -> Void) -> SessionError? {
+    do {
+        try body()
+    } catch let error as ClientError {
+        if case .session(let status) = error.code { return SessionError(status, error.reason) }
+        return SessionError(.invalidSession, "not the session's error: \(error.reason)")
+    } catch {
+        return SessionError(.invalidSession, "not the session's error: \(error)")
+    }
+    return nil
+}
+
+/// Runs `body` on `count` threads at once and gives what each came to.
+func concurrently<Value: Sendable>(
+    _ count: Int, _ body: @escaping @Sendable (Int) throws -> Value
+) throws -> [Result<Value, any Error>] {
+    let results = Guarded<[Int: Result<Value, any Error>]>([:])
+    let threads = try (0..<count).map { index in
+        try Thread.spawn(name: "client-\(index)") {
+            let result = Result { try body(index) }
+            results.change { $0[index] = result }
+        }
+    }
+    for thread in threads { thread.join() }
+    return try (0..<count).map { try #require(results.value[$0]) }
+}
+
+/// What several threads share.
+final class Guarded<Value: Sendable>: Sendable {
+    private let mutex: Mutex<Value>
+    init(_ value: Value) { mutex = Mutex(value) }
+    var value: Value { mutex.withLock { $0 } }
+    func change(_ body: (inout Value) -> Void) { mutex.withLock { body(&$0) } }
+}

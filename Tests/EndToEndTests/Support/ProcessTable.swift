@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+
+/// A process as /proc shows it (proc(5)).
+struct ProcessEntry: Hashable {
+    var pid: Int32
+    var parent: Int32
+    /// 15 bytes at most.
+    var name: String
+    /// `Z` for a zombie.
+    var state: Character
+    /// Ticks after boot: tells a process from a later one of the same number.
+    var started: UInt64
+
+    /// The process with this number now.
+    init?(_ pid: Int32) {
+        guard let data = FileManager.default.contents(atPath: "/proc/\(pid)/stat") else { return nil }
+        let text = String(decoding: data, as: UTF8.self)
+        // The name stands in parentheses and may hold any character.
+        guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")") else { return nil }
+        let fields = text[text.index(after: close)...].split(separator: " ")
+        guard fields.count > 19, let parent = Int32(fields[1]), let started = UInt64(fields[19]) else { return nil }
+        self.pid = pid
+        self.parent = parent
+        self.started = started
+        name = String(text[text.index(after: open)..<close])
+        state = fields[0].first ?? "?"
+    }
+
+    /// Every process there is.
+    static var all: [ProcessEntry] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { Int32($0) }.compactMap { ProcessEntry($0) }
+    }
+
+    /// The children of a process, zombies among them.
+    static func children(of pid: Int32) -> [ProcessEntry] { all.filter { $0.parent == pid } }
+
+    /// Whether this very process still runs; a zombie does not.
+    var isRunning: Bool {
+        guard let now = ProcessEntry(pid) else { return false }
+        return now.started == started && now.state != "Z"
+    }
+
+    /// File descriptors a process has open.
+    static func fileCount(of pid: Int32) -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd"))?.count ?? 0
+    }
+}

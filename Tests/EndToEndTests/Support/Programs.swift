@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Testing
+import Transport
+
+/// The programs under test, and what every one of them is started with.
+enum Programs {
+    /// Where the build put them: beside the test runner.
+    static let folder: String = {
+        let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        return URL(fileURLWithPath: own).deletingLastPathComponent().path
+    }()
+
+    /// No device of this machine takes part, and no daemon of this machine is talked to.
+    static let environment = ["HWDAEMON_DEVICES": "/dev/null/none", "HWDAEMON_SOCKET": ""]
+
+    /// A program of the project by its name.
+    static func path(_ name: String) -> String { "\(folder)/\(name)" }
+
+    /// A program found on PATH; nil when it is not installed.
+    static func find(_ names: String...) -> String? {
+        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+        for name in names {
+            for folder in folders where access("\(folder)/\(name)", X_OK) == 0 { return "\(folder)/\(name)" }
+        }
+        return nil
+    }
+
+    /// Runs a program found on PATH and gives its standard output; a test that needs it fails without it.
+    @discardableResult
+    static func tool(_ name: String, _ arguments: [String]) throws -> Finished {
+        let path = try #require(find(name), "\(name) is not installed; see scripts/install-deps")
+        let finished = try Running(path, arguments).wait(seconds: 120)
+        try #require(finished.status == 0, "\(name) \(arguments.joined(separator: " ")): \(finished.errors)")
+        return finished
+    }
+
+    /// Runs hwctl to its end.
+    static func hwctl(
+        _ arguments: [String], socket: String = "", input: Int32? = nil, seconds: Int = 120
+    ) throws -> Finished {
+        try Running(path("hwctl"), arguments, environment: ["HWDAEMON_SOCKET": socket], input: input)
+            .wait(seconds: seconds)
+    }
+}
+
+/// A process that has ended.
+struct Finished {
+    var exit: ChildProcess.Exit
+    var output: [UInt8]
+    var errors: String
+    var seconds: Double
+
+    /// The exit status; nil when a signal ended it.
+    var status: Int32? { if case .exited(let status) = exit { status } else { nil } }
+    var text: String { String(decoding: output, as: UTF8.self) }
+    var errorLines: [Substring] { errors.split(separator: "\n") }
+    /// Lines of standard error but hwctl's remark that it runs a daemon of its own.
+    var complaints: [Substring] { errorLines.filter { !$0.contains("using a private one") } }
+}
+
+/// A process that was started, its output collected in files without a name.
+final class Running: Sendable {
+    let child: ChildProcess
+    private let start = MonotonicTime.now
+    private let output: OwnedFD
+    private let errors: OwnedFD
+
+    /// Starts a program; standard input is empty unless it is given.
+    init(
+        _ path: String, _ arguments: [String], environment: [String: String] = [:], input: Int32? = nil,
+        output given: Int32? = nil
+    ) throws {
+        let out = try Self.nameless()
+        let err = try Self.nameless()
+        let null = OwnedFD(open("/dev/null", O_RDONLY))
+        child = try ChildProcess(
+            spawning: path, arguments: arguments,
+            environment: Programs.environment.merging(environment) { $1 },
+            files: [
+                ChildProcess.File(input ?? null.rawValue, as: 0),
+                ChildProcess.File(given ?? out.rawValue, as: 1), ChildProcess.File(err.rawValue, as: 2),
+            ])
+        // The number alone does not keep it open.
+        _ = consume null
+        output = out
+        errors = err
+    }
+
+    deinit {
+        if (try? child.tryReap()) == nil {
+            try? child.kill(SIGKILL)
+            _ = try? child.wait()
+        }
+    }
+
+    /// Waits for the end; a process that takes longer is killed and fails the test.
+    func wait(seconds: Int) throws -> Finished {
+        var exit = try child.wait(until: MonotonicTime.now + .seconds(seconds))
+        if exit == nil {
+            try child.kill(SIGKILL)
+            exit = try child.wait()
+            Issue.record("a process ran for more than \(seconds) s; its standard error: \(errorsSoFar)")
+        }
+        return Finished(
+            exit: try #require(exit), output: Self.contents(output), errors: errorsSoFar,
+            seconds: Double(MonotonicTime.now.nanoseconds(since: start)) / 1e9)
+    }
+
+    /// What it has written to standard error up to now.
+    var errorsSoFar: String { String(decoding: Self.contents(errors), as: UTF8.self) }
+
+    private static func nameless() throws -> OwnedFD {
+        var name = Array("/tmp/hwd-output-XXXXXX".utf8CString)
+        let number = mkstemp(&name)
+        try #require(number >= 0)
+        unlink(name)
+        return OwnedFD(number)
+    }
+
+    private static func contents(_ file: borrowing OwnedFD) -> [UInt8] {
+        var status = stat()
+        guard fstat(file.rawValue, &status) == 0, status.st_size > 0 else { return [] }
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        let count = pread(file.rawValue, &bytes, bytes.count, 0)
+        return Array(bytes.prefix(max(0, count)))
+    }
+}
+
+/// Both ends of a pipe, close-on-exec.
+final class PipeEnds {
+    private(set) var reading: OwnedFD?
+    private(set) var writing: OwnedFD?
+
+    init() throws {
+        var ends: [Int32] = [-1, -1]
+        let made = pipe(&ends)
+        try #require(made == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        reading = OwnedFD(ends[0])
+        writing = OwnedFD(ends[1])
+    }
+
+    var readNumber: Int32 { reading?.rawValue ?? -1 }
+    var writeNumber: Int32 { writing?.rawValue ?? -1 }
+    func closeReading() { reading = nil }
+    func closeWriting() { writing = nil }
+}
+
+/// Asks `condition` every few milliseconds until it holds; false after `seconds`.
+func eventually(within seconds: Double = 5, _ condition: () throws -> Bool) rethrows -> Bool {
+    let deadline = MonotonicTime.now + .milliseconds(Int(seconds * 1000))
+    while MonotonicTime.now < deadline {
+        if try condition() { return true }
+        usleep(5000)
+    }
+    return try condition()
+}

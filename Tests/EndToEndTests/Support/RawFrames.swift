@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Model
+
+/// Frames that ffmpeg made, rows without gaps.
+struct RawFrames: Sendable {
+    let format: PixelFormat
+    let width: Int
+    let height: Int
+    /// The file they lie in, one after the other.
+    let path: String
+    let frames: [[UInt8]]
+
+    /// Makes `count` frames of a moving picture; with `noise` they are hard to compress.
+    init(
+        _ format: PixelFormat, width: Int, height: Int, count: Int, noise: Bool = false, in folder: Scratch
+    ) throws {
+        self.format = format
+        self.width = width
+        self.height = height
+        path = folder.path("\(format.rawValue)-\(width)x\(height)-\(count).raw")
+        let picture = "testsrc2=size=\(width)x\(height):rate=30" + (noise ? ",noise=alls=24:allf=t:all_seed=7" : "")
+        try Programs.tool(
+            "ffmpeg",
+            [
+                "-y", "-v", "error", "-f", "lavfi", "-i", picture, "-frames:v", "\(count)", "-pix_fmt",
+                format.ffmpegName,
+                "-f", "rawvideo", path,
+            ])
+        let all = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
+        let size = all.count / count
+        frames = (0..<count).map { Array(all[$0 * size..<($0 + 1) * size]) }
+    }
+
+    /// How ffmpeg is told to read them.
+    var ffmpegInput: [String] {
+        ["-f", "rawvideo", "-pix_fmt", format.ffmpegName, "-s", "\(width)x\(height)", "-r", "30", "-i", path]
+    }
+}
+
+extension PixelFormat {
+    /// libavutil's name.
+    var ffmpegName: String {
+        switch self {
+        case .nv12: "nv12"
+        case .p010: "p010le"
+        case .yu12: "yuv420p"
+        case .i010: "yuv420p10le"
+        }
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWClient
+import Model
+import Testing
+import Transport
+import Wire
+
+/// An `hwdaemon` in a directory of its own, stopped when this object goes.
+final class TestDaemon: Sendable {
+    /// A scratch directory that goes with the daemon.
+    let folder: Scratch
+    /// The socket's path.
+    let socket: String
+    /// The client's view of it.
+    let daemon: Daemon
+    private let process: Running
+
+    /// Starts one and waits until it answers.
+    init(_ arguments: String...) throws {
+        folder = try Scratch()
+        socket = folder.path("socket")
+        daemon = Daemon(address: socket)
+        process = try Running(Programs.path("hwdaemon"), ["--socket", socket] + arguments)
+        let daemon = daemon
+        let answers = eventually(within: 20) { (try? daemon.call(ListEncoders.self, Empty())) != nil }
+        try #require(answers, "hwdaemon does not answer: \(process.errorsSoFar)")
+    }
+
+    deinit {
+        try? process.child.kill(SIGTERM)
+        _ = try? process.child.wait(until: MonotonicTime.now + .seconds(8))
+    }
+
+    var pid: Int32 { process.child.pid }
+    /// What it has logged.
+    var log: String { process.errorsSoFar }
+
+    /// The sessions it tells of.
+    func sessions() throws -> [SessionInfo] { try daemon.call(ListSessions.self, Empty()).sessions }
+
+    /// A session's entry, once it is there.
+    func session(_ id: String) throws -> SessionInfo {
+        try #require(try sessions().first { $0.session == id })
+    }
+
+    /// How a session ended, waiting for it.
+    func result(_ id: String) throws -> GetSessionResult.Reply {
+        try daemon.call(GetSessionResult.self, GetSessionResult.Parameters(session: id, timeoutMs: 8000))
+    }
+
+    /// Workers that are there, zombies among them.
+    var workers: [ProcessEntry] { ProcessEntry.children(of: pid).filter { $0.name.hasPrefix("hwdaemon-") } }
+
+    /// Whether every worker has gone, or goes soon.
+    func hasNoWorkers(within seconds: Double = 5) -> Bool { eventually(within: seconds) { workers.isEmpty } }
+}
+
+/// A directory that is removed when this object goes.
+final class Scratch: Sendable {
+    let root: String
+
+    init() throws {
+        var template = Array("/tmp/hwd-XXXXXX".utf8CString)
+        let made = mkdtemp(&template) != nil
+        try #require(made)
+        root = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: root) }
+
+    /// A name in it.
+    func path(_ name: String) -> String { "\(root)/\(name)" }
+
+    /// Everything in it, hidden files too.
+    var contents: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []).sorted() }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import Model
+import Testing
+import Transport
+import Wire
+
+@Suite(
+    "VA-API drivers under a broker", .serialized,
+    .enabled(if: FakeDriver.whyNot == nil, Comment(rawValue: FakeDriver.whyNot ?? "")))
+struct DriverTests {
+    private func broker(_ behaviour: String, vendor: String? = nil) throws -> BrokerProcess {
+        try BrokerProcess(
+            devices: "/dev/null", environment: FakeDriver.environment(behaviour, vendor: vendor))
+    }
+
+    @Test func whatADriverClaimsIsListedAndNotOffered() throws {
+        let snapshot = try broker("ready").probe()
+        let node = try #require(snapshot.nodes.first)
+        #expect(node.state == .ready && node.driver == "Fake driver 1.2.3 for tests")
+        let notBuilt = "verification of hardware paths is not built into this version"
+        #expect(node.reason == "its HEVC encoder is not used: \(notBuilt)")
+
+        let paths = snapshot.paths.filter { $0.device == "/dev/null" }
+        #expect(
+            paths.map(\.id) == [
+                "hevc-main-encode", "hevc-main10-encode", "hevc-main-decode", "hevc-main10-decode",
+            ])
+        #expect(paths.map(\.claimed) == [true, false, true, false])
+        #expect(paths.allSatisfy { !$0.verified && $0.driver == "Fake driver 1.2.3 for tests" })
+        #expect(
+            paths.map(\.reason) == [
+                notBuilt,
+                "the driver has VAProfileHEVCMain10, but not with VAEntrypointEncSlice, nor VAEntrypointEncSliceLP",
+                notBuilt, "the driver has VAEntrypointVLD of VAProfileHEVCMain10, but not on YUV420_10 surfaces",
+            ])
+        #expect(
+            paths.first?.hardware
+                == HardwareLimits(
+                    entrypoint: "VAEntrypointEncSliceLP", maxWidth: 4096, rateControl: ["CBR", "CQP"],
+                    packedHeaders: ["SEQUENCE"]))
+        // Nothing that is not verified reaches the choice of encoder.
+        #expect(snapshot.encoders.map(\.hardware) == [false])
+    }
+
+    @Test func requiredHardwareIsRefusedWithTheReason() throws {
+        let broker = try broker("ready")
+        let reply = try broker.connect().ask(
+            CreateCompressionSession.method,
+            TestClient.parameters(
+                ",\"encoder_specification\":{\"RequireHardwareAcceleratedVideoEncoder\":true}"),
+            extra: ",\"upgrade\":true")
+        #expect(reply.error == "org.hwdaemon.CouldNotFindVideoEncoder")
+        #expect(reply["reason"]?.description.contains("not built into this version") == true)
+    }
+
+    @Test func quirksOfADriverAreNamedAndApplied() throws {
+        let vendor = "Mesa Gallium driver 22.3.6 for AMD Radeon RX 580 (polaris10, LLVM 15.0.6, DRM 3.49)"
+        let mesa = try #require(try broker("ready", vendor: vendor).probe().paths.first)
+        #expect(mesa.driver == vendor)
+        #expect(mesa.quirks == ["mesa-22-own-headers", "radeonsi-ctb-64-aligned-size"])
+        #expect(mesa.features.isEmpty)
+
+        let nvidia = try broker("ready", vendor: "VA-API NVDEC driver [direct backend]").probe()
+        let encode = try #require(nvidia.paths.first)
+        #expect(encode.quirks == ["nvidia-decode-only"])
+        #expect(encode.reason?.hasPrefix("disabled by the quirk nvidia-decode-only: ") == true)
+    }
+
+    @Test func aDriverThatDoesNotStartIsToldWithLibvasWords() throws {
+        let failing = try #require(try broker("fail").probe().nodes.first)
+        #expect(failing.state == .driverFailed && failing.opened && failing.driver == nil)
+        #expect(
+            failing.reason?.hasPrefix("the VA-API driver failed: vaInitialize: HW busy now (") == true,
+            "\(failing.reason ?? "")")
+
+        var environment = try FakeDriver.environment("ready")
+        environment["LIBVA_DRIVER_NAME"] = "nonesuch"
+        let missing = try #require(
+            try BrokerProcess(devices: "/dev/null", environment: environment).probe().nodes.first)
+        #expect(missing.state == .driverFailed)
+        #expect(missing.reason?.hasPrefix("the VA-API driver failed: vaInitialize: ") == true)
+    }
+
+    @Test func aDriverThatCrashesOrHangsCostsOnlyItsOwnLine() throws {
+        let crashed = try broker("crash").probe()
+        #expect(crashed.nodes.map(\.state) == [.crashed])
+        #expect(crashed.nodes.map(\.reason) == ["the probe of this node crashed (signal 11, SIGSEGV)"])
+
+        let start = MonotonicTime.now
+        let broker = try broker("hang")
+        // The daemon serves meanwhile.
+        #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
+        #expect(MonotonicTime.now.nanoseconds(since: start) < 2_000_000_000)
+        let hung = try broker.probe()
+        #expect(hung.nodes.map(\.state) == [.timedOut])
+        #expect(hung.nodes.map(\.reason) == ["the probe of this node timed out after 5 s"])
+        for snapshot in [crashed, hung] {
+            #expect(snapshot.encoders.map(\.id) == ["org.hwdaemon.encoder.x265"])
+            #expect(snapshot.paths.count == 4 && snapshot.paths.allSatisfy(\.verified))
+        }
+        try waitFor("no probe to be left") { broker.children.isEmpty }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import Testing
+import Transport
+
+/// The libva driver of Tests/FakeVA, compiled when a test first needs it.
+enum FakeDriver {
+    /// Why it cannot be had, or nil.
+    static var whyNot: String? {
+        switch library {
+        case .success: nil
+        case .failure(let reason): "skipped: \(reason.text)"
+        }
+    }
+
+    /// What makes a broker's probes use it, on any character device.
+    static func environment(_ behaviour: String, vendor: String? = nil) throws -> [String: String] {
+        let folder = try library.get()
+        var environment = [
+            "LD_PRELOAD": "\(folder)/nodes.so", "LIBVA_DRIVER_NAME": "fake", "LIBVA_DRIVERS_PATH": folder,
+            "FAKE_VA": behaviour,
+        ]
+        environment["FAKE_VA_VENDOR"] = vendor
+        return environment
+    }
+
+    struct Reason: Error { var text: String }
+
+    private static let library: Result<String, Reason> = {
+        let compiler = "/usr/bin/cc"
+        guard access(compiler, X_OK) == 0 else { return .failure(Reason(text: "there is no C compiler")) }
+        guard access("/usr/include/va/va_backend.h", R_OK) == 0 else {
+            return .failure(Reason(text: "libva's headers are not installed"))
+        }
+        let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../FakeVA").standardizedFileURL.path
+        // Beside the bundle, so that nothing needs to be cleared away.
+        let folder = "\(BrokerProcess.products)/fake-va-\(getpid())"
+        mkdir(folder, 0o755)
+        for (source, output) in [("fake_drv_video", "fake_drv_video"), ("nodes", "nodes")] {
+            let child = try? ChildProcess(
+                spawning: compiler,
+                arguments: [
+                    "-shared", "-fPIC", "-O1", "-o", "\(folder)/\(output).so", "\(sources)/\(source).c",
+                ])
+            guard (try? child?.wait(until: MonotonicTime.now + .seconds(60))) == .exited(0) else {
+                return .failure(Reason(text: "\(source).c does not compile"))
+            }
+        }
+        atexit { try? FileManager.default.removeItem(atPath: "\(BrokerProcess.products)/fake-va-\(getpid())") }
+        return .success(folder)
+    }()
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import Model
+import Testing
+import Transport
+import Wire
+
+@Suite("A broker under a service manager", .serialized)
+struct ServiceTests {
+    private static let upgrade = ",\"upgrade\":true"
+
+    private func seconds(since start: MonotonicTime) -> Double {
+        Double(MonotonicTime.now.nanoseconds(since: start)) / 1e9
+    }
+
+    /// Asks for a session, which may be refused.
+    private func create(_ client: TestClient) throws -> TestClient.Reply {
+        try client.ask(CreateCompressionSession.method, TestClient.parameters(), extra: Self.upgrade)
+    }
+
+    private func configuration(_ broker: BrokerProcess, _ text: String, name: String = "hwdaemon.conf") throws {
+        try FileManager.default.createDirectory(
+            atPath: "\(broker.folder)/config", withIntermediateDirectories: true)
+        try text.write(toFile: "\(broker.folder)/config/\(name)", atomically: false, encoding: .utf8)
+    }
+
+    @Test("It is told the state", arguments: [true, false])
+    func states(_ abstract: Bool) throws {
+        let manager = try NotifySocket(abstract: abstract)
+        let broker = try BrokerProcess(environment: ["NOTIFY_SOCKET": manager.address])
+        try manager.wait(for: "READY=1")
+        try manager.wait(for: "STATUS=Serving 0 sessions.")
+        let client = try broker.connect()
+        _ = try client.create()
+        try manager.wait(for: "STATUS=Serving 1 session.")
+        manager.forget()
+        try broker.child.kill(SIGHUP)
+        try manager.wait(for: "READY=1")
+        let lines = manager.read()
+        #expect(lines.first == "RELOADING=1")
+        let time = try #require(lines.first { $0.hasPrefix("MONOTONIC_USEC=") }?.dropFirst(15))
+        #expect(try #require(UInt64(time)) <= MonotonicTime.now.nanoseconds / 1000)
+        try broker.child.kill(SIGTERM)
+        try manager.wait(for: "STOPPING=1")
+        try manager.wait(for: "STATUS=Waiting for 1 session to finish.")
+        #expect(manager.read().contains("EXTEND_TIMEOUT_USEC=18000000"))
+    }
+
+    @Test func noWorkerTakesItselfForTheService() throws {
+        let manager = try NotifySocket(abstract: true)
+        let script = "#!/bin/sh\nenv >$0.environment\nexec sleep 5\n"
+        let broker = try BrokerProcess(
+            workers: ["hwdaemon-encoder": script],
+            environment: [
+                "NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "20000000", "LISTEN_FDS": "1", "KEPT": "yes",
+            ])
+        let client = try broker.connect()
+        try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: Self.upgrade)
+        var text = ""
+        try waitFor("the worker's environment") {
+            text =
+                (try? String(contentsOfFile: "\(broker.folder)/hwdaemon-encoder.environment", encoding: .utf8))
+                ?? ""
+            return text.contains("KEPT=yes")
+        }
+        for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS"] { #expect(!text.contains(name)) }
+    }
+
+    @Test func aLoopThatIsStuckGivesNoSignOfLife() throws {
+        let manager = try NotifySocket(abstract: true)
+        let broker = try BrokerProcess(
+            environment: ["NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "200000"])
+        try waitFor("signs of life") { manager.count("WATCHDOG=1") >= 3 }
+        try broker.child.kill(SIGSTOP)
+        usleep(50_000)
+        _ = manager.read()
+        manager.forget()
+        usleep(400_000)
+        #expect(manager.count("WATCHDOG=1") == 0)
+        try broker.child.kill(SIGCONT)
+        try waitFor("signs of life") { manager.count("WATCHDOG=1") >= 2 }
+    }
+
+    @Test func anothersWatchdogIsNotOurs() throws {
+        let manager = try NotifySocket(abstract: true)
+        let broker = try BrokerProcess(
+            environment: ["NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "20000", "WATCHDOG_PID": "1"])
+        try manager.wait(for: "READY=1")
+        usleep(100_000)
+        #expect(manager.count("WATCHDOG=1") == 0)
+        _ = broker.child.pid
+    }
+
+    @Test func aDrainWaitsForSessionsAndRefusesOthers() throws {
+        let broker = try BrokerProcess()
+        var running: TestClient? = try broker.connect()
+        _ = try running?.create()
+        let waiting = try broker.connect()
+        _ = try waiting.ask("org.varlink.service.GetInfo")
+        try broker.child.kill(SIGTERM)
+        try waitFor("the drain") { broker.log.contains("SIGTERM: stopping") }
+        for client in [waiting, try broker.connect()] {
+            let reply = try create(client)
+            #expect(reply.error == "org.hwdaemon.VideoEncoderNotAvailableNow")
+            #expect(reply["reason"] == .string("the daemon is shutting down"))
+            #expect(reply["code"] == .int(-12915))
+        }
+        // The session still runs, and its end is the daemon's.
+        usleep(200_000)
+        #expect(try broker.child.tryReap() == nil)
+        let start = MonotonicTime.now
+        #expect(running != nil)
+        running = nil
+        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+        #expect(seconds(since: start) < 2)
+        #expect(access(broker.socket, F_OK) != 0)
+    }
+
+    @Test func aDrainEndsInTimeAndASecondSignalHurriesIt() throws {
+        for (timeout, signals, range) in [("0.6", 1, 0.5...3.0), ("60", 2, 0.0...3.0)] {
+            let broker = try BrokerProcess(["--set", "DrainTimeout=\(timeout)"])
+            let client = try broker.connect()
+            _ = try client.create()
+            let start = MonotonicTime.now
+            for _ in 0..<signals {
+                try broker.child.kill(SIGTERM)
+                usleep(100_000)
+            }
+            #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+            #expect(range.contains(seconds(since: start)), "\(timeout)")
+            #expect(broker.log.contains("reason=\"the daemon is shutting down\""))
+        }
+    }
+
+    @Test func aWrongLineStopsTheStartByItsName() throws {
+        let folder = "/tmp/hwdaemon-test-\(getpid())-wrong"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try "MaxSessions=3\nStallTimeout=soon\n".write(
+            toFile: "\(folder)/hwdaemon.conf", atomically: false, encoding: .utf8)
+        let log = open("\(folder)/log", O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+        defer { close(log) }
+        let child = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwdaemon",
+            arguments: ["--socket", "\(folder)/socket", "--config", folder], files: [.init(log, as: 2)])
+        #expect(try child.wait(until: MonotonicTime.now + .seconds(10)) == .exited(78))
+        let text = try String(contentsOfFile: "\(folder)/log", encoding: .utf8)
+        #expect(text.contains("\(folder)/hwdaemon.conf:2: StallTimeout takes"))
+        #expect(access("\(folder)/socket", F_OK) != 0)
+    }
+
+    @Test func aReloadHoldsForNewSessionsAndAWrongOneChangesNothing() throws {
+        let broker = try BrokerProcess(["--set", "MaxSessionsPerUser=2"], devices: nil)
+        try configuration(broker, "MaxSessions=1\nMaxSessionsPerUser=1\nDevices=/dev/null\n")
+        try broker.child.kill(SIGHUP)
+        try waitFor("the reload") { broker.log.contains("read the configuration again") }
+        let first = try broker.connect()
+        _ = try first.create()
+        func second() throws -> TestClient.Reply {
+            try create(broker.connect())
+        }
+        #expect(try second()["reason"] == .string("the daemon serves 1 sessions; its limit is 1 (MaxSessions)"))
+        // It looked at the devices anew.
+        try waitFor("the probe") { broker.log.contains("found a node node=/dev/null") }
+
+        try configuration(broker, "MaxSessions=5\nMaxSession=7\n")
+        try broker.child.kill(SIGHUP)
+        try waitFor("the refusal") { broker.log.contains("the old configuration stays") }
+        #expect(broker.log.contains("/config/hwdaemon.conf:2: there is no key MaxSession"))
+        #expect(try second().error == "org.hwdaemon.VideoEncoderNotAvailableNow")
+
+        try configuration(broker, "MaxSessions=5\nMaxSessionsPerUser=1\nLogLevel=error\n")
+        try broker.child.kill(SIGHUP)
+        // The command line's two for each user win.
+        var sessions: [TestClient] = []
+        try waitFor("the new limit") {
+            let client = try broker.connect()
+            guard try create(client).error == nil else { return false }
+            sessions.append(client)
+            return true
+        }
+        #expect(
+            try second()["reason"]?.description.contains("the limit for one user is 2 (MaxSessionsPerUser)") == true
+        )
+        let metrics = try #require(try broker.connect().ask(GetMetrics.method)["metrics"]).description
+        #expect(metrics.contains("hwdaemon_reloads_total{result=\"failed\"} 1\n"))
+        #expect(metrics.contains("hwdaemon_reloads_total{result=\"ok\"} 2\n"))
+        let length = broker.log.utf8.count
+        sessions = []
+        usleep(100_000)
+        // LogLevel of --log-level wins, too: the tests ask for debug.
+        #expect(broker.log.utf8.count > length)
+    }
+
+    @Test(.enabled(if: access("/usr/bin/prlimit", X_OK) == 0, "skipped: prlimit is not installed"))
+    func withoutDescriptorsSessionsAreRefusedWithAReasonAndThoseThatRunGoOn() throws {
+        let broker = try BrokerProcess(prefix: ["/usr/bin/prlimit", "--nofile=40:40"])
+        _ = try broker.connect().ask(ListEncoders.method)
+        try waitFor("the probe to be reaped") { broker.children.isEmpty }
+        var sessions: [TestClient] = []
+        var refusal: TestClient.Reply?
+        for _ in 0..<16 {
+            let client = try broker.connect()
+            let reply = try create(client)
+            guard reply.error == nil else {
+                refusal = reply
+                break
+            }
+            sessions.append(client)
+        }
+        #expect(sessions.count >= 3)
+        #expect(refusal?.error == "org.hwdaemon.VideoEncoderNotAvailableNow")
+        #expect(refusal?["code"] == .int(-12915))
+        #expect(
+            refusal?["reason"]
+                == .string("the daemon has all 40 file descriptors in use that it may have open (LimitNOFILE)"))
+        // Idle connections take what is left; who comes then is told as well.
+        var idle: [TestClient] = []
+        var last: TestClient?
+        try waitFor("the table to be full") {
+            let client = try broker.connect()
+            idle.append(client)
+            last = client
+            return broker.log.contains("cannot take connections")
+        }
+        #expect(try last?.reply()["reason"]?.description.contains("40 file descriptors") == true)
+        #expect(broker.children.count == sessions.count)
+        for session in sessions { #expect(try !session.isClosed(within: .milliseconds(20))) }
+        idle = []
+        last = nil
+        try waitFor("service") {
+            guard let reply = try? broker.connect().ask(ListSessions.method) else { return false }
+            return reply["sessions"] != nil
+        }
+        sessions.removeFirst()
+        try waitFor("room for one more session") { try create(broker.connect()).error == nil }
+    }
+
+    /// Runs hwctl; its exit status and what it said on standard error.
+    private func hwctl(_ arguments: [String], _ environment: [String: String]) throws -> (
+        ChildProcess.Exit?, String
+    ) {
+        let path = "/tmp/hwdaemon-test-hwctl-\(getpid())"
+        let output = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        defer {
+            close(output)
+            unlink(path)
+        }
+        let child = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwctl", arguments: arguments, environment: environment,
+            files: [.init(output, as: 1), .init(output, as: 2)])
+        let exit = try child.wait(until: MonotonicTime.now + .seconds(20))
+        return (exit, try String(contentsOfFile: path, encoding: .utf8))
+    }
+
+    private static let clip: String? = {
+        var folder = URL(fileURLWithPath: #filePath)
+        for _ in 0..<3 { folder.deleteLastPathComponent() }
+        let path = "\(folder.path)/Tests/Media/bbb_720p.mp4"
+        return access(path, R_OK) == 0 ? path : nil
+    }()
+
+    @Test(.enabled(if: clip != nil, "skipped: Tests/Media/bbb_720p.mp4 is not there"))
+    func hwctlExitsWith75AtALimitAndSaysWhich() throws {
+        let broker = try BrokerProcess(["--max-sessions-per-user", "1"])
+        let client = try broker.connect()
+        _ = try client.create()
+        let output = "\(broker.folder)/out.mov"
+        let (exit, text) = try hwctl(
+            ["encode", try #require(Self.clip), output], ["HWDAEMON_SOCKET": broker.socket])
+        #expect(exit == .exited(75))
+        #expect(text.contains("has 1 sessions; the limit for one user is 1 (MaxSessionsPerUser)"))
+        #expect(access(output, F_OK) != 0)
+        let (listed, metrics) = try hwctl(["sessions", "--metrics"], ["HWDAEMON_SOCKET": broker.socket])
+        #expect(listed == .exited(0))
+        #expect(metrics.contains("code=\"-12915\",reason=\"max_sessions_per_user\"} 1\n"))
+        #expect(metrics.hasSuffix("# EOF\n"))
+    }
+
+    @Test func aPrivateBrokerDoesNotRepeatWhatItsClientSays() throws {
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let log = "/tmp/hwdaemon-test-private-\(getpid())"
+        let file = open(log, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        defer {
+            close(file)
+            unlink(log)
+        }
+        let broker = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwdaemon", arguments: ["--private", "--listen-fd", "3"],
+            files: [.init(listener.rawValue, as: 3), .init(file, as: 2)])
+        let address = try UnixSocket.address(of: listener.rawValue)
+        let client = try TestClient(address)
+        let id = try client.create()
+        let sessions = try TestClient(address).ask(ListSessions.method)["sessions"]
+        guard case .array(let list)? = sessions, case .object(let session)? = list.first,
+            case .int(let pid)? = session["pid"]
+        else {
+            Issue.record("no session: \(String(describing: sessions))")
+            return
+        }
+        kill(Int32(pid), SIGKILL)
+        #expect(try client.isClosed())
+        let result = try TestClient(address).ask(
+            GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":5000}")
+        #expect(result["code"] == .int(-12912))
+        // A session that runs does not hold a private daemon up.
+        _ = try TestClient(address).create()
+        let start = MonotonicTime.now
+        try broker.kill(SIGTERM)
+        #expect(try broker.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+        #expect(seconds(since: start) < 2)
+        #expect(try String(contentsOfFile: log, encoding: .utf8) == "")
+    }
+
+    @Test(
+        "Only the journal's own stream gets priorities instead of times", arguments: [true, false])
+    func journal(_ matches: Bool) throws {
+        let log = "/tmp/hwdaemon-test-journal-\(getpid())"
+        let file = open(log, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        defer {
+            close(file)
+            unlink(log)
+        }
+        var status = stat()
+        fstat(file, &status)
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let broker = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/hwdaemon",
+            arguments: ["--listen-fd", "3", "--config", "/nowhere"],
+            environment: ["JOURNAL_STREAM": "\(status.st_dev):\(status.st_ino &+ (matches ? 0 : 1))"],
+            files: [.init(listener.rawValue, as: 3), .init(file, as: 2)])
+        _ = try TestClient(UnixSocket.address(of: listener.rawValue)).create()
+        try broker.kill(SIGTERM)
+        #expect(try broker.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+        let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
+        #expect(lines.count > 4)
+        #expect(
+            lines.allSatisfy {
+                $0.wholeMatch(of: matches ? /<[0-7]>[a-zA-Z].*/ : /20[0-9-]+T[0-9:.]+Z [a-z]+: .*/) != nil
+            })
+        let start = try #require(lines.first { $0.contains("session started") })
+        for key in ["session=", "uid=", "pid=", "client=", "codec=hevc", "size=64x64", "format=NV12"] {
+            #expect(start.contains(" \(key)"), "\(key)")
+        }
+    }
+
+    @Test("What systemd passes must be one listening Unix stream socket", arguments: ["2", "1"])
+    func passedSockets(_ count: String) throws {
+        let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+        defer { close(null) }
+        let packets = try UnixSocket.packetPair()
+        let child = try ChildProcess(
+            spawning: "/bin/sh",
+            arguments: ["-c", "LISTEN_FDS=\(count) LISTEN_PID=$$ exec \(BrokerProcess.products)/hwdaemon"],
+            files: [
+                .init(packets.first.rawValue, as: 3), .init(packets.second.rawValue, as: 4), .init(null, as: 2),
+            ])
+        #expect(try child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(70))
+    }
+}

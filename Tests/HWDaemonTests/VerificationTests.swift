@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import Model
+import Testing
+import Transport
+import Wire
+
+@Suite("Verification under a broker", .serialized)
+struct VerificationTests {
+    private static let notYet = "not verified: no frames were sent through it yet"
+
+    /// A folder that goes with the test.
+    private final class Folder {
+        let path: String
+
+        init() throws {
+            var template = Array("/tmp/hwdaemon-test-XXXXXX".utf8CString)
+            path = try #require(mkdtemp(&template).map { String(cString: $0) })
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        func write(_ name: String, _ text: String) throws {
+            try text.write(toFile: "\(path)/\(name)", atomically: false, encoding: .utf8)
+        }
+    }
+
+    @Test func softwareIsVerifiedUnlessOneAsksNotTo() throws {
+        let broker = try BrokerProcess()
+        let listed = try broker.probe("{\"verify\":false}")
+        #expect(listed.paths.map(\.reason) == Array(repeating: Self.notYet, count: 4))
+        #expect(listed.paths.allSatisfy { $0.claimed && !$0.verified && $0.device == nil })
+
+        let verified = try broker.probe()
+        #expect(
+            verified.paths.map(\.id) == [
+                "hevc-main-encode", "hevc-main10-encode", "hevc-main-decode", "hevc-main10-decode",
+            ])
+        #expect(verified.paths.allSatisfy { $0.claimed && $0.verified && $0.reason == nil })
+        #expect(verified.paths[0].driver.hasPrefix("x265 "))
+        #expect(verified.paths[2].driver.hasPrefix("libavcodec "))
+        #expect(verified.warnings.isEmpty)
+        // And remembered.
+        #expect(try broker.probe("{\"verify\":false}").paths.allSatisfy(\.verified))
+    }
+
+    @Test func whatWasVerifiedIsRememberedOnDisk() throws {
+        let state = try Folder()
+        let environment = ["STATE_DIRECTORY": state.path]
+        let file = "\(state.path)/probe-cache.json"
+        _ = try BrokerProcess(environment: environment).probe()
+        var status = stat()
+        #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: state.path) == ["probe-cache.json"])
+        let list = "{\"verify\":false}"
+        #expect(try BrokerProcess(environment: environment).probe(list).paths.allSatisfy(\.verified))
+
+        // Of another kernel, or of no kernel at all.
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        for damaged in [
+            text.replacingOccurrences(of: "\"kernel\" : \"", with: "\"kernel\" : \"other-"),
+            String(text.dropLast(text.count / 2)), "", "{}", "[1,2", text + "x",
+            text.replacingOccurrences(of: "\"schema\" : 1", with: "\"schema\" : 9"),
+        ] {
+            try damaged.write(toFile: file, atomically: false, encoding: .utf8)
+            let broker = try BrokerProcess(environment: environment)
+            #expect(try broker.probe(list).paths.map(\.verified) == [false, false, false, false], "\(damaged)")
+        }
+        // And a damaged one is replaced.
+        #expect(try BrokerProcess(environment: environment).probe().paths.allSatisfy(\.verified))
+        #expect(try BrokerProcess(environment: environment).probe(list).paths.allSatisfy(\.verified))
+    }
+
+    @Test func overridesAreLaidOverAndBadOnesToldByName() throws {
+        let overrides = try Folder()
+        let state = try Folder()
+        let environment = ["STATE_DIRECTORY": state.path, "HWDAEMON_CAPABILITIES_DIR": overrides.path]
+        #expect(try BrokerProcess(environment: environment).probe().warnings.isEmpty)
+        try overrides.write(
+            "10-no-main10.json",
+            """
+            {"schema": 1, "quirks": [{"id": "local-x265", "driver": "x265 {version}*", "paths": ["*-main10-encode"],
+             "versions": {"from": "1"}, "disable_path": true, "why": "not wanted here"}]}
+            """)
+        try overrides.write(
+            "20-no-decoder.json", #"{"schema": 1, "paths": [{"id": "hevc-main-decode", "enabled": false}]}"#)
+        try overrides.write("30-bad.json", "{")
+        try overrides.write("40-typo.json", #"{"schema": 1, "quirks": [{"id": "a", "drivr": "x", "why": "y"}]}"#)
+        try overrides.write("ignored.txt", "{")
+        let broker = try BrokerProcess(environment: environment)
+        let snapshot = try broker.probe()
+        #expect(
+            snapshot.warnings == [
+                "\(overrides.path)/30-bad.json is left out: not valid JSON",
+                "\(overrides.path)/40-typo.json is left out: a: drivr is no field of quirks",
+            ])
+        #expect(snapshot.paths.map(\.id) == ["hevc-main-encode", "hevc-main10-encode", "hevc-main10-decode"])
+        #expect(snapshot.paths.map(\.verified) == [true, false, true])
+        #expect(snapshot.paths[1].reason == "disabled by the quirk local-x265: not wanted here")
+        #expect(snapshot.encoders.map(\.bitDepths) == [[8]])
+        #expect(broker.log.contains("30-bad.json is left out"))
+    }
+
+    @Test func aCatalogueThatIsNamedTakesThePlaceOfTheBuiltInOne() throws {
+        let folder = try Folder()
+        try folder.write("mine.json", #"{"schema": 1, "paths": [], "quirks": []}"#)
+        let mine = try BrokerProcess(environment: ["HWDAEMON_CAPABILITIES": "\(folder.path)/mine.json"]).probe()
+        #expect(mine.paths.isEmpty && mine.warnings.isEmpty)
+        let gone = try BrokerProcess(environment: ["HWDAEMON_CAPABILITIES": "/nowhere.json"]).probe()
+        #expect(gone.paths.count == 4)
+        #expect(gone.warnings == ["/nowhere.json is left out: No such file or directory"])
+    }
+
+    @Test func noSessionWaitsForVerification() throws {
+        // A verification that never ends; the look at the start is the real one.
+        let broker = try BrokerProcess(workers: ["hwdaemon-verify": "#!/bin/sh\nexec sleep 60\n"])
+        let prober = try broker.connect()
+        try prober.call(Probe.method)
+        let start = MonotonicTime.now
+        _ = try broker.connect().create()
+        #expect(MonotonicTime.now.nanoseconds(since: start) < 3_000_000_000)
+    }
+}
