@@ -53,6 +53,12 @@ final class Demuxer {
         return String(cString: name).hasPrefix("mov,")
     }
 
+    /// Whether the file can be opened a second time and gives the same again: no pipe, and no series.
+    var canReopen: Bool {
+        guard let io = context.pointee.pb else { return false }
+        return io.pointee.seekable & AVIO_SEEKABLE_NORMAL != 0
+    }
+
     var video: AVStream? { stream(videoIndex)?.pointee }
 
     /// Has the demuxer skip packets of streams that nobody asked for.

@@ -59,11 +59,11 @@ final class LibAVSource {
                 hooks: DecoderHooks(demuxer.tally), path: path) : nil
         var video = demuxer.describeVideo(stream, parameters, plan)
         if let series, video.frameCount == nil { video.frameCount = series.count }
-        if demuxer.isMovie {
+        if demuxer.isMovie, demuxer.canReopen {
             video.cleanAperture = SourceBoxes(path: path)?
                 .cleanAperture(track: stream.id, width: video.width, height: video.height)
         }
-        if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil, series == nil {
+        if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil, demuxer.canReopen {
             let light = FirstFrameLight(path: path, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
             (video.masteringDisplay, video.contentLight) = (light.masteringDisplay, light.contentLight)
         }

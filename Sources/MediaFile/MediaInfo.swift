@@ -54,7 +54,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         chapters = Int(context.nb_chapters)
         video = []
         otherStreams = []
-        let boxes = container.hasPrefix("mov,") ? SourceBoxes(path: path) : nil
+        let boxes = container.hasPrefix("mov,") && file.canReopen ? SourceBoxes(path: path) : nil
         for index in 0..<min(Int(context.nb_streams), Self.maximumStreams) {
             guard let stream = context.streams?[index]?.pointee, let parameters = stream.codecpar?.pointee else {
                 continue
@@ -73,7 +73,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         let isSilent = { (track: VideoTrackInfo) in
             track.hdr && track.masteringDisplay == nil && track.contentLight == nil
         }
-        if file.isRegular, let place = video.firstIndex(where: isSilent) {
+        if file.canReopen, let place = video.firstIndex(where: isSilent) {
             let light = FirstFrameLight(path: path, streamIndex: video[place].stream, cancelFlag: CancelFlag())
             video[place].masteringDisplay = light.masteringDisplay.flatMap { MasteringDisplayInfo($0) }
             video[place].contentLight = light.contentLight.flatMap { ContentLightInfo($0) }
@@ -95,17 +95,15 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
     /// Owner of an AVFormatContext for the length of a look.
     private final class OpenedFile {
         let context: UnsafeMutablePointer<AVFormatContext>
-        /// Whether the path names one file, which can be opened again.
-        let isRegular: Bool
+        /// Whether the file can be opened a second time: no pipe, and no series of pictures.
+        var canReopen: Bool { (context.pointee.pb?.pointee.seekable ?? 0) & AVIO_SEEKABLE_NORMAL != 0 }
         // The context asks it while it lives.
         private let cancelFlag = CancelFlag()
 
         init(_ path: String) throws(MediaError) {
             LibAVLog.install()
             LibAVLog.forget()
-            let series = try ImageSeries(path)
-            isRegular = series == nil
-            context = try Demuxer.open(path, cancelFlag, series, nil)
+            context = try Demuxer.open(path, cancelFlag, try ImageSeries(path), nil)
         }
 
         deinit {

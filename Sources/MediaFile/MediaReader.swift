@@ -14,7 +14,7 @@ public final class MediaReader: @unchecked Sendable {
         public var includesOtherStreams = false
         /// Whether video comes as the file's own packets instead of decoded frames.
         public var decodesVideo = true
-        /// Frames a second of pictures and raw streams, which do not tell; nil is 25. Other inputs refuse one.
+        /// Frames a second of pictures and raw streams, which do not tell; nil is 25, and other inputs refuse one.
         public var frameRate: Rational?
 
         /// Decoded video alone, one thread a core.

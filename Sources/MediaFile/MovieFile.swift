@@ -37,11 +37,7 @@ enum MovieFile {
         let front = entries.first.flatMap { $0.type == "ftyp" ? $0.end : nil } ?? 0
         guard old.offset >= front else { throw BoxError("the moov box comes before ftyp") }
 
-        // Wider offsets make the movie box larger, which moves everything again: at most once.
-        if try !moveOffsets(&movie, old, front, entries) {
-            try ChunkOffsets.widen(&movie)
-            guard try moveOffsets(&movie, old, front, entries) else { throw BoxError("a chunk offset overflows") }
-        }
+        try relocate(&movie, from: old, to: front)
         let size = UInt64(movie.size)
         let end = entries.last?.end ?? 0
         // First what follows the old box: its new place reaches into that box only, not into what precedes it.
@@ -53,9 +49,10 @@ enum MovieFile {
 
     /// The top-level boxes of a file.
     static func entries(_ descriptor: Int32) throws(BoxError) -> [Entry] {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure() }
-        let end = UInt64(max(0, status.st_size))
+        // Everything here reads and writes at given places, so the descriptor's own does not matter.
+        let length = lseek(descriptor, 0, SEEK_END)
+        guard length >= 0 else { throw failure() }
+        let end = UInt64(length)
         var entries: [Entry] = []
         var position: UInt64 = 0
         while position < end {
@@ -78,17 +75,22 @@ enum MovieFile {
         return box
     }
 
-    private static func moveOffsets(
-        _ movie: inout Box, _ old: Entry, _ front: UInt64, _ entries: [Entry]
-    ) throws(BoxError) -> Bool {
-        let size = UInt64(movie.size)
-        return try ChunkOffsets.map(&movie) { offset throws(BoxError) in
-            if offset < front { return offset }
-            if offset < old.offset { return offset + size }
-            guard offset >= old.end, offset <= UInt64(Int64.max) else {
-                throw BoxError("a chunk offset leads into the moov box or out of all files")
+    /// Has the chunk offsets of `movie` point to where the samples lie once it moved from `old` to `front`.
+    ///
+    /// Offsets that outgrow 32 bits make every track's wider, which makes the movie larger: at most once.
+    static func relocate(_ movie: inout Box, from old: Entry, to front: UInt64) throws(BoxError) {
+        for _ in 0..<2 {
+            let size = UInt64(movie.size)
+            let fits = try ChunkOffsets.map(&movie) { offset throws(BoxError) in
+                if offset < front { return offset }
+                if offset < old.offset { return offset + size }
+                guard offset >= old.end, offset <= UInt64(Int64.max) else {
+                    throw BoxError("a chunk offset leads into the moov box or out of all files")
+                }
+                return offset - old.size + size
             }
-            return offset - old.size + size
+            if fits { return }
+            try ChunkOffsets.widen(&movie)
         }
     }
 

@@ -197,10 +197,10 @@ final class Reference {
     private let process = Process()
     private let pipe = Pipe()
 
-    init(_ path: String, stream: Int, options: [String]) throws {
+    init(_ path: String, stream: Int, options: [String], input: [String] = []) throws {
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =
-            ["ffmpeg", "-v", "quiet", "-nostdin", "-noautorotate", "-i", path, "-map", "0:\(stream)"]
+            ["ffmpeg", "-v", "quiet", "-nostdin", "-noautorotate"] + input + ["-i", path, "-map", "0:\(stream)"]
             + ["-fps_mode", "passthrough"] + options + ["-f", "rawvideo", "-"]
         process.standardOutput = pipe
         process.standardError = FileHandle.nullDevice
