@@ -46,7 +46,7 @@ struct WorkerProcess {
 /// It has no client and no data until then. A daemon of one's own starts only the first: it serves one command.
 final class SpareWorker {
     /// How long after a session's start the next spare is: the session's own start comes first.
-    private static let delay = Duration.milliseconds(100)
+    private static let delay = Duration.milliseconds(15)
 
     /// Whether there is to be a spare; an admin may want none.
     var isWanted: Bool

@@ -20,11 +20,15 @@ public struct CleanAperture: Hashable, Sendable {
         self.verticalOffset = verticalOffset
     }
 
-    /// The first `width`×`height` samples of a coded picture; nil where they are not inside it.
-    public init?(width: Int, height: Int, ofCodedWidth codedWidth: Int, codedHeight: Int) {
-        guard width >= 1, height >= 1, width <= codedWidth, height <= codedHeight,
-            max(codedWidth, codedHeight) <= 65535,
-            let across = Rational(Int32(width - codedWidth), 2), let down = Rational(Int32(height - codedHeight), 2)
+    /// `width`×`height` samples of a coded picture, `x` samples from its left and `y` rows from its top edge.
+    ///
+    /// nil where they are not inside it.
+    public init?(x: Int = 0, y: Int = 0, width: Int, height: Int, ofCodedWidth codedWidth: Int, codedHeight: Int) {
+        guard (1...65535).contains(codedWidth), (1...65535).contains(codedHeight),
+            (1...codedWidth).contains(width), (1...codedHeight).contains(height),
+            (0...codedWidth - width).contains(x), (0...codedHeight - height).contains(y),
+            let across = Rational(Int32(2 * x + width - codedWidth), 2),
+            let down = Rational(Int32(2 * y + height - codedHeight), 2)
         else { return nil }
         self.init(
             width: Rational(Int32(width)), height: Rational(Int32(height)), horizontalOffset: across,

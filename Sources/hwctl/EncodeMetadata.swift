@@ -5,22 +5,17 @@ internal import Model
 
 /// What a source says of its light and its samples' shape, as session properties and back as a track's boxes.
 enum EncodeMetadata {
-    /// `mdcv`'s 24 bytes in hexadecimal.
-    static let masteringDisplay = PropertyKey(rawValue: "MasteringDisplayColorVolume")
-    /// `clli`'s 4 bytes in hexadecimal.
-    static let contentLight = PropertyKey(rawValue: "ContentLightLevelInfo")
-    /// `h:v`.
-    static let pixelAspectRatio = PropertyKey(rawValue: "PixelAspectRatio")
-    /// A dictionary of Width, Height, HorizontalOffset and VerticalOffset.
-    static let cleanAperture = PropertyKey(rawValue: "CleanAperture")
-
     /// The properties a source asks for.
     static func properties(_ video: VideoDescription) -> [(PropertyKey, PropertyValue)] {
         var properties: [(PropertyKey, PropertyValue)] = []
-        if let bytes = video.masteringDisplay { properties.append((masteringDisplay, .string(hexadecimal(bytes)))) }
-        if let bytes = video.contentLight { properties.append((contentLight, .string(hexadecimal(bytes)))) }
+        if let bytes = video.masteringDisplay {
+            properties.append((.masteringDisplayColorVolume, .string(hexadecimal(bytes))))
+        }
+        if let bytes = video.contentLight {
+            properties.append((.contentLightLevelInfo, .string(hexadecimal(bytes))))
+        }
         if let aspect = video.sampleAspectRatio, aspect != Rational(1) {
-            properties.append((pixelAspectRatio, .string("\(aspect.numerator):\(aspect.denominator)")))
+            properties.append((.pixelAspectRatio, .string("\(aspect.numerator):\(aspect.denominator)")))
         }
         return properties
     }
@@ -47,23 +42,29 @@ enum EncodeMetadata {
 
     /// Has a track say what the session's properties say, where they say anything.
     static func apply(_ properties: [PropertyKey: PropertyValue], to track: inout VideoTrack) {
-        if case .string(let text)? = properties[masteringDisplay], let bytes = bytes(text), bytes.count == 24 {
+        if case .string(let text)? = properties[.masteringDisplayColorVolume], let bytes = bytes(text),
+            bytes.count == 24
+        {
             track.masteringDisplay = bytes
         }
-        if case .string(let text)? = properties[contentLight], let bytes = bytes(text), bytes.count == 4 {
+        if case .string(let text)? = properties[.contentLightLevelInfo], let bytes = bytes(text), bytes.count == 4 {
             track.contentLight = bytes
         }
-        if case .string(let text)? = properties[pixelAspectRatio], let aspect = ratio(text) {
+        if case .string(let text)? = properties[.pixelAspectRatio], let aspect = ratio(text) {
             track.sampleAspectRatio = aspect
         }
-        if case .object(let fields)? = properties[cleanAperture],
-            let width = number(fields["Width"]), let height = number(fields["Height"]),
-            let across = number(fields["HorizontalOffset"] ?? .int(0)),
-            let down = number(fields["VerticalOffset"] ?? .int(0))
-        {
-            track.cleanAperture = CleanAperture(
-                width: width, height: height, horizontalOffset: across, verticalOffset: down)
+        if case .string(let text)? = properties[.cleanAperture], let aperture = aperture(text, track) {
+            track.cleanAperture = aperture
         }
+    }
+
+    /// `WxH+X+Y` of a track whose pictures are coded at an even size.
+    private static func aperture(_ text: String, _ track: VideoTrack) -> CleanAperture? {
+        let numbers = text.split(whereSeparator: { $0 == "x" || $0 == "+" }).map { Int($0) ?? -1 }
+        guard numbers.count == 2 || numbers.count == 4 else { return nil }
+        return CleanAperture(
+            x: numbers.count == 4 ? numbers[2] : 0, y: numbers.count == 4 ? numbers[3] : 0, width: numbers[0],
+            height: numbers[1], ofCodedWidth: (track.width + 1) / 2 * 2, codedHeight: (track.height + 1) / 2 * 2)
     }
 
     /// Two lower-case digits a byte.
@@ -81,16 +82,5 @@ enum EncodeMetadata {
         let parts = text.split(separator: ":").map { Int32($0) }
         guard parts.count == 2, let over = parts[0], let under = parts[1], over > 0 else { return nil }
         return Rational(over, under)
-    }
-
-    private static func number(_ value: PropertyValue?) -> Rational? {
-        switch value {
-        case .string(let text): return Rational(text: text)
-        case .int(let number): return Int32(exactly: number).map { Rational($0) }
-        case .double(let number):
-            // Halves of samples are the finest a picture's window gives.
-            return Int32(exactly: (number * 2).rounded()).flatMap { Rational($0, 2) }
-        default: return nil
-        }
     }
 }

@@ -123,6 +123,19 @@ struct BoxWalk {
         #expect(BoxWalk.numbers(Array(try #require(walk["moov/trak/tkhd"]).suffix(8))) == [704 << 16, 400 << 16])
     }
 
+    /// 14496-12 12.1.4.1: the centre of the aperture, counted from the centre of the picture.
+    @Test func aperturesArePlacedByTheirCorner() {
+        let left = CleanAperture(x: 13, y: 40, width: 800, height: 400, ofCodedWidth: 854, codedHeight: 480)
+        #expect(left?.horizontalOffset == Rational(-14) && left?.verticalOffset == Rational(0))
+        let right = CleanAperture(x: 1, width: 853, height: 480, ofCodedWidth: 854, codedHeight: 480)
+        #expect(right?.horizontalOffset == Rational(1, 2))
+        for (x, width, coded) in [
+            (2, 853, 854), (0, 0, 854), (-1, 4, 854), (0, 855, 854), (0, 1, 0), (0, 1, 70_000),
+        ] {
+            #expect(CleanAperture(x: x, width: width, height: 2, ofCodedWidth: coded, codedHeight: 2) == nil)
+        }
+    }
+
     @Test func apertureAndSizeMustFitTheStream() throws {
         let scratch = try Scratch()
         let input = try Self.clip(scratch, "128x96")

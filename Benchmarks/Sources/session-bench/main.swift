@@ -37,7 +37,7 @@ func latency(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
         prepared.append(milliseconds(since: start))
         session.invalidate()
         // The last worker's exit is not part of the next one's start.
-        usleep(20_000)
+        usleep(50_000)
     }
     return [
         "create_p50_ms": .double(percentile(created, 0.5)), "create_p99_ms": .double(percentile(created, 0.99)),
