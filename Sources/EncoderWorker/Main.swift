@@ -16,12 +16,8 @@ struct EncoderWorkerMain {
         }
         do {
             let signals = try confine()
-            // A spare worker waits here until it is needed; the broker's end is its own.
             var bytes: [UInt8] = []
-            guard
-                let connection = try PacketSocket.receiveWithFile(
-                    from: WorkerDescriptor.broker, into: &bytes, deadline: nil)
-            else { exit(ExitStatus.ok.rawValue) }
+            guard let connection = try receiveSession(&bytes) else { exit(ExitStatus.ok.rawValue) }
             let start = try JSON.decode(WorkerStart.self, from: bytes)
             let session = try WorkerSession(start: start, connection: connection, signals: signals)
             session.run()
@@ -34,6 +30,18 @@ struct EncoderWorkerMain {
                 try? PacketSocket.send(report, to: WorkerDescriptor.broker)
             }
             exit(ExitStatus.software.rawValue)
+        }
+    }
+
+    /// Waits for the session to serve and its client's connection; nil when the broker has gone.
+    ///
+    /// A worker that finds none yet is a spare: it rehearses before it waits.
+    private static func receiveSession(_ bytes: inout [UInt8]) throws -> OwnedFD? {
+        do throws(TransportError) {
+            return try PacketSocket.receiveWithFile(from: WorkerDescriptor.broker, into: &bytes, deadline: .now)
+        } catch  where error.code == .timedOut {
+            SessionSetup.rehearse()
+            return try PacketSocket.receiveWithFile(from: WorkerDescriptor.broker, into: &bytes, deadline: nil)
         }
     }
 

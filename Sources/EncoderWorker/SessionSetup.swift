@@ -2,6 +2,7 @@
 internal import Model
 internal import Sessions
 internal import Wire
+internal import X265
 
 /// What a Create call turns into: the session's rules, and what the client and the broker are told.
 struct SessionSetup {
@@ -44,5 +45,41 @@ struct SessionSetup {
         }
         try PropertyTable.row(.profileLevel)?.validate(value)
         return ProfileLevel(name: value.description)?.profile ?? Profile(holding: request.pixelFormat.bitDepth)
+    }
+
+    /// Goes from a call to its reply once, with a made-up call.
+    ///
+    /// What only the first pass costs (lazy tables, the JSON coder's metadata, page faults) is then paid while no
+    /// client waits.
+    static func rehearse() {
+        let parameters = CreateCompressionSession.Parameters(
+            width: 64, height: 64, pixelFormat: .nv12, timeBase: Rational(1), properties: [.quality: .double(0.5)])
+        guard
+            let call = try? VarlinkCall.encode(
+                method: CreateCompressionSession.method, parameters: parameters, upgrade: true),
+            let packet = try? JSON.encode(
+                WorkerStart(
+                    session: "", call: String(decoding: call, as: UTF8.self),
+                    snapshot: ProbeSnapshot(encoders: [X265Library.description].compactMap { $0 }, nodes: []),
+                    limits: WorkerLimits())),
+            let start = try? JSON.decode(WorkerStart.self, from: packet), let setup = try? SessionSetup(start)
+        else { return }
+        _ = try? VarlinkReply.encode(setup.reply(to: start))
+        _ = try? JSON.encode(setup.report)
+    }
+
+    /// What the client is answered.
+    func reply(to start: WorkerStart) -> CreateCompressionSession.Reply {
+        CreateCompressionSession.Reply(
+            session: start.session, encoderID: choice.encoder.id, usingHardware: choice.encoder.hardware,
+            fallbackReason: choice.fallbackReason, maxFramesInFlight: CompressionSession.maxFramesInFlight,
+            maxPacketsInFlight: PacketArena.maxPackets)
+    }
+
+    /// What the broker is told.
+    var report: WorkerReport {
+        .created(
+            encoderID: choice.encoder.id, usingHardware: choice.encoder.hardware,
+            fallbackReason: choice.fallbackReason)
     }
 }

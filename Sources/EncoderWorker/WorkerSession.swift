@@ -44,17 +44,10 @@ final class WorkerSession: @unchecked Sendable {
         stats.set(.width, UInt64(setup.session.request.width))
         stats.set(.height, UInt64(setup.session.request.height))
 
-        let encoder = setup.choice.encoder
-        Self.report(
-            .created(
-                encoderID: encoder.id, usingHardware: encoder.hardware, fallbackReason: setup.choice.fallbackReason)
-        )
-        let reply = CreateCompressionSession.Reply(
-            session: start.session, encoderID: encoder.id, usingHardware: encoder.hardware,
-            fallbackReason: setup.choice.fallbackReason, maxFramesInFlight: CompressionSession.maxFramesInFlight,
-            maxPacketsInFlight: PacketArena.maxPackets)
+        Self.report(setup.report)
         try VarlinkConnection.send(
-            try VarlinkReply.encode(reply), to: connection.rawValue, deadline: MonotonicTime.now + .seconds(5))
+            try VarlinkReply.encode(setup.reply(to: start)), to: connection.rawValue,
+            deadline: MonotonicTime.now + .seconds(5))
         channel = SessionChannel(try MessageChannel(connection))
     }
 
