@@ -64,7 +64,8 @@ struct LifecycleTests {
             files: [.init(null, as: 2)])
         try waitFor("the next broker") { (try? broker.connect()) != nil }
         try next.kill(SIGTERM)
-        #expect(try next.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+        let exit = try next.wait(until: MonotonicTime.now + .seconds(5))
+        #expect(exit == .exited(0))
     }
 
     @Test(
@@ -141,6 +142,8 @@ struct LifecycleTests {
 
     @Test func aFloodOfConnectionsIsBounded() throws {
         let broker = try BrokerProcess()
+        // The probe of the start has its descriptors too, and is over then.
+        _ = try broker.connect().ask(ListEncoders.method)
         let before = broker.openFiles
         let keeping = try broker.connect()
         var clients: [TestClient] = []
