@@ -34,9 +34,8 @@ final class BrokerProcess {
         chmod(folder, 0o755)
         var command =
             prefix + ["\(Self.products)/hwdaemon", "--socket", "\(folder)/socket", "--log-level", "debug"]
-        // Never the machine's own configuration. Tests that count processes and descriptors want no spare among them.
-        try FileManager.default.createDirectory(atPath: "\(folder)/config", withIntermediateDirectories: true)
-        try "SpareWorkers=0\n".write(toFile: "\(folder)/config/test.conf", atomically: false, encoding: .utf8)
+        // Never the machine's own configuration; and tests that count processes want no spare among them.
+        if !arguments.contains(where: { $0.hasPrefix("SpareWorkers") }) { command += ["--set", "SpareWorkers=0"] }
         command += arguments + (arguments.contains("--config") ? [] : ["--config", "\(folder)/config"])
         if !workers.isEmpty {
             for name in ["hwdaemon-encoder", "hwdaemon-probe", "hwdaemon-verify"] {

@@ -22,10 +22,8 @@ final class TestDaemon: Sendable {
         socket = folder.path("socket")
         daemon = Daemon(address: socket)
         // Tests that count workers want no spare among them.
-        try FileManager.default.createDirectory(atPath: folder.path("config"), withIntermediateDirectories: true)
-        try "SpareWorkers=0\n".write(toFile: folder.path("config/test.conf"), atomically: false, encoding: .utf8)
         process = try Running(
-            Programs.path("hwdaemon"), ["--socket", socket, "--config", folder.path("config")] + arguments)
+            Programs.path("hwdaemon"), ["--socket", socket, "--set", "SpareWorkers=0"] + arguments)
         let daemon = daemon
         let answers = eventually(within: 20) { (try? daemon.call(ListEncoders.self, Empty())) != nil }
         try #require(answers, "hwdaemon does not answer: \(process.errorsSoFar)")
