@@ -35,7 +35,7 @@ final class BrokerProcess {
         var command =
             prefix + ["\(Self.products)/hwdaemon", "--socket", "\(folder)/socket", "--log-level", "debug"]
         // Never the machine's own configuration; and tests that count processes want no spare among them.
-        if !arguments.contains(where: { $0.hasPrefix("SpareWorkers") }) { command += ["--set", "SpareWorkers=0"] }
+        if !arguments.contains(where: { $0.contains("SpareWorkers") }) { command += ["--set", "SpareWorkers=0"] }
         command += arguments + (arguments.contains("--config") ? [] : ["--config", "\(folder)/config"])
         if !workers.isEmpty {
             for name in ["hwdaemon-encoder", "hwdaemon-probe", "hwdaemon-verify"] {

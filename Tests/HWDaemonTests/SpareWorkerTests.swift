@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import Model
+import Testing
+import Transport
+import Wire
+
+/// The encoder process that is started ahead of a session.
+@Suite("A spare worker", .serialized)
+struct SpareWorkerTests {
+    /// Encoder processes below a broker.
+    private func workers(_ broker: BrokerProcess) -> Set<Int32> {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return Set(
+            names.compactMap { name -> Int32? in
+                guard let pid = Int32(name),
+                    let text = try? String(contentsOfFile: "/proc/\(name)/stat", encoding: .utf8),
+                    text.contains("(hwdaemon-encode)"), let end = text.lastIndex(of: ")")
+                else { return nil }
+                let fields = text[text.index(after: end)...].split(separator: " ")
+                // A zombie is none that could serve.
+                return fields.count > 1 && fields[1] == "\(broker.child.pid)" && fields[0] != "Z" ? pid : nil
+            })
+    }
+
+    private func sessionPID(_ broker: BrokerProcess) throws -> Int32 {
+        let client = try broker.connect()
+        try client.call(ListSessions.method)
+        let text = try #require(try client.receive())
+        let sessions = try VarlinkReply.decode(ListSessions.Reply.self, from: Array(text.utf8)).sessions
+        return try #require(sessions.last).pid
+    }
+
+    @Test func theSpareServesTheNextSessionAndAnotherFollows() throws {
+        let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
+        try waitFor("a spare") { workers(broker).count == 1 }
+        let spare = try #require(workers(broker).first)
+        let client = try broker.connect()
+        _ = try client.create()
+        #expect(try sessionPID(broker) == spare)
+        try waitFor("another spare") { workers(broker).count == 2 }
+        try broker.child.kill(SIGTERM)
+        #expect(try broker.child.wait(until: .now + .seconds(20)) == .exited(0))
+        #expect(workers(broker).isEmpty)
+    }
+
+    @Test func aSpareThatDiesIsMissedByNobody() throws {
+        let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
+        try waitFor("a spare") { workers(broker).count == 1 }
+        let spare = try #require(workers(broker).first)
+        kill(spare, SIGKILL)
+        try waitFor("the spare to be reaped") { workers(broker).isEmpty && kill(spare, 0) != 0 }
+        let client = try broker.connect()
+        _ = try client.create()
+        #expect(try sessionPID(broker) != spare)
+    }
+
+    @Test func withoutABrokerASpareEnds() throws {
+        let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
+        try waitFor("a spare") { workers(broker).count == 1 }
+        let spare = try #require(workers(broker).first)
+        try broker.child.kill(SIGKILL)
+        // A zombie has ended; who reaps it is not ours to say.
+        try waitFor("the spare to end") {
+            let text = (try? String(contentsOfFile: "/proc/\(spare)/stat", encoding: .utf8)) ?? ""
+            return text.isEmpty || text.contains(") Z ")
+        }
+    }
+}
