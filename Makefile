@@ -10,9 +10,9 @@ SHARE := $(DESTDIR)$(PREFIX)/share
 LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwdaemon hwdaemon-encoder hwdaemon-probe hwdaemon-verify
 
-.PHONY: all deps demo test bench lint fuzz install clean release
+.PHONY: all deps demo test bench lint fuzz install clean release manual
 
-all: release
+all: release manual
 
 deps:
 	@scripts/install-deps
@@ -40,7 +40,13 @@ lint:
 fuzz:
 	@scripts/fuzz
 
-install: release
+manual: release
+	@scripts/make-manual .build/manual
+
+# Copies only, so that it can be run as root: `make all`, then `sudo make install`.
+install:
+	@for file in .build/release/hwctl .build/release/hwdaemon-verify .build/manual/hwctl.1; do \
+	    [ -e $$file ] || { echo "$$file is not built: run 'make all' first, not as root" >&2; exit 1; }; done
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(SHARE)/doc/hwdaemon $(SHARE)/hwdaemon \
 	    $(SHARE)/man/man1 $(SHARE)/man/man8 $(LIB)/systemd/system $(LIB)/sysusers.d $(LIB)/tmpfiles.d \
 	    $(DESTDIR)$(SYSCONFDIR)/hwdaemon
@@ -49,7 +55,6 @@ install: release
 	    .build/release/hwdaemon-verify $(DESTDIR)$(PREFIX)/libexec/hwdaemon/
 	install -m 644 capabilities.json $(SHARE)/hwdaemon/
 	install -m 644 README.md LICENSE.md docs/*.md docs/capabilities.schema.json $(SHARE)/doc/hwdaemon/
-	scripts/make-manual .build/manual
 	install -m 644 .build/manual/*.1 $(SHARE)/man/man1/
 	install -m 644 .build/manual/*.8 $(SHARE)/man/man8/
 	install -m 644 systemd/hwdaemon.socket $(LIB)/systemd/system/

@@ -22,7 +22,7 @@ struct EncoderWorkerMain {
             let session = try WorkerSession(start: start, connection: connection, signals: signals)
             session.run()
         } catch {
-            // The client sees the connection close and asks the broker, which tells this sentence.
+            // Before the Create reply the client only sees the connection close; the daemon's log has this sentence.
             let reason = "the encoder process could not start: \(error)"
             if let report = try? JSON.encode(
                 WorkerReport.ended(code: Status.couldNotCreateInstance.rawValue, reason: reason))

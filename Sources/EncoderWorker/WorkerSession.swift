@@ -18,6 +18,9 @@ final class WorkerSession: @unchecked Sendable {
     private let arena: PacketArena
     private let jobs = WorkQueue<CodecJob>(capacity: 2 * CompressionSession.maxFramesInFlight)
     private let state: Mutex<CompressionSession>
+    /// Bytes a reply's body may have: a message's payload without its own fields.
+    private static let maximumBody = MessageHeader.maximumLength - 8
+
     private let ending = Mutex(())
     /// Only the I/O thread touches the pools; frames under way hold their own reference.
     private var pools: [UInt32: SharedMemory] = [:]
@@ -28,19 +31,18 @@ final class WorkerSession: @unchecked Sendable {
     init(start: WorkerStart, connection: consuming OwnedFD, signals: SignalFD) throws {
         self.start = start
         self.signals = signals
-        stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
         let setup: SessionSetup
-        do throws(SessionError) {
+        do {
+            stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
             setup = try SessionSetup(start)
+            arena = try PacketArena(patience: .seconds(start.limits.clientStallSeconds))
+        } catch let error as SessionError {
+            Self.refuse(error, connection.rawValue)
         } catch {
-            Self.report(.ended(code: error.status.rawValue, reason: error.reason))
-            try? VarlinkConnection.send(
-                VarlinkReply.encode(VarlinkError(error)), to: connection.rawValue,
-                deadline: MonotonicTime.now + .seconds(5))
-            exit(ExitStatus.ok.rawValue)
+            Self.refuse(
+                SessionError(.allocationFailed, "the encoder process lacks memory: \(error)"), connection.rawValue)
         }
         state = Mutex(setup.session)
-        arena = try PacketArena(patience: .seconds(start.limits.clientStallSeconds))
         stats.set(.width, UInt64(setup.session.request.width))
         stats.set(.height, UInt64(setup.session.request.height))
 
@@ -51,11 +53,17 @@ final class WorkerSession: @unchecked Sendable {
         channel = SessionChannel(try MessageChannel(connection))
     }
 
+    /// Answers the Create call with an error, which ends the process.
+    private static func refuse(_ error: SessionError, _ connection: Int32) -> Never {
+        report(.ended(code: error.status.rawValue, reason: error.reason))
+        try? VarlinkConnection.send(
+            VarlinkReply.encode(VarlinkError(error)), to: connection, deadline: MonotonicTime.now + .seconds(5))
+        exit(ExitStatus.ok.rawValue)
+    }
+
     /// Serves the client until the session ends, which ends the process.
     func run() {
         do {
-            try channel.send(
-                AddArena(arenaID: PacketArena.arenaID, size: UInt64(PacketArena.size)), fds: [arena.file])
             _ = try Thread.spawn(name: "codec") { [self] in
                 var codec = CodecThread(worker: self, jobs: jobs, arena: arena)
                 codec.run()
@@ -98,6 +106,10 @@ final class WorkerSession: @unchecked Sendable {
     private func handle(
         _ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan, _ fds: inout FDQueue
     ) throws(SessionError) {
+        // The client speaks first: a worker's message right behind the Varlink reply could be read with it.
+        if sequence == 1 {
+            send(AddArena(arenaID: PacketArena.arenaID, size: UInt64(PacketArena.size)), fds: [arena.file])
+        }
         guard fds.count == (opcode == .addPool ? 1 : 0) else {
             throw SessionError(.parameter, "message \(opcode) came with \(fds.count) file descriptors")
         }
@@ -140,9 +152,13 @@ final class WorkerSession: @unchecked Sendable {
                 try state.withLock { session throws(SessionError) in try session.removePool(pool) }
                 pools[pool] = nil
             }
+            guard reply.body.count <= Self.maximumBody else {
+                throw SessionError(.parameter, "the values do not fit a message; ask for fewer")
+            }
         } catch {
             reply.status = error.status
-            reply.body = Array(error.reason.utf8)
+            // A reason repeats what the client sent, which may be as long as a message.
+            reply.body = Array(String(error.reason.prefix(512)).utf8)
         }
         send(reply)
     }
@@ -157,7 +173,7 @@ final class WorkerSession: @unchecked Sendable {
 
     private func addPool(_ pool: AddPool, _ file: consuming OwnedFD) throws(SessionError) {
         let limit = start.limits.maxPoolBytes
-        guard let size = Int(exactly: pool.size) else {
+        guard let size = Int(exactly: pool.size), size > 0 else {
             throw SessionError(.parameter, "a pool of \(pool.size) bytes is not possible")
         }
         let memory = try SharedMemory(

@@ -44,6 +44,7 @@ public final class CompressionSession {
     private var events: [Event] = []
     private var replies: [UInt32: Reply] = [:]
     private var completion: UInt32?
+    private var awaited: UInt32?
     private var inFlight = 0
     private var ended: ClientError?
 
@@ -161,6 +162,8 @@ public final class CompressionSession {
     private func reply(
         to sequence: UInt32, timeout: Duration = .seconds(60)
     ) throws(ClientError) -> Reply {
+        awaited = sequence
+        defer { awaited = nil }
         try pump(until: MonotonicTime.now + timeout) { self.replies[sequence] != nil }
         guard let reply = replies.removeValue(forKey: sequence) else {
             throw ClientError(
@@ -181,7 +184,7 @@ public final class CompressionSession {
                     try self.handle(opcode, payload, &fds)
                 }
                 switch received {
-                case .message: continue
+                case .message: if MonotonicTime.now > deadline { return }
                 case .endOfFile: throw died()
                 case .wouldBlock:
                     if try !channel.channel.waitReadable(until: deadline) { return }
@@ -192,20 +195,34 @@ public final class CompressionSession {
         }
     }
 
+    private static func broken(_ what: String) -> SessionError {
+        SessionError(.videoEncoderMalfunction, "the worker broke the protocol: \(what)")
+    }
+
     private func handle(_ opcode: Opcode, _ payload: RawSpan, _ fds: inout FDQueue) throws(SessionError) {
+        // What can be outstanding both ways is bounded by the credits; a worker that sends more is not ours.
+        guard events.count <= created.maxFramesInFlight + created.maxPacketsInFlight + 8 else {
+            throw Self.broken("more events than its credits allow")
+        }
         switch opcode {
         case .reply:
             let reply = try Reply(decoding: payload)
-            if reply.sequence == completion, reply.status == .ok {
+            if reply.sequence == completion {
+                guard reply.status == .ok else {
+                    throw SessionError(reply.status, String(decoding: reply.body, as: UTF8.self))
+                }
+                completion = nil
                 events.append(.completed)
-            } else {
+            } else if reply.sequence == awaited {
                 replies[reply.sequence] = reply
-            }
+            }  // else: the answer to a question that was given up
         case .formatDescription: events.append(.formatDescription(payload.withUnsafeBytes { Array($0) }))
         case .addArena:
             let arena = try AddArena(decoding: payload)
+            guard arenas.isEmpty else { throw Self.broken("a second arena") }
             arenas[arena.arenaID] = try map(&fds, size: arena.size)
         case .frameReleased:
+            guard inFlight > 0 else { throw Self.broken("the release of a frame that is not in flight") }
             inFlight -= 1
             events.append(.frameReleased(try FrameReleased(decoding: payload).frameID))
         case .packet: events.append(.packet(try receive(try Packet(decoding: payload), &fds)))

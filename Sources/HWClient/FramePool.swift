@@ -42,10 +42,11 @@ public final class FramePool: Sendable {
         holders = Mutex(Array(repeating: 0, count: max(1, slotCount)))
     }
 
-    /// A free slot, held once; nil when there is none.
-    public func acquire() -> Slot? {
+    /// A free slot, held once; nil when there is none, or when fewer than `others` would stay free.
+    public func acquire(leaving others: Int = 0) -> Slot? {
         holders.withLock { holders in
-            guard let index = holders.firstIndex(of: 0) else { return nil }
+            guard let index = holders.firstIndex(of: 0), others == 0 || holders.count(where: { $0 == 0 }) > others
+            else { return nil }
             holders[index] = 1
             return Slot(index: index, offset: index * slotSize)
         }

@@ -88,7 +88,10 @@ final class Prober {
     /// Kills what runs and starts nothing more.
     func stop() {
         isStopped = true
+        let left = queue
         queue = []
+        // Whoever waits is answered, if only with what is known.
+        for (request, run) in left { finish(request, run, .failure(.failed, "the daemon is shutting down")) }
         for child in children.values { child.kill() }
     }
 

@@ -49,8 +49,7 @@ final class SpareWorker {
     private static let delay = Duration.milliseconds(15)
 
     /// Whether there is to be a spare; an admin may want none.
-    var isWanted: Bool
-
+    private var isWanted: Bool
     private let executable: String
     private let refills: Bool
     private let loop: EventLoop
@@ -87,7 +86,15 @@ final class SpareWorker {
         guard let (process, watch) = spare else { return try WorkerProcess(executable) }
         spare = nil
         loop.remove(watch)
+        // Killed a moment ago, the loop has not heard of it yet.
+        if try process.child.tryReap() != nil { return try WorkerProcess(executable) }
         return process
+    }
+
+    /// Starts a spare from now on, or ends it and starts none.
+    func want(_ isWanted: Bool) {
+        self.isWanted = isWanted
+        if isWanted { prepare() } else { drop() }
     }
 
     /// Ends the spare and starts no more.

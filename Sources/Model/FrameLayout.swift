@@ -63,6 +63,9 @@ public struct FrameLayout: Hashable, Sendable {
                 throw SessionError(
                     .parameter, "plane \(index): a stride of \(plane.stride) cannot hold a row of \(row) bytes")
             }
+            guard plane.stride <= UInt32(Int32.max) else {
+                throw SessionError(.parameter, "plane \(index): a stride of \(plane.stride) bytes is not possible")
+            }
             guard UInt64(plane.stride) % sample == 0, plane.offset % sample == 0 else {
                 throw SessionError(.parameter, "plane \(index): offset or stride is not aligned to its samples")
             }

@@ -151,7 +151,8 @@ public struct CompressionSession: Sendable {
             throw SessionError(
                 .parameter, "frame \(frame.frameID) has pts \(frame.pts), not after the \(lastPTS) before it")
         }
-        guard frame.pts.magnitude < 1 << 62, (0..<(1 << 62)).contains(frame.duration) else {
+        // Far from overflow, whatever is added up of them: 2⁵⁶ ns are two years.
+        guard frame.pts.magnitude < 1 << 56, (0..<(1 << 56)).contains(frame.duration) else {
             throw SessionError(.parameter, "frame \(frame.frameID) has an impossible pts or duration")
         }
         guard (-1...51).contains(frame.baseFrameQP) else {

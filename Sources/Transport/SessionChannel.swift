@@ -29,10 +29,11 @@ public final class SessionChannel: @unchecked Sendable {
         try sending.withLock { sending throws(TransportError) in
             sending.writer.clear()
             payload.encode(into: &sending.writer)
-            sending.sequence &+= 1
             try channel.send(
-                opcode: type(of: payload).opcode.rawValue, sequence: sending.sequence,
+                opcode: type(of: payload).opcode.rawValue, sequence: sending.sequence &+ 1,
                 payload: sending.writer.bytes, fds: fds)
+            // Only what was sent is counted: the message after one that was refused is not out of turn.
+            sending.sequence &+= 1
             return sending.sequence
         }
     }
@@ -44,8 +45,8 @@ public final class SessionChannel: @unchecked Sendable {
     @discardableResult
     public func send(_ opcode: Opcode, bytes: [UInt8] = []) throws(TransportError) -> UInt32 {
         try sending.withLock { sending throws(TransportError) in
+            try channel.send(opcode: opcode.rawValue, sequence: sending.sequence &+ 1, payload: bytes)
             sending.sequence &+= 1
-            try channel.send(opcode: opcode.rawValue, sequence: sending.sequence, payload: bytes)
             return sending.sequence
         }
     }

@@ -36,7 +36,7 @@ public struct WorkerStart: Codable, Sendable {
 public struct WorkerLimits: Codable, Hashable, Sendable {
     /// Bytes of all pools a client may register.
     public var maxPoolBytes: UInt64
-    /// Seconds a client may hold every packet slot, or leave the worker without its first message.
+    /// Seconds a client may hold every packet slot.
     public var clientStallSeconds: Double
 
     /// Bounds by their numbers.

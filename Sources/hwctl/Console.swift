@@ -12,22 +12,33 @@ enum Console {
     static func note(_ text: String) { write(2, "hwctl: \(text)\n") }
 
     /// A line on standard output.
-    static func result(_ text: String) { write(1, text + "\n") }
+    ///
+    /// - Throws: an I/O error when it cannot be written; a reader that has gone is no fault.
+    static func result(_ text: String) throws(CommandFailure) { try Self.text(text + "\n") }
+
+    /// Text on standard output, as it is.
+    static func text(_ text: String) throws(CommandFailure) {
+        if !write(1, text) {
+            throw CommandFailure(.ioError, "standard output cannot be written: \(String(cString: strerror(errno)))")
+        }
+    }
 
     /// A value as one JSON document on standard output.
     static func json(_ value: some Encodable) throws {
-        result(String(decoding: try JSON.encode(value, pretty: true), as: UTF8.self))
+        try result(String(decoding: try JSON.encode(value, pretty: true), as: UTF8.self))
     }
 
-    /// Text as it is, whatever the descriptor's mood; a reader that is gone is no fault of ours.
-    static func write(_ descriptor: Int32, _ text: String) {
+    /// Text as it is; false when it cannot be written, unless because the reader has gone.
+    @discardableResult
+    static func write(_ descriptor: Int32, _ text: String) -> Bool {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            if count <= 0 { return }
+            if count <= 0 { return errno == EPIPE }
             bytes = bytes.dropFirst(count)
         }
+        return true
     }
 
     /// Aligns rows in columns, two spaces apart; no row ends in spaces.

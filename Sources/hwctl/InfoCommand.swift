@@ -22,7 +22,7 @@ struct InfoCommand: ParsableCommand {
         try report {
             let info = try MediaInfo(path: file)
             if json { return try Console.json(info) }
-            Console.result(Self.text(info))
+            try Console.result(Self.text(info))
         }
     }
 

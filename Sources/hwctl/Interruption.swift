@@ -14,7 +14,8 @@ final class Interruption: Sendable {
     /// From now on SIGINT, SIGTERM and SIGHUP set `isSet` and call what `onSignal` was given.
     ///
     /// A command that was not given anything to call yet, or has not ended five seconds after, is ended: its output
-    /// lies in a file without a name, and its private daemon ends with it.
+    /// lies in a file without a name (or, where the file system has none such, under a hidden one that stays behind), and
+    /// its private daemon ends with it.
     init() throws {
         let signals = try SignalFD([SIGINT, SIGTERM, SIGHUP])
         let epoll = try Epoll()

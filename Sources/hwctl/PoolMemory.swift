@@ -9,7 +9,9 @@ final class PoolMemory: FrameMemory {
     init(_ pool: FramePool) { self.pool = pool }
 
     func allocate(byteCount: Int) -> FrameSlot? {
-        guard byteCount <= pool.slotSize, let slot = pool.acquire(), let base = pool.bytes(of: slot).baseAddress
+        // One slot stays for copies: a decoder that held them all would wait for ever for the one that frees them.
+        guard byteCount <= pool.slotSize, let slot = pool.acquire(leaving: 1),
+            let base = pool.bytes(of: slot).baseAddress
         else { return nil }
         return FrameSlot(id: slot.index, base: base, poolOffset: UInt64(slot.offset), byteCount: pool.slotSize)
     }

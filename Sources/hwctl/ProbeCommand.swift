@@ -37,7 +37,7 @@ struct ProbeCommand: ParsableCommand {
                 Probe.self, Probe.Parameters(device: device, verify: verify), timeout: .seconds(60))
             for warning in snapshot.warnings { Console.note(warning) }
             if json { return try Console.json(snapshot) }
-            Console.result([encoders(snapshot), paths(snapshot), nodes(snapshot)].joined(separator: "\n\n"))
+            try Console.result([encoders(snapshot), paths(snapshot), nodes(snapshot)].joined(separator: "\n\n"))
         }
     }
 

@@ -31,8 +31,8 @@ struct PropertiesCommand: ParsableCommand {
             ).properties
             if json { return try Console.json(Document(properties: properties)) }
             for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
-                Console.result(Self.heading(name, property))
-                Console.result("    " + property.description)
+                try Console.result(Self.heading(name, property))
+                try Console.result("    " + property.description)
             }
         }
     }

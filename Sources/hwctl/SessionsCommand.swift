@@ -27,10 +27,10 @@ struct SessionsCommand: ParsableCommand {
     func run() throws {
         try report {
             let daemon = try Daemon.findAndTell()
-            if metrics { return Console.write(1, try daemon.call(GetMetrics.self, Empty()).metrics) }
+            if metrics { return try Console.text(daemon.call(GetMetrics.self, Empty()).metrics) }
             let sessions = try daemon.call(ListSessions.self, Empty()).sessions
             if json { return try Console.json(Document(sessions: sessions)) }
-            guard !sessions.isEmpty else { return Console.result("no sessions") }
+            guard !sessions.isEmpty else { return try Console.result("no sessions") }
             var rows = [["SESSION", "KIND", "PID", "UID", "SIZE", "FORMAT", "ENCODER", "IN", "OUT", "KIB", "AGE"]]
             for session in sessions {
                 rows.append([
@@ -40,7 +40,7 @@ struct SessionsCommand: ParsableCommand {
                     "\(session.ageMs / 1000) s",
                 ])
             }
-            Console.result(Console.table(rows))
+            try Console.result(Console.table(rows))
         }
     }
 }

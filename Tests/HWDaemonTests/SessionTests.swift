@@ -183,7 +183,9 @@ struct SessionTests {
         #expect(end.code == -12902)
         #expect(end.reason == "two lines")
         #expect(broker.log.contains("ignored a packet of the worker"))
-        #expect(broker.log.split(separator: "\n").count < 120)
+        // The lines about the worker, not those of this test's own calls.
+        let lines = broker.log.split(separator: "\n").filter { $0.contains("worker") }
+        #expect(lines.count > 1 && lines.count < 80)
     }
 
     @Test func twoHundredRoundsLeaveNothingBehind() throws {

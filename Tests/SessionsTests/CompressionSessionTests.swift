@@ -54,9 +54,9 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> FrameRequest {
         var qp = frame(2, pts: 7)
         qp.baseFrameQP = 52
         #expect(throws: SessionError.self, "QP") { try session.admit(qp) }
-        var far = frame(2, pts: .max)
-        far.duration = 1
-        #expect(throws: SessionError.self, "pts near overflow") { try session.admit(far) }
+        for pts in [Int64.max, .min, 1 << 56] {
+            #expect(throws: SessionError.self, "pts near overflow") { try session.admit(frame(2, pts: pts)) }
+        }
         try session.admit(frame(2, pts: 7))
     }
 

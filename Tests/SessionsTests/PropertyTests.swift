@@ -201,6 +201,15 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         #expect(times.next() == nil)
     }
 
+    /// The farthest times a session admits, at the deepest reordering of the standard.
+    @Test func timesFarApartDoNotOverflow() {
+        let far: Int64 = (1 << 56) - 1
+        var times = DecodeTimes(reorderDepth: 16, nominalDuration: .max / 64)
+        for pts in [-far, far - 1, far] { times.frameIn(pts: pts) }
+        let given = [times.next(), times.next(), times.next()].compactMap { $0 }
+        #expect(given.count == 3 && given == given.sorted() && given.allSatisfy { $0 <= -far })
+    }
+
     @Test func aSinglePictureHasATime() {
         var times = DecodeTimes(reorderDepth: 2, nominalDuration: 0)
         times.frameIn(pts: 10)
