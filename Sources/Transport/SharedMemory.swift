@@ -68,6 +68,10 @@ public final class SharedMemory: @unchecked Sendable {
         guard UInt32(seals) & UInt32(HWD_SEAL_SHRINK) != 0 else {
             throw SessionError(.parameter, "the memfd of a pool is not sealed against shrinking (F_SEAL_SHRINK)")
         }
+        // Only now: until the seal was seen, its owner could shrink the file and seal it between the two looks.
+        guard fstat(number, &status) == 0 else {
+            throw SessionError(.parameter, "the size of a pool's memfd cannot be told")
+        }
         let size = Int(status.st_size)
         guard size > 0 else { throw SessionError(.parameter, "the memfd of a pool is empty") }
         guard size >= minimumSize else {
