@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import PackageDescription
 
+let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
+let client = Target.Dependency.product(name: "HWClient", package: "hwdaemon")
+
 let package = Package(
     name: "hwdaemon-benchmarks",
     dependencies: [.package(name: "hwdaemon", path: "..")],
     targets: [
-        .executableTarget(
-            name: "session-bench",
-            dependencies: [
-                .product(name: "HWClient", package: "hwdaemon")
-            ],
-            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)])
+        .executableTarget(name: "session-bench", dependencies: [client], swiftSettings: settings),
+        .target(name: "CHostile"),
+        .executableTarget(name: "hostile", dependencies: ["CHostile", client], swiftSettings: settings),
     ]
 )

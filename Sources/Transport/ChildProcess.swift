@@ -65,6 +65,9 @@ public final class ChildProcess: @unchecked Sendable {
         defer { for number in moved { _ = OwnedFD(number) } }
         for file in files { moved.append(try OwnedFD.duplicate(file.source, atLeast: window).take()) }
 
+        // The place of the pidfd: out of descriptors, this fails while there is no child that might act already.
+        let place = OwnedFD(try syscall("eventfd", executable) { hwd_eventfd() })
+
         let argv = CStrings([executable] + arguments)
         let envp = CStrings(Self.environment(adding: environment))
         var child: pid_t = 0
@@ -74,6 +77,7 @@ public final class ChildProcess: @unchecked Sendable {
                 newSession ? 1 : 0)
         }
         pid = child
+        _ = consume place
         do throws(SystemError) {
             // The child is not reaped yet, so its number is still its own.
             pidfd = OwnedFD(try syscall("pidfd_open") { hwd_pidfd_open(child) })

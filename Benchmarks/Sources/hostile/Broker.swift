@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Glibc
+import HWClient
+import Model
+import Transport
+import Wire
+
+/// What went wrong in a campaign: something the daemon must not do.
+struct Finding: Error, CustomStringConvertible {
+    var description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// A broker of this tool's own, watched from outside.
+final class Broker: Sendable {
+    /// Where it listens.
+    let address: String
+    let process: ChildProcess
+    let daemon: Daemon
+    private let folder: String
+
+    var pid: Int32 { process.pid }
+
+    /// Starts `$HOSTILE_DAEMON` and waits until it has answered; `fileLimit` is its RLIMIT_NOFILE.
+    init(_ arguments: [String] = [], fileLimit: Int? = nil) throws {
+        guard let program = environment("HOSTILE_DAEMON") else {
+            throw Finding("HOSTILE_DAEMON must name the hwdaemon to attack; scripts/check-hostile sets it")
+        }
+        var template = Array("/tmp/hwd-hostile-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw Finding("no directory for the socket: errno \(errno)") }
+        folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        address = "\(folder)/socket"
+        var command = ["--socket", address, "--log-level", environment("HOSTILE_LOG_LEVEL") ?? "error"]
+        command += environment("HOSTILE_LIBEXEC").map { ["--libexec", $0] } ?? []
+        command += arguments
+        // The quarantine is kept small so that what the process keeps is the process's own.
+        let settings = ["ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0:quarantine_size_mb=8"]
+        if let fileLimit {
+            process = try ChildProcess(
+                spawning: "/bin/sh",
+                arguments: ["-c", "ulimit -n \(fileLimit); exec \"$0\" \"$@\"", program] + command,
+                environment: settings)
+        } else {
+            process = try ChildProcess(spawning: program, arguments: command, environment: settings)
+        }
+        daemon = Daemon(address: address)
+        let deadline = MonotonicTime.now + .seconds(30)
+        while (try? daemon.call(ListEncoders.self, Empty())) == nil {
+            try expectAlive()
+            guard MonotonicTime.now < deadline else { throw Finding("the broker does not answer at its start") }
+            usleep(20_000)
+        }
+    }
+
+    deinit {
+        try? process.kill(SIGKILL)
+        _ = try? process.wait(until: MonotonicTime.now + .seconds(5))
+        unlink(address)
+        rmdir(folder)
+    }
+
+    /// - Throws: a finding when the process has ended.
+    func expectAlive() throws {
+        if let exit = try process.tryReap() { throw Finding("the broker \(exit)") }
+    }
+
+    /// Ends it in order.
+    ///
+    /// - Throws: a finding when it does not end, or not with status 0.
+    func stop() throws {
+        try expectAlive()
+        try process.kill(SIGTERM)
+        guard let exit = try process.wait(until: MonotonicTime.now + .seconds(10)) else {
+            throw Finding("the broker did not end within 10 s of SIGTERM")
+        }
+        guard exit == .exited(0) else { throw Finding("the broker \(exit) at SIGTERM") }
+    }
+
+    /// Descriptors the process has open.
+    var openFiles: Int { names(in: "/proc/\(pid)/fd").count }
+
+    /// Its resident memory in KiB.
+    var residentKiB: Int {
+        let line = text("/proc/\(pid)/status").split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+    }
+
+    /// Its children, zombies among them.
+    var children: [Int32] {
+        names(in: "/proc/\(pid)/task").flatMap {
+            text("/proc/\(self.pid)/task/\($0)/children").split(separator: " ").compactMap { Int32($0) }
+        }
+    }
+
+    /// Whether no child is left, now or within the time.
+    func hasNoChildren(within seconds: Int) -> Bool {
+        let deadline = MonotonicTime.now + .seconds(seconds)
+        while !children.isEmpty {
+            guard MonotonicTime.now < deadline else { return false }
+            usleep(10_000)
+        }
+        return true
+    }
+
+    /// How a session ended.
+    ///
+    /// - Throws: a finding when it does not end, or its process died.
+    @discardableResult
+    func expectOrderlyEnd(_ session: String) throws -> GetSessionResult.Reply {
+        let result = try daemon.call(
+            GetSessionResult.self, GetSessionResult.Parameters(session: session, timeoutMs: 10_000))
+        guard result.finished else { throw Finding("session \(session) does not end") }
+        if result.reason.contains("signal") || result.reason.contains("gave no reason") {
+            throw Finding("a worker died: \(result.reason)")
+        }
+        return result
+    }
+}
+
+/// An environment variable's value, nil where it is empty.
+func environment(_ name: String) -> String? {
+    getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+}
+
+/// The names in a directory but `.` and `..`.
+func names(in path: String) -> [String] {
+    guard let folder = opendir(path) else { return [] }
+    defer { closedir(folder) }
+    var names: [String] = []
+    while let entry = readdir(folder) {
+        let name = withUnsafeBytes(of: entry.pointee.d_name) {
+            String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+}
+
+/// A small file of /proc.
+func text(_ path: String) -> String {
+    guard let file = fopen(path, "r") else { return "" }
+    defer { fclose(file) }
+    var bytes = [UInt8](repeating: 0, count: 16384)
+    let count = fread(&bytes, 1, bytes.count, file)
+    return String(decoding: bytes.prefix(count), as: UTF8.self)
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import CHostile
+import Glibc
+import HWClient
+import Model
+import Transport
+import Wire
+
+/// A session that sends 720p frames at 30 a second and times each from sending to its packet.
+private final class PacedSession {
+    private let session: CompressionSession
+    private let pool: FramePool
+    private var slots: [UInt64: FramePool.Slot] = [:]
+    private var sent: [UInt64: MonotonicTime] = [:]
+    private var number: UInt64 = 0
+
+    init(_ daemon: Daemon) throws {
+        guard let timeBase = Rational(1, 30) else { throw Finding("1/30 is a ratio") }
+        session = try CompressionSession(
+            daemon,
+            CreateCompressionSession.Parameters(
+                width: 1280, height: 720, pixelFormat: .yu12, timeBase: timeBase,
+                properties: [
+                    .x265Preset: .string("ultrafast"), .realTime: .bool(true),
+                    .x265Params: .string("pools=1:frame-threads=1"),
+                ]))
+        pool = try FramePool(slotSize: FrameLayout.packed(.yu12, width: 1280, height: 720).size, slotCount: 8)
+        // A ramp that moves a little from slot to slot.
+        for (index, byte) in (pool.memory.mutableBytes ?? .init(start: nil, count: 0)).indices.enumerated() {
+            pool.memory.mutableBytes?[byte] = UInt8(truncatingIfNeeded: index >> 3 &+ (index / pool.slotSize) &* 7)
+        }
+        try session.addPool(pool, id: 1)
+        try session.prepare()
+    }
+
+    /// The latencies of `count` frames, in milliseconds.
+    func run(count: Int) throws -> [Double] {
+        var latencies: [Double] = []
+        let start = MonotonicTime.now
+        let last = number + UInt64(count)
+        var due = start
+        while number < last || !sent.isEmpty {
+            if number < last, MonotonicTime.now >= due {
+                guard let slot = pool.acquire() else {
+                    throw Finding("no slot of 8 is free: the encoder is too slow")
+                }
+                slots[number] = slot
+                sent[number] = .now
+                try session.encode(
+                    EncodeFrame(
+                        frameID: number, pts: Int64(number), duration: 1, poolID: 1,
+                        layout: FrameLayout.packed(.yu12, width: 1280, height: 720, base: slot.offset).layout))
+                number += 1
+                due = due + .nanoseconds(33_333_333)
+            }
+            let wait = number < last ? Int64(clamping: due.nanoseconds(since: .now)) : 10_000_000_000
+            guard let event = try session.nextEvent(timeout: .nanoseconds(wait)) else {
+                if number == last { throw Finding("the neighbour's packets do not come") }
+                continue
+            }
+            switch event {
+            case .packet(let packet):
+                if let time = sent.removeValue(forKey: packet.description.frameID) {
+                    latencies.append(milliseconds(since: time))
+                }
+                try session.release(packet)
+            case .frameReleased(let frame): if let slot = slots.removeValue(forKey: frame) { pool.release(slot) }
+            default: break
+            }
+        }
+        return latencies
+    }
+
+    func close() { session.invalidate() }
+}
+
+/// Clients that send and then do nothing: a session read by nobody, one whose packets are kept, and calls unread.
+private final class SlowReaders {
+    private let unread: Session
+    private let keeping: Session
+    private var calls: [OwnedDescriptor] = []
+    private let memory: SharedMemory
+
+    init(_ broker: Broker) throws {
+        memory = try SharedMemory(
+            creating: "hostile-pool", size: FrameLayout.packed(.yu12, width: 1280, height: 720).size)
+        unread = try Session(broker.address, width: 1280, height: 720)
+        _ = unread.addPool(memory)
+        for number in 0..<32 { unread.send(unread.frame(number)) }
+
+        keeping = try Session(broker.address, width: 1280, height: 720)
+        _ = keeping.addPool(memory)
+        // All packets, and frames behind them for which there is no place.
+        for number in 0..<24 { keeping.send(keeping.frame(number)) }
+        var packets = 0
+        var number = 24
+        while packets < 64, let message = try keeping.next() {
+            if message.opcode == Opcode.packet.rawValue { packets += 1 }
+            if message.opcode == Opcode.frameReleased.rawValue, number < 90 {
+                keeping.send(keeping.frame(number))
+                number += 1
+            }
+        }
+        for _ in 0..<8 {
+            let socket = OwnedDescriptor(try UnixSocket.connect(to: broker.address).take())
+            let call = Array(
+                #"{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"org.hwdaemon"}}"#
+                    .utf8)
+            let many = Array(repeatElement(call + [0], count: 200).joined())
+            _ = many.withUnsafeBytes { hostile_send(socket.number, $0.baseAddress, $0.count, nil, 0) }
+            calls.append(socket)
+        }
+        // What the others still encode is no slow reading.
+        usleep(500_000)
+    }
+}
+
+/// `slow-reader N`: the latency of N frames of a neighbour, with slow readers and without, in turns.
+func slowReader(count: Int, seed: UInt64) throws {
+    let broker = try Broker()
+    let neighbour = try PacedSession(broker.daemon)
+    _ = try neighbour.run(count: 30)
+    var alone: [Double] = []
+    var beside: [Double] = []
+    let turn = 60
+    for round in 0..<max(1, count / turn) {
+        // The order changes, so that what the machine does besides falls on both alike.
+        for isBeside in round % 2 == 0 ? [false, true] : [true, false] {
+            if isBeside {
+                let readers = try SlowReaders(broker)
+                beside += try withExtendedLifetime(readers) { try neighbour.run(count: turn) }
+            } else {
+                alone += try neighbour.run(count: turn)
+            }
+            guard isBeside else { continue }
+            usleep(300_000)
+        }
+    }
+    neighbour.close()
+    func line(_ values: [Double]) -> String {
+        "p50 \(rounded(percentile(values, 0.5))) ms, p99 \(rounded(percentile(values, 0.99))) ms (\(values.count) frames)"
+    }
+    print("  alone:  \(line(alone))")
+    print("  beside: \(line(beside))")
+    let ratio = percentile(beside, 0.99) / percentile(alone, 0.99)
+    print(
+        "  ratio:  p50 \(rounded(percentile(beside, 0.5) / percentile(alone, 0.5))), p99 \(rounded(ratio))",
+        "(goal: 1.1 at most, on a machine that does nothing else)")
+    if let limit = environment("HOSTILE_P99_RATIO").flatMap(Double.init), ratio > limit {
+        throw Finding("a slow reader delays its neighbours")
+    }
+    try broker.stop()
+}
