@@ -41,6 +41,25 @@ import Transport
         #expect(hwd_add_seals(memory.file.rawValue, Int32(HWD_SEAL_WRITE)) == -EPERM)
     }
 
+    @Test func aFileThatShrinksBeforeItIsSealedIsTakenAtItsTrueSizeOrNotAtAll() throws {
+        for round in 0..<2000 {
+            let number = hwd_memfd_create("pool")
+            try #require(number >= 0 && ftruncate(number, 1 << 16) == 0)
+            let file = OwnedFD(number)
+            let shrinker = try Thread.spawn(name: "shrinker") {
+                for _ in 0..<(round % 200) { sched_yield() }
+                _ = ftruncate(number, 0)
+                _ = hwd_add_seals(number, Int32(HWD_SEAL_SHRINK))
+            }
+            let taken = try? receive(try file.duplicate())
+            shrinker.join()
+            var status = stat()
+            try #require(fstat(number, &status) == 0)
+            // Reading a byte past the file's end would kill this process.
+            if let taken { #expect(taken.size == Int(status.st_size)) }
+        }
+    }
+
     @Test func anArenaCanOnlyBeReadByOthers() throws {
         let arena = try SharedMemory(creating: "arena", size: 4096, readOnlyToOthers: true)
         arena.mutableBytes?[5] = 1
