@@ -2,6 +2,7 @@
 import CLinux
 import Glibc
 import Model
+import Synchronization
 import Testing
 import Transport
 
@@ -42,19 +43,31 @@ import Transport
     }
 
     @Test func aFileThatShrinksBeforeItIsSealedIsTakenAtItsTrueSizeOrNotAtAll() throws {
-        for round in 0..<2000 {
-            let number = hwd_memfd_create("pool")
-            try #require(number >= 0 && ftruncate(number, 1 << 16) == 0)
-            let file = OwnedFD(number)
-            let shrinker = try Thread.spawn(name: "shrinker") {
-                for _ in 0..<(round % 200) { sched_yield() }
-                _ = ftruncate(number, 0)
-                _ = hwd_add_seals(number, Int32(HWD_SEAL_SHRINK))
+        let number = Atomic<Int32>(-1)
+        let shrinker = try Thread.spawn(name: "shrinker") {
+            while true {
+                let file = number.load(ordering: .acquiring)
+                if file == -2 { return }
+                guard file >= 0 else { continue }
+                _ = ftruncate(file, 0)
+                _ = hwd_add_seals(file, Int32(HWD_SEAL_SHRINK))
+                number.store(-1, ordering: .releasing)
             }
-            let taken = try? receive(try file.duplicate())
+        }
+        defer {
+            number.store(-2, ordering: .releasing)
             shrinker.join()
+        }
+        for round in 0..<5000 {
+            let file = OwnedFD(hwd_memfd_create("pool"))
+            try #require(ftruncate(file.rawValue, 1 << 16) == 0)
+            let copy = try file.duplicate()
+            number.store(file.rawValue, ordering: .releasing)
+            for _ in 0..<(round % 64) { _ = number.load(ordering: .relaxed) }
+            let taken = try? receive(copy)
+            while number.load(ordering: .acquiring) != -1 {}
             var status = stat()
-            try #require(fstat(number, &status) == 0)
+            try #require(fstat(file.rawValue, &status) == 0)
             // Reading a byte past the file's end would kill this process.
             if let taken { #expect(taken.size == Int(status.st_size)) }
         }
