@@ -66,7 +66,7 @@ public final class ChildProcess: @unchecked Sendable {
         for file in files { moved.append(try OwnedFD.duplicate(file.source, atLeast: window).take()) }
 
         // The place of the pidfd: out of descriptors, this fails while there is no child that might act already.
-        let place = OwnedFD(try syscall("eventfd", executable) { hwd_eventfd() })
+        let place = OwnedFD(try syscall("eventfd") { hwd_eventfd() })
 
         let argv = CStrings([executable] + arguments)
         let envp = CStrings(Self.environment(adding: environment))

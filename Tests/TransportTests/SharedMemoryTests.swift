@@ -2,6 +2,7 @@
 import CLinux
 import Glibc
 import Model
+import Synchronization
 import Testing
 import Transport
 
@@ -39,6 +40,37 @@ import Transport
             #expect(errno == EPERM)
         }
         #expect(hwd_add_seals(memory.file.rawValue, Int32(HWD_SEAL_WRITE)) == -EPERM)
+    }
+
+    @Test func aFileThatShrinksBeforeItIsSealedIsTakenAtItsTrueSizeOrNotAtAll() throws {
+        let number = Atomic<Int32>(-1)
+        let shrinker = try Thread.spawn(name: "shrinker") {
+            while true {
+                let file = number.load(ordering: .acquiring)
+                if file == -2 { return }
+                guard file >= 0 else { continue }
+                _ = ftruncate(file, 0)
+                _ = hwd_add_seals(file, Int32(HWD_SEAL_SHRINK))
+                number.store(-1, ordering: .releasing)
+            }
+        }
+        defer {
+            number.store(-2, ordering: .releasing)
+            shrinker.join()
+        }
+        for round in 0..<5000 {
+            let file = OwnedFD(hwd_memfd_create("pool"))
+            try #require(ftruncate(file.rawValue, 1 << 16) == 0)
+            let copy = try file.duplicate()
+            number.store(file.rawValue, ordering: .releasing)
+            for _ in 0..<(round % 64) { _ = number.load(ordering: .relaxed) }
+            let taken = try? receive(copy)
+            while number.load(ordering: .acquiring) != -1 {}
+            var status = stat()
+            try #require(fstat(file.rawValue, &status) == 0)
+            // Reading a byte past the file's end would kill this process.
+            if let taken { #expect(taken.size == Int(status.st_size)) }
+        }
     }
 
     @Test func anArenaCanOnlyBeReadByOthers() throws {

@@ -90,4 +90,24 @@ import Wire
             try JSONSerialization.jsonObject(with: Data(try JSON.encode(info))) as? [String: Any])
         for field in fields.keys { #expect(text.contains("  \(field): "), "\(field)") }
     }
+
+    @Test("A document of many levels is refused at once, one with brackets in its texts is not")
+    func nesting() throws {
+        func nested(_ depth: Int) -> [UInt8] {
+            Array((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
+        }
+        #expect(throws: Never.self) { try JSON.decode(PropertyValue.self, from: nested(16)) }
+        let error = #expect(throws: SessionError.self) { try JSON.decode(PropertyValue.self, from: nested(17)) }
+        #expect(error?.status == .parameter && error?.reason.contains("levels") == true)
+
+        // 60 arrays of 490 levels kept the decoder busy for minutes.
+        let many = nested(490).map { String(UnicodeScalar($0)) }.joined()
+        let document = "[" + Array(repeating: many, count: 60).joined(separator: ",") + "]"
+        let start = ContinuousClock.now
+        #expect(throws: SessionError.self) { try JSON.decode(PropertyValue.self, from: Array(document.utf8)) }
+        #expect(ContinuousClock.now - start < .seconds(1))
+
+        let text = "\"" + String(repeating: "[{\\\"", count: 100) + "\""
+        #expect(throws: Never.self) { try JSON.decode(PropertyValue.self, from: Array(text.utf8)) }
+    }
 }

@@ -79,6 +79,13 @@ final class Broker: Sendable {
     /// Descriptors the process has open.
     var openFiles: Int { names(in: "/proc/\(pid)/fd").count }
 
+    /// How many are open once the last connections have been noticed to be closed: `wanted` or, after 3 s, more.
+    func openFiles(settlingTo wanted: Int) -> Int {
+        let deadline = MonotonicTime.now + .seconds(3)
+        while openFiles > wanted, MonotonicTime.now < deadline { usleep(20_000) }
+        return openFiles
+    }
+
     /// Its resident memory in KiB.
     var residentKiB: Int {
         let line = text("/proc/\(pid)/status").split(separator: "\n").first { $0.hasPrefix("VmRSS:") }

@@ -24,7 +24,7 @@ private final class PacedSession {
                     .x265Preset: .string("ultrafast"), .realTime: .bool(true),
                     .x265Params: .string("pools=1:frame-threads=1"),
                 ]))
-        pool = try FramePool(slotSize: FrameLayout.packed(.yu12, width: 1280, height: 720).size, slotCount: 8)
+        pool = try FramePool(slotSize: FrameLayout.packed(.yu12, width: 1280, height: 720).size, slotCount: 24)
         // A ramp that moves a little from slot to slot.
         for (index, byte) in (pool.memory.mutableBytes ?? .init(start: nil, count: 0)).indices.enumerated() {
             pool.memory.mutableBytes?[byte] = UInt8(truncatingIfNeeded: index >> 3 &+ (index / pool.slotSize) &* 7)
@@ -42,7 +42,7 @@ private final class PacedSession {
         while number < last || !sent.isEmpty {
             if number < last, MonotonicTime.now >= due {
                 guard let slot = pool.acquire() else {
-                    throw Finding("no slot of 8 is free: the encoder is too slow")
+                    throw Finding("no slot of 24 is free: the encoder is too slow")
                 }
                 slots[number] = slot
                 sent[number] = .now
