@@ -36,6 +36,9 @@ extension EndToEnd {
                 $0.layout = planes((.max - 100, 64), (4096, 32), (5120, 32))
             },
             frame("a stride past the pool", says: "plane 0 ends past") {
+                $0.layout = planes((0, 1 << 30), (4096, 32), (5120, 32))
+            },
+            frame("a stride past what an integer of 32 bits holds", says: "is not possible") {
                 $0.layout = planes((0, .max), (4096, 32), (5120, 32))
             },
             frame("a stride below the row", says: "plane 1: a stride of 31") {
