@@ -6,6 +6,7 @@ Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  least length of a run (default 10)
   BENCH_ONLY     throughput, compressed, sessions: one part only
+  BENCH_CASE     throughput: only the cases whose name has this in it ("1280x720 8 bit")
 """
 import hashlib
 import json
@@ -23,6 +24,7 @@ BENCH = os.path.join(ROOT, "Benchmarks/.build/release/session-bench")
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "10"))
 ONLY = os.environ.get("BENCH_ONLY", "")
+CASE = os.environ.get("BENCH_CASE", "")
 CRF = "28"
 MEDIA = os.path.join(ROOT, "../shared/media")
 SMALL = os.path.join(ROOT, "Tests/Media/bbb_720p.mp4")
@@ -142,6 +144,8 @@ def throughput(folder):
     for size, clip in clips.items():
         for depth in (8, 10):
             for preset in ("ultrafast", "medium"):
+                if CASE not in f"{size} {depth} bit {preset}":
+                    continue
                 ours_out, their_out = os.path.join(folder, "ours.hevc"), os.path.join(folder, "theirs.hevc")
 
                 def commands(path):
