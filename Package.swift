@@ -24,6 +24,7 @@ let package = Package(
         .executable(name: "hwctl", targets: ["hwctl"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["EncoderWorker"]),
+        .executable(name: "hwdaemon-decoder", targets: ["DecoderWorker"]),
         .executable(name: "hwdaemon-probe", targets: ["ProbeWorker"]),
         .executable(name: "hwdaemon-verify", targets: ["VerifyWorker"]),
     ],
@@ -54,20 +55,25 @@ let package = Package(
         .target(
             name: "Probing", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
             swiftSettings: common),
-        .target(name: "LibAV", dependencies: ["CLibAV"], swiftSettings: common),
-        .target(name: "MediaFile", dependencies: ["HEVC", "Model", "CLibAV"], swiftSettings: common),
+        .target(name: "LibAV", dependencies: ["Sessions", "HEVC", "Model", "CLibAV"], swiftSettings: common),
+        .target(name: "MediaFile", dependencies: ["HEVC", "LibAV", "Model", "CLibAV"], swiftSettings: common),
 
         // Processes.
+        .target(name: "Worker", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
         .executableTarget(
             name: "HWDaemon", dependencies: ["Sessions", "Transport", "Wire", argumentParser, logging],
             swiftSettings: common),
         .executableTarget(
-            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "Wire", "X265"], swiftSettings: common),
+            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "Wire", "Worker", "X265"],
+            swiftSettings: common),
+        .executableTarget(
+            name: "DecoderWorker", dependencies: ["LibAV", "Sessions", "Transport", "Wire", "Worker"],
+            swiftSettings: common),
         .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
         .executableTarget(name: "VerifyWorker", dependencies: ["LibAV", "Probing"], swiftSettings: common),
         .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
         .executableTarget(
-            name: "hwctl", dependencies: ["HWClient", "MediaFile", "Transport", "Wire", argumentParser],
+            name: "hwctl", dependencies: ["HWClient", "LibAV", "MediaFile", "Transport", "Wire", argumentParser],
             swiftSettings: common),
 
         .plugin(name: "EmbedText", capability: .buildTool()),
@@ -78,7 +84,8 @@ let package = Package(
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
         .testTarget(name: "X265Tests", dependencies: ["X265", "HEVC", "Sessions"], swiftSettings: common),
-        .testTarget(name: "MediaFileTests", dependencies: ["MediaFile"], swiftSettings: common),
+        .testTarget(name: "MediaFileTests", dependencies: ["LibAV", "MediaFile"], swiftSettings: common),
+        .testTarget(name: "LibAVTests", dependencies: ["LibAV", "HEVC", "Sessions"], swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
         .testTarget(

@@ -131,8 +131,11 @@ final class WorkerSession: @unchecked Sendable {
         case .invalidate:
             try ByteReader().expectEnd(of: payload)
             end(.ok, "invalidated by the client")
-        case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end:
+        case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end, .frameDecoded, .decodeReport,
+            .removeArena:
             throw SessionError(.parameter, "message \(opcode) is the worker's to send")
+        case .decodeFrame, .finishDelayedFrames, .canAcceptFormat, .changeFormat, .releaseFrame:
+            throw SessionError(.parameter, "message \(opcode) is for decompression sessions")
         }
     }
 

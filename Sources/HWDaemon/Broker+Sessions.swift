@@ -11,9 +11,7 @@ extension Broker {
 
     /// Starts a session's worker, which answers the call.
     func create(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        guard call.upgrade else { throw .invalidParameter("upgrade") }
-        guard !call.oneway else { throw .invalidParameter("oneway") }
-        let parameters = try call.checkedParameters(CreateCompressionSession.Parameters.self)
+        let parameters = try CreateCall(call)
         prober.whenKnown { [weak self] snapshot in
             // The worker's reply must not overtake one of the broker's.
             connection.whenFlushed { self?.start(call, parameters, snapshot, connection) }
@@ -21,7 +19,7 @@ extension Broker {
     }
 
     private func start(
-        _ call: VarlinkCall, _ parameters: CreateCompressionSession.Parameters, _ snapshot: ProbeSnapshot,
+        _ call: VarlinkCall, _ parameters: CreateCall, _ snapshot: ProbeSnapshot,
         _ connection: ClientConnection
     ) {
         let uid = connection.peer.uid
@@ -29,16 +27,17 @@ extension Broker {
         var log = logger
         log[metadataKey: "session"] = "\(id)"
         log[metadataKey: "uid"] = "\(uid)"
+        log[metadataKey: "kind"] = "\(parameters.kind.rawValue)"
         log[metadataKey: "codec"] = "\(SessionEnd.oneLine(parameters.codec, maximum: 32))"
         log[metadataKey: "size"] = "\(parameters.width)x\(parameters.height)"
         do throws(Refusal) {
             guard !isStopping else { throw .shuttingDown }
             try registry.admit(uid: uid)
-            let worker = try startWorker(id, call, snapshot, connection, log)
+            let worker = try startWorker(id, call, parameters.kind, snapshot, connection, log)
             workers[id] = worker
             registry.add(
                 SessionRegistry.Running(
-                    id: id, uid: uid, pid: worker.pid, codec: parameters.codec, width: parameters.width,
+                    id: id, uid: uid, kind: parameters.kind, pid: worker.pid, codec: parameters.codec, width: parameters.width,
                     height: parameters.height, pixelFormat: parameters.pixelFormat, created: .now))
             worker.logger.info(
                 "session started",
@@ -51,42 +50,55 @@ extension Broker {
             // Only the worker holds the connection now: its death is the client's end of file.
             connection.close()
         } catch {
-            refuse(error, connection, log)
+            refuse(error, parameters.kind, connection, log)
         }
     }
 
     private func startWorker(
-        _ id: String, _ call: VarlinkCall, _ snapshot: ProbeSnapshot, _ connection: ClientConnection, _ log: Logger
+        _ id: String, _ call: VarlinkCall, _ kind: SessionKind, _ snapshot: ProbeSnapshot,
+        _ connection: ClientConnection, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
         do {
             return try SessionWorker(
                 WorkerStart(
-                    session: id, call: String(decoding: call.bytes, as: UTF8.self), snapshot: snapshot.forChoice,
+                    session: id, call: String(decoding: call.bytes, as: UTF8.self),
+                    snapshot: kind == .compression ? snapshot.forChoice : snapshot.forDecoding,
                     limits: WorkerLimits(
                         maxPoolBytes: settings.maxPoolBytesPerSession,
                         clientStallSeconds: settings.clientStallTimeout / .seconds(1))),
-                process: try spare.take(), connection: connection.fileDescriptor,
+                kind: kind, process: try takeWorker(kind), connection: connection.fileDescriptor,
                 stallLimits: SessionWorker.StallLimits(
                     software: settings.stallTimeout, hardware: settings.hardwareStallTimeout),
                 loop: loop, logger: log,
                 onReport: { [weak self] in self?.heard($0, of: id) },
                 onEnd: { [weak self] in self?.ended(id, $0) })
         } catch {
-            throw Refusal(starting: error)
+            throw Refusal(starting: error, kind)
         }
     }
 
-    private func refuse(_ refusal: Refusal, _ connection: ClientConnection, _ log: Logger) {
-        metrics.sessionRefused(refusal)
+    /// A spare where there is one of the kind, else a process started now.
+    private func takeWorker(_ kind: SessionKind) throws(SystemError) -> WorkerProcess {
+        switch kind {
+        case .compression: try spare.take()
+        case .decompression: try spareDecoder.take()
+        }
+    }
+
+    private func refuse(
+        _ refusal: Refusal, _ kind: SessionKind, _ connection: ClientConnection, _ log: Logger
+    ) {
+        let error = kind.own(refusal.error)
+        metrics.sessionRefused(refusal, kind)
         // The one client of a private daemon says it itself.
         let isFault = refusal.cause == .spawnFailed && !configuration.isPrivate
         log.log(
             level: isFault ? .error : .notice, "session refused",
             metadata: [
-                "client": "\(connection.peer.pid)", "code": "\(refusal.error.status.rawValue)",
-                "reason": "\(refusal.error.reason)",
+                "client": "\(connection.peer.pid)", "code": "\(error.status.rawValue)",
+                "reason": "\(error.reason)",
             ])
-        connection.reply(VarlinkError(refusal.error))
+        connection.reply(VarlinkError(error))
     }
 
     private func heard(_ report: WorkerReport, of id: String) {
@@ -104,7 +116,7 @@ extension Broker {
     private func ended(_ id: String, _ end: SessionEnd) {
         let worker = workers.removeValue(forKey: id)
         worker?.logger.log(
-            level: end.status == .videoEncoderMalfunction ? .warning : .info, "session ended",
+            level: end.isMalfunction ? .warning : .info, "session ended",
             metadata: [
                 "code": "\(end.status.rawValue)", "reason": "\(end.reason)", "frames_in": "\(end.framesIn)",
                 "frames_out": "\(end.framesOut)",
@@ -162,9 +174,13 @@ extension Broker {
         let sessions = registry.list(for: connection.peer.uid, daemon: user).map { session in
             let counters = workers[session.id]
             let (framesIn, framesOut) = (counters?[.framesIn] ?? 0, counters?[.framesOut] ?? 0)
+            // A decoder's stream tells its size to the worker alone.
+            let isTold = session.kind == .compression
+            let (width, height) = (counters?[.width] ?? 0, counters?[.height] ?? 0)
             return SessionInfo(
-                session: session.id, kind: "compression", pid: session.pid, uid: session.uid,
-                codec: session.codec, width: session.width, height: session.height,
+                session: session.id, kind: session.kind.rawValue, pid: session.pid, uid: session.uid,
+                codec: session.codec, width: isTold ? session.width : Int(clamping: width),
+                height: isTold ? session.height : Int(clamping: height),
                 pixelFormat: session.pixelFormat, encoderID: session.encoderID,
                 usingHardware: session.usingHardware, fallbackReason: session.fallbackReason,
                 framesIn: framesIn, framesOut: framesOut, bytesOut: counters?[.bytesOut] ?? 0,

@@ -43,6 +43,7 @@ extension Broker {
         if socket == nil { stopListening() }
         prober.stop()
         spare.stop()
+        spareDecoder.stop()
         guard !workers.isEmpty, settings.drainTimeout > .zero else { return endSessions() }
         _ = loop.after(settings.drainTimeout) { [weak self] in
             guard let self, phase == .draining else { return }
@@ -71,7 +72,7 @@ extension Broker {
         _ = loop.after(Self.endPatience) { [weak self] in
             guard let self else { return }
             for worker in workers.values {
-                worker.logger.warning("the encoder process did not end when asked to; killing it")
+                worker.logger.warning("the \(worker.kind.noun) process did not end when asked to; killing it")
                 worker.kill(SIGKILL)
             }
         }
@@ -119,6 +120,7 @@ extension Broker {
         registry.limits = SessionRegistry.Limits(new)
         prober.patience = new.probeTimeout
         spare.want(new.spareWorkers > 0)
+        if new.spareWorkers == 0 { spareDecoder.want(false) }
         prober.deviceList = Configuration.deviceList(new)
         StandardErrorLog.setLevel(new.logLevel)
     }

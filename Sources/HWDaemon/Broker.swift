@@ -24,6 +24,8 @@ final class Broker {
     let loop: EventLoop
     let prober: Prober
     let spare: SpareWorker
+    /// No decoder waits before the first session of that kind: not every machine has them.
+    let spareDecoder: SpareWorker
     let user = geteuid()
     let signals: SignalFD
     let socket: SocketFile?
@@ -59,6 +61,9 @@ final class Broker {
         spare = SpareWorker(
             executable: "\(configuration.libexec)/hwdaemon-encoder", isWanted: settings.spareWorkers > 0,
             refills: !configuration.isPrivate, loop: loop)
+        spareDecoder = SpareWorker(
+            executable: "\(configuration.libexec)/\(SessionKind.decompression.program)",
+            isWanted: settings.spareWorkers > 0, refills: !configuration.isPrivate, loop: loop)
         let file: OwnedFD
         switch configuration.endpoint {
         case .path(let path):

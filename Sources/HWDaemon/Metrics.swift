@@ -26,27 +26,25 @@ struct Metrics {
     private var probes: UInt64 = 0
     private var probeNanoseconds: UInt64 = 0
 
-    private static let kind = "compression"
-
     init(now: MonotonicTime) { started = now }
 
     /// A worker has told which encoder serves its session.
     mutating func sessionCreated(_ session: SessionRegistry.Running) {
-        created.count(Self.kind, Self.encoder(session), Self.hardware(session))
+        created.count(session.kind.rawValue, Self.encoder(session), Self.hardware(session))
         if let reason = session.fallbackReason { fallbacks.count(Self.normalized(reason)) }
     }
 
     /// A session has ended.
     mutating func sessionEnded(_ session: SessionRegistry.Running, _ end: SessionEnd, _ work: SessionWork) {
         ended.count(
-            Self.kind, Self.encoder(session), Self.hardware(session), "\(end.status.rawValue)", end.cause.rawValue)
+            session.kind.rawValue, Self.encoder(session), Self.hardware(session), "\(end.status.rawValue)", end.cause.rawValue)
         if let signal = end.signal { deaths.count(SessionEnd.signalName(signal)) }
         past += work
     }
 
     /// A session was refused before it had a worker.
-    mutating func sessionRefused(_ refusal: Refusal) {
-        refused.count(Self.kind, "\(refusal.error.status.rawValue)", refusal.cause.rawValue)
+    mutating func sessionRefused(_ refusal: Refusal, _ kind: SessionKind = .compression) {
+        refused.count(kind.rawValue, "\(kind.own(refusal.error).status.rawValue)", refusal.cause.rawValue)
     }
 
     /// A look at the machine, or at one node of it, has ended.

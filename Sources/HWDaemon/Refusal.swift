@@ -35,12 +35,12 @@ struct Refusal: Error {
     }
 
     /// A worker could not be started.
-    init(starting error: any Error) {
+    init(starting error: any Error, _ kind: SessionKind = .compression) {
         if let error = error as? SystemError, error.errno == EMFILE || error.errno == ENFILE {
             self = .openFiles
         } else {
             self.init(
-                .spawnFailed, .couldNotCreateInstance, "the encoder process could not be started: \(error)")
+                .spawnFailed, .couldNotCreateInstance, "the \(kind.noun) process could not be started: \(error)")
         }
     }
 }

@@ -37,6 +37,9 @@ struct SessionEnd: Hashable, Sendable {
         }
     }
 
+    /// Whether the codec or its process failed, as opposed to the client or the stream.
+    var isMalfunction: Bool { status == .videoEncoderMalfunction || status == .videoDecoderMalfunction }
+
     /// Bytes of a worker's sentence that are kept.
     static let maximumReason = 1024
 
@@ -46,18 +49,19 @@ struct SessionEnd: Hashable, Sendable {
     ///   - reported: the worker's own account, untrusted.
     ///   - stopped: why the broker killed it, if it did.
     static func cause(
-        reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit
+        reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit,
+        _ kind: SessionKind = .compression
     ) -> SessionError {
         if let reported { return SessionError(reported.status, oneLine(reported.reason)) }
         if let stopped { return stopped }
         switch exit {
         case .signaled(let signal):
             return SessionError(
-                .videoEncoderMalfunction,
-                "the encoder process was killed by signal \(signal) (\(signalName(signal)))")
+                kind.malfunction,
+                "the \(kind.noun) process was killed by signal \(signal) (\(signalName(signal)))")
         case .exited(let status):
             return SessionError(
-                .videoEncoderMalfunction, "the encoder process ended with status \(status) and gave no reason")
+                kind.malfunction, "the \(kind.noun) process ended with status \(status) and gave no reason")
         }
     }
 

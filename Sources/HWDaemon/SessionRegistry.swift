@@ -20,6 +20,7 @@ struct SessionRegistry {
     struct Running: Hashable, Sendable {
         var id: String
         var uid: UInt32
+        var kind = SessionKind.compression
         var pid: Int32
         var codec: String
         var width: Int

@@ -17,6 +17,7 @@ final class SessionWorker {
     }
 
     let id: String
+    let kind: SessionKind
     let logger: Logger
     var pid: Int32 { child.pid }
 
@@ -44,11 +45,12 @@ final class SessionWorker {
     ///   - onReport: called for the report that the session was created.
     ///   - onEnd: called once, when the process has ended.
     init(
-        _ start: WorkerStart, process: WorkerProcess, connection: Int32, stallLimits: StallLimits, loop: EventLoop,
-        logger: Logger, onReport: @escaping (WorkerReport) -> Void,
+        _ start: WorkerStart, kind: SessionKind, process: WorkerProcess, connection: Int32,
+        stallLimits: StallLimits, loop: EventLoop, logger: Logger, onReport: @escaping (WorkerReport) -> Void,
         onEnd: @escaping (SessionEnd) -> Void
     ) throws {
         id = start.session
+        self.kind = kind
         self.loop = loop
         self.onReport = onReport
         self.onEnd = onEnd
@@ -93,9 +95,9 @@ final class SessionWorker {
             busySince: stats[.busySinceNs], progress: stats[.progressNs], framesOut: stats[.framesOut],
             slotsFullSince: stats[.slotsFullSinceNs])
         guard stopped == nil, stall.isStalled(reading, now: MonotonicTime.now.nanoseconds) else { return }
-        let reason = SessionEnd.stall(after: stallLimit)
+        let reason = kind.own(SessionEnd.stall(after: stallLimit))
         stopped = reason
-        logger.warning("killing the encoder process", metadata: ["reason": "\(reason.reason)"])
+        logger.warning("killing the \(kind.noun) process", metadata: ["reason": "\(reason.reason)"])
         kill(SIGKILL)
     }
 
@@ -149,7 +151,7 @@ final class SessionWorker {
         closeChannel()
         if let childWatch { loop.remove(childWatch) }
         childWatch = nil
-        let cause = SessionEnd.cause(reported: reported, stopped: stopped, exit: exit)
+        let cause = SessionEnd.cause(reported: reported, stopped: stopped, exit: exit, kind)
         let signal: Int32? = if case .signaled(let number) = exit { number } else { nil }
         onEnd(
             SessionEnd(

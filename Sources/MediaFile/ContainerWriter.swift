@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
 internal import Glibc
+internal import LibAV
 internal import Model
 
 /// Owner of an output's AVFormatContext: a .mov or .mp4 with one HEVC track and copied audio.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
 internal import Glibc
+internal import LibAV
 internal import Model
 
 /// Owner of an input's AVFormatContext: opens a file, names its streams, hands out packets in file order.

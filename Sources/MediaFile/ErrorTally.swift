@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import LibAV
 internal import Synchronization
 
 /// Counts what libav complains of while it works on one file.
 ///
 /// Its decoders conceal damage and hand the picture out all the same: the log is the only place where they tell.
-final class ErrorTally: Sendable {
+final class ErrorTally: LibAVListener, @unchecked Sendable {
     private let complaints = Mutex<(count: Int, first: String?)>((0, nil))
     private let cutOff = Atomic<Bool>(false)
 
@@ -12,7 +13,7 @@ final class ErrorTally: Sendable {
     var isCutOff: Bool { cutOff.load(ordering: .relaxed) }
 
     /// Notes one message, from whichever thread it comes.
-    func add(_ message: String) {
+    override func heard(_ message: String, from source: UnsafeMutableRawPointer) {
         if message.contains("ended prematurely") { cutOff.store(true, ordering: .relaxed) }
         complaints.withLock { complaints in
             complaints.count += 1

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
+internal import LibAV
 
 /// What a media file says of itself, read without decoding it (but for a picture where nothing else tells).
 public struct MediaInfo: Hashable, Sendable, Encodable {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import LibAV
 public import Model
 
 /// Reads a media file: its video as frames in presentation order, its other streams as packets.

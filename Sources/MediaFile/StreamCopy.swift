@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
+internal import LibAV
 internal import Model
 
 /// Which of a source's streams an output takes over as they are, and why not the others.

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
+internal import LibAV
 internal import Model
 internal import Synchronization
 
 /// What libavcodec's callbacks find in `AVCodecContext.opaque`.
-final class DecoderHooks: Sendable {
+final class DecoderHooks: LibAVListener, @unchecked Sendable {
     /// Where the decoder's complaints are counted.
     let tally: ErrorTally
     private let lent = Mutex<DirectBuffers?>(nil)
 
     init(_ tally: ErrorTally) { self.tally = tally }
+
+    override func heard(_ message: String, from source: UnsafeMutableRawPointer) {
+        tally.heard(message, from: source)
+    }
 
     /// Picture buffers of the caller's; nil leaves them to libavcodec.
     var buffers: DirectBuffers? {
@@ -101,23 +106,7 @@ final class VideoDecoder {
 
     /// The slot that a picture was decoded into and where its display window lies there; nil if it is elsewhere.
     func direct(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat) -> DirectFrame? {
-        guard let slot = hooks.buffers?.slot(of: frame) else { return nil }
-        let data = [frame.pointee.data.0, frame.pointee.data.1, frame.pointee.data.2]
-        let strides = [frame.pointee.linesize.0, frame.pointee.linesize.1, frame.pointee.linesize.2]
-        var planes: [FrameLayout.Plane] = []
-        for plane in 0..<format.planeCount {
-            guard let start = data[plane], strides[plane] > 0 else { return nil }
-            let offset = UnsafeRawPointer(start) - UnsafeRawPointer(slot.base)
-            guard offset >= 0, offset < slot.byteCount else { return nil }
-            planes.append(.init(offset: slot.poolOffset + UInt64(offset), stride: UInt32(strides[plane])))
-        }
-        let layout = FrameLayout(planes: planes)
-        let end = slot.poolOffset + UInt64(slot.byteCount)
-        do throws(SessionError) {
-            try layout.validate(
-                format, width: Int(frame.pointee.width), height: Int(frame.pointee.height), poolSize: end)
-        } catch { return nil }
-        return DirectFrame(slot: slot.id, layout: layout)
+        hooks.buffers?.place(of: frame, format).map { DirectFrame(slot: $0.slot.id, layout: $0.layout) }
     }
 
     /// Bytes a slot needs for pictures of `width`×`height` shown samples; nil when the format is not one of ours.

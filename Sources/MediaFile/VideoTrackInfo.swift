@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
 internal import HEVC
+internal import LibAV
 internal import Model
 
 /// What a file says of a video track.

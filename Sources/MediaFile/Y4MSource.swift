@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
 internal import Glibc
+internal import LibAV
 internal import Model
 
 /// Reads Y4M from a descriptor, each frame by read(2) straight to where it stays.

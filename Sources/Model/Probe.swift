@@ -120,6 +120,11 @@ public struct ProbeSnapshot: Hashable, Codable, Sendable {
         self.warnings = warnings
     }
 
+    /// The part that the choice of decoder reads.
+    public var forDecoding: ProbeSnapshot {
+        ProbeSnapshot(encoders: [], nodes: nodes, paths: paths.filter { $0.operation == "decode" })
+    }
+
     /// The part that the choice of encoder reads.
     public var forChoice: ProbeSnapshot { ProbeSnapshot(encoders: encoders, nodes: nodes) }
 }

@@ -20,6 +20,22 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// The encoder that serves the session; string, read-only once created.
     public static let encoderID = PropertyKey(rawValue: "EncoderID")
 
+    // Which decoder.
+    /// Whether hardware may be used; boolean.
+    public static let enableHardwareDecoder = PropertyKey(rawValue: "EnableHardwareAcceleratedVideoDecoder")
+    /// Whether nothing but hardware will do; boolean.
+    public static let requireHardwareDecoder = PropertyKey(rawValue: "RequireHardwareAcceleratedVideoDecoder")
+    /// Whether hardware is used; boolean, read-only.
+    public static let usingHardwareDecoder = PropertyKey(rawValue: "UsingHardwareAcceleratedVideoDecoder")
+    /// The decoder that serves the session; string, read-only once created (our own key).
+    public static let decoderID = PropertyKey(rawValue: "DecoderID")
+    /// Whether pictures carry the stream's per-frame HDR metadata; boolean.
+    public static let propagateHDRMetadata = PropertyKey(rawValue: "PropagatePerFrameHDRDisplayMetadata")
+    /// Threads that the decoder may use; 0 is one a processor.
+    public static let threadCount = PropertyKey(rawValue: "ThreadCount")
+    /// The DRM fourcc of the pictures; read-only (our own key).
+    public static let pixelFormatOfFrames = PropertyKey(rawValue: "PixelFormat")
+
     /// The GPU that encodes, by PCI address; string, read-only, null in software.
     public static let usingGPURegistryID = PropertyKey(rawValue: "UsingGPURegistryID")
 
@@ -99,6 +115,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let x265Params = PropertyKey(rawValue: "X265Params")
 
     // What happened.
+    /// Packets taken whose pictures were not given out yet; read-only.
+    public static let numberOfFramesBeingDecoded = PropertyKey(rawValue: "NumberOfFramesBeingDecoded")
     /// Frames taken and not yet given back as packets; read-only.
     public static let numberOfPendingFrames = PropertyKey(rawValue: "NumberOfPendingFrames")
 }

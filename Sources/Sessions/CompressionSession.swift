@@ -49,8 +49,6 @@ public struct CompressionSession: Sendable {
 
     /// Frames a client may have sent that were not released yet.
     public static let maxFramesInFlight = 32
-    /// Pools a client may have.
-    public static let maxPools = 16
 
     /// What the session was created for.
     public let request: CompressionRequest
@@ -59,8 +57,7 @@ public struct CompressionSession: Sendable {
     /// Where it stands.
     public private(set) var state = State.created
 
-    private let maxPoolBytes: UInt64
-    private var pools: [UInt32: UInt64] = [:]
+    private var pools: PoolLedger
     private var inFlight: [UInt64: UInt32] = [:]
     private var lastPTS: Int64?
     private var keyFrames: KeyFrameClock
@@ -69,7 +66,7 @@ public struct CompressionSession: Sendable {
     public init(request: CompressionRequest, properties: PropertyStore, maxPoolBytes: UInt64) {
         self.request = request
         self.properties = properties
-        self.maxPoolBytes = maxPoolBytes
+        pools = PoolLedger(maxBytes: maxPoolBytes)
         keyFrames = KeyFrameClock(seconds: nil, timeBase: request.timeBase)
     }
 
@@ -104,27 +101,14 @@ public struct CompressionSession: Sendable {
     ///
     /// - Throws: `Parameter` when the number is taken or the session's limit would be passed.
     public mutating func addPool(_ id: UInt32, size: UInt64) throws(SessionError) {
-        guard pools[id] == nil else { throw SessionError(.parameter, "pool \(id) exists already") }
-        guard pools.count < Self.maxPools else {
-            throw SessionError(.parameter, "a session has at most \(Self.maxPools) pools")
-        }
-        let used = pools.values.reduce(0, +)
-        guard size > 0, size <= maxPoolBytes - used else {
-            throw SessionError(
-                .parameter, "a pool of \(size) bytes passes the session's limit of \(maxPoolBytes) bytes")
-        }
-        pools[id] = size
+        try pools.add(id, size: size)
     }
 
     /// Forgets a pool.
     ///
     /// - Throws: `Parameter` when it does not exist or a frame in flight lies in it.
     public mutating func removePool(_ id: UInt32) throws(SessionError) {
-        guard pools[id] != nil else { throw SessionError(.parameter, "there is no pool \(id)") }
-        guard !inFlight.values.contains(id) else {
-            throw SessionError(.parameter, "pool \(id) still has frames in flight")
-        }
-        pools[id] = nil
+        try pools.remove(id, inUse: inFlight.values)
     }
 
     /// Takes a frame, after checking everything a client could get wrong about it.
@@ -143,7 +127,7 @@ public struct CompressionSession: Sendable {
         guard inFlight[frame.frameID] == nil else {
             throw SessionError(.parameter, "frame \(frame.frameID) is in flight already")
         }
-        guard let poolSize = pools[frame.poolID] else {
+        guard let poolSize = pools.size(frame.poolID) else {
             throw SessionError(
                 .parameter, "frame \(frame.frameID) names pool \(frame.poolID), which does not exist")
         }

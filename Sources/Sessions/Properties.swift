@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import Model
 
-/// The properties of compression sessions: validation, queries, help and conformance tests all come from here.
+/// The properties of sessions: validation, queries, help and conformance tests all come from here.
 public enum PropertyTable {
-    /// Every row.
+    /// Every row of compression sessions.
     public static let compression: [PropertySpec] = [
         // Rate.
         PropertySpec(
@@ -126,12 +126,19 @@ public enum PropertyTable {
 
     private static let byKey = Dictionary(uniqueKeysWithValues: compression.map { ($0.key, $0) })
 
-    /// The row of a key; nil for a key that does not exist.
+    private static let decoderByKey = Dictionary(uniqueKeysWithValues: decompression.map { ($0.key, $0) })
+
+    /// The row of a key in compression sessions; nil for a key that does not exist.
     public static func row(_ key: PropertyKey) -> PropertySpec? { byKey[key] }
+
+    /// The row of a key in sessions of a back end; nil for a key that does not exist.
+    public static func row(_ key: PropertyKey, of backend: PropertySpec.Backend) -> PropertySpec? {
+        backend.isDecoder ? decoderByKey[key] : byKey[key]
+    }
 
     /// The rows a back end honours.
     public static func rows(of backend: PropertySpec.Backend) -> [PropertySpec] {
-        compression.filter { $0.honouredBy.contains(backend) }
+        (backend.isDecoder ? decompression : compression).filter { $0.honouredBy.contains(backend) }
     }
 }
 

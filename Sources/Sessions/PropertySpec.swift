@@ -39,12 +39,19 @@ public struct PropertySpec: Sendable {
         case live
     }
 
-    /// An encoder back end, for `honouredBy`.
+    /// A back end, for `honouredBy`.
     public enum Backend: String, Sendable, Hashable, CaseIterable {
         /// libx265.
         case x265
-        /// A VA-API driver.
+        /// A VA-API driver that encodes.
         case vaapi
+        /// libavcodec's decoder.
+        case libavcodec
+        /// A VA-API driver that decodes, by way of libavcodec.
+        case vaapiDecoder = "vaapi-decoder"
+
+        /// Whether its sessions decompress.
+        public var isDecoder: Bool { self == .libavcodec || self == .vaapiDecoder }
     }
 
     /// The property's name.

@@ -6,6 +6,8 @@ public struct PropertyStore: Sendable {
     private let backend: PropertySpec.Backend
     private var values: [PropertyKey: PropertyValue] = [:]
 
+    private var noun: String { backend.isDecoder ? "decoder" : "encoder" }
+
     /// No properties set, for a session that this back end serves.
     public init(backend: PropertySpec.Backend) { self.backend = backend }
 
@@ -30,16 +32,16 @@ public struct PropertyStore: Sendable {
     }
 
     private func writableRow(_ name: String, isOpen: Bool) throws(SessionError) -> PropertySpec {
-        guard let row = PropertyTable.row(PropertyKey(rawValue: name)) else {
+        guard let row = PropertyTable.row(PropertyKey(rawValue: name), of: backend) else {
             throw SessionError(.propertyNotSupported, "there is no property \(name)")
         }
         guard row.honouredBy.contains(backend) else {
-            throw SessionError(.propertyNotSupported, "\(name) is not honoured by the \(backend.rawValue) encoder")
+            throw SessionError(.propertyNotSupported, "\(name) is not honoured by the \(backend.rawValue) \(noun)")
         }
         switch row.access {
         case .readOnly: throw SessionError(.propertyReadOnly, "\(name) can only be read")
         case .settable where isOpen:
-            throw SessionError(.propertyReadOnly, "\(name) can no longer change: the encoder is open")
+            throw SessionError(.propertyReadOnly, "\(name) can no longer change: the \(noun) is open")
         default: return row
         }
     }
@@ -52,7 +54,7 @@ public struct PropertyStore: Sendable {
 
     /// What was set, or the row's default.
     public func value(_ key: PropertyKey) -> PropertyValue? {
-        values[key] ?? PropertyTable.row(key)?.defaultValue
+        values[key] ?? PropertyTable.row(key, of: backend)?.defaultValue
     }
 
     /// Several values by name; all that have one when `keys` is empty.
@@ -67,7 +69,7 @@ public struct PropertyStore: Sendable {
         }
         for name in keys {
             let key = PropertyKey(rawValue: name)
-            guard PropertyTable.row(key) != nil else {
+            guard PropertyTable.row(key, of: backend) != nil else {
                 throw SessionError(.propertyNotSupported, "there is no property \(name)")
             }
             found[name] = value(key) ?? .null

@@ -32,6 +32,17 @@ public struct ByteReader {
         return unsafe bytes.extracting(position..<bytes.byteCount).withUnsafeBytes { unsafe Array($0) }
     }
 
+    /// So many bytes.
+    ///
+    /// - Throws: `Parameter` when the payload ends before them.
+    public mutating func readBytes(_ count: Int, of bytes: RawSpan) throws(SessionError) -> [UInt8] {
+        guard count >= 0, bytes.byteCount - position >= count else {
+            throw SessionError(.parameter, "a message of \(bytes.byteCount) bytes is too short")
+        }
+        defer { position += count }
+        return unsafe bytes.extracting(position..<position + count).withUnsafeBytes { unsafe Array($0) }
+    }
+
     /// Checks that nothing is left over.
     ///
     /// - Throws: `Parameter` when something is.

@@ -24,6 +24,17 @@ public enum Opcode: UInt32, Sendable, CaseIterable {
     case releasePacket = 8
     /// Ends the session at once; answered by `end`.
     case invalidate = 9
+    // Of decompression sessions.
+    /// `DecodeFrame`; answered by `frameReleased` once its memory was read.
+    case decodeFrame = 10
+    /// Gives out every picture of the packets sent so far; answered by `reply` after the last one.
+    case finishDelayedFrames = 11
+    /// An hvcC record or Annex B parameter sets; answered by `reply`: whether packets of that format could follow.
+    case canAcceptFormat = 12
+    /// As above, and the packets that follow are of that format; answered by `reply`.
+    case changeFormat = 13
+    /// `ReleaseFrame`; not answered.
+    case releaseFrame = 14
 
     // Worker to client.
     /// `Reply` to the message with the sequence number it names.
@@ -38,6 +49,13 @@ public enum Opcode: UInt32, Sendable, CaseIterable {
     case packet = 68
     /// `End`; the last message of a session.
     case end = 69
+    // Of decompression sessions.
+    /// `FrameDecoded`.
+    case frameDecoded = 70
+    /// `DecodeReport`.
+    case decodeReport = 71
+    /// `RemoveArena`.
+    case removeArena = 72
 }
 
 /// A message's payload: fixed fields, little-endian.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWClient
+internal import LibAV
 internal import MediaFile
 internal import Model
 internal import Wire

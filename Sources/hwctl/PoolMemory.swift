@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
+internal import LibAV
 internal import MediaFile
 
 /// A session's frame pool as the place a reader decodes into, so that a frame is never copied on its way.

@@ -15,8 +15,17 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     round(Packet.self, bytes)
     round(AddArena.self, bytes)
     round(FrameReleased.self, bytes)
+    round(DecodeFrame.self, bytes)
+    round(ReleaseFrame.self, bytes)
+    round(FrameDecoded.self, bytes)
+    round(RemoveArena.self, bytes)
     _ = try? Reply(decoding: span)
     _ = try? End(decoding: span)
+    _ = try? DecodeReport(decoding: span)
+    if let picture = try? FrameDecoded(decoding: span) {
+        _ = try? picture.layout.validate(
+            picture.format, width: Int(picture.width), height: Int(picture.height), poolSize: 1 << 24)
+    }
     if let frame = try? EncodeFrame(decoding: span) {
         for format in PixelFormat.allCases {
             _ = try? frame.layout.validate(format, width: 1920, height: 1080, poolSize: 1 << 24)
@@ -24,6 +33,11 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
     if let call = try? VarlinkCall(decoding: bytes) {
         _ = try? call.parameters(CreateCompressionSession.Parameters.self)
+        if let decode = try? call.parameters(CreateDecompressionSession.Parameters.self),
+            let bytes = Hexadecimal.bytes(decode.formatDescription)
+        {
+            precondition(Hexadecimal.bytes(Hexadecimal.text(bytes)) == bytes)
+        }
         _ = try? call.parameters(GetSessionResult.Parameters.self)
         _ = try? call.parameters(Probe.Parameters.self)
     }

@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
-internal import Model
+package import CLibAV
+package import Model
 internal import Synchronization
 
 /// Gives libavcodec picture buffers that are slots of the caller's memory (`AVCodecContext.get_buffer2`).
 ///
 /// libavcodec calls from all of its frame threads. A slot goes back when the last reference is gone: libavcodec's
 /// own, kept as long as other pictures are predicted from it, and the one a `DecodedFrame` holds.
-final class DirectBuffers: Sendable {
+package final class DirectBuffers: Sendable {
     private let memory: any FrameMemory
     private let lent = Mutex<[UInt: FrameSlot]>([:])
     private let spare = Mutex<SparePool?>(nil)
 
-    init(memory: any FrameMemory) { self.memory = memory }
+    /// Gives buffers of this memory.
+    package init(memory: any FrameMemory) { self.memory = memory }
 
     /// How a picture lies in one buffer.
-    struct Geometry: Equatable {
-        var strides: [Int32] = []
-        var offsets: [Int] = []
-        var byteCount = 0
+    package struct Geometry: Equatable {
+        /// Bytes from a row to the next, plane by plane.
+        package var strides: [Int32] = []
+        /// Where the planes begin.
+        package var offsets: [Int] = []
+        /// Bytes of the buffer.
+        package var byteCount = 0
     }
 
     /// The rows, columns and padding libavcodec needs for a picture of `width`×`height` coded samples.
-    static func geometry(
+    package static func geometry(
         _ context: UnsafeMutablePointer<AVCodecContext>, _ format: AVPixelFormat, width: Int32, height: Int32
     ) -> Geometry? {
         var (width, height) = (width, height)
@@ -56,7 +60,7 @@ final class DirectBuffers: Sendable {
     }
 
     /// Fills `frame` with a slot, or with memory of ours laid out the same: some decoders need steady strides.
-    func provide(
+    package func provide(
         _ context: UnsafeMutablePointer<AVCodecContext>, _ frame: UnsafeMutablePointer<AVFrame>, flags: Int32
     ) -> Int32 {
         let format = AVPixelFormat(rawValue: frame.pointee.format)
@@ -81,8 +85,31 @@ final class DirectBuffers: Sendable {
         return 0
     }
 
+    /// The slot that `frame` was decoded into and where its display window lies there; nil if it is elsewhere.
+    package func place(
+        of frame: UnsafePointer<AVFrame>, _ format: PixelFormat
+    ) -> (slot: FrameSlot, layout: FrameLayout)? {
+        guard let slot = slot(of: frame) else { return nil }
+        let data = [frame.pointee.data.0, frame.pointee.data.1, frame.pointee.data.2]
+        let strides = [frame.pointee.linesize.0, frame.pointee.linesize.1, frame.pointee.linesize.2]
+        var planes: [FrameLayout.Plane] = []
+        for plane in 0..<format.planeCount {
+            guard let start = data[plane], strides[plane] > 0 else { return nil }
+            let offset = UnsafeRawPointer(start) - UnsafeRawPointer(slot.base)
+            guard offset >= 0, offset < slot.byteCount else { return nil }
+            planes.append(.init(offset: slot.poolOffset + UInt64(offset), stride: UInt32(strides[plane])))
+        }
+        let layout = FrameLayout(planes: planes)
+        let end = slot.poolOffset + UInt64(slot.byteCount)
+        do throws(SessionError) {
+            try layout.validate(
+                format, width: Int(frame.pointee.width), height: Int(frame.pointee.height), poolSize: end)
+        } catch { return nil }
+        return (slot, layout)
+    }
+
     /// The slot that `frame` was decoded into, if it was.
-    func slot(of frame: UnsafePointer<AVFrame>) -> FrameSlot? {
+    private func slot(of frame: UnsafePointer<AVFrame>) -> FrameSlot? {
         guard let buffer = frame.pointee.buf.0 else { return nil }
         return lent.withLock { $0[UInt(bitPattern: buffer.pointee.data)] }
     }

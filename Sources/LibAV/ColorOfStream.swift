@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
-internal import Model
+package import CLibAV
+package import Model
 
 extension ColorDescription {
     /// What a stream says of its colour; libavutil's numbers are H.273's (libavutil/pixfmt.h).
-    init(_ parameters: AVCodecParameters) {
-        let format = AVPixelFormat(rawValue: parameters.format)
-        let location = parameters.chroma_location
+    package init(_ parameters: AVCodecParameters) {
         self.init(
-            primaries: Self.codePoint(parameters.color_primaries.rawValue),
-            transfer: Self.codePoint(parameters.color_trc.rawValue),
-            matrix: Self.codePoint(parameters.color_space.rawValue, zeroIsKnown: true),
-            isFullRange: parameters.color_range == AVCOL_RANGE_JPEG
-                || SampleFormats.withoutRange(format) != format,
+            parameters.color_primaries, parameters.color_trc, parameters.color_space, parameters.color_range,
+            parameters.chroma_location, AVPixelFormat(rawValue: parameters.format))
+    }
+
+    /// What a decoder says of a picture's colour.
+    package init(_ frame: AVFrame) {
+        self.init(
+            frame.color_primaries, frame.color_trc, frame.colorspace, frame.color_range, frame.chroma_location,
+            AVPixelFormat(rawValue: frame.format))
+    }
+
+    private init(
+        _ primaries: AVColorPrimaries, _ transfer: AVColorTransferCharacteristic, _ space: AVColorSpace,
+        _ range: AVColorRange, _ location: AVChromaLocation, _ format: AVPixelFormat
+    ) {
+        self.init(
+            primaries: Self.codePoint(primaries.rawValue),
+            transfer: Self.codePoint(transfer.rawValue),
+            matrix: Self.codePoint(space.rawValue, zeroIsKnown: true),
+            isFullRange: range == AVCOL_RANGE_JPEG || SampleFormats.withoutRange(format) != format,
             chromaLocation: Self.chromaLocation(location))
     }
 
@@ -31,7 +44,7 @@ extension ColorDescription {
     }
 
     /// Writes the description into the fields a muxer reads.
-    func write(to parameters: inout AVCodecParameters) {
+    package func write(to parameters: inout AVCodecParameters) {
         parameters.color_primaries = AVColorPrimaries(rawValue: UInt32(primaries))
         parameters.color_trc = AVColorTransferCharacteristic(rawValue: UInt32(transfer))
         parameters.color_space = AVColorSpace(rawValue: UInt32(matrix))
@@ -45,11 +58,11 @@ extension ColorDescription {
 
 extension Rational {
     /// libavutil's ratio in ours; nil for 0/0 and everything else that is no positive number.
-    init?(positive ratio: AVRational) {
+    package init?(positive ratio: AVRational) {
         guard ratio.num > 0, ratio.den > 0 else { return nil }
         self.init(ratio.num, ratio.den)
     }
 
     /// The ratio in libavutil's type.
-    var libAV: AVRational { AVRational(num: numerator, den: denominator) }
+    package var libAV: AVRational { AVRational(num: numerator, den: denominator) }
 }

@@ -3,10 +3,19 @@ internal import CLibAV
 internal import Glibc
 internal import Synchronization
 
+/// Who is told what libav complains of while it works for one owner: found in `opaque` of the owner's contexts.
+package class LibAVListener: @unchecked Sendable {
+    /// Nobody listening yet.
+    package init() {}
+
+    /// Told of one message, on whichever thread; `source` is the context that it is about, or a copy of it.
+    package func heard(_ message: String, from source: UnsafeMutableRawPointer) {}
+}
+
 /// What becomes of libav's own messages: kept for error sentences, shown only on request.
-public enum LibAVLog {
+package enum LibAVLog {
     /// Whether libav's messages are also written to standard error; false at first.
-    public static var isVerbose: Bool {
+    package static var isVerbose: Bool {
         get { verbose.load(ordering: .relaxed) }
         set { verbose.store(newValue, ordering: .relaxed) }
     }
@@ -25,48 +34,41 @@ public enum LibAVLog {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: LibAVLog.lineSize) { line in
             guard let start = line.baseAddress else { return }
             av_log_format_line2(source, level, format, arguments, start, Int32(line.count), &printPrefix)
-            LibAVLog.take(
-                String(cString: start), tally: level <= AV_LOG_ERROR ? LibAVLog.tally(of: source) : nil,
-                isError: level <= AV_LOG_ERROR)
+            LibAVLog.take(String(cString: start), from: source, isError: level <= AV_LOG_ERROR)
         }
     }
 
     /// Takes libav's log away from standard error; safe to call again and again.
-    static func install() { _ = installed }
+    package static func install() { _ = installed }
 
     /// Forgets what was said so far, so that a later sentence does not tell of an earlier file.
-    static func forget() { lines.withLock { $0.removeAll() } }
+    package static func forget() { lines.withLock { $0.removeAll() } }
 
     /// The last error libav told of, without the address in its prefix; nil when it said nothing.
-    static var lastError: String? { lines.withLock { $0.last } }
+    package static var lastError: String? { lines.withLock { $0.last } }
 
     /// `sentence`, followed by what libav had to say about it.
-    static func explain(_ sentence: String) -> String {
+    package static func explain(_ sentence: String) -> String {
         guard let lastError else { return sentence }
         return "\(sentence) (\(lastError))"
     }
 
-    /// The tally of the file that `source`, whoever it is, works on: in `opaque` of the two contexts we fill in.
+    /// Who listens to `source`: in `opaque` of the two kinds of context that owners fill in.
     ///
     /// Contexts that libav makes for itself have nothing there, and copies for its threads have the same.
-    private static func tally(of source: UnsafeMutableRawPointer?) -> ErrorTally? {
-        guard let source else { return nil }
+    private static func listener(of source: UnsafeMutableRawPointer) -> LibAVListener? {
         let kind = source.load(as: UnsafePointer<AVClass>?.self)
+        var opaque: UnsafeMutableRawPointer?
         if kind == avcodec_get_class() {
-            let context = source.assumingMemoryBound(to: AVCodecContext.self)
-            return context.pointee.opaque.map {
-                Unmanaged<DecoderHooks>.fromOpaque($0).takeUnretainedValue().tally
-            }
-        }
-        if kind == avformat_get_class() {
+            opaque = source.assumingMemoryBound(to: AVCodecContext.self).pointee.opaque
+        } else if kind == avformat_get_class() {
             let context = source.assumingMemoryBound(to: AVFormatContext.self)
-            guard context.pointee.iformat != nil else { return nil }
-            return context.pointee.opaque.map { Unmanaged<ErrorTally>.fromOpaque($0).takeUnretainedValue() }
+            if context.pointee.iformat != nil { opaque = context.pointee.opaque }
         }
-        return nil
+        return opaque.map { Unmanaged<LibAVListener>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    private static func take(_ line: String, tally: ErrorTally?, isError: Bool) {
+    private static func take(_ line: String, from source: UnsafeMutableRawPointer?, isError: Bool) {
         if isVerbose {
             var text = line
             text.withUTF8 { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
@@ -74,7 +76,7 @@ public enum LibAVLog {
         guard isError else { return }
         let text = withoutAddress(line)
         guard !text.isEmpty else { return }
-        tally?.add(text)
+        if let source { listener(of: source)?.heard(text, from: source) }
         lines.withLock { kept in
             kept.append(text)
             if kept.count > keptLines { kept.removeFirst() }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
-internal import Model
+package import CLibAV
+package import Model
 
 /// libavutil's pixel formats seen from ours.
-enum SampleFormats {
+package enum SampleFormats {
     /// Our format whose samples lie in memory exactly as `format`'s, if there is one.
     ///
     /// The `yuvj` names are 4:2:0 at full range: the same samples, the range is told by the colour description.
-    static func native(_ format: AVPixelFormat) -> PixelFormat? {
+    package static func native(_ format: AVPixelFormat) -> PixelFormat? {
         switch format {
         case AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P: .yu12
         case AV_PIX_FMT_YUV420P10LE: .i010
@@ -18,7 +18,7 @@ enum SampleFormats {
     }
 
     /// libavutil's name for one of our formats.
-    static func libAV(_ format: PixelFormat) -> AVPixelFormat {
+    package static func libAV(_ format: PixelFormat) -> AVPixelFormat {
         switch format {
         case .yu12: AV_PIX_FMT_YUV420P
         case .i010: AV_PIX_FMT_YUV420P10LE
@@ -28,12 +28,12 @@ enum SampleFormats {
     }
 
     /// The format that keeps most of `format`: itself, or 4:2:0 planar with 8 bits, or 10 where it has more than 8.
-    static func nearest(_ format: AVPixelFormat) -> PixelFormat {
+    package static func nearest(_ format: AVPixelFormat) -> PixelFormat {
         native(format) ?? (bitDepth(format) > 8 ? .i010 : .yu12)
     }
 
     /// `yuvj…` as the plain format it is a full-range spelling of.
-    static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
+    package static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
         switch format {
         case AV_PIX_FMT_YUVJ420P: AV_PIX_FMT_YUV420P
         case AV_PIX_FMT_YUVJ422P: AV_PIX_FMT_YUV422P
@@ -45,28 +45,28 @@ enum SampleFormats {
     }
 
     /// libavutil's name, or the number of a format it does not know.
-    static func name(_ format: AVPixelFormat) -> String {
+    package static func name(_ format: AVPixelFormat) -> String {
         av_get_pix_fmt_name(format).map { String(cString: $0) } ?? "pixel format \(format.rawValue)"
     }
 
     /// Bits of the widest component; 8 for palettes, which stand for 8-bit RGB.
-    static func bitDepth(_ format: AVPixelFormat) -> Int {
+    package static func bitDepth(_ format: AVPixelFormat) -> Int {
         guard let descriptor = av_pix_fmt_desc_get(format) else { return 8 }
         let components = descriptor.pointee.comp
         return Int(max(components.0.depth, components.1.depth, components.2.depth, 1))
     }
 
     /// What a format is, as far as a conversion must know.
-    struct Traits {
-        var isRGB = false
-        var isGray = false
-        var hasAlpha = false
+    package struct Traits {
+        package var isRGB = false
+        package var isGray = false
+        package var hasAlpha = false
         /// log2 of how many luma samples share a chroma sample, across and down.
-        var chromaShift = (0, 0)
+        package var chromaShift = (0, 0)
     }
 
     /// What `format` is.
-    static func traits(_ format: AVPixelFormat) -> Traits {
+    package static func traits(_ format: AVPixelFormat) -> Traits {
         guard let descriptor = av_pix_fmt_desc_get(format)?.pointee else { return Traits() }
         let flags = descriptor.flags
         return Traits(

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
 
 /// One piece of a pool that holds one frame.
 public struct FrameSlot: @unchecked Sendable {
@@ -30,12 +29,4 @@ public protocol FrameMemory: AnyObject, Sendable {
     func allocate(byteCount: Int) -> FrameSlot?
     /// Takes a slot back: neither the decoder nor a `DecodedFrame` uses it any more.
     func free(_ id: Int)
-}
-
-/// A frame that lies in a slot of the caller's `FrameMemory`, ready to be used in place.
-public struct DirectFrame: Hashable, Sendable {
-    /// The slot's name.
-    public let slot: Int
-    /// Where the picture's planes lie, counted from the pool's start; already moved to the display window.
-    public let layout: FrameLayout
 }

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HEVC
+internal import LibAV
+internal import Model
+internal import Sessions
+internal import Transport
+internal import Wire
+
+/// A packet on its way to the codec thread; keeps the memory it lies in mapped.
+struct PendingPacket: Sendable {
+    var request: PacketRequest
+    var pool: SharedMemory
+    /// The message to answer once the decoder has taken it, if the client wants that.
+    var replyTo: UInt32?
+}
+
+/// What the I/O thread asks of the codec thread, in order.
+enum DecodeJob: Sendable {
+    /// Decode a packet.
+    case decode(PendingPacket)
+    /// The packets that follow are of this format.
+    case change(StreamFormat)
+    /// Give out every picture and answer the message with this sequence number.
+    case finish(sequence: UInt32)
+}
+
+/// The thread that calls the decoder, which may take seconds, so that the I/O thread never does.
+struct DecodeThread {
+    /// A packet inside the decoder.
+    private struct Sent {
+        var request: PacketRequest
+        var type: NALUnitType?
+        var unit: CodedUnit
+        var isReported = false
+    }
+
+    let worker: WorkerSession
+    let jobs: WorkQueue<DecodeJob>
+
+    private var decoder: StreamDecoder?
+    private var reader: StreamReader
+    private var damage = DamageTracker()
+    private var sent: [Int64: Sent] = [:]
+    private var lastSequence: Int64 = 0
+    private var lastPicture: UInt64 = 0
+    private var isHardware: Bool
+
+    /// Packets after which one that gave no picture is given up: more than any stream reorders.
+    private static let maxDelay: Int64 = 128
+
+    init(worker: WorkerSession, jobs: WorkQueue<DecodeJob>, decoder: StreamDecoder?) {
+        self.worker = worker
+        self.jobs = jobs
+        self.decoder = decoder
+        reader = StreamReader(worker.setup.session.request.format)
+        isHardware = worker.setup.choice.decoder.isHardware
+    }
+
+    /// Works until the queue is closed; every error ends the session.
+    mutating func run() {
+        while case .element(let job) = jobs.pop() {
+            worker.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+            do throws(SessionError) {
+                try perform(job)
+            } catch {
+                worker.end(error.status, error.reason)
+            }
+            worker.stats.set(.busySinceNs, 0)
+        }
+    }
+
+    private mutating func perform(_ job: DecodeJob) throws(SessionError) {
+        switch job {
+        case .decode(let packet):
+            try decode(packet)
+            if let sequence = packet.replyTo { worker.send(Reply(sequence: sequence)) }
+        case .change(let format): try reader.change(to: format)
+        case .finish(let sequence):
+            try finish()
+            worker.send(Reply(sequence: sequence))
+        }
+    }
+
+    private mutating func finish() throws(SessionError) {
+        try decoder?.finish { (event) throws(SessionError) in try take(event) }
+        giveUp(before: .max)
+        damage.flush()
+    }
+
+    private mutating func decode(_ packet: PendingPacket) throws(SessionError) {
+        // Copied first: the client can change what it shares at any time. Its place was checked when it was admitted.
+        let start = Int(packet.request.offset)
+        let bytes = Array(packet.pool.bytes[start..<start + Int(packet.request.size)])
+        worker.releasePacket(packet.request.frameID)
+
+        let unit = reader.read(bytes)
+        lastSequence += 1
+        let sequence = lastSequence
+        let request = packet.request
+        if let fault = unit.fault {
+            let isLost = unit.isRefused || unit.pictureType == nil
+            report(request, fault.status, isLost ? .dropped : [], fault.reason)
+            if unit.isRefused { return damage.damage(sequence) }
+        } else if unit.bytes.isEmpty {
+            return report(request, .videoDecoderBadData, .dropped, "the packet has nothing to decode")
+        }
+        guard !unit.bytes.isEmpty else { return }
+        if let type = unit.pictureType {
+            switch damage.admit(sequence, type) {
+            case .decode: break
+            case .waitsForKeyFrame:
+                reader.setAside(unit)
+                return report(
+                    request, .videoDecoderBadData, .dropped, "a picture came before the first key frame")
+            case .skippedLeading:
+                return report(
+                    request, .ok, .dropped, "a leading picture refers to what was before the first key frame")
+            }
+        }
+        if unit.fault != nil { damage.damage(sequence) }
+        if unit.endsSequence { damage.endSequence() }
+        sent[sequence] = Sent(request: request, type: unit.pictureType, unit: unit, isReported: unit.fault != nil)
+        sent[sequence]?.unit.bytes = []
+        try feed(unit.bytes, sequence)
+        giveUp(before: sequence - Self.maxDelay)
+    }
+
+    private mutating func feed(_ bytes: [UInt8], _ sequence: Int64) throws(SessionError) {
+        let decoder = try open()
+        try decoder.decode(bytes, sequence: sequence) { (event) throws(SessionError) in try take(event) }
+    }
+
+    private mutating func open() throws(SessionError) -> StreamDecoder {
+        if let decoder { return decoder }
+        let setup = worker.setup
+        let session = worker.withSession { $0 }
+        let decoder = try setup.openDecoder(.software, memory: worker.store, session: session)
+        self.decoder = decoder
+        return decoder
+    }
+
+    private mutating func take(_ event: DecoderEvent) throws(SessionError) {
+        switch event {
+        case .damage(let sequence, let reason):
+            damage.damage(sequence)
+            guard let packet = sent[sequence], !packet.isReported else { return }
+            sent[sequence]?.isReported = true
+            report(packet.request, .videoDecoderBadData, [], reason)
+        case .picture(let picture, let owner): try give(picture, owner)
+        }
+    }
+
+    private mutating func give(_ picture: OutputPicture, _ owner: any AnyObject & Sendable) throws(SessionError) {
+        guard let packet = sent.removeValue(forKey: picture.sequence) else { return }
+        try noteHardware(picture.isHardware)
+        if picture.isDamaged { damage.damage(picture.sequence) }
+        guard packet.request.isOutput else { return }
+        try worker.waitForCredit()
+        var flags: FrameDecoded.Flags = []
+        if picture.isKeyFrame { flags.insert(.sync) }
+        if picture.isHardware { flags.insert(.hardware) }
+        if damage.isDamaged(picture.sequence, packet.type ?? .trailR) { flags.insert(.damaged) }
+        var color = picture.color
+        if let transfer = packet.unit.preferredTransfer, transfer != ColorDescription.unspecified {
+            color.transfer = transfer
+        }
+        let (aperture, carriesMetadata) = worker.withSession { session in
+            (session.cleanAperture(width: picture.width, height: picture.height), session.carriesHDRMetadata)
+        }
+        lastPicture += 1
+        var message = FrameDecoded(
+            pictureID: lastPicture, frameID: packet.request.frameID, pts: packet.request.pts,
+            duration: packet.request.duration, arenaID: PictureStore.arena(of: picture.slot), flags: flags,
+            format: picture.format, codedBitDepth: UInt8(picture.bitDepth), width: UInt32(picture.width),
+            height: UInt32(picture.height),
+            cleanAperture: aperture
+                ?? PictureRectangle(x: 0, y: 0, width: UInt32(picture.width), height: UInt32(picture.height)),
+            color: color, sampleAspectRatio: picture.sampleAspectRatio ?? Rational(0), layout: picture.layout,
+            sideData: [])
+        if carriesMetadata { Self.add(packet.unit.sideData, to: &message) }
+        worker.give(message, slot: picture.slot, owner)
+    }
+
+    /// As much of the metadata as a message holds.
+    private static func add(_ sideData: [FrameSideData], to message: inout FrameDecoded) {
+        var room = FrameDecoded.maxSideData
+        for data in sideData {
+            guard message.sideData.count < FrameDecoded.maxEntries, data.bytes.count <= room else {
+                message.flags.insert(.sideDataLost)
+                continue
+            }
+            room -= data.bytes.count
+            message.sideData.append(data)
+        }
+    }
+
+    /// Tells when the hardware stopped, or began again, to do the work.
+    private mutating func noteHardware(_ now: Bool) throws(SessionError) {
+        guard worker.setup.choice.decoder.isHardware, now != isHardware else { return }
+        isHardware = now
+        let reason = now ? nil : decoder?.fallbackReason ?? "the driver gave no surfaces"
+        if let reason, worker.setup.wanted.requireHardware {
+            throw SessionError(.videoDecoderMalfunction, "hardware is required, but \(reason)")
+        }
+        worker.withSession { session in
+            session.publish(.usingHardwareDecoder, .bool(now))
+            session.publish(.fallbackReason, reason.map(PropertyValue.string))
+        }
+        worker.tell(isHardware: now, reason)
+    }
+
+    /// Packets of which no picture came and none will.
+    private mutating func giveUp(before limit: Int64) {
+        guard sent.count > Int(Self.maxDelay) || limit == .max else { return }
+        for (sequence, packet) in sent.sorted(by: { $0.key < $1.key }) where sequence < limit {
+            sent[sequence] = nil
+            guard packet.type != nil, packet.request.isOutput else { continue }
+            report(packet.request, .videoDecoderBadData, .dropped, "no picture came of the packet")
+        }
+    }
+
+    private func report(
+        _ packet: PacketRequest, _ status: Status, _ flags: DecodeReport.Flags, _ reason: String
+    ) {
+        worker.send(DecodeReport(frameID: packet.frameID, status: status, flags: flags, reason: reason))
+    }
+}

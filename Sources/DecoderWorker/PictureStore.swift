@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import LibAV
+internal import Model
+internal import Sessions
+internal import Synchronization
+internal import Transport
+internal import Wire
+
+/// The memory pictures lie in: arenas of equal slots that the decoder writes and the client can only read.
+///
+/// A format that needs larger slots gets an arena of its own; the one before it goes when its last slot is free. Slots
+/// are taken lowest first, so that only as much memory is touched as is used at once.
+final class PictureStore: PictureMemory {
+    /// Pictures that a decoder may hold besides those the client has: what HEVC may refer to, and its threads'.
+    private static let heldByDecoder = 17 + 17 + 2
+
+    /// What became of arenas, in the order the client must be told.
+    enum Change {
+        case added(UInt32, SharedMemory)
+        case removed(UInt32)
+    }
+
+    private struct Arena {
+        var memory: SharedMemory
+        var slotSize: Int
+        var isTaken: [Bool]
+        var isAnnounced = false
+    }
+
+    private struct State {
+        var arenas: [UInt32: Arena] = [:]
+        /// The arena slots come from.
+        var current: UInt32 = 0
+        var changes: [Change] = []
+    }
+
+    private let state = Mutex(State())
+    private let freed = WorkQueue<Bool>(capacity: 1)
+    private let maxBytes: Int
+    private let patience: Duration
+    private let whileFull: @Sendable (Bool) -> Void
+
+    /// No memory yet.
+    ///
+    /// - Parameters:
+    ///   - maxBytes: of all arenas together.
+    ///   - patience: how long a client may hold every slot before the session ends.
+    ///   - whileFull: told when such a wait begins and ends.
+    init(maxBytes: UInt64, patience: Duration, whileFull: @escaping @Sendable (Bool) -> Void) {
+        self.maxBytes = Int(clamping: maxBytes)
+        self.patience = patience
+        self.whileFull = whileFull
+    }
+
+    /// A slot for the decoder to write to; nil when there is none, and then its picture is copied later.
+    func allocate(byteCount: Int) -> FrameSlot? { take(byteCount, leaving: 1) }
+
+    /// A slot for a copy; waits for the client as long as it is given.
+    func slotForCopy(byteCount: Int) throws(SessionError) -> FrameSlot {
+        try wait(for: { take(byteCount, leaving: 0) }) {
+            let used = state.withLock { $0.arenas.values.reduce(0) { $0 + $1.memory.size } }
+            return used + byteCount > maxBytes
+                ? SessionError(.allocationFailed, "a picture of \(byteCount) bytes passes the session's limit")
+                : SessionError(
+                    .parameter, "the client released no picture for \(patience.components.seconds) s")
+        }
+    }
+
+    /// Waits until `body` gives something, trying again whenever a slot was freed or `wake` was called.
+    func wait<Value>(
+        for body: () -> Value?, orElse error: () -> SessionError
+    ) throws(SessionError) -> Value {
+        if let value = body() { return value }
+        whileFull(true)
+        defer { whileFull(false) }
+        let deadline = MonotonicTime.now + patience
+        while true {
+            let now = MonotonicTime.now
+            guard now < deadline else { throw error() }
+            _ = freed.pop(timeout: .nanoseconds(Int64(deadline.nanoseconds(since: now))))
+            if let value = body() { return value }
+        }
+    }
+
+    /// Has a thread that waits look again.
+    func wake() { _ = freed.push(true) }
+
+    /// Takes a slot back.
+    func free(_ id: Int) {
+        state.withLock { state in
+            let number = Self.arena(of: id)
+            guard var arena = state.arenas.removeValue(forKey: number) else { return }
+            arena.isTaken[id & 0xFFFF] = false
+            if number != state.current, !arena.isTaken.contains(true) {
+                if arena.isAnnounced { state.changes.append(.removed(number)) }
+            } else {
+                state.arenas[number] = arena
+            }
+        }
+        wake()
+    }
+
+    /// What the client has to be told before a picture of a slot: its arena, and those that have gone.
+    func changes(before slot: Int) -> [Change] {
+        state.withLock { state in
+            let number = Self.arena(of: slot)
+            if let arena = state.arenas[number], !arena.isAnnounced {
+                state.arenas[number]?.isAnnounced = true
+                state.changes.append(.added(number, arena.memory))
+            }
+            defer { state.changes = [] }
+            return state.changes
+        }
+    }
+
+    /// The arena that a slot lies in.
+    static func arena(of slot: Int) -> UInt32 { UInt32(slot >> 16) }
+
+    private func take(_ byteCount: Int, leaving others: Int) -> FrameSlot? {
+        state.withLock { state in
+            if (state.arenas[state.current]?.slotSize ?? 0) < byteCount, !Self.grow(&state, byteCount, maxBytes) {
+                return nil
+            }
+            let number = state.current
+            guard var arena = state.arenas.removeValue(forKey: number) else { return nil }
+            defer { state.arenas[number] = arena }
+            guard let index = arena.isTaken.firstIndex(of: false),
+                others == 0 || arena.isTaken.count(where: { !$0 }) > others,
+                let base = arena.memory.mutableBytes?.baseAddress
+            else { return nil }
+            arena.isTaken[index] = true
+            let offset = index * arena.slotSize
+            return FrameSlot(
+                id: Int(number) << 16 | index, base: base + offset, poolOffset: UInt64(offset),
+                byteCount: arena.slotSize)
+        }
+    }
+
+    /// Makes an arena of larger slots the current one; false when there is no memory for it.
+    private static func grow(_ state: inout State, _ byteCount: Int, _ maxBytes: Int) -> Bool {
+        // Several of a page, so that rows stay aligned.
+        let slotSize = (byteCount + 4095) & ~4095
+        let used = state.arenas.values.reduce(0) { $0 + $1.memory.size }
+        let wanted = heldByDecoder + DecompressionSession.maxFramesInFlight + 1
+        let count = min(wanted, (maxBytes - min(used, maxBytes)) / slotSize)
+        // Fewer than these, and nothing can be shown while something is decoded.
+        guard count >= 3,
+            let memory = try? SharedMemory(
+                creating: "hwdaemon-pictures", size: slotSize * count, readOnlyToOthers: true)
+        else { return false }
+        if let old = state.arenas[state.current], !old.isTaken.contains(true) {
+            state.arenas[state.current] = nil
+            if old.isAnnounced { state.changes.append(.removed(state.current)) }
+        }
+        state.current += 1
+        state.arenas[state.current] = Arena(
+            memory: memory, slotSize: slotSize, isTaken: Array(repeating: false, count: count))
+        return true
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
+internal import Wire
+
+/// What a session is for, and everything the broker does differently because of it.
+enum SessionKind: String, Hashable, Sendable, CaseIterable {
+    case compression
+    case decompression
+
+    /// The worker's file in the directory of programs.
+    var program: String {
+        switch self {
+        case .compression: "hwdaemon-encoder"
+        case .decompression: "hwdaemon-decoder"
+        }
+    }
+
+    /// What sentences call the worker.
+    var noun: String {
+        switch self {
+        case .compression: "encoder"
+        case .decompression: "decoder"
+        }
+    }
+
+    /// The status of a worker that died.
+    var malfunction: Status {
+        switch self {
+        case .compression: .videoEncoderMalfunction
+        case .decompression: .videoDecoderMalfunction
+        }
+    }
+
+    /// The status of a session that a limit forbids.
+    var notAvailableNow: Status {
+        switch self {
+        case .compression: .videoEncoderNotAvailableNow
+        case .decompression: .videoDecoderNotAvailableNow
+        }
+    }
+
+    /// A refusal, or an end, under the status that this kind has for it.
+    func own(_ error: SessionError) -> SessionError {
+        switch error.status {
+        case .videoEncoderNotAvailableNow, .videoDecoderNotAvailableNow:
+            SessionError(notAvailableNow, error.reason)
+        case .videoEncoderMalfunction, .videoDecoderMalfunction: SessionError(malfunction, error.reason)
+        default: error
+        }
+    }
+}
+
+/// What the broker reads of a Create call; the worker reads the rest.
+struct CreateCall {
+    var kind: SessionKind
+    var codec: String
+    /// 0 until the worker has told.
+    var width = 0
+    var height = 0
+    /// Empty until the worker has told.
+    var pixelFormat = ""
+
+    /// Reads a call of either kind.
+    ///
+    /// - Throws: `InvalidParameter`, naming the field.
+    init(_ call: VarlinkCall) throws(VarlinkError) {
+        guard call.upgrade else { throw .invalidParameter("upgrade") }
+        guard !call.oneway else { throw .invalidParameter("oneway") }
+        if call.method == CreateDecompressionSession.method {
+            let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)
+            kind = .decompression
+            codec = parameters.codec
+            pixelFormat = parameters.pixelFormat ?? ""
+        } else {
+            let parameters = try call.checkedParameters(CreateCompressionSession.Parameters.self)
+            kind = .compression
+            codec = parameters.codec
+            (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
+        }
+    }
+}

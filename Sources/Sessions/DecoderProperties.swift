@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
+
+extension PropertyTable {
+    /// Every row of decompression sessions.
+    public static let decompression: [PropertySpec] = [
+        PropertySpec(
+            .realTime, .boolean, default: .bool(false),
+            "Give each picture as soon as its packet is decoded and its turn has come: no pictures side by side."),
+        PropertySpec(
+            .threadCount, .integer(0...64), default: .int(0), by: [.libavcodec],
+            "Threads of the software decoder; 0 is one a processor."),
+        PropertySpec(
+            .propagateHDRMetadata, .boolean, default: .bool(true), access: .live,
+            "Whether pictures carry the stream's HDR metadata: mastering display, light levels, HDR10+, RPU."),
+        PropertySpec(
+            .cleanAperture, .aperture, access: .live,
+            "The part of the picture that the container shows; each picture carries it, if it lies inside."),
+
+        // What is.
+        PropertySpec(.decoderID, .text, access: .readOnly, "The decoder that serves the session."),
+        PropertySpec(
+            .usingHardwareDecoder, .boolean, access: .readOnly, "Whether that is hardware, at this moment."),
+        PropertySpec(
+            .usingGPURegistryID, .text, access: .readOnly, "The GPU that decodes, by PCI address; null in software."
+        ),
+        PropertySpec(
+            .fallbackReason, .text, access: .readOnly, "Why it is not hardware, when hardware was allowed."),
+        PropertySpec(.pixelFormatOfFrames, .text, access: .readOnly, "The DRM fourcc of the pictures."),
+        PropertySpec(
+            .outputBitDepth, .integer(8...10), access: .readOnly, "Bits of a sample, as the stream codes them."),
+        PropertySpec(
+            .numberOfFramesBeingDecoded, .integer(0...Int64.max), access: .readOnly,
+            "Packets taken whose pictures were not given out yet."),
+    ]
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+public import Model
+
+/// A decoded picture, in presentation order.
+public struct FrameDecoded: SessionPayload, Hashable {
+    /// The opcode that announces it.
+    public static let opcode = Opcode.frameDecoded
+    /// Bytes that the side data of one picture have at most; what does not fit is left out, and flagged.
+    public static let maxSideData = 48 << 10
+
+    /// Bits of `flags`.
+    public struct Flags: OptionSet, Hashable, Sendable {
+        /// The bits.
+        public let rawValue: UInt32
+        /// Wraps bits.
+        public init(rawValue: UInt32) { self.rawValue = rawValue }
+        /// Decoding could start here.
+        public static let sync = Flags(rawValue: 1)
+        /// The picture, or one it refers to, is damaged: its samples are in part made up.
+        public static let damaged = Flags(rawValue: 2)
+        /// It was decoded in hardware.
+        public static let hardware = Flags(rawValue: 4)
+        /// Side data did not fit the message.
+        public static let sideDataLost = Flags(rawValue: 8)
+    }
+
+    /// The worker's number for it, for `ReleaseFrame`.
+    public var pictureID: UInt64
+    /// The packet it was decoded from.
+    public var frameID: UInt64
+    /// That packet's presentation time.
+    public var pts: Int64
+    /// That packet's duration.
+    public var duration: Int64
+    /// The arena it lies in.
+    public var arenaID: UInt32
+    /// What is special about it.
+    public var flags: Flags
+    /// How its samples lie.
+    public var format: PixelFormat
+    /// Bits of a sample as the stream coded it, whatever `format` holds.
+    public var codedBitDepth: UInt8
+    /// Samples a row, the stream's conformance window applied.
+    public var width: UInt32
+    /// Rows, the stream's conformance window applied.
+    public var height: UInt32
+    /// The part of it that is to be seen.
+    public var cleanAperture: PictureRectangle
+    /// What its values mean.
+    public var color: ColorDescription
+    /// Width over height of a sample; 0/1 when not told.
+    public var sampleAspectRatio: Rational
+    /// Where its planes lie.
+    public var layout: FrameLayout
+    /// What else the stream says of it.
+    public var sideData: [FrameSideData]
+
+    /// Describes a picture.
+    public init(
+        pictureID: UInt64, frameID: UInt64, pts: Int64, duration: Int64, arenaID: UInt32, flags: Flags,
+        format: PixelFormat, codedBitDepth: UInt8, width: UInt32, height: UInt32, cleanAperture: PictureRectangle,
+        color: ColorDescription, sampleAspectRatio: Rational, layout: FrameLayout, sideData: [FrameSideData]
+    ) {
+        self.pictureID = pictureID
+        self.frameID = frameID
+        self.pts = pts
+        self.duration = duration
+        self.arenaID = arenaID
+        self.flags = flags
+        self.format = format
+        self.codedBitDepth = codedBitDepth
+        self.width = width
+        self.height = height
+        self.cleanAperture = cleanAperture
+        self.color = color
+        self.sampleAspectRatio = sampleAspectRatio
+        self.layout = layout
+        self.sideData = sideData
+    }
+
+    /// Appends the fields.
+    public func encode(into writer: inout ByteWriter) {
+        for number in [pictureID, frameID] { writer.write(number) }
+        writer.write(pts)
+        writer.write(duration)
+        for number in [
+            arenaID, flags.rawValue, format.fourcc, width, height, cleanAperture.x, cleanAperture.y,
+            cleanAperture.width, cleanAperture.height,
+        ] { writer.write(number) }
+        for byte in [
+            color.primaries, color.transfer, color.matrix, color.isFullRange ? 1 : 0,
+            color.chromaLocation ?? Self.noChromaLocation, codedBitDepth, UInt8(layout.planes.count),
+            UInt8(min(sideData.count, Self.maxEntries)),
+        ] { writer.write(byte) }
+        writer.write(sampleAspectRatio.numerator)
+        writer.write(sampleAspectRatio.denominator)
+        // A multiple of 8 before the planes.
+        writer.write(UInt32(0))
+        for plane in layout.planes.prefix(EncodeFrame.maxPlanes) {
+            writer.write(plane.offset)
+            writer.write(plane.stride)
+            writer.write(UInt32(0))
+        }
+        for data in sideData.prefix(Self.maxEntries) {
+            writer.write(data.kind.rawValue)
+            writer.write(UInt32(data.bytes.count))
+            writer.write(bytes: data.bytes)
+        }
+    }
+
+    /// Reads the fields; `Parameter` for values without a meaning, or when the payload is too short or too long.
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        var reader = ByteReader()
+        pictureID = try reader.read(UInt64.self, from: bytes)
+        frameID = try reader.read(UInt64.self, from: bytes)
+        pts = try reader.read(Int64.self, from: bytes)
+        duration = try reader.read(Int64.self, from: bytes)
+        var words: [UInt32] = []
+        for _ in 0..<9 { words.append(try reader.read(UInt32.self, from: bytes)) }
+        (arenaID, flags, width, height) = (words[0], Flags(rawValue: words[1]), words[3], words[4])
+        guard let format = PixelFormat(fourcc: words[2]) else {
+            throw SessionError(.parameter, "picture \(pictureID) has an unknown pixel format")
+        }
+        self.format = format
+        cleanAperture = PictureRectangle(x: words[5], y: words[6], width: words[7], height: words[8])
+        var small: [UInt8] = []
+        for _ in 0..<8 { small.append(try reader.read(UInt8.self, from: bytes)) }
+        color = ColorDescription(
+            primaries: small[0], transfer: small[1], matrix: small[2], isFullRange: small[3] != 0,
+            chromaLocation: small[4] == Self.noChromaLocation ? nil : small[4])
+        codedBitDepth = small[5]
+        let over = try reader.read(Int32.self, from: bytes)
+        guard let aspect = Rational(over, try reader.read(Int32.self, from: bytes)) else {
+            throw SessionError(.parameter, "picture \(pictureID) has an impossible aspect ratio")
+        }
+        sampleAspectRatio = aspect
+        _ = try reader.read(UInt32.self, from: bytes)
+        guard small[6] <= EncodeFrame.maxPlanes, small[7] <= Self.maxEntries else {
+            throw SessionError(.parameter, "picture \(pictureID) names \(small[6]) planes, \(small[7]) side data")
+        }
+        var planes: [FrameLayout.Plane] = []
+        for _ in 0..<small[6] {
+            let offset = try reader.read(UInt64.self, from: bytes)
+            planes.append(FrameLayout.Plane(offset: offset, stride: try reader.read(UInt32.self, from: bytes)))
+            _ = try reader.read(UInt32.self, from: bytes)
+        }
+        layout = FrameLayout(planes: planes)
+        sideData = []
+        for _ in 0..<small[7] {
+            let kind = FrameSideData.Kind(rawValue: try reader.read(UInt32.self, from: bytes))
+            let size = try reader.read(UInt32.self, from: bytes)
+            guard let kind else { throw SessionError(.parameter, "picture \(pictureID) has unknown side data") }
+            sideData.append(FrameSideData(kind, try reader.readBytes(Int(size), of: bytes)))
+        }
+        try reader.expectEnd(of: bytes)
+    }
+
+    /// Side data a message has room for.
+    public static let maxEntries = 16
+    private static let noChromaLocation = UInt8.max
+}
