@@ -4,12 +4,12 @@ internal import Glibc
 internal import Synchronization
 
 /// Who is told what libav complains of while it works for one owner: found in `opaque` of the owner's contexts.
-package class LibAVListener: @unchecked Sendable {
+open class LibAVListener: @unchecked Sendable {
     /// Nobody listening yet.
-    package init() {}
+    public init() {}
 
     /// Told of one message, on whichever thread; `source` is the context that it is about, or a copy of it.
-    package func heard(_ message: String, from source: UnsafeMutableRawPointer) {}
+    open func heard(_ message: String, from source: UnsafeMutableRawPointer) {}
 }
 
 /// What becomes of libav's own messages: kept for error sentences, shown only on request.

@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
-internal import Model
+package import Model
 
 /// Brings pictures from one of our pixel formats to another: planes joined or parted, depth changed when asked.
 ///
 /// No colours change: 8 bits become 10 by a factor of 4, and back to the nearest value.
-struct SampleConverter {
-    let source: PixelFormat
-    let target: PixelFormat
+package struct SampleConverter {
+    /// What is read.
+    package let source: PixelFormat
+    /// What is written.
+    package let target: PixelFormat
+
+    /// From one format to another.
+    package init(source: PixelFormat, target: PixelFormat) {
+        self.source = source
+        self.target = target
+    }
 
     /// A picture's planes, the caller's for the length of a call.
-    struct Planes {
-        var data: [UnsafeMutableRawPointer]
-        var strides: [Int]
+    package struct Planes {
+        package var data: [UnsafeMutableRawPointer]
+        package var strides: [Int]
+
+        /// Planes by their first samples and the bytes from row to row.
+        package init(data: [UnsafeMutableRawPointer], strides: [Int]) {
+            self.data = data
+            self.strides = strides
+        }
     }
 
     /// Copies a picture of `width`×`height`.
-    func copy(_ from: Planes, to: Planes, width: Int, height: Int) {
+    package func copy(_ from: Planes, to: Planes, width: Int, height: Int) {
         let chroma = (width + 1) / 2
         withUnsafeTemporaryAllocation(of: UInt16.self, capacity: max(width, chroma)) { row in
             guard let values = row.baseAddress else { return }

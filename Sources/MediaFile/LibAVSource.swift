@@ -53,8 +53,11 @@ final class LibAVSource {
         plan = try ConversionPlan(
             source: AVPixelFormat(rawValue: parameters.format), color: ColorDescription(parameters),
             height: Int(parameters.height), path: path)
+        let isLeft =
+            options.leavesHEVC && parameters.codec_id == AV_CODEC_ID_HEVC && parameters.extradata_size > 0
+            && SampleFormats.native(AVPixelFormat(rawValue: parameters.format)) != nil
         decoder =
-            options.decodesVideo
+            options.decodesVideo && !isLeft
             ? try VideoDecoder(
                 demuxer.decoder, stream, threads: options.threads,
                 hooks: DecoderHooks(demuxer.tally), path: path) : nil
@@ -91,6 +94,9 @@ final class LibAVSource {
         var frame: UnsafeMutablePointer<AVFrame>? = frame
         av_frame_free(&frame)
     }
+
+    /// Whether frames are handed out, and not packets.
+    var decodes: Bool { decoder != nil }
 
     func use(_ memory: any FrameMemory) { decoder?.use(memory) }
 

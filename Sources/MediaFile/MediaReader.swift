@@ -15,6 +15,8 @@ public final class MediaReader: @unchecked Sendable {
         public var includesOtherStreams = false
         /// Whether video comes as the file's own packets instead of decoded frames.
         public var decodesVideo = true
+        /// Whether HEVC of a kind that the daemon decodes comes as packets, whatever `decodesVideo` says.
+        public var leavesHEVC = false
         /// Frames a second of pictures and raw streams, which do not tell; nil is 25, and other inputs refuse one.
         public var frameRate: Rational?
 
@@ -127,6 +129,25 @@ public final class MediaReader: @unchecked Sendable {
         case .y4m: y4mReport
         }
     }
+
+    /// Whether `next()` hands out the video's packets instead of its frames.
+    public var handsOutPackets: Bool {
+        switch source {
+        case .libAV(let libAV): !libAV.decodes
+        case .y4m: false
+        }
+    }
+
+    /// Whether the file stores no timestamps, as elementary streams do not.
+    public var isUntimed: Bool {
+        switch source {
+        case .libAV(let libAV): libAV.demuxer.isUntimed
+        case .y4m: true
+        }
+    }
+
+    /// A clock for frames that somebody else decodes from the video's packets.
+    public var presentationClock: PresentationClock { PresentationClock(video, isUntimed: isUntimed) }
 
     /// Makes the call that is under way, and every later one, throw `interrupted`; safe from any thread.
     public func cancel() { cancelFlag.set() }

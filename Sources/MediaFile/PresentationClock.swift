@@ -3,12 +3,12 @@ internal import CLibAV
 internal import Model
 
 /// Gives every frame a timestamp after the one before, from what the file says or, where it is silent, its rate.
-struct PresentationClock {
+public struct PresentationClock: Sendable {
     private let isUntimed: Bool
     private let ticksPerFrame: Int64
     private let secondsPerTick: Double
     /// The timestamp given last.
-    private(set) var last: Int64?
+    public private(set) var last: Int64?
 
     /// A clock for a stream; `isUntimed` streams (raw `.hevc`) count frames in a time base that is one over the rate.
     init(_ video: VideoDescription, isUntimed: Bool) {
@@ -17,6 +17,13 @@ struct PresentationClock {
         let rate = (video.averageFrameRate ?? video.baseFrameRate)?.value ?? 0
         let ticks = rate > 0 ? (1 / (rate * secondsPerTick)).rounded() : 0
         ticksPerFrame = isUntimed ? 1 : ticks < 1e9 ? Int64(ticks) : 0
+    }
+
+    /// The same of a frame whose timestamp may not be told.
+    public mutating func stamp(
+        _ told: Int64?, duration: Int64, index: Int
+    ) -> (pts: Int64, duration: Int64, isRepaired: Bool) {
+        stamp(told ?? clibav_no_pts(), duration: duration, index: index)
     }
 
     /// The timestamp and duration of the next frame, and whether the file's own timestamp could not be kept.

@@ -6,7 +6,7 @@ internal import ArgumentParser
 struct HWCtl: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hwctl",
-        abstract: "Encode video with this machine's codec hardware, or in software, through hwdaemon.",
+        abstract: "Encode and decode video with this machine's codec hardware, or in software, through hwdaemon.",
         discussion: """
             hwctl talks to the daemon on /run/hwdaemon/hwdaemon.sock, or on $HWDAEMON_SOCKET when that is set. \
             Where no daemon listens on the default socket, hwctl runs a private one for the length of the command \
@@ -24,6 +24,6 @@ struct HWCtl: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            EncodeCommand.self, InfoCommand.self, ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self,
+            EncodeCommand.self, DecodeCommand.self, InfoCommand.self, ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self,
         ])
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+public import Model
+
+/// A picture somewhere in memory, and the part of it that is to be written; valid as long as its owner says.
+public struct PictureView {
+    /// What the layout counts from.
+    public let memory: UnsafeRawBufferPointer
+    /// Where its planes lie.
+    public let layout: FrameLayout
+    /// How its samples lie.
+    public let format: PixelFormat
+    /// The part that is to be written.
+    public let part: PictureRectangle
+
+    /// Names a picture.
+    ///
+    /// - Throws: `Parameter` when planes or part lie outside.
+    public init(
+        memory: UnsafeRawBufferPointer, layout: FrameLayout, format: PixelFormat, width: Int, height: Int,
+        part: PictureRectangle
+    ) throws(SessionError) {
+        try layout.validate(format, width: width, height: height, poolSize: UInt64(memory.count))
+        guard part.width > 0, part.height > 0, UInt64(part.x) + UInt64(part.width) <= UInt64(width),
+            UInt64(part.y) + UInt64(part.height) <= UInt64(height)
+        else { throw SessionError(.parameter, "the part to be written lies outside the picture") }
+        self.memory = memory
+        self.layout = layout
+        self.format = format
+        self.part = part
+    }
+
+    /// Bytes of the part without gaps between rows and planes.
+    var packedSize: Int {
+        (0..<format.planeCount).reduce(0) {
+            $0 + format.rowBytes(plane: $1, width: Int(part.width)) * format.rows(plane: $1, height: Int(part.height))
+        }
+    }
+
+    /// The first sample of the part in a plane, and the bytes from row to row.
+    func plane(_ plane: Int) -> (start: UnsafeRawPointer, stride: Int)? {
+        guard let base = memory.baseAddress else { return nil }
+        let place = layout.planes[plane]
+        // An odd corner shares its chroma sample with the row or column before it.
+        let x = plane == 0 ? Int(part.x) : Int(part.x) / 2 * (format.isSemiPlanar ? 2 : 1)
+        let y = plane == 0 ? Int(part.y) : Int(part.y) / 2
+        let offset = Int(place.offset) + y * Int(place.stride) + x * format.bytesPerSample
+        return (base + offset, Int(place.stride))
+    }
+
+    /// Copies the part to `target`, rows and planes without gaps; `target` has `packedSize` bytes from there on.
+    func pack(to target: UnsafeMutableRawPointer) {
+        var target = target
+        for number in 0..<format.planeCount {
+            guard let (start, stride) = plane(number) else { return }
+            let row = format.rowBytes(plane: number, width: Int(part.width))
+            for line in 0..<format.rows(plane: number, height: Int(part.height)) {
+                target.copyMemory(from: start + line * stride, byteCount: row)
+                target += row
+            }
+        }
+    }
+}

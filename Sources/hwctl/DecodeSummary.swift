@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import MediaFile
+internal import Model
+internal import Wire
+
+/// What `hwctl decode` says at the end, to people and to programs.
+struct DecodeSummary: Encodable {
+    private var schema = 1
+    private var input: String
+    private var output: String
+    private var codec: String
+    private var decoderID: String
+    private var usingHardware: Bool
+    private var fallbackReason: String?
+    private var width: Int
+    private var height: Int
+    private var pixelFormat: String
+    private var conversion: String?
+    private var frames: Int
+    private var hardwareFrames: Int
+    private var damagedFrames: Int
+    private var droppedFrames: Int
+    private var decodeErrors: Int
+    private var firstDecodeError: String?
+    private var repairedTimestamps: Int
+    private var seconds: Double
+    private var framesPerSecond: Double
+    private var fileBytes: Int
+    private var brokenOff: String?
+
+    enum CodingKeys: String, CodingKey {
+        case schema, input, output, codec, width, height, conversion, frames, seconds
+        case decoderID = "DecoderID"
+        case usingHardware = "UsingHardwareAcceleratedVideoDecoder"
+        case fallbackReason = "FallbackReason"
+        case pixelFormat = "pixel_format"
+        case hardwareFrames = "hardware_frames"
+        case damagedFrames = "damaged_frames"
+        case droppedFrames = "dropped_frames"
+        case decodeErrors = "decode_errors"
+        case firstDecodeError = "first_decode_error"
+        case repairedTimestamps = "repaired_timestamps"
+        case framesPerSecond = "frames_per_second"
+        case fileBytes = "file_bytes"
+        case brokenOff = "broken_off"
+    }
+
+    init(
+        input: String, output: String, reader: MediaReader, created: CreateDecompressionSession.Reply?,
+        properties: [PropertyKey: PropertyValue], format: PixelFormat, writer: FrameWriter, report: SourceReport,
+        hardwareFrames: Int, seconds: Double, brokenOff: String?
+    ) {
+        self.input = input
+        self.output = output
+        codec = reader.video.codec
+        decoderID = created?.decoderID ?? "hwctl"
+        usingHardware = properties[.usingHardwareDecoder] == .bool(true)
+        if case .string(let reason)? = properties[.fallbackReason] {
+            fallbackReason = reason
+        } else if created == nil {
+            fallbackReason = "\(reader.video.codec) of this kind is decoded in hwctl's own process"
+        }
+        width = reader.video.width
+        height = reader.video.height
+        pixelFormat = format.rawValue
+        conversion = reader.video.conversion
+        frames = writer.frames
+        self.hardwareFrames = hardwareFrames
+        damagedFrames = report.damagedFrames
+        droppedFrames = report.droppedFrames
+        decodeErrors = report.errors
+        firstDecodeError = report.firstError
+        repairedTimestamps = report.repairedTimestamps
+        self.seconds = seconds
+        framesPerSecond = Double(writer.frames) / max(seconds, 1e-6)
+        fileBytes = writer.bytes
+        self.brokenOff = brokenOff
+    }
+
+    /// The lines for people.
+    var lines: [String] {
+        var lines: [String] = []
+        if decodeErrors > 0 {
+            lines.append(
+                "warning: the input is damaged in \(decodeErrors) places, first: \(firstDecodeError ?? "unknown")")
+        }
+        if damagedFrames > 0 {
+            lines.append("warning: \(damagedFrames) frames have samples that are made up, up to the next key frame")
+        }
+        if droppedFrames > 0 { lines.append("warning: no picture came of \(droppedFrames) packets") }
+        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
+        lines.append("decoder: \(decoderID) (\(why))")
+        lines.append(
+            "\(output): \(frames) frames of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s "
+                + "(\(Progress.decimal(framesPerSecond, 1)) fps), \(pixelFormat)")
+        return lines
+    }
+}
