@@ -57,6 +57,8 @@ struct SessionSetup {
         (options.isRealTime, options.threads) = session.options
         options.device = decoder.device
         options.target = session.request.pixelFormat
+        // What Create told stays, whoever decodes later.
+        options.isSemiPlanar = choice.decoder.isHardware
         return try StreamDecoder(session.request.format, options, memory: memory)
     }
 

@@ -6,8 +6,15 @@ internal import Sessions
 /// Brings pictures that a decoder could not write where they belong into slots of a session's memory.
 struct PictureCopier {
     let memory: any PictureMemory
-    /// The layout to bring them to; nil leaves them in theirs.
+    /// The layout to bring them to; nil leaves them their depth.
     let target: PixelFormat?
+    /// Whether chroma is interleaved where `target` does not say.
+    let isSemiPlanar: Bool
+
+    /// The layout that pictures of so many bits a sample are brought to.
+    func format(ofDepth bits: Int) -> PixelFormat {
+        target ?? (isSemiPlanar ? (bits > 8 ? .p010 : .nv12) : (bits > 8 ? .i010 : .yu12))
+    }
 
     /// What is told of a frame; its display window begins at its first sample.
     static func describe(
@@ -39,8 +46,8 @@ struct PictureCopier {
         guard width > 0, height > 0 else {
             throw SessionError(.videoDecoderMalfunction, "the decoder gave an empty picture")
         }
-        let format2 = target ?? source
-        let packed = FrameLayout.packed(format2, width: width, height: height)
+        let wanted = self.format(ofDepth: source.bitDepth)
+        let packed = FrameLayout.packed(wanted, width: width, height: height)
         let slot = try memory.slotForCopy(byteCount: packed.size)
         let holder = SlotHolder(memory, slot.id)
         let pointers = [frame.pointee.data.0, frame.pointee.data.1, frame.pointee.data.2]
@@ -59,11 +66,11 @@ struct PictureCopier {
         let planes = SampleConverter.Planes(
             data: packed.layout.planes.map { slot.base + Int($0.offset) },
             strides: packed.layout.planes.map { Int($0.stride) })
-        SampleConverter(source: source, target: format2).copy(from, to: planes, width: width, height: height)
+        SampleConverter(source: source, target: wanted).copy(from, to: planes, width: width, height: height)
         let layout = FrameLayout(
             planes: packed.layout.planes.map { .init(offset: $0.offset + slot.poolOffset, stride: $0.stride) })
         let picture = Self.describe(
-            frame.pointee, format2, slot.id, layout, isHardware, width: width, height: height,
+            frame.pointee, wanted, slot.id, layout, isHardware, width: width, height: height,
             bitDepth: source.bitDepth)
         return (picture, holder)
     }

@@ -16,16 +16,17 @@ public final class StreamDecoder: PictureDecoder, @unchecked Sendable {
         public var isRealTime = false
         /// The render node to decode on; nil is in software.
         public var device: String?
-        /// The pictures' layout; nil is as they are decoded.
+        /// The pictures' layout; nil is planar or semi-planar in the stream's own depth.
         public var target: PixelFormat?
+        /// Whether chroma is interleaved where `target` does not say.
+        public var isSemiPlanar = false
 
         /// In software, in its own layout, one thread a processor.
         public init() {}
     }
 
     private let state: DecoderState
-    private let memory: any PictureMemory
-    private let target: PixelFormat?
+    private let copier: PictureCopier
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
@@ -42,11 +43,9 @@ public final class StreamDecoder: PictureDecoder, @unchecked Sendable {
         _ format: StreamFormat, _ options: Options = Options(), memory: any PictureMemory
     ) throws(SessionError) {
         LibAVLog.install()
-        self.memory = memory
-        target = options.target
+        copier = PictureCopier(memory: memory, target: options.target, isSemiPlanar: options.isSemiPlanar)
         let isHardware = options.device != nil
-        let native = isHardware ? format.semiPlanarFormat : format.planarFormat
-        let isDirect = !isHardware && (target ?? native) == native
+        let isDirect = !isHardware && copier.format(ofDepth: format.bitDepth) == format.planarFormat
         state = DecoderState(
             buffers: isDirect ? DirectBuffers(memory: memory) : nil, wantsHardware: isHardware)
         guard let codec = avcodec_find_decoder(AV_CODEC_ID_HEVC) else {
@@ -206,10 +205,9 @@ public final class StreamDecoder: PictureDecoder, @unchecked Sendable {
         if state.wantsHardware, !isHardware, state.softwareReason == nil {
             state.softwareReason = "libavcodec decodes this stream in software"
         }
-        let copier = PictureCopier(memory: memory, target: target)
         if !isHardware, let buffers = state.buffers,
             let format = SampleFormats.native(AVPixelFormat(rawValue: frame.pointee.format)),
-            (target ?? format) == format, let place = buffers.place(of: frame, format)
+            copier.format(ofDepth: format.bitDepth) == format, let place = buffers.place(of: frame, format)
         {
             let picture = PictureCopier.describe(frame.pointee, format, place.slot.id, place.layout, false)
             guard let owner = FrameOwner(frame) else {

@@ -4,6 +4,7 @@ internal import HWClient
 internal import LibAV
 internal import MediaFile
 internal import Model
+internal import Transport
 internal import Wire
 
 /// One run of `hwctl encode`: file → frames → session → packets → file.
@@ -26,9 +27,11 @@ final class EncodeJob {
     private let frameRate: Rational?
     private let keepsPartial: Bool
 
-    private var underWay: [UInt64: DecodedFrame] = [:]
+    private var underWay: [UInt64: SourceFrame] = [:]
     private var copied: [UInt64: FramePool.Slot] = [:]
-    private var waiting: DecodedFrame?
+    private var waiting: SourceFrame?
+    /// Arenas of the decompression session that the encoder can read.
+    private var arenas: Set<UInt32> = []
     private var isInputDone = false
     private var isCompleted = false
     /// Why the input ended before its end, where what came before is kept.
@@ -55,20 +58,35 @@ final class EncodeJob {
         var options = MediaReader.Options()
         options.includesOtherStreams = true
         options.frameRate = frameRate
-        let reader = try MediaReader(path: input, options: options)
-        interruption.onSignal { reader.cancel() }
+        options.leavesHEVC = true
+        var reader = try MediaReader(path: input, options: options)
+        let firstReader = reader
+        interruption.onSignal { firstReader.cancel() }
         // Before the session: an output that cannot be written is told before anything is encoded.
         let writer = try MediaWriter(path: output, source: reader)
         let daemon = try Daemon.findAndTell()
-        let session = try CompressionSession(daemon, try parameters(reader.video))
+        let decoder = try SessionSource.open(
+            reader, daemon, specification: decoderSpecification, pixelFormat: nil,
+            isInterrupted: { interruption.isSet })
+        if decoder == nil, reader.handsOutPackets {
+            options.leavesHEVC = false
+            reader = try MediaReader(path: input, options: options)
+            let second = reader
+            interruption.onSignal { second.cancel() }
+        }
+        let source: any VideoSource = decoder ?? LocalSource(reader)
+        let format = decoder.flatMap { PixelFormat(rawValue: $0.session.created.pixelFormat) } ?? reader.video.format
+        let session = try CompressionSession(daemon, try parameters(reader.video, format))
         var warnings = reader.warnings
         if let rate = reader.video.averageFrameRate, Self.frameRate(reader.video) == nil {
             warnings.append("warning: the source's frame rate, \(rate), is not believed; timestamps are kept")
         }
         warnings += try EncodeMetadata.send(reader.video, to: session, unless: wanted)
-        let pool = try makePool(reader)
-        reader.use(PoolMemory(pool))
-        try session.addPool(pool, id: Self.poolID)
+        let pool = decoder == nil ? try makePool(reader) : nil
+        if let pool {
+            reader.use(PoolMemory(pool))
+            try session.addPool(pool, id: Self.poolID)
+        }
         try session.prepare()
         guard case .formatDescription(let record)? = try session.nextEvent(timeout: .zero) else {
             throw CommandFailure(.software, "the session gave no format description")
@@ -84,7 +102,7 @@ final class EncodeJob {
         defer { progress.clear() }
         while !isCompleted {
             if interruption.isSet { throw CommandFailure.interrupted }
-            try feed(reader, session, pool, writer)
+            try feed(source, session, pool, writer, (reader.video.width, reader.video.height, format))
             let first = isInputDone || isFull(session) ? try wait(for: session, unless: interruption) : nil
             try drain(session, pool, writer, first: first)
             progress.update(done: packets)
@@ -97,6 +115,7 @@ final class EncodeJob {
         try tell(
             EncodeSummary(
                 input: input, output: output, created: session.created, properties: properties, reader: reader,
+                format: format, report: source.report, decoder: decoder,
                 frames: packets, videoBytes: videoBytes, fileBytes: fileSize(output) ?? videoBytes,
                 seconds: seconds,
                 notCopied: writer.notes, warnings: warnings, brokenOff: breakOff?.reason))
@@ -112,7 +131,7 @@ final class EncodeJob {
     }
 
     /// What Create is asked for: the source's form, its colour and its rate, then what the user wants instead.
-    private func parameters(_ video: VideoDescription) throws -> CreateCompressionSession.Parameters {
+    private func parameters(_ video: VideoDescription, _ format: PixelFormat) throws -> CreateCompressionSession.Parameters {
         var properties: [PropertyKey: PropertyValue] = [:]
         if let rate = Self.frameRate(video) { properties[.expectedFrameRate] = .string(rate.description) }
         let color = video.color
@@ -125,13 +144,18 @@ final class EncodeJob {
         if let location = color.chromaLocation { properties[.chromaLocation] = .int(Int64(location)) }
         properties.merge(wanted) { _, wanted in wanted }
         return CreateCompressionSession.Parameters(
-            width: video.width, height: video.height, pixelFormat: video.format, timeBase: video.timeBase,
+            width: video.width, height: video.height, pixelFormat: format, timeBase: video.timeBase,
             encoderSpecification: specification, properties: properties)
     }
 
     /// The source's average rate, if a session can take it.
     private static func frameRate(_ video: VideoDescription) -> Rational? {
         [video.averageFrameRate, video.baseFrameRate].compactMap { $0 }.first { possibleRates.contains($0.value) }
+    }
+
+    /// As for the encoder, but that a decoder in software is no reason to refuse hardware that encodes.
+    private var decoderSpecification: [PropertyKey: PropertyValue] {
+        [.enableHardwareDecoder: .bool(specification[.enableHardware] != .bool(false))]
     }
 
     private func makePool(_ reader: MediaReader) throws -> FramePool {
@@ -146,15 +170,23 @@ final class EncodeJob {
 
     /// Reads and sends one item of the input, if there is room for it.
     private func feed(
-        _ reader: MediaReader, _ session: CompressionSession, _ pool: FramePool, _ writer: MediaWriter
+        _ source: any VideoSource, _ session: CompressionSession, _ pool: FramePool?, _ writer: MediaWriter,
+        _ shape: (width: Int, height: Int, format: PixelFormat)
     ) throws {
         guard !isInputDone, session.framesInFlight < Self.framesUnderWay else { return }
         if let frame = waiting {
             waiting = nil
             return try send(frame, session, pool)
         }
-        switch try nextItem(reader) {
-        case .frame(let frame)?: try send(frame, session, pool)
+        switch try nextItem(source) {
+        case .frame(let frame)?:
+            guard (frame.width, frame.height, frame.format) == shape else {
+                throw MediaError(
+                    .unsupported,
+                    "\(input): the picture changes from \(shape.width)x\(shape.height) \(shape.format.rawValue) to "
+                        + "\(frame.width)x\(frame.height) \(frame.format.rawValue) at frame \(frame.index)")
+            }
+            try send(frame, session, pool)
         case .packet(let packet)?: try writer.write(copied: packet)
         case nil:
             isInputDone = true
@@ -163,37 +195,55 @@ final class EncodeJob {
     }
 
     /// The reader's next item; where frames that came before an error are to be kept, the error is an end.
-    private func nextItem(_ reader: MediaReader) throws(MediaError) -> MediaReader.Item? {
-        do throws(MediaError) {
-            return try reader.next()
-        } catch {
-            guard keepsPartial, reader.report.frames > 0, error.kind != .interrupted else { throw error }
+    private func nextItem(_ source: any VideoSource) throws -> SourceItem? {
+        do {
+            return try source.next()
+        } catch let error as MediaError {
+            guard keepsPartial, source.report.frames > 0, error.kind != .interrupted else { throw error }
             breakOff = error
             return nil
         }
     }
 
     /// Sends a frame from where it was decoded, or from a slot it is copied to; keeps it when no slot is free.
-    private func send(_ frame: DecodedFrame, _ session: CompressionSession, _ pool: FramePool) throws {
+    private func send(_ frame: SourceFrame, _ session: CompressionSession, _ pool: FramePool?) throws {
         let frameID = UInt64(frame.index)
         let layout: FrameLayout
-        if let direct = frame.direct {
-            layout = direct.layout
+        var poolID = Self.poolID
+        switch frame.place {
+        case .session(let memory, let arenaID, let place):
+            // The decoder's own memory: the encoder reads the very samples that the decoder wrote.
+            poolID = try share(memory, arenaID, session)
+            layout = place
             underWay[frameID] = frame
-        } else {
-            guard let slot = pool.acquire(), let base = pool.bytes(of: slot).baseAddress else {
+        case .local(let decoded):
+            if let direct = decoded.direct {
+                layout = direct.layout
+                underWay[frameID] = frame
+                break
+            }
+            guard let pool, let slot = pool.acquire(), let base = pool.bytes(of: slot).baseAddress else {
                 waiting = frame
                 return
             }
             copied[frameID] = slot
-            layout = try frame.copy(
+            layout = try decoded.copy(
                 to: FrameSlot(
                     id: slot.index, base: base, poolOffset: UInt64(slot.offset), byteCount: pool.slotSize))
-            frame.release()
+            decoded.release()
         }
         try session.encode(
             EncodeFrame(
-                frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: Self.poolID, layout: layout))
+                frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: poolID, layout: layout))
+    }
+
+    /// Has the encoder read a decoder's arena, once.
+    private func share(
+        _ memory: SharedMemory, _ arenaID: UInt32, _ session: CompressionSession
+    ) throws -> UInt32 {
+        let poolID = Self.poolID + arenaID
+        if arenas.insert(arenaID).inserted { try session.addPool(memory, id: poolID) }
+        return poolID
     }
 
     /// The next event, however long the encoder takes; a signal ends the wait.
@@ -210,7 +260,7 @@ final class EncodeJob {
 
     /// Handles what came back: `first`, and all that is there besides.
     private func drain(
-        _ session: CompressionSession, _ pool: FramePool, _ writer: MediaWriter, first: CompressionSession.Event?
+        _ session: CompressionSession, _ pool: FramePool?, _ writer: MediaWriter, first: CompressionSession.Event?
     ) throws {
         var first = first
         while let event = try first ?? session.nextEvent(timeout: .zero) {
@@ -218,8 +268,8 @@ final class EncodeJob {
             switch event {
             case .formatDescription: continue
             case .frameReleased(let frameID):
-                underWay.removeValue(forKey: frameID)?.release()
-                if let slot = copied.removeValue(forKey: frameID) { pool.release(slot) }
+                try underWay.removeValue(forKey: frameID)?.release()
+                if let slot = copied.removeValue(forKey: frameID) { pool?.release(slot) }
             case .packet(let packet):
                 let description = packet.description
                 try writer.write(

@@ -21,7 +21,10 @@ struct EncodeSummary: Encodable {
     private var frames: Int
     private var decodeErrors: Int
     private var firstDecodeError: String?
+    private var damagedFrames: Int
     private var repairedTimestamps: Int
+    private var decoderID: String?
+    private var hardwareDecodedFrames: Int?
     private var seconds: Double
     private var framesPerSecond: Double
     private var videoBytes: Int
@@ -40,6 +43,9 @@ struct EncodeSummary: Encodable {
         case pixelFormat = "pixel_format"
         case decodeErrors = "decode_errors"
         case firstDecodeError = "first_decode_error"
+        case damagedFrames = "damaged_frames"
+        case decoderID = "DecoderID"
+        case hardwareDecodedFrames = "hardware_decoded_frames"
         case repairedTimestamps = "repaired_timestamps"
         case framesPerSecond = "frames_per_second"
         case videoBytes = "video_bytes"
@@ -51,7 +57,8 @@ struct EncodeSummary: Encodable {
 
     init(
         input: String, output: String, created: CreateCompressionSession.Reply,
-        properties: [PropertyKey: PropertyValue], reader: MediaReader, frames: Int, videoBytes: Int, fileBytes: Int,
+        properties: [PropertyKey: PropertyValue], reader: MediaReader, format: PixelFormat, report: SourceReport,
+        decoder: SessionSource?, frames: Int, videoBytes: Int, fileBytes: Int,
         seconds: Double, notCopied: [String], warnings: [String], brokenOff: String?
     ) {
         self.input = input
@@ -63,12 +70,15 @@ struct EncodeSummary: Encodable {
         width = reader.video.width
         height = reader.video.height
         sourceFormat = reader.video.sourceFormat
-        pixelFormat = reader.video.format.rawValue
+        pixelFormat = format.rawValue
+        decoderID = decoder?.session.created.decoderID
+        hardwareDecodedFrames = decoder?.hardwareFrames
         conversion = reader.video.conversion
         self.frames = frames
-        decodeErrors = reader.report.errors
-        firstDecodeError = reader.report.firstError
-        repairedTimestamps = reader.report.repairedTimestamps
+        decodeErrors = report.errors
+        firstDecodeError = report.firstError
+        damagedFrames = report.damagedFrames
+        repairedTimestamps = report.repairedTimestamps
         self.seconds = seconds
         framesPerSecond = Double(frames) / max(seconds, 1e-6)
         self.videoBytes = videoBytes
