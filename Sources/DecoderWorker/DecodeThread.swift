@@ -220,8 +220,8 @@ struct DecodeThread {
     }
 
     private func report(
-        _ packet: PacketRequest, _ status: Status, _ flags: DecodeReport.Flags, _ reason: String
+        _ packet: PacketRequest, _ status: Status, _ flags: PacketReport.Flags, _ reason: String
     ) {
-        worker.send(DecodeReport(frameID: packet.frameID, status: status, flags: flags, reason: reason))
+        worker.send(PacketReport(frameID: packet.frameID, status: status, flags: flags, reason: reason))
     }
 }

@@ -102,7 +102,7 @@ final class WorkerSession: @unchecked Sendable {
         case .invalidate:
             try ByteReader().expectEnd(of: payload)
             end(.ok, "invalidated by the client")
-        case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end, .frameDecoded, .decodeReport,
+        case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end, .frameDecoded, .packetReport,
             .removeArena:
             throw SessionError(.parameter, "message \(opcode) is the worker's to send")
         case .prepare, .encodeFrame, .completeFrames, .releasePacket:

@@ -14,7 +14,7 @@ public final class DecompressionSession {
         /// A picture, in presentation order; its samples are there until `release`.
         case frame(ReceivedFrame)
         /// A packet is damaged, or gives no picture.
-        case report(DecodeReport)
+        case report(PacketReport)
         /// Every picture of the packets sent before `finishDelayedFrames` has come out.
         case finished
     }
@@ -230,7 +230,7 @@ public final class DecompressionSession {
             }
             inFlight -= 1
         case .frameDecoded: events.append(.frame(try receive(try FrameDecoded(decoding: payload))))
-        case .decodeReport: events.append(.report(try DecodeReport(decoding: payload)))
+        case .packetReport: events.append(.report(try PacketReport(decoding: payload)))
         default: throw link.broken("it sent \(opcode), which is not one of its messages")
         }
     }

@@ -55,7 +55,7 @@ public enum DecoderPolicy {
         public var isHardware: Bool { device != nil }
 
         /// The software decoder.
-        public static let software = Candidate(id: "libavcodec")
+        public static let software = Candidate(id: "org.hwdaemon.decoder.libavcodec")
     }
 
     /// A decoder that was tried for this session and did not open.
@@ -124,7 +124,7 @@ public enum DecoderPolicy {
                 return nil
             }
             let gpu = snapshot.nodes.first { $0.node == device }?.pciAddress ?? device
-            return (Candidate(id: "vaapi:\(gpu)", device: device, gpu: gpu), path)
+            return (Candidate(id: "org.hwdaemon.decoder.vaapi.\(gpu)", device: device, gpu: gpu), path)
         }
     }
 

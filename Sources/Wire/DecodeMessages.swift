@@ -105,9 +105,9 @@ public struct ReleaseFrame: SessionPayload, Hashable {
 }
 
 /// The worker says what became of a packet that is not as it should be.
-public struct DecodeReport: SessionPayload, Hashable {
+public struct PacketReport: SessionPayload, Hashable {
     /// The opcode that announces it.
-    public static let opcode = Opcode.decodeReport
+    public static let opcode = Opcode.packetReport
 
     /// Bits of `flags`.
     public struct Flags: OptionSet, Hashable, Sendable {

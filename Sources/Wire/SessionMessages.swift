@@ -52,8 +52,8 @@ public enum Opcode: UInt32, Sendable, CaseIterable {
     // Of decompression sessions.
     /// `FrameDecoded`.
     case frameDecoded = 70
-    /// `DecodeReport`.
-    case decodeReport = 71
+    /// `PacketReport`.
+    case packetReport = 71
     /// `RemoveArena`.
     case removeArena = 72
 }

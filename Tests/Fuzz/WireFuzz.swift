@@ -21,7 +21,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     round(RemoveArena.self, bytes)
     _ = try? Reply(decoding: span)
     _ = try? End(decoding: span)
-    _ = try? DecodeReport(decoding: span)
+    _ = try? PacketReport(decoding: span)
     if let picture = try? FrameDecoded(decoding: span) {
         _ = try? picture.layout.validate(
             picture.format, width: Int(picture.width), height: Int(picture.height), poolSize: 1 << 24)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import LibAV
 import MediaFile
 import Model
 import Testing

@@ -17,6 +17,18 @@ private let frame = EncodeFrame(
     frameID: 7, pts: -3, duration: 1001, poolID: 2, flags: .forceKeyFrame, baseFrameQP: -1,
     layout: FrameLayout(planes: [.init(offset: 0x1122_3344_5566, stride: 2048), .init(offset: 9, stride: 1)]))
 
+private let packet = DecodeFrame(
+    frameID: 9, pts: DecodeFrame.noPTS, duration: 3, poolID: 2, flags: [.asynchronous, .doNotOutput], offset: 1 << 33,
+    size: 77)
+
+private let picture = FrameDecoded(
+    pictureID: 1, frameID: 2, pts: -3, duration: 4, arenaID: 5, flags: [.sync, .damaged], format: .p010,
+    codedBitDepth: 10, width: 7, height: 8, cleanAperture: PictureRectangle(x: 1, y: 2, width: 3, height: 4),
+    color: ColorDescription(primaries: 9, transfer: 16, matrix: 9, isFullRange: true, chromaLocation: 2),
+    sampleAspectRatio: Rational(4, 3) ?? Rational(1),
+    layout: FrameLayout(planes: [.init(offset: 64, stride: 64), .init(offset: 4096, stride: 64)]),
+    sideData: [FrameSideData(.contentLight, [1, 2, 3, 4]), FrameSideData(.dolbyVisionRPU, [])])
+
 @Suite struct SessionMessageTests {
     @Test func messagesSurviveTheWire() throws {
         #expect(try roundTrip(frame))
@@ -26,6 +38,13 @@ private let frame = EncodeFrame(
         #expect(try roundTrip(ReleasePacket(packetID: .max)))
         #expect(try roundTrip(AddArena(arenaID: 1, size: 8 << 20)))
         #expect(try roundTrip(FrameReleased(frameID: 1)))
+        #expect(try roundTrip(packet))
+        #expect(try roundTrip(picture))
+        #expect(try roundTrip(ReleaseFrame(pictureID: 4)))
+        #expect(try roundTrip(RemoveArena(arenaID: 4)))
+        #expect(
+            try roundTrip(
+                PacketReport(frameID: 4, status: .videoDecoderBadData, flags: .dropped, reason: "straße")))
         #expect(try roundTrip(Reply(sequence: 9, status: .parameter, body: Array("why".utf8))))
         #expect(try roundTrip(End(status: .videoEncoderMalfunction, reason: "straße")))
         #expect(
@@ -50,6 +69,32 @@ private let frame = EncodeFrame(
                     packetID: 0, frameID: 0, pts: 0, dts: 0, duration: 0, arenaID: 0, flags: [], offset: 0, size: 0,
                     nalUnitType: 0, temporalLevel: 0)
             ).count == 64)
+    }
+
+    /// docs/protocol.md: 88 bytes, 16 for each plane, 8 and its bytes for each side data.
+    @Test func picturesLieWhereTheProtocolSays() {
+        let wire = bytes(picture)
+        #expect(wire.count == 88 + 2 * 16 + 8 + 4 + 8)
+        #expect(Array(wire[40..<44]) == Array("P010".utf8))
+        #expect(Array(wire[68..<76]) == [9, 16, 9, 1, 2, 10, 2, 2])
+        #expect(Array(wire[76..<84]) == [4, 0, 0, 0, 3, 0, 0, 0])
+        #expect(Array(wire[88..<96]) == [64, 0, 0, 0, 0, 0, 0, 0])
+        #expect(bytes(packet).count == 48)
+    }
+
+    @Test func cutDecodingMessagesAreRefused() {
+        let wire = bytes(picture)
+        for length in 0..<wire.count {
+            #expect(throws: SessionError.self) { try FrameDecoded(decoding: Array(wire[..<length]).span.bytes) }
+        }
+        #expect(throws: SessionError.self) { try FrameDecoded(decoding: (wire + [0]).span.bytes) }
+        let short = bytes(packet)
+        for length in 0..<short.count {
+            #expect(throws: SessionError.self) { try DecodeFrame(decoding: Array(short[..<length]).span.bytes) }
+        }
+        var unknown = short
+        unknown[28] = 4
+        #expect(throws: SessionError.self) { try DecodeFrame(decoding: unknown.span.bytes) }
     }
 
     @Test func everyOtherLengthIsRefused() {

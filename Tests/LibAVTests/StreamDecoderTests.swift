@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import LibAV
+import Testing
+
+/// What is tested over the socket needs no second test here; these are the parts that have no message.
+@Suite struct StreamDecoderTests {
+    @Test("libavcodec has the decoder, and says which version it is")
+    func version() {
+        #expect(HEVCDecoder.isAvailable)
+        #expect(HEVCDecoder.libraryVersion.split(separator: ".").count == 3)
+    }
+}

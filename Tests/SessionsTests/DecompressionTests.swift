@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import HEVC
+import Model
+import Sessions
+import Testing
+
+private func node(_ path: String, pci: String? = nil, _ state: RenderNode.State = .ready) -> RenderNode {
+    var node = RenderNode(node: path, state: state, reason: state == .ready ? nil : "it may not be opened")
+    node.pciAddress = pci
+    return node
+}
+
+private func path(
+    _ device: String, depth: Int = 8, verified: Bool = true, reason: String? = nil, maxWidth: Int? = nil
+) -> CodecPath {
+    var path = CodecPath(
+        id: "hevc-decode-\(depth)", codec: "hevc", operation: "decode", profile: depth > 8 ? "main10" : "main",
+        bitDepth: depth, device: device, driver: "driver")
+    path.claimed = true
+    path.verified = verified
+    path.reason = reason
+    path.hardware = HardwareLimits(entrypoint: "VAEntrypointVLD", maxWidth: maxWidth)
+    return path
+}
+
+@Suite struct DecoderPolicyTests {
+    private static let software = "org.hwdaemon.decoder.libavcodec"
+    private static let gpu = "org.hwdaemon.decoder.vaapi.0000:03:00.0"
+    private static let machine = ProbeSnapshot(
+        encoders: [], nodes: [node("/dev/dri/renderD128", pci: "0000:03:00.0")], paths: [path("/dev/dri/renderD128")])
+
+    private func choose(
+        _ specification: [String: PropertyValue] = [:], depth: Int = 8, width: Int = 64,
+        _ snapshot: ProbeSnapshot = machine, _ failures: [DecoderPolicy.Failure] = []
+    ) throws -> DecoderPolicy.Choice {
+        try DecoderPolicy.choose(
+            DecoderPolicy.Request(specification: specification, bitDepth: depth, width: width, height: 64),
+            snapshot: snapshot, failures: failures)
+    }
+
+    private func error(_ body: () throws -> DecoderPolicy.Choice) -> SessionError? {
+        do {
+            _ = try body()
+            return nil
+        } catch { return error as? SessionError }
+    }
+
+    @Test func verifiedHardwareComesFirst() throws {
+        let choice = try choose()
+        #expect(choice.decoder.id == Self.gpu)
+        #expect(choice.decoder.device == "/dev/dri/renderD128")
+        #expect(choice.fallbackReason == nil)
+    }
+
+    @Test func everyFallbackHasItsReason() throws {
+        let require: [String: PropertyValue] = ["RequireHardwareAcceleratedVideoDecoder": .bool(true)]
+        let nothing = ProbeSnapshot(encoders: [], nodes: [])
+        let closed = ProbeSnapshot(encoders: [], nodes: [node("/dev/dri/renderD128", .permission)])
+        let unverified = ProbeSnapshot(
+            encoders: [], nodes: Self.machine.nodes,
+            paths: [path("/dev/dri/renderD128", verified: false, reason: "frames came back wrong")])
+        let small = ProbeSnapshot(
+            encoders: [], nodes: Self.machine.nodes, paths: [path("/dev/dri/renderD128", maxWidth: 32)])
+        let cases: [(ProbeSnapshot, Int, String)] = [
+            (nothing, 8, "no render node"), (closed, 8, "may not be opened"), (unverified, 8, "came back wrong"),
+            (small, 8, "takes no picture of 64x64"), (Self.machine, 10, "reads 10-bit HEVC"),
+        ]
+        for (snapshot, depth, reason) in cases {
+            let choice = try choose(depth: depth, snapshot)
+            #expect(choice.decoder.id == Self.software)
+            #expect(choice.fallbackReason?.contains(reason) ?? false, "\(choice.fallbackReason ?? "none")")
+            let refusal = error { try choose(require, depth: depth, snapshot) }
+            #expect(refusal?.status == .couldNotFindVideoDecoder)
+            #expect(refusal?.reason.contains(reason) ?? false)
+        }
+    }
+
+    @Test func aFailureIsAnArgumentOfTheNextChoice() throws {
+        let busy = DecoderPolicy.Failure(decoderID: Self.gpu, reason: "the device is busy", isTransient: true)
+        let choice = try choose(Self.noWishes, Self.machine, [busy])
+        #expect(choice.decoder.id == Self.software)
+        #expect(choice.fallbackReason?.contains("busy") ?? false)
+        let refusal = error {
+            try choose(["RequireHardwareAcceleratedVideoDecoder": .bool(true)], Self.machine, [busy])
+        }
+        #expect(refusal?.status == .videoDecoderNotAvailableNow)
+    }
+
+    private static let noWishes: [String: PropertyValue] = [:]
+
+    @Test func wishesAreKept() throws {
+        #expect(try choose(["EnableHardwareAcceleratedVideoDecoder": .bool(false)]).decoder.id == Self.software)
+        #expect(try choose(["EnableHardwareAcceleratedVideoDecoder": .bool(false)]).fallbackReason == nil)
+        #expect(try choose(["DecoderID": .string(Self.software)]).decoder.id == Self.software)
+        #expect(try choose(["DecoderID": .string(Self.gpu)]).decoder.id == Self.gpu)
+        // VideoToolbox: require implies enable.
+        let both: [String: PropertyValue] = [
+            "EnableHardwareAcceleratedVideoDecoder": .bool(false),
+            "RequireHardwareAcceleratedVideoDecoder": .bool(true),
+        ]
+        #expect(try choose(both).decoder.id == Self.gpu)
+        #expect(error { try choose(["DecoderID": .string("x")]) }?.status == .couldNotFindVideoDecoder)
+        #expect(error { try choose(["DecoderID": .int(1)]) }?.status == .parameter)
+        #expect(error { try choose(["Quality": .double(1)]) }?.status == .propertyNotSupported)
+    }
+}
+
+@Suite struct DamageTrackerTests {
+    @Test func damageLastsUntilTheNextKeyFrame() {
+        var tracker = DamageTracker()
+        #expect(tracker.admit(1, .trailR) == .waitsForKeyFrame)
+        #expect(tracker.admit(2, .idrWRADL) == .decode)
+        #expect(tracker.admit(3, .trailR) == .decode)
+        tracker.damage(3)
+        #expect(tracker.admit(4, .trailN) == .decode)
+        #expect(tracker.admit(5, .craNUT) == .decode)
+        #expect(tracker.admit(6, .raslN) == .decode)
+        #expect(tracker.admit(7, .radlN) == .decode)
+        #expect(!tracker.isDamaged(2, .idrWRADL))
+        #expect(tracker.isDamaged(3, .trailR))
+        #expect(tracker.isDamaged(4, .trailN))
+        #expect(!tracker.isDamaged(5, .craNUT))
+        // It refers to what was before the key frame.
+        #expect(tracker.isDamaged(6, .raslN))
+        #expect(!tracker.isDamaged(7, .radlN))
+    }
+
+    @Test func leadingPicturesOfTheFirstKeyFrameAreSkipped() {
+        var tracker = DamageTracker()
+        #expect(tracker.admit(1, .craNUT) == .decode)
+        #expect(tracker.admit(2, .raslR) == .skippedLeading)
+        #expect(tracker.admit(3, .radlR) == .decode)
+        #expect(tracker.admit(4, .craNUT) == .decode)
+        #expect(tracker.admit(5, .raslR) == .decode)
+        tracker.endSequence()
+        #expect(tracker.admit(6, .craNUT) == .decode)
+        #expect(tracker.admit(7, .raslN) == .skippedLeading)
+        tracker.flush()
+        #expect(tracker.admit(8, .trailR) == .waitsForKeyFrame)
+    }
+}
+
+@Suite struct StreamReaderTests {
+    /// An SPS of this size, and the VPS and PPS that go with it.
+    private static func sets(width: Int, height: Int) throws -> [[UInt8]] {
+        var sps = SequenceParameterSet()
+        (sps.picWidthInLumaSamples, sps.picHeightInLumaSamples) = (width, height)
+        sps.profileTierLevel.general = ProfileTier()
+        return [try VideoParameterSet().nalUnit(), try sps.nalUnit(), try PictureParameterSet().nalUnit()]
+    }
+
+    private static func prefixed(_ units: [[UInt8]]) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        for unit in units { try LengthPrefixedNALUnits.append(unit, to: &bytes) }
+        return bytes
+    }
+
+    private static func format(width: Int = 64, height: Int = 64) throws -> StreamFormat {
+        try StreamFormat(
+            description: DecoderConfigurationRecord(nalUnits: sets(width: width, height: height)).bytes())
+    }
+
+    private static let slice: [UInt8] = [0x26, 0x01, 0xAF, 0x08]
+
+    @Test func absurdSizesNeverReachADecoder() throws {
+        for (width, height) in [(16_384, 16_384), (65_528, 8), (8, 16_392)] {
+            #expect(throws: SessionError.self) { try Self.format(width: width, height: height) }
+            var reader = StreamReader(try Self.format())
+            let packet = try Self.prefixed(Self.sets(width: width, height: height) + [Self.slice])
+            let unit = reader.read(packet)
+            #expect(unit.isRefused)
+            #expect(unit.fault?.status == .videoDecoderUnsupportedDataFormat)
+            // Nothing is decoded by what was in force before, either.
+            #expect(reader.read(try Self.prefixed([Self.slice])).isRefused)
+            let good = reader.read(try Self.prefixed(Self.sets(width: 64, height: 64) + [Self.slice]))
+            #expect(!good.isRefused)
+            #expect(good.pictureType == .idrWRADL)
+        }
+    }
+
+    @Test func aDamagedSPSStopsDecodingUntilTheNext() throws {
+        var reader = StreamReader(try Self.format())
+        let cut = Array(try Self.sets(width: 64, height: 64)[1].prefix(6))
+        #expect(reader.read(try Self.prefixed([cut, Self.slice])).isRefused)
+        #expect(!reader.read(try Self.prefixed(Self.sets(width: 64, height: 64) + [Self.slice])).isRefused)
+    }
+
+    @Test func otherLayersAndMessagesAreLeftOut() throws {
+        var reader = StreamReader(try Self.format())
+        let alpha: [UInt8] = [0x26, 0x09, 0xAF, 0x08]
+        let rpu: [UInt8] = [0x7C, 0x01, 0x19, 0x80]
+        let light = try SEI(messages: [
+            SEIMessage(.contentLightLevelInfo(ContentLightLevelInfo(maxContentLightLevel: 1000)))
+        ]).nalUnit()
+        let unit = reader.read(try Self.prefixed([light, Self.slice, alpha, rpu]))
+        #expect(unit.bytes == [0, 0, 0, 4] + Self.slice)
+        #expect(unit.sideData.map(\.kind) == [.contentLight, .dolbyVisionRPU])
+        #expect(unit.sideData.last?.bytes == rpu)
+        // Static metadata hold until others come; an RPU is its own picture's.
+        #expect(reader.read(try Self.prefixed([Self.slice])).sideData.map(\.kind) == [.contentLight])
+    }
+
+    @Test func lengthsThatLeadOutsideAreAFault() throws {
+        var reader = StreamReader(try Self.format())
+        let whole = try Self.prefixed([Self.slice, Self.slice])
+        for length in 1..<whole.count {
+            let unit = reader.read(Array(whole.prefix(length)))
+            #expect((unit.fault == nil) == (length == 8))
+        }
+        let many = [UInt8](repeating: 0, count: 4 * 5000)
+        #expect(reader.read(many).fault != nil)
+    }
+}
+
+@Suite struct DecompressionSessionTests {
+    private func session() throws -> DecompressionSession {
+        let sets = [
+            try VideoParameterSet().nalUnit(),
+            try {
+                var sps = SequenceParameterSet()
+                (sps.picWidthInLumaSamples, sps.picHeightInLumaSamples) = (64, 64)
+                sps.profileTierLevel.general = ProfileTier()
+                return try sps.nalUnit()
+            }(), try PictureParameterSet().nalUnit(),
+        ]
+        let request = try DecompressionRequest(
+            codec: "hevc", formatDescription: DecoderConfigurationRecord(nalUnits: sets).bytes(),
+            timeBase: Rational(1), pixelFormat: nil)
+        return DecompressionSession(
+            request: request, properties: PropertyStore(backend: .libavcodec), maxPoolBytes: 1 << 20)
+    }
+
+    private func packet(_ id: UInt64, _ change: (inout PacketRequest) -> Void = { _ in }) -> PacketRequest {
+        var packet = PacketRequest(
+            frameID: id, pts: Int64(id), duration: 0, poolID: 1, offset: 0, size: 100, isOutput: true)
+        change(&packet)
+        return packet
+    }
+
+    @Test func packetsOutsideTheirPoolAreRefused() throws {
+        var session = try session()
+        try session.addPool(1, size: 4096)
+        try session.admit(packet(1) { $0.offset = 3996 })
+        let wrong: [(inout PacketRequest) -> Void] = [
+            { $0.offset = 3997 }, { $0.offset = .max }, { $0.size = 4097 }, { $0.poolID = 2 },
+            { $0.pts = 1 << 61 }, { $0.duration = -1 }, { $0.frameID = 1 }, { $0.size = .max },
+        ]
+        for change in wrong {
+            #expect(throws: SessionError.self) { try session.admit(packet(2, change)) }
+        }
+        try session.admit(packet(2) { $0.pts = .min })
+        #expect(throws: SessionError.self) { try session.removePool(1) }
+        session.release(1)
+        session.release(2)
+        try session.removePool(1)
+    }
+
+    @Test func creditsBoundWhatIsInFlight() throws {
+        var session = try session()
+        try session.addPool(1, size: 4096)
+        for id in 0..<UInt64(DecompressionSession.maxPacketsInFlight) { try session.admit(packet(id)) }
+        #expect(throws: SessionError.self) { try session.admit(packet(99)) }
+        session.release(0)
+        try session.admit(packet(99))
+    }
+
+    @Test func propertiesFreezeWithTheFirstPacket() throws {
+        var session = try session()
+        try session.setProperties(["RealTime": .bool(true), "ThreadCount": .int(2)])
+        try session.addPool(1, size: 4096)
+        try session.admit(packet(1))
+        #expect(throws: SessionError.self) { try session.setProperties(["RealTime": .bool(false)]) }
+        try session.setProperties(["CleanAperture": .string("32x32+0+4")])
+        #expect(session.cleanAperture(width: 64, height: 64)?.y == 4)
+        #expect(session.cleanAperture(width: 64, height: 32) == nil)
+    }
+}
