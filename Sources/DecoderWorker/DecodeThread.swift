@@ -102,7 +102,9 @@ struct DecodeThread {
             report(request, fault.status, isLost ? .dropped : [], fault.reason)
             if unit.isRefused { return damage.damage(sequence) }
         } else if unit.bytes.isEmpty {
-            return report(request, .videoDecoderBadData, .dropped, "the packet has nothing to decode")
+            // Messages and other layers alone are no fault.
+            return report(
+                request, bytes.isEmpty ? .videoDecoderBadData : .ok, .dropped, "the packet has nothing to decode")
         }
         guard !unit.bytes.isEmpty else { return }
         if let type = unit.pictureType {

@@ -46,7 +46,9 @@ final class SessionLink {
         _ payload: some SessionPayload, fds: [Int32] = [], _ handler: Handler
     ) throws(ClientError) -> UInt32 {
         if let ended { throw ended }
-        do throws(TransportError) { return try channel.send(payload, fds: fds) } catch { throw lost(error, handler) }
+        do throws(TransportError) {
+            return try channel.send(payload, fds: fds)
+        } catch { throw lost(error, handler) }
     }
 
     func send(_ opcode: Opcode, _ bytes: [UInt8], _ handler: Handler) throws(ClientError) -> UInt32 {

@@ -37,7 +37,8 @@ extension Broker {
             workers[id] = worker
             registry.add(
                 SessionRegistry.Running(
-                    id: id, uid: uid, kind: parameters.kind, pid: worker.pid, codec: parameters.codec, width: parameters.width,
+                    id: id, uid: uid, kind: parameters.kind, pid: worker.pid, codec: parameters.codec,
+                    width: parameters.width,
                     height: parameters.height, pixelFormat: parameters.pixelFormat, created: .now))
             worker.logger.info(
                 "session started",

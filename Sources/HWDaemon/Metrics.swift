@@ -37,7 +37,8 @@ struct Metrics {
     /// A session has ended.
     mutating func sessionEnded(_ session: SessionRegistry.Running, _ end: SessionEnd, _ work: SessionWork) {
         ended.count(
-            session.kind.rawValue, Self.encoder(session), Self.hardware(session), "\(end.status.rawValue)", end.cause.rawValue)
+            session.kind.rawValue, Self.encoder(session), Self.hardware(session), "\(end.status.rawValue)",
+            end.cause.rawValue)
         if let signal = end.signal { deaths.count(SessionEnd.signalName(signal)) }
         past += work
     }

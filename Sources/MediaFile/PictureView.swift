@@ -31,8 +31,9 @@ public struct PictureView {
 
     /// Bytes of the part without gaps between rows and planes.
     var packedSize: Int {
-        (0..<format.planeCount).reduce(0) {
-            $0 + format.rowBytes(plane: $1, width: Int(part.width)) * format.rows(plane: $1, height: Int(part.height))
+        (0..<format.planeCount).reduce(0) { sum, plane in
+            let row = format.rowBytes(plane: plane, width: Int(part.width))
+            return sum + row * format.rows(plane: plane, height: Int(part.height))
         }
     }
 

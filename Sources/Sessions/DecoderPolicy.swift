@@ -138,7 +138,8 @@ public enum DecoderPolicy {
     ) -> String {
         if let failure = failures.first { return "\(failure.decoderID) failed: \(failure.reason)" }
         let found = hardware(snapshot)
-        if let id = request.decoderID, id != Candidate.software.id, !found.contains(where: { $0.decoder.id == id }) {
+        if let id = request.decoderID, id != Candidate.software.id, !found.contains(where: { $0.decoder.id == id })
+        {
             let known = Set(found.map(\.decoder.id)).sorted() + [Candidate.software.id]
             return "there is no decoder \(id) here; there is \(known.joined(separator: ", "))"
         }

@@ -132,7 +132,8 @@ public struct DecompressionSession: Sendable {
                 .parameter, "packet \(packet.frameID) names pool \(packet.poolID), which does not exist")
         }
         guard packet.size <= Self.maxPacketSize else {
-            throw SessionError(.parameter, "packet \(packet.frameID) has \(packet.size) bytes, which no picture has")
+            throw SessionError(
+                .parameter, "packet \(packet.frameID) has \(packet.size) bytes, which no picture has")
         }
         guard packet.offset <= poolSize, UInt64(packet.size) <= poolSize - packet.offset else {
             throw SessionError(.parameter, "packet \(packet.frameID) ends past the pool's \(poolSize) bytes")

@@ -154,7 +154,10 @@ public struct StreamReader: Sendable {
 
     /// An SPS: one that was seen before passes, a new one is looked at first.
     private mutating func takeSPS(_ nal: ArraySlice<UInt8>, _ unit: inout CodedUnit) {
-        if let lastSPS, let known = spsInForce[lastSPS], known.elementsEqual(nal) { return }
+        if let lastSPS, let known = spsInForce[lastSPS], known.elementsEqual(nal) {
+            refusal = nil
+            return
+        }
         do throws(BitstreamError) {
             let sps = try SequenceParameterSet(nal: nal)
             do throws(SessionError) { try StreamFormat.check(sps) } catch {

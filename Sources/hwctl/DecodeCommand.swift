@@ -69,7 +69,8 @@ struct DecodeCommand: ParsableCommand {
         }
         let isRaw = output.lowercased().hasSuffix(".yuv") || output.lowercased().hasSuffix(".raw")
         if let format, format.pixelFormat.isSemiPlanar, !isRaw {
-            throw ValidationError("--format \(format.rawValue) is for .yuv and .raw; the others hold planar samples.")
+            throw ValidationError(
+                "--format \(format.rawValue) is for .yuv and .raw; the others hold planar samples.")
         }
     }
 

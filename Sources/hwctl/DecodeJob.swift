@@ -131,7 +131,9 @@ final class DecodeJob {
         }
     }
 
-    private static func planes(_ memory: UnsafeMutableRawBufferPointer, _ layout: FrameLayout) -> SampleConverter.Planes {
+    private static func planes(
+        _ memory: UnsafeMutableRawBufferPointer, _ layout: FrameLayout
+    ) -> SampleConverter.Planes {
         SampleConverter.Planes(
             data: layout.planes.compactMap { place in memory.baseAddress.map { $0 + Int(place.offset) } },
             strides: layout.planes.map { Int($0.stride) })

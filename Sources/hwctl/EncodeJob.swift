@@ -75,7 +75,7 @@ final class EncodeJob {
             interruption.onSignal { second.cancel() }
         }
         let source: any VideoSource = decoder ?? LocalSource(reader)
-        let format = decoder.flatMap { PixelFormat(rawValue: $0.session.created.pixelFormat) } ?? reader.video.format
+        let format = decoder?.pixelFormat ?? reader.video.format
         let session = try CompressionSession(daemon, try parameters(reader.video, format))
         var warnings = reader.warnings
         if let rate = reader.video.averageFrameRate, Self.frameRate(reader.video) == nil {
@@ -183,8 +183,8 @@ final class EncodeJob {
             guard (frame.width, frame.height, frame.format) == shape else {
                 throw MediaError(
                     .unsupported,
-                    "\(input): the picture changes from \(shape.width)x\(shape.height) \(shape.format.rawValue) to "
-                        + "\(frame.width)x\(frame.height) \(frame.format.rawValue) at frame \(frame.index)")
+                    "\(input): the picture changes from \(shape.width)x\(shape.height) \(shape.format.rawValue) "
+                        + "to \(frame.width)x\(frame.height) \(frame.format.rawValue) at frame \(frame.index)")
             }
             try send(frame, session, pool)
         case .packet(let packet)?: try writer.write(copied: packet)

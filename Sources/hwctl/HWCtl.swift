@@ -24,6 +24,7 @@ struct HWCtl: ParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            EncodeCommand.self, DecodeCommand.self, InfoCommand.self, ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self,
+            EncodeCommand.self, DecodeCommand.self, InfoCommand.self, ProbeCommand.self, PropertiesCommand.self,
+            SessionsCommand.self,
         ])
 }

@@ -18,6 +18,9 @@ final class SessionSource: VideoSource {
     /// Frames that were decoded in hardware.
     private(set) var hardwareFrames = 0
 
+    /// The layout of its frames, as long as the stream's depth stays.
+    var pixelFormat: PixelFormat? { PixelFormat(rawValue: session.created.pixelFormat) }
+
     private let reader: MediaReader
     private var told = SourceReport()
     private let isInterrupted: () -> Bool

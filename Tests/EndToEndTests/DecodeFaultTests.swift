@@ -27,13 +27,16 @@ extension EndToEnd {
             switch Int.random(in: 0..<8, using: &random) {
             case 0: return Array(bytes.prefix(Int.random(in: 0..<bytes.count, using: &random)))
             case 1: return []
-            case 2: return (0..<Int.random(in: 1...300, using: &random)).map { _ in .random(in: 0...255, using: &random) }
+            case 2:
+                let count = Int.random(in: 1...300, using: &random)
+                return (0..<count).map { _ in .random(in: 0...255, using: &random) }
             case 3:
                 let place = Int.random(in: 0..<bytes.count, using: &random)
                 bytes.insert(contentsOf: [0, 0, 1], at: place)
             case 4:
                 // Headers lie in front: that is where a flip does most.
-                bytes[Int.random(in: 0..<min(24, bytes.count), using: &random)] ^= 1 << UInt8.random(in: 0...7, using: &random)
+                let place = Int.random(in: 0..<min(24, bytes.count), using: &random)
+                bytes[place] ^= 1 << UInt8.random(in: 0...7, using: &random)
             case 5: bytes += bytes
             default:
                 for _ in 0...Int.random(in: 0...8, using: &random) {
@@ -47,7 +50,8 @@ extension EndToEnd {
         /// 10,000 in all; fewer where the environment says so, as a debug build with a sanitizer does.
         static let mutations = Int(ProcessInfo.processInfo.environment["DECODE_MUTATIONS"] ?? "") ?? 10_000
 
-        @Test("10,000 mutated packets: no crash, bounded memory, and the next key frame is right again",
+        @Test(
+            "10,000 mutated packets: no crash, bounded memory, and the next key frame is right again",
             arguments: [PixelFormat.yu12, .i010])
         func mutations(_ format: PixelFormat) throws {
             let server = try TestDaemon()
@@ -55,6 +59,7 @@ extension EndToEnd {
             let stream = try CodedStream(format, width: 96, height: 64, ending: "hevc", in: server.folder)
             let good = try Decoder(server.daemon, stream)
             try good.decode(stream)
+            good.session.invalidate()
             var random = Seeded(state: 0x5EED + UInt64(format.bitDepth))
             let decoder = try Decoder(server.daemon, stream)
             decoder.copiesSamples = false
@@ -75,7 +80,8 @@ extension EndToEnd {
             let before = decoder.frames.count
             decoder.copiesSamples = true
             try decoder.decode(stream)
-            #expect(Array(decoder.frames[before...]) == good.frames)
+            let isSame = Array(decoder.frames[before...]) == good.frames
+            #expect(isSame, "the pictures behind the mutations differ")
             #expect(decoder.frames[before...].allSatisfy { !$0.description.flags.contains(.damaged) })
             let peak = try Self.peak(of: session.pid)
             print("mutations of \(format.rawValue): \(decoder.reports.count) reports, peak \(peak) KiB")
@@ -102,7 +108,8 @@ extension EndToEnd {
             try decoder.finish()
             #expect(decoder.frames.count == 29)
             #expect(decoder.reports.contains { $0.status == .videoDecoderBadData })
-            let damaged = decoder.frames.filter { $0.description.flags.contains(.damaged) }.compactMap(\.description.pts)
+            let damaged = decoder.frames.filter { $0.description.flags.contains(.damaged) }
+                .map(\.description.pts)
             let keys = stream.units.filter(\.isSync).compactMap(\.pts)
             #expect(!damaged.isEmpty)
             #expect(damaged.allSatisfy { $0 > keys[1] && $0 < keys[2] }, "\(damaged) \(keys)")

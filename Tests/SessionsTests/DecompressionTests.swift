@@ -27,7 +27,8 @@ private func path(
     private static let software = "org.hwdaemon.decoder.libavcodec"
     private static let gpu = "org.hwdaemon.decoder.vaapi.0000:03:00.0"
     private static let machine = ProbeSnapshot(
-        encoders: [], nodes: [node("/dev/dri/renderD128", pci: "0000:03:00.0")], paths: [path("/dev/dri/renderD128")])
+        encoders: [], nodes: [node("/dev/dri/renderD128", pci: "0000:03:00.0")],
+        paths: [path("/dev/dri/renderD128")])
 
     private func choose(
         _ specification: [String: PropertyValue] = [:], depth: Int = 8, width: Int = 64,
@@ -163,7 +164,7 @@ private func path(
     private static let slice: [UInt8] = [0x26, 0x01, 0xAF, 0x08]
 
     @Test func absurdSizesNeverReachADecoder() throws {
-        for (width, height) in [(16_384, 16_384), (65_528, 8), (8, 16_392)] {
+        for (width, height) in [(16_384, 16_384), (16_384, 2_184), (4_096, 8_712)] {
             #expect(throws: SessionError.self) { try Self.format(width: width, height: height) }
             var reader = StreamReader(try Self.format())
             let packet = try Self.prefixed(Self.sets(width: width, height: height) + [Self.slice])

@@ -18,8 +18,8 @@ private let frame = EncodeFrame(
     layout: FrameLayout(planes: [.init(offset: 0x1122_3344_5566, stride: 2048), .init(offset: 9, stride: 1)]))
 
 private let packet = DecodeFrame(
-    frameID: 9, pts: DecodeFrame.noPTS, duration: 3, poolID: 2, flags: [.asynchronous, .doNotOutput], offset: 1 << 33,
-    size: 77)
+    frameID: 9, pts: DecodeFrame.noPTS, duration: 3, poolID: 2, flags: [.asynchronous, .doNotOutput],
+    offset: 1 << 33, size: 77)
 
 private let picture = FrameDecoded(
     pictureID: 1, frameID: 2, pts: -3, duration: 4, arenaID: 5, flags: [.sync, .damaged], format: .p010,

@@ -48,7 +48,8 @@ struct CodedStream: Sendable {
             [
                 "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=\(width)x\(height):rate=30", "-frames:v",
                 "\(frames)", "-pix_fmt", format.ffmpegName, "-c:v", "libx265", "-preset", "ultrafast",
-                "-x265-params", "keyint=\(interval):min-keyint=\(interval):log-level=none:bframes=2" + options, path,
+                "-x265-params", "keyint=\(interval):min-keyint=\(interval):log-level=none:bframes=2" + options,
+                path,
             ])
         try self.init(path)
     }
