@@ -131,7 +131,9 @@ final class EncodeJob {
     }
 
     /// What Create is asked for: the source's form, its colour and its rate, then what the user wants instead.
-    private func parameters(_ video: VideoDescription, _ format: PixelFormat) throws -> CreateCompressionSession.Parameters {
+    private func parameters(_ video: VideoDescription, _ format: PixelFormat) throws
+        -> CreateCompressionSession.Parameters
+    {
         var properties: [PropertyKey: PropertyValue] = [:]
         if let rate = Self.frameRate(video) { properties[.expectedFrameRate] = .string(rate.description) }
         let color = video.color
@@ -183,8 +185,9 @@ final class EncodeJob {
             guard (frame.width, frame.height, frame.format) == shape else {
                 throw MediaError(
                     .unsupported,
-                    "\(input): the picture changes from \(shape.width)x\(shape.height) \(shape.format.rawValue) "
-                        + "to \(frame.width)x\(frame.height) \(frame.format.rawValue) at frame \(frame.index)")
+                    "\(input): the picture changes from \(shape.width)x\(shape.height) "
+                        + "\(shape.format.rawValue) to \(frame.width)x\(frame.height) \(frame.format.rawValue) at frame \(frame.index)"
+                )
             }
             try send(frame, session, pool)
         case .packet(let packet)?: try writer.write(copied: packet)
