@@ -47,6 +47,7 @@ struct surface {
     bool hung;
     // As a reconstruction: which picture it holds.
     bool reconstructed;
+    bool discardable;  // no picture of its temporal level may refer to it
     int poc, temporal_id;
     uint64_t serial;  // changes with every change of the samples
 };
