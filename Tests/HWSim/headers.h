@@ -39,6 +39,7 @@ struct sps {
     bool present;
     int id, sub_layers;
     int profile, tier, level;
+    int ordering[7][3];  // by sub-layer: max_dec_pic_buffering_minus1, max_num_reorder_pics, max_latency_increase_plus1
     int chroma_format;
     int width, height;
     int crop[4];  // left, right, top, bottom, in chroma samples
@@ -115,6 +116,19 @@ bool parse_rps(struct bit_reader *, int index, int count, const struct rps *befo
 bool parse_vui(struct bit_reader *, int sub_layers);
 // The slice segment header after its NAL unit header, byte_alignment() included.
 bool parse_slice(struct bit_reader *, const struct parameter_sets *, struct nal_header, struct slice *, char *message);
+
+// The reference lists of a P or B slice (8.3.4) as POCs; false when the set has none.
+bool slice_lists(const struct slice *, int poc, int lists[2][MAX_REFERENCES]);
+
+// Append whole NAL units with start codes. Parameter sets are the plain ones of what was parsed: no VUI, no extension,
+// no reference picture sets in the SPS.
+void write_vps(struct bytes *, const struct sps *);
+void write_sps(struct bytes *, const struct sps *);
+void write_pps(struct bytes *, const struct pps *);
+// A slice header with its own reference picture set, in RBSP form behind a NAL unit header, byte_alignment() included.
+void write_slice(struct bytes *, const struct sps *, const struct pps *, const struct slice *);
+// A start code and a NAL unit, escaped. `zeros` continues in what follows of the NAL unit.
+void append_nal(struct bytes *, const struct bytes *rbsp, int *zeros);
 
 bool refuse(char *message, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

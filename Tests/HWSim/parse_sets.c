@@ -133,7 +133,9 @@ bool parse_sps(struct bit_reader *reader, struct parameter_sets *sets, int *id, 
     if (sps.log2_poc_lsb > 16) return refuse(message, "log2_max_pic_order_cnt_lsb %d", sps.log2_poc_lsb);
     bool each = read_bits(reader, 1);
     for (int i = each ? 0 : sps.sub_layers - 1; i < sps.sub_layers; i++)
-        for (int value = 0; value < 3; value++) read_ue(reader);
+        for (int value = 0; value < 3; value++) sps.ordering[i][value] = (int)(read_ue(reader) & 0xff);
+    for (int i = 0; !each && i < sps.sub_layers - 1; i++)
+        memcpy(sps.ordering[i], sps.ordering[sps.sub_layers - 1], sizeof sps.ordering[i]);
     uint32_t sizes[4];
     for (int i = 0; i < 4; i++) sizes[i] = read_ue(reader);
     sps.hierarchy_inter = (int)read_ue(reader);

@@ -93,7 +93,7 @@ int quantise(const struct quantiser *quantiser, const int16_t *coefficients, int
 
 void dequantise(
     const struct quantiser *quantiser, const int16_t *levels, int16_t *coefficients, int log2, int *columns, int *rows) {
-    int size = 1 << log2, shift = quantiser->depth + log2 - 5;
+    int size = 1 << log2, shift = quantiser->depth + log2 - 9;  // flat scaling is 16
     int64_t scale = (int64_t)inverse_scale[quantiser->qp % 6] << (quantiser->qp / 6), add = (int64_t)1 << (shift - 1);
     uint16_t over[32] = {0};
     *rows = 0;
