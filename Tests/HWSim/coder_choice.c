@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // How a CTB is coded is chosen by looking at its samples once, not by trying: this is an encoder for tests, which has to
 // be quick and right, not good.
+#include "clones.h"
 #include "coder.h"
 
-static uint32_t squared_error(const struct coder *coder, int component, int x, int y, int size) {
+INLINE uint32_t squared_error(const struct coder *coder, int component, int x, int y, const int size) {
     int stride = coder->source.strides[component];
     ptrdiff_t offset = (ptrdiff_t)y * stride + x;
     const uint16_t *in = coder->source.planes[component] + offset;
@@ -18,7 +19,7 @@ static uint32_t squared_error(const struct coder *coder, int component, int x, i
     return error;
 }
 
-void look_at_ctb(struct coder *coder, int x, int y) {
+CLONES void look_at_ctb(struct coder *coder, int x, int y) {
     int size = 1 << coder->sps->log2_ctb;
     bool inter = coder->slice->header.type != SLICE_I;
     for (int by = 0; by < size / 8 && y + by * 8 < coder->source.height; by++)

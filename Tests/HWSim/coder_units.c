@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clones.h"
 #include "coder.h"
 #include "transform.h"
 
@@ -19,6 +20,26 @@ static uint8_t *flags_at(struct coder *coder, const struct unit *unit, int x, in
     return &coder->flags[depth][(y - unit->y) / 8][(x - unit->x) / 8];
 }
 
+// The difference of a block from its prediction, and the sum of its magnitudes.
+CLONES static uint32_t subtract(const uint16_t *in, const uint16_t *out, int stride, int16_t *residual, int size) {
+    uint32_t sum = 0;
+    for (int row = 0; row < size; row++)
+        for (int i = 0; i < size; i++) {
+            int32_t difference = in[row * stride + i] - out[row * stride + i];
+            residual[row * size + i] = (int16_t)difference;
+            sum += (uint32_t)abs(difference);
+        }
+    return sum;
+}
+
+CLONES static void add(uint16_t *out, int stride, const int16_t *residual, int size, int most) {
+    for (int row = 0; row < size; row++)
+        for (int i = 0; i < size; i++) {
+            int32_t value = out[row * stride + i] + residual[row * size + i];
+            out[row * stride + i] = (uint16_t)(value < 0 ? 0 : value > most ? most : value);
+        }
+}
+
 // Predicts a transform block, codes what is left, and reconstructs it. Returns whether it has levels.
 static bool reconstruct_block(struct coder *coder, struct unit *unit, int component, int x, int y, int log2) {
     int size = 1 << log2, stride = coder->reconstruction.strides[component];
@@ -30,13 +51,7 @@ static bool reconstruct_block(struct coder *coder, struct unit *unit, int compon
 
     const uint16_t *in = coder->source.planes[component] + (ptrdiff_t)y * stride + x;
     uint16_t *out = coder->reconstruction.planes[component] + (ptrdiff_t)y * stride + x;
-    uint32_t sum = 0;
-    for (int row = 0; row < size; row++)
-        for (int i = 0; i < size; i++) {
-            int32_t difference = in[row * stride + i] - out[row * stride + i];
-            residual[row * size + i] = (int16_t)difference;
-            sum += (uint32_t)abs(difference);
-        }
+    uint32_t sum = subtract(in, out, stride, residual, size);
     struct quantiser quantiser = {
         .qp = component ? coder->chroma_qp[component - 1] : coder->slice->target_qp + 6 * (coder->depth - 8),
         .depth = coder->depth,
@@ -47,14 +62,10 @@ static bool reconstruct_block(struct coder *coder, struct unit *unit, int compon
     transform_forward(residual, coefficients, log2, coder->depth);
     if (!quantise(&quantiser, coefficients, levels, log2)) return false;
 
-    int columns, rows, most = (1 << coder->depth) - 1;
+    int columns, rows;
     dequantise(&quantiser, levels, coefficients, log2, &columns, &rows);
     transform_inverse(coefficients, residual, log2, coder->depth, columns, rows);
-    for (int row = 0; row < size; row++)
-        for (int i = 0; i < size; i++) {
-            int32_t value = out[row * stride + i] + residual[row * size + i];
-            out[row * stride + i] = (uint16_t)(value < 0 ? 0 : value > most ? most : value);
-        }
+    add(out, stride, residual, size, (1 << coder->depth) - 1);
     return true;
 }
 

@@ -27,9 +27,22 @@ static bool fits(const struct sps *sps, const struct surface *surface, char *mes
         surface->memory_width, surface->memory_height);
 }
 
+static struct cached_reference *oldest_reference(struct encoder *encoder) {
+    struct cached_reference *oldest = &encoder->cache[0];
+    for (int i = 1; i < CACHED_REFERENCES; i++)
+        if (encoder->cache[i].used < oldest->used) oldest = &encoder->cache[i];
+    return oldest;
+}
+
+void encoder_keep(struct encoder *encoder, const struct surface *surface) {
+    struct cached_reference *entry = oldest_reference(encoder);
+    struct frame frame = entry->frame;
+    *entry = (struct cached_reference){encoder->coder.reconstruction, surface, surface->serial, ++encoder->clock};
+    encoder->coder.reconstruction = frame;
+}
+
 static const struct frame *reference_frame(struct encoder *encoder, const struct surface *surface) {
     const struct sps *sps = encoder->coder.sps;
-    struct cached_reference *oldest = &encoder->cache[0];
     encoder->clock++;
     for (int i = 0; i < CACHED_REFERENCES; i++) {
         struct cached_reference *entry = &encoder->cache[i];
@@ -38,8 +51,8 @@ static const struct frame *reference_frame(struct encoder *encoder, const struct
             entry->used = encoder->clock;
             return &entry->frame;
         }
-        if (entry->used < oldest->used) oldest = entry;
     }
+    struct cached_reference *oldest = oldest_reference(encoder);
     if (!frame_allocate(&oldest->frame, sps->width, sps->height)) return NULL;
     frame_load(&oldest->frame, &surface->picture);
     oldest->surface = surface;

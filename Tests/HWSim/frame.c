@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clones.h"
+
 bool frame_allocate(struct frame *frame, int width, int height) {
     if (frame->width == width && frame->height == height && frame->planes[0]) return true;
     frame_free(frame);
@@ -25,7 +27,7 @@ void frame_free(struct frame *frame) {
     *frame = (struct frame){0};
 }
 
-void frame_load(struct frame *frame, const struct hwsim_picture *picture) {
+CLONES void frame_load(struct frame *frame, const struct hwsim_picture *picture) {
     for (int y = 0; y < frame->height; y++) {
         uint16_t *out = frame->planes[0] + (size_t)y * (size_t)frame->strides[0];
         const uint8_t *row = picture->planes[0] + (size_t)y * (size_t)picture->strides[0];
@@ -47,7 +49,7 @@ void frame_load(struct frame *frame, const struct hwsim_picture *picture) {
     }
 }
 
-void frame_store(const struct frame *frame, struct hwsim_picture *picture) {
+CLONES void frame_store(const struct frame *frame, struct hwsim_picture *picture) {
     for (int y = 0; y < frame->height; y++) {
         const uint16_t *in = frame->planes[0] + (size_t)y * (size_t)frame->strides[0];
         uint8_t *row = picture->planes[0] + (size_t)y * (size_t)picture->strides[0];

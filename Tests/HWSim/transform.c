@@ -2,14 +2,7 @@
 // The transforms, by even and odd halves; the loops over columns are what compilers vectorise.
 #include "transform.h"
 
-// The best of the machine's vector instructions, chosen when the driver is loaded. Sanitizers come too late for that.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define CLONES
-#endif
-
-#define INLINE static inline __attribute__((always_inline))
+#include "clones.h"
 
 static int16_t matrix[32][32];
 
