@@ -53,8 +53,6 @@ static bool lay_out_slices(struct encoder *encoder, const struct encode_job *job
     const struct submission *submission = job->context->submission;
     const struct sps *sps = encoder->coder.sps;
     int ctb = 1 << sps->log2_ctb, all = (sps->width + ctb - 1) / ctb * ((sps->height + ctb - 1) / ctb), next = 0;
-    if ((int)encoder->slice_count > DRIVER(job->driver_context)->personality.slices)
-        return refuse(message, "%u slices", encoder->slice_count);
     for (unsigned i = 0; i < encoder->slice_count; i++) {
         const VAEncSliceParameterBufferHEVC *buffer = &submission->slices[i];
         struct slice_setting *setting = &encoder->settings[i];
@@ -109,7 +107,8 @@ static bool prepare(struct encoder *encoder, struct encode_job *job, char *messa
             encoder->references[i].surfaces[0] != encoder->references[i].surfaces[1])
             return refuse(message, "a B slice with different lists in a picture with coding_type 2");
     }
-    return lay_out_slices(encoder, job, message);
+    if ((int)encoder->slice_count > personality->slices) return refuse(message, "%u slices", encoder->slice_count);
+    return own || lay_out_slices(encoder, job, message);
 }
 
 // Sets the QPs of all slices. Returns the class of the picture for rate control, or -1.
