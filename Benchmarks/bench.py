@@ -76,7 +76,7 @@ def peak_of_worker(pid_of_parent, seen):
 
 
 def timed(command, watch=False):
-    """Wall seconds, and the peak resident KiB of the process or of the session's worker."""
+    """Wall seconds, CPU seconds with every descendant's, and the peak resident KiB of the process or of the worker."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
     seen = {}
@@ -89,7 +89,9 @@ def timed(command, watch=False):
     if status != 0:
         sys.exit(f"{' '.join(command)}: status {status}\n{process.stderr.read().decode(errors='replace')[-2000:]}")
     process.stderr.close()
-    return seconds, (max(seen.values(), default=0) if watch else usage.ru_maxrss)
+    if watch:
+        return seconds, None, max(seen.values(), default=0)
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
 
 def vcl_digest(path):
@@ -106,26 +108,29 @@ def vcl_digest(path):
 
 def frames_for(ours, probe_frames):
     """Frames that make a run at least SECONDS long."""
-    seconds, _ = timed(ours)
+    seconds = timed(ours)[0]
     return max(probe_frames, int(probe_frames * SECONDS / seconds * 1.1))
 
 
 def compare(rows, label, ours, theirs, frames, check=None):
-    left, right, peak_left, peak_right = [], [], 0, 0
+    """One row. A ratio is taken within a round and the median of the rounds' is told: machines change their speed."""
+    wall, cpu, peak_right = ([], []), ([], []), 0
     for index in range(ROUNDS):
         # Interleaved, and who goes first alternates.
         for side in ((0, 1) if index % 2 == 0 else (1, 0)):
-            if side == 0:
-                left.append(timed(ours)[0])
-            else:
-                seconds, peak = timed(theirs)
-                right.append(seconds)
+            seconds, used, peak = timed(theirs if side else ours)
+            wall[side].append(seconds)
+            cpu[side].append(used)
+            if side:
                 peak_right = max(peak_right, peak)
-    peak_left = timed(ours, watch=True)[1]
+    peak_left = timed(ours, watch=True)[2]
     same = check() if check else "–"
-    a, b = frames / statistics.median(left), frames / statistics.median(right)
-    row = (label, frames, f"{a:.1f}", f"{b:.1f}", f"{a / b:.3f}",
-           f"{peak_left / 1024:.0f}", f"{peak_right / 1024:.0f}", f"{(peak_left - peak_right) / 1024:+.0f}", same)
+    left, right = (frames / statistics.median(seconds) for seconds in wall)
+    ratios = sorted(b / a for a, b in zip(*wall))
+    work = statistics.median(a / b for a, b in zip(*cpu))
+    row = (label, frames, f"{left:.1f}", f"{right:.1f}", f"{statistics.median(ratios):.3f}",
+           f"{ratios[0]:.2f}–{ratios[-1]:.2f}", f"{work:.3f}", f"{peak_left / 1024:.0f}", f"{peak_right / 1024:.0f}",
+           f"{(peak_left - peak_right) / 1024:+.0f}", same)
     rows.append(row)
     print("  " + " | ".join(map(str, row)), file=sys.stderr, flush=True)
 
@@ -135,7 +140,8 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
-HEAD = ["case", "frames", "hwctl fps", "other fps", "ratio", "worker MiB", "other MiB", "difference", "VCL identical"]
+HEAD = ["case", "frames", "hwctl fps", "other fps", "speed ratio", "rounds", "CPU ratio", "worker MiB", "other MiB",
+        "difference", "VCL identical"]
 
 
 def throughput(folder):
@@ -185,7 +191,7 @@ def compressed(folder):
             return path, int(count.split(b",")[0])
 
         path, count = looped(1)
-        seconds, _ = timed(commands(path)[0])
+        seconds = timed(commands(path)[0])[0]
         path, count = looped(max(1, int(SECONDS / seconds * 1.1) + 1))
         ours, theirs = commands(path)
         compare(rows, f"H.264 720p {preset} → .mov", ours, theirs, count)

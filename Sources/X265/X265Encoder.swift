@@ -20,7 +20,7 @@ public final class X265Encoder: Encoder {
     /// Opens an encoder; takes milliseconds at 1080p, and memory for a dozen pictures.
     ///
     /// - Throws: `Parameter` when x265 does not take the size or an option, `CouldNotFindVideoEncoder` when libx265
-    ///   was built without the bit depth, `VideoEncoderMalfunction` when it does not open for another reason.
+    ///   was built without the bit depth, `VideoEncoderMalfunction` when its parameter sets cannot be read.
     public init(_ configuration: EncoderConfiguration) throws(SessionError) {
         let depth = configuration.profile.bitDepth
         guard let api = hwd_x265_api(Int32(depth)) else {
@@ -28,8 +28,9 @@ public final class X265Encoder: Encoder {
         }
         let parameters = try X265Parameters(api: api, configuration)
         guard let encoder = api.pointee.encoder_open(parameters.pointer) else {
+            // It refuses what its checks of the parameters find, 16384x16 for example; memory is all else it can lack.
             throw SessionError(
-                .videoEncoderMalfunction,
+                .parameter,
                 "x265 does not open for \(configuration.request.width)x\(configuration.request.height) "
                     + "\(configuration.profile.rawValue); its own message is in the daemon's log")
         }

@@ -139,6 +139,17 @@ struct SettingsTests {
             ])
     }
 
+    @Test func theAdminsPageHasEveryKeyWithItsDefault() throws {
+        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../docs/admin.md")
+        let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+        for row in SettingsTable.rows {
+            let cells = lines.filter { $0.hasPrefix("| `\(row.key)` |") }
+                .map { $0.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) } }
+            #expect(cells.map { $0[1] } == [row.show(Settings())], "\(row.key)")
+        }
+    }
+
     @Test func noFolderIsNoFault() throws {
         let nowhere = SettingsFiles(folder: "/nowhere/hwdaemon", base: Settings(), overrides: [])
         #expect(try nowhere.load() == Settings())

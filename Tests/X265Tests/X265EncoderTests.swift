@@ -45,6 +45,15 @@ import Testing
         #expect(sps.profileTierLevel.general?.profileIdc == 2)
     }
 
+    /// 16384x16 is within level 6.2, and x265 does not open for it.
+    @Test func aSizeThatX265DoesNotTakeIsTheRequestsFault() throws {
+        let request = try CompressionRequest(
+            codec: "hevc", width: 16384, height: 16, pixelFormat: "YU12", timeBase: try #require(Rational(1, 25)))
+        let configuration = try EncoderConfiguration(request: request, properties: PropertyStore(backend: .x265))
+        let error = #expect(throws: SessionError.self) { try X265Encoder(configuration) }
+        #expect(error?.status == .parameter)
+    }
+
     /// With open GOPs x265 codes a key frame as CRA (nal_unit_type 21), with closed ones as IDR (19, 20).
     @Test(arguments: [(true, [0, 7, 13]), (false, [0, 7, 13])])
     func forcedKeyFramesAreRandomAccessPoints(isOpenGOP: Bool, expected: [UInt64]) throws {

@@ -31,6 +31,8 @@ final class Broker: Sendable {
         folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         address = "\(folder)/socket"
         var command = ["--socket", address, "--log-level", environment("HOSTILE_LOG_LEVEL") ?? "error"]
+        // No worker is there but a session's own: what is left when none runs is left over.
+        command += ["--set", "SpareWorkers=0"]
         command += environment("HOSTILE_LIBEXEC").map { ["--libexec", $0] } ?? []
         command += arguments
         // The quarantine is kept small so that what the process keeps is the process's own.

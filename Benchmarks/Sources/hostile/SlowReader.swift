@@ -6,7 +6,7 @@ import Model
 import Transport
 import Wire
 
-/// A session that sends 720p frames at 30 a second and times each from sending to its packet.
+/// A session that sends 360p frames, which a slow machine can code in time too, at 30 a second and times each from sending to its packet.
 private final class PacedSession {
     private let session: CompressionSession
     private let pool: FramePool
@@ -19,12 +19,12 @@ private final class PacedSession {
         session = try CompressionSession(
             daemon,
             CreateCompressionSession.Parameters(
-                width: 1280, height: 720, pixelFormat: .yu12, timeBase: timeBase,
+                width: 640, height: 360, pixelFormat: .yu12, timeBase: timeBase,
                 properties: [
                     .x265Preset: .string("ultrafast"), .realTime: .bool(true),
                     .x265Params: .string("pools=1:frame-threads=1"),
                 ]))
-        pool = try FramePool(slotSize: FrameLayout.packed(.yu12, width: 1280, height: 720).size, slotCount: 24)
+        pool = try FramePool(slotSize: FrameLayout.packed(.yu12, width: 640, height: 360).size, slotCount: 24)
         // A ramp that moves a little from slot to slot.
         for (index, byte) in (pool.memory.mutableBytes ?? .init(start: nil, count: 0)).indices.enumerated() {
             pool.memory.mutableBytes?[byte] = UInt8(truncatingIfNeeded: index >> 3 &+ (index / pool.slotSize) &* 7)
@@ -49,7 +49,7 @@ private final class PacedSession {
                 try session.encode(
                     EncodeFrame(
                         frameID: number, pts: Int64(number), duration: 1, poolID: 1,
-                        layout: FrameLayout.packed(.yu12, width: 1280, height: 720, base: slot.offset).layout))
+                        layout: FrameLayout.packed(.yu12, width: 640, height: 360, base: slot.offset).layout))
                 number += 1
                 due = due + .nanoseconds(33_333_333)
             }
@@ -83,12 +83,12 @@ private final class SlowReaders {
 
     init(_ broker: Broker) throws {
         memory = try SharedMemory(
-            creating: "hostile-pool", size: FrameLayout.packed(.yu12, width: 1280, height: 720).size)
-        unread = try Session(broker.address, width: 1280, height: 720)
+            creating: "hostile-pool", size: FrameLayout.packed(.yu12, width: 640, height: 360).size)
+        unread = try Session(broker.address, width: 640, height: 360)
         _ = unread.addPool(memory)
         for number in 0..<32 { unread.send(unread.frame(number)) }
 
-        keeping = try Session(broker.address, width: 1280, height: 720)
+        keeping = try Session(broker.address, width: 640, height: 360)
         _ = keeping.addPool(memory)
         // All packets, and frames behind them for which there is no place.
         for number in 0..<24 { keeping.send(keeping.frame(number)) }

@@ -105,6 +105,9 @@ private func shrinkingPool(_ broker: Broker, _ random: inout Randomness) throws 
 /// The client has the arena's descriptor: nothing it does with it may change what the worker has.
 private func arena(_ broker: Broker, _ random: inout Randomness) throws -> String {
     let session = try Session(broker.address)
+    // The client speaks first.
+    let pool = try SharedMemory(creating: "hostile-pool", size: 1 << 16)
+    _ = session.addPool(pool)
     guard let message = try session.next(), message.opcode == Opcode.addArena.rawValue, let file = message.file
     else { throw Finding("no arena came") }
     var byte: UInt8 = 0xFF
@@ -112,8 +115,6 @@ private func arena(_ broker: Broker, _ random: inout Randomness) throws -> Strin
     guard ftruncate(file, 0) != 0, ftruncate(file, 1 << 30) != 0, hostile_punch_hole(file, 0, 4096) < 0,
         pwrite(file, &byte, 1, 0) < 0, map == MAP_FAILED, hostile_add_seals(file, HOSTILE_SEAL_WRITE) < 0
     else { throw Finding("the packet arena can be changed by the client") }
-    let pool = try SharedMemory(creating: "hostile-pool", size: 1 << 16)
-    _ = session.addPool(pool)
     for frame in 0..<4 { session.send(session.frame(frame)) }
     guard try session.reply(to: session.send(CompleteFrames()))?.status == .ok else {
         throw Finding("the session whose arena was attacked did not complete")
