@@ -12,9 +12,22 @@ extension Broker {
     /// Starts a session's worker, which answers the call.
     func create(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
         let parameters = try CreateCall(call)
-        prober.whenKnown { [weak self] snapshot in
+        whenKnown(for: parameters.kind) { [weak self] snapshot in
             // The worker's reply must not overtake one of the broker's.
             connection.whenFlushed { self?.start(call, parameters, snapshot, connection) }
+        }
+    }
+
+    /// Hands over what is known of the machine; a decoder that was never tried is tried first, once.
+    private func whenKnown(for kind: SessionKind, _ body: @escaping (ProbeSnapshot) -> Void) {
+        prober.whenKnown { [weak self] snapshot in
+            guard let self, kind == .decompression, !hasTriedDecoders, !isStopping,
+                snapshot.paths.contains(where: { $0.operation == "decode" && $0.isUntried })
+            else { return body(snapshot) }
+            look(.unlessKnown) { [weak self] snapshot in
+                self?.hasTriedDecoders = true
+                body(snapshot)
+            }
         }
     }
 

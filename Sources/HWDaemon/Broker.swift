@@ -35,6 +35,8 @@ final class Broker {
     var workers: [String: SessionWorker] = [:]
     var waiters = ResultWaiters()
     var phase = Phase.serving
+    /// Whether frames were sent through the decoders that are claimed; a driver that fails then is not asked again.
+    var hasTriedDecoders = false
     var listener: Listener?
     var isStopping: Bool { phase != .serving }
 

@@ -9,19 +9,44 @@ enum HardwareProbe {
     /// Why no path in hardware is verified.
     static let notVerified = "verification of hardware paths is not built into this version"
 
-    static func answer(_ request: ProbeRequest, _ path: String, _ catalogue: Catalogue) -> ProbeAnswer {
+    static func answer(
+        _ request: ProbeRequest, _ path: String, _ catalogue: Catalogue, _ judge: (any StreamJudge)?
+    ) -> ProbeAnswer {
+        var record: ProbeRecord?
         var node = DeviceNode(path)
         var paths: [CodecPath] = []
         do throws(VAError) {
             if let display = try node.startDriver() {
                 paths = try look(at: display, node.description, catalogue.capabilities)
+                record = verify(&paths, request, node.description, catalogue, judge)
                 node.description.reason = reason(paths)
             }
         } catch {
             node.description.state = .driverFailed
             node.description.reason = "the VA-API driver failed: \(error)"
         }
-        return ProbeAnswer(node: node.description, paths: paths)
+        return ProbeAnswer(node: node.description, paths: paths, record: record)
+    }
+
+    /// Sends frames through the decoders that are claimed and not forbidden; what to remember of that.
+    private static func verify(
+        _ paths: inout [CodecPath], _ request: ProbeRequest, _ node: RenderNode, _ catalogue: Catalogue,
+        _ judge: (any StreamJudge)?
+    ) -> ProbeRecord? {
+        var verifier = Verifier(
+            request,
+            key: ProbeRecord.Key(
+                device: node.pciAddress ?? node.node, driver: node.driver ?? "", kernel: Verifier.kernel,
+                libraries: "", catalogue: catalogue.digest))
+        for index in paths.indices
+        where paths[index].operation == "decode" && paths[index].claimed && paths[index].reason == notVerified {
+            let depth = paths[index].bitDepth
+            verifier.verify(&paths[index]) {
+                judge.map { HardwareDecodeTrial.fault(bitDepth: depth, device: node.node, judge: $0) }
+                    ?? "there is no decoder to verify it with"
+            }
+        }
+        return verifier.record
     }
 
     private static func look(

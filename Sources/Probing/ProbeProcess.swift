@@ -27,7 +27,7 @@ public enum ProbeProcess {
             let answer =
                 switch request.subject {
                 case .software: SoftwareProbe.answer(request, catalogue, judge)
-                case .node(let path): HardwareProbe.answer(request, path, catalogue)
+                case .node(let path): HardwareProbe.answer(request, path, catalogue, judge)
                 }
             try PacketSocket.send(try JSON.encode(answer), to: WorkerDescriptor.broker)
             // Without the libraries' own ends, which nothing needs any more.

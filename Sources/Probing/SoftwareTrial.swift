@@ -34,12 +34,14 @@ enum SoftwareTrial {
         return Outcome(encoderFault: fault, decoderFault: fault)
     }
 
-    private struct Stream {
+    /// A coded test pattern.
+    struct Stream {
         var record: [UInt8]
         var units: [[UInt8]]
     }
 
-    private static func encode(_ pattern: TestPattern) throws(SessionError) -> Stream {
+    /// The test pattern as x265 codes it.
+    static func encode(_ pattern: TestPattern) throws(SessionError) -> Stream {
         let request = try CompressionRequest(
             codec: "hevc", width: TestPattern.width, height: TestPattern.height,
             pixelFormat: pattern.format.rawValue, timeBase: Rational(1, 30) ?? Rational(1))

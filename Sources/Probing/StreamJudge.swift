@@ -14,6 +14,11 @@ public protocol StreamJudge {
     ///   - record: the hvcC record (ISO/IEC 14496-15, 8.3.3.1) with the parameter sets.
     /// - Returns: the pictures in output order.
     func decode(_ units: [[UInt8]], record: [UInt8]) throws(JudgeError) -> [JudgedPicture]
+
+    /// Decodes a stream on a device.
+    ///
+    /// - Throws: when a picture was not decoded by the device.
+    func decode(_ units: [[UInt8]], record: [UInt8], device: String) throws(JudgeError) -> [JudgedPicture]
 }
 
 /// A decoder's complaint, a sentence without its full stop.

@@ -28,7 +28,7 @@ struct Verifier {
         if verification != .always, let known = known?.results.first(where: { $0.id == path.id }) {
             result = known
         } else if verification == .never || verification == .startup {
-            path.reason = "not verified: no frames were sent through it yet"
+            path.reason = CodecPath.notTried
             return
         } else {
             let reason = trial()
