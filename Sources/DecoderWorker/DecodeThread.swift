@@ -44,6 +44,18 @@ struct DecodeThread {
     private var lastSequence: Int64 = 0
     private var lastPicture: UInt64 = 0
     private var isHardware: Bool
+    /// Whether a picture ever came from the hardware.
+    private var hasBeenHardware = false
+    /// What was fed since the last key frame, so that software can take over in the middle; nil when it is too much.
+    private var group: [(sequence: Int64, bytes: [UInt8])]? = []
+    private var groupBytes = 0
+    /// Packets in a row that hardware failed at which must not be replaced.
+    private var failures = 0
+
+    /// Bytes of a group of pictures that are kept.
+    private static let maxGroup = 64 << 20
+    /// Packets in a row that required hardware may fail at: one may be the packet's fault.
+    private static let maxFailures = 8
 
     /// Packets after which one that gave no picture is given up: more than any stream reorders.
     private static let maxDelay: Int64 = 128
@@ -129,7 +141,48 @@ struct DecodeThread {
 
     private mutating func feed(_ bytes: [UInt8], _ sequence: Int64) throws(SessionError) {
         let decoder = try open()
-        try decoder.decode(bytes, sequence: sequence) { (event) throws(SessionError) in try take(event) }
+        guard worker.setup.choice.decoder.isHardware else {
+            return try decoder.decode(bytes, sequence: sequence) { (event) throws(SessionError) in try take(event) }
+        }
+        keep(bytes, sequence)
+        var failure: String?
+        do throws(SessionError) {
+            try decoder.decode(bytes, sequence: sequence) { (event) throws(SessionError) in try take(event) }
+        } catch {
+            guard error.status == .videoDecoderMalfunction, !worker.setup.wanted.requireHardware else { throw error }
+            failure = error.reason
+        }
+        failure = decoder.takeHardwareFailure() ?? failure
+        guard let failure else { return failures = 0 }
+        try replaceHardware(failure, sequence)
+    }
+
+    private mutating func keep(_ bytes: [UInt8], _ sequence: Int64) {
+        if sent[sequence]?.type?.isIRAP ?? false { (group, groupBytes) = ([], 0) }
+        groupBytes += bytes.count
+        if groupBytes <= Self.maxGroup { group?.append((sequence, bytes)) } else { group = nil }
+    }
+
+    /// The driver failed: software decodes what was fed since the last key frame once more, and goes on.
+    ///
+    /// What was given out before is not given again.
+    private mutating func replaceHardware(_ reason: String, _ sequence: Int64) throws(SessionError) {
+        if worker.setup.wanted.requireHardware {
+            failures += 1
+            guard failures < Self.maxFailures else {
+                throw SessionError(.videoDecoderMalfunction, "hardware is required, but it failed: \(reason)")
+            }
+            return try take(.damage(sequence, reason))
+        }
+        try noteHardware(false, reason)
+        let session = worker.withSession { $0 }
+        let software = try worker.setup.openDecoder(.software, memory: worker.store, session: session)
+        decoder = software
+        for (sequence, bytes) in group ?? [] {
+            try software.decode(bytes, sequence: sequence) { (event) throws(SessionError) in try take(event) }
+        }
+        if group == nil { damage.damage(sequence) }
+        group = nil
     }
 
     private mutating func open() throws(SessionError) -> StreamDecoder {
@@ -154,7 +207,8 @@ struct DecodeThread {
 
     private mutating func give(_ picture: OutputPicture, _ owner: any AnyObject & Sendable) throws(SessionError) {
         guard let packet = sent.removeValue(forKey: picture.sequence) else { return }
-        try noteHardware(picture.isHardware)
+        if picture.isHardware { hasBeenHardware = true }
+        try noteHardware(picture.isHardware, decoder?.fallbackReason)
         if picture.isDamaged { damage.damage(picture.sequence) }
         guard packet.request.isOutput else { return }
         try worker.waitForCredit()
@@ -197,12 +251,14 @@ struct DecodeThread {
     }
 
     /// Tells when the hardware stopped, or began again, to do the work.
-    private mutating func noteHardware(_ now: Bool) throws(SessionError) {
+    private mutating func noteHardware(_ now: Bool, _ why: String?) throws(SessionError) {
         guard worker.setup.choice.decoder.isHardware, now != isHardware else { return }
         isHardware = now
-        let reason = now ? nil : decoder?.fallbackReason ?? "the driver gave no surfaces"
+        let reason = now ? nil : why ?? "the driver gave no surfaces"
         if let reason, worker.setup.wanted.requireHardware {
-            throw SessionError(.videoDecoderMalfunction, "hardware is required, but \(reason)")
+            throw SessionError(
+                hasBeenHardware ? .videoDecoderMalfunction : .videoDecoderNotAvailableNow,
+                "hardware is required, but \(reason)")
         }
         worker.withSession { session in
             session.publish(.usingHardwareDecoder, .bool(now))

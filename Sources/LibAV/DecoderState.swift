@@ -15,6 +15,8 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
         var complaints: [(sequence: Int64?, text: String)] = []
         /// Why pictures are not decoded in hardware.
         var softwareReason: String?
+        /// What the driver failed at.
+        var hardwareFailure: String?
     }
 
     /// Where pictures go; nil leaves them in libavcodec's own memory.
@@ -62,6 +64,11 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
 
     override func heard(_ message: String, from source: UnsafeMutableRawPointer) {
         work.withLock { work in
+            // What libavcodec says of VA-API calls begins so (vaapi_decode.c); the stream may be sound.
+            if wantsHardware, message.contains(": Failed to ") || message.contains("hardware accelerator failed") {
+                work.hardwareFailure = work.hardwareFailure ?? message
+                return
+            }
             guard work.complaints.count < Self.maxComplaints else { return }
             // Before a buffer is asked for, it is the oldest packet that has none.
             let sequence = work.current[UInt(bitPattern: source)] ?? work.notBegun.first
@@ -93,6 +100,14 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
         set { work.withLock { $0.softwareReason = newValue } }
     }
 
+    /// What the driver failed at since the last look.
+    func takeHardwareFailure() -> String? {
+        work.withLock { work in
+            defer { work.hardwareFailure = nil }
+            return work.hardwareFailure
+        }
+    }
+
     /// Chooses among the pixel formats that libavcodec offers, best first.
     func choose(_ offered: UnsafePointer<AVPixelFormat>) -> AVPixelFormat {
         var software = AV_PIX_FMT_NONE
@@ -109,9 +124,13 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
             position += 1
         }
         if wantsHardware {
-            let last = work.withLock { $0.complaints.last?.text }
-            softwareReason =
-                "libavcodec offers no VA-API surfaces for this stream" + (last.map { " (\($0))" } ?? "")
+            work.withLock { work in
+                // That a context does not open is no fault of the packet.
+                let failure = work.hardwareFailure ?? work.complaints.last?.text
+                (work.hardwareFailure, work.complaints) = (nil, [])
+                work.softwareReason =
+                    "libavcodec gets no VA-API surfaces for this stream" + (failure.map { " (\($0))" } ?? "")
+            }
         }
         return software
     }

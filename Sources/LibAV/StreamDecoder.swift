@@ -30,7 +30,6 @@ public final class StreamDecoder: PictureDecoder, @unchecked Sendable {
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
-    private var lastHardware: Bool?
 
     /// Calls in a row without a packet taken or a picture given, after which a decoder is given up.
     private static let maxFailures = 256
@@ -125,6 +124,9 @@ public final class StreamDecoder: PictureDecoder, @unchecked Sendable {
 
     /// Why pictures are not decoded in hardware although a device was named.
     public var fallbackReason: String? { state.softwareReason }
+
+    /// What the driver failed at since the last look, on streams that may be sound; nil when it did not.
+    public func takeHardwareFailure() -> String? { state.takeHardwareFailure() }
 
     /// Takes a packet and gives the pictures that are ready.
     public func decode(
