@@ -70,7 +70,9 @@ let package = Package(
             name: "DecoderWorker", dependencies: ["LibAV", "Sessions", "Transport", "Wire", "Worker"],
             swiftSettings: common),
         .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
-        .executableTarget(name: "VerifyWorker", dependencies: ["HEVC", "LibAV", "Model", "Probing", "Sessions"], swiftSettings: common),
+        .executableTarget(
+            name: "VerifyWorker", dependencies: ["HEVC", "LibAV", "Model", "Probing", "Sessions"],
+            swiftSettings: common),
         .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
         .executableTarget(
             name: "hwctl", dependencies: ["HWClient", "LibAV", "MediaFile", "Transport", "Wire", argumentParser],

@@ -142,14 +142,19 @@ struct DecodeThread {
     private mutating func feed(_ bytes: [UInt8], _ sequence: Int64) throws(SessionError) {
         let decoder = try open()
         guard worker.setup.choice.decoder.isHardware else {
-            return try decoder.decode(bytes, sequence: sequence) { (event) throws(SessionError) in try take(event) }
+            try decoder.decode(bytes, sequence: sequence) { (event) throws(SessionError) in
+                try take(event)
+            }
+            return
         }
         keep(bytes, sequence)
         var failure: String?
         do throws(SessionError) {
             try decoder.decode(bytes, sequence: sequence) { (event) throws(SessionError) in try take(event) }
         } catch {
-            guard error.status == .videoDecoderMalfunction, !worker.setup.wanted.requireHardware else { throw error }
+            guard error.status == .videoDecoderMalfunction, !worker.setup.wanted.requireHardware else {
+                throw error
+            }
             failure = error.reason
         }
         failure = decoder.takeHardwareFailure() ?? failure

@@ -56,7 +56,7 @@ extension Broker {
         let encoderID = try call.checkedParameters(GetSupportedProperties.Parameters.self).encoderID
         prober.whenKnown { snapshot in
             do throws(SessionError) {
-                connection.reply(with: try SupportedProperties.answer(encoderID, encoders: snapshot.encoders))
+                connection.reply(with: try SupportedProperties.answer(encoderID, snapshot))
             } catch {
                 connection.reply(VarlinkError(error))
             }

@@ -5,25 +5,34 @@ internal import Wire
 
 /// The property table as `GetSupportedProperties` answers it.
 enum SupportedProperties {
-    /// The properties of an encoder's sessions; of the software encoder's when none is named.
+    /// The properties of an encoder's or a decoder's sessions; of the software encoder's when none is named.
     ///
-    /// - Throws: `CouldNotFindVideoEncoder` for an encoder that is not there.
+    /// - Throws: `CouldNotFindVideoEncoder` for one that is not there.
     static func answer(
-        _ encoderID: String?, encoders: [EncoderDescription]
+        _ encoderID: String?, _ snapshot: ProbeSnapshot
     ) throws(SessionError) -> GetSupportedProperties.Reply {
+        let decoders = DecoderPolicy.candidates(snapshot)
+        if let encoderID, let decoder = decoders.first(where: { $0.id == encoderID }) {
+            return reply(decoder.isHardware ? .vaapiDecoder : .libavcodec)
+        }
+        let encoders = snapshot.encoders
         let encoder = encoders.first { encoder in
             if let encoderID { encoder.id == encoderID } else { !encoder.hardware }
         }
         guard let encoder else {
-            let known = encoders.map(\.id).joined(separator: ", ")
+            let known = (encoders.map(\.id) + decoders.map(\.id)).joined(separator: ", ")
             throw SessionError(
                 .couldNotFindVideoEncoder,
                 "there is no encoder \(encoderID ?? "in software") here; there is \(known.isEmpty ? "none" : known)"
             )
         }
-        let rows = PropertyTable.rows(of: encoder.hardware ? .vaapi : .x265)
-        return GetSupportedProperties.Reply(
-            properties: Dictionary(uniqueKeysWithValues: rows.map { ($0.key.rawValue, PropertyInfo($0)) }))
+        return reply(encoder.hardware ? .vaapi : .x265)
+    }
+
+    private static func reply(_ backend: PropertySpec.Backend) -> GetSupportedProperties.Reply {
+        GetSupportedProperties.Reply(
+            properties: Dictionary(
+                uniqueKeysWithValues: PropertyTable.rows(of: backend).map { ($0.key.rawValue, PropertyInfo($0)) }))
     }
 }
 

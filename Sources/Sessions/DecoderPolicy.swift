@@ -117,6 +117,12 @@ public enum DecoderPolicy {
         return Choice(decoder: .software, fallbackReason: request.enableHardware ? reason : nil)
     }
 
+    /// Every decoder that was found, hardware first, whether it is used or not.
+    public static func candidates(_ snapshot: ProbeSnapshot) -> [Candidate] {
+        var seen: Set<String> = []
+        return (hardware(snapshot).map(\.decoder) + [.software]).filter { seen.insert($0.id).inserted }
+    }
+
     /// Every hardware decoder that was found, with the path it stands for.
     private static func hardware(_ snapshot: ProbeSnapshot) -> [(decoder: Candidate, path: CodecPath)] {
         snapshot.paths.compactMap { path in

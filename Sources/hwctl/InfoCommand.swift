@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import HWClient
 internal import MediaFile
 
 /// `hwctl info`.
@@ -8,25 +9,59 @@ struct InfoCommand: ParsableCommand {
         commandName: "info",
         abstract: "Tell what a media file is: tracks, profile, size, colour, HDR.",
         discussion: """
-            FILE is anything libavformat reads, or a series of pictures (frame-%04d.png). No daemon is asked and \
-            nothing is decoded, but for one picture of an HDR track whose container does not tell its light.
+            FILE is anything libavformat reads, or a series of pictures (frame-%04d.png). The first \
+            seconds of its video are decoded, to tell whether this machine can play it; with --no-measure no daemon is \
+            asked and nothing is decoded, but for one picture of an HDR track whose container does not tell its light.
             """)
 
     @Argument(help: "The file to look into.")
     var file: String
+
+    @Flag(help: "Tell what the file says, and try nothing.")
+    var noMeasure = false
 
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 
     func run() throws {
         try report {
+            let interruption = try noMeasure ? nil : Interruption()
             let info = try MediaInfo(path: file)
-            if json { return try Console.json(info) }
-            try Console.result(Self.text(info))
+            let playback = try interruption.flatMap { try measure(info, $0) }
+            if json { return try Console.json(Document(info: info, playback: playback)) }
+            try Console.result(Self.text(info, playback))
         }
     }
 
-    private static func text(_ info: MediaInfo) -> String {
+    /// Pictures are not played.
+    private func measure(_ info: MediaInfo, _ interruption: Interruption) throws -> Playback? {
+        guard info.video.contains(where: { !$0.picture }) else { return nil }
+        do {
+            return try Playback(path: file, daemon: Daemon.findAndTell) { interruption.isSet }
+        } catch let error as MediaError where error.kind != .interrupted {
+            Console.note("warning: it cannot be tried: \(error.reason)")
+            return nil
+        } catch let error as ClientError {
+            Console.note("warning: it cannot be tried: \(error.reason)")
+            return nil
+        }
+    }
+
+    /// The file's description with what was tried.
+    private struct Document: Encodable {
+        var info: MediaInfo
+        var playback: Playback?
+
+        enum CodingKeys: String, CodingKey { case playback }
+
+        func encode(to encoder: any Encoder) throws {
+            try info.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encodeIfPresent(playback, forKey: .playback)
+        }
+    }
+
+    private static func text(_ info: MediaInfo, _ playback: Playback?) -> String {
         var rows = [["FILE", info.file]]
         rows.append(["container", info.containerName + (info.brand.map { ", brand \($0)" } ?? "")])
         rows.append(["duration", info.duration.map { "\(Progress.decimal($0, 3)) s" } ?? "not known"])
@@ -35,7 +70,10 @@ struct InfoCommand: ParsableCommand {
         }
         rows.append(["contains HDR video", info.containsHDRVideo ? "yes" : "no"])
         if info.chapters > 0 { rows.append(["chapters", "\(info.chapters)"]) }
-        for video in info.video { rows += [[]] + Self.rows(video) }
+        for video in info.video {
+            rows += [[]] + Self.rows(video)
+            if let playback, playback.stream == video.stream { rows += playback.rows }
+        }
         var text = Console.table(rows.map { $0.isEmpty ? [""] : $0 })
         guard !info.otherStreams.isEmpty else { return printable(text) }
         var others = [["STREAM", "CONTENT", "CODEC", "TAG", "LANGUAGE", "DETAILS"]]

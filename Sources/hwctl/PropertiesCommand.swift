@@ -7,17 +7,26 @@ internal import Wire
 struct PropertiesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "properties",
-        abstract: "List the properties that sessions of an encoder know, with their ranges.",
+        abstract: "List the properties that sessions of an encoder or decoder know, with their ranges.",
         discussion: """
             Names and meanings are VideoToolbox's, without the prefix; `hwctl encode --property KEY=VALUE` sets one. \
             Lists and objects are written as JSON in KEY=VALUE: --property 'DataRateLimits=[1000000,1]'.
             """)
 
-    @Option(help: ArgumentHelp("One of the encoders of hwctl probe; the software one by default.", valueName: "id"))
+    @Option(
+        help: ArgumentHelp(
+            "One of the encoders of hwctl probe, or a decoder's id; the software encoder by default.",
+            valueName: "id"
+        ))
     var encoder: String?
+
+    @Flag(help: "List the software decoder's properties, unless --encoder names another.")
+    var decoder = false
 
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
+
+    private static let softwareDecoder = "org.hwdaemon.decoder.libavcodec"
 
     private struct Document: Encodable {
         var schema = 1
@@ -27,7 +36,8 @@ struct PropertiesCommand: ParsableCommand {
     func run() throws {
         try report {
             let properties = try Daemon.findAndTell().call(
-                GetSupportedProperties.self, GetSupportedProperties.Parameters(encoderID: encoder)
+                GetSupportedProperties.self,
+                GetSupportedProperties.Parameters(encoderID: encoder ?? (decoder ? Self.softwareDecoder : nil))
             ).properties
             if json { return try Console.json(Document(properties: properties)) }
             for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
