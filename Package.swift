@@ -50,7 +50,7 @@ let package = Package(
         .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
-        .target(name: "VAAPI", dependencies: ["CVA"], swiftSettings: common),
+        .target(name: "VAAPI", dependencies: ["Sessions", "HEVC", "CVA"], swiftSettings: common),
         .target(
             name: "Probing", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
             swiftSettings: common),
