@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CVA
+internal import HEVC
 internal import Model
 internal import Sessions
 
@@ -37,6 +38,8 @@ struct EncoderSettings {
     let tools: CodingTools
     let rate: RateSettings
     let syntax: StreamSyntax
+    /// Its VPS, SPS and PPS as NAL units.
+    let parameterSets: [[UInt8]]
     /// The `VA_ENC_PACKED_HEADER_…` bits that are used.
     let packedHeaders: UInt32
     /// One of `VA_RT_FORMAT_…`.
@@ -52,7 +55,7 @@ struct EncoderSettings {
 
     /// - Throws: what the driver cannot do; never transient.
     init(
-        _ configuration: EncoderConfiguration, path: HardwarePath, attributes: ConfigAttributes
+        _ configuration: EncoderConfiguration, path: HardwarePath, attributes: ConfigAttributes, sizes: SurfaceSizes?
     ) throws(VAAPIFailure) {
         let adjustments = Adjustments(values: path.adjustments)
         var notes: [String] = []
@@ -74,16 +77,14 @@ struct EncoderSettings {
         rate = try RateSettings(configuration, mask: mask, notes: &notes)
 
         tools = CodingTools(attributes.encoding, adjustments, usesCUQPDelta: !rate.isConstantQP)
-        let block = 1 << tools.log2MinCBSize
-        size = CodedSize(
-            request,
-            alignment: (max(block, adjustments.number("align_width") ?? 0),
-                max(block, adjustments.number("align_height") ?? 0)),
-            minimum: (max(16, adjustments.number("min_width") ?? 0), max(16, adjustments.number("min_height") ?? 0)))
-        if let width = attributes.maxWidth, let height = attributes.maxHeight,
-            size.width > width || size.height > height
-        {
-            throw Self.cannot("the driver codes at most \(width)x\(height), not \(size.width)x\(size.height)")
+        size = Self.size(configuration.request, tools, adjustments, sizes)
+        let most = (
+            width: min(attributes.maxWidth ?? .max, sizes?.maximum.width ?? .max),
+            height: min(attributes.maxHeight ?? .max, sizes?.maximum.height ?? .max)
+        )
+        guard size.width <= most.width, size.height <= most.height else {
+            throw Self.cannot(
+                "the driver codes at most \(most.width)x\(most.height), not \(size.width)x\(size.height)")
         }
 
         var limits = ReferenceLimits(attributes.encoding, adjustments)
@@ -100,6 +101,9 @@ struct EncoderSettings {
         syntax = StreamSyntax(
             configuration, size: size, structure: structure, tools: tools, initialQP: rate.baseQP,
             bitRate: rate.bitsPerSecond > 0 ? Int64(rate.bitsPerSecond) : nil)
+        do throws(BitstreamError) {
+            parameterSets = try syntax.parameterSets()
+        } catch { throw Self.cannot("parameter sets that cannot be written: \(error.reason)") }
         mayDeriveImages = adjustments.isSet("derive_image") ?? true
         qualityLevel = Self.qualityLevel(configuration, attributes.encoding, adjustments)
         self.notes = notes
@@ -107,6 +111,24 @@ struct EncoderSettings {
 
     private static let usefulHeaders =
         VA_ENC_PACKED_HEADER_SEQUENCE | VA_ENC_PACKED_HEADER_PICTURE | VA_ENC_PACKED_HEADER_SLICE
+
+    /// The size to code: whole coding blocks, and what the driver and its quirks want.
+    private static func size(
+        _ request: CompressionRequest, _ tools: CodingTools, _ adjustments: Adjustments, _ sizes: SurfaceSizes?
+    ) -> CodedSize {
+        let block = 1 << tools.log2MinCBSize
+        let least = sizes?.minimum ?? (1, 1)
+        return CodedSize(
+            request,
+            alignment: (
+                max(block, adjustments.number("align_width") ?? 0),
+                max(block, adjustments.number("align_height") ?? 0)
+            ),
+            minimum: (
+                max(16, least.width, adjustments.number("min_width") ?? 0),
+                max(16, least.height, adjustments.number("min_height") ?? 0)
+            ))
+    }
 
     /// The driver's own choice, or its fastest where speed counts more.
     private static func qualityLevel(

@@ -54,25 +54,26 @@ extension Display {
     }
 
     /// Sizes of surfaces that a config takes; nil where the driver does not tell.
-    func surfaceSizes(
-        _ config: borrowing Config
-    ) throws(VAError) -> (width: ClosedRange<Int>, height: ClosedRange<Int>)? {
+    func surfaceSizes(_ config: borrowing Config) throws(VAError) -> SurfaceSizes? {
         var count: UInt32 = 0
         try check(vaQuerySurfaceAttributes(handle, config.id, nil, &count), "vaQuerySurfaceAttributes")
         guard 1...1024 ~= count else { return nil }
-        var list = [VASurfaceAttrib](repeating: VASurfaceAttrib(), count: Int(count))
+        let capacity = Int(count)
+        var list = [VASurfaceAttrib](repeating: VASurfaceAttrib(), count: capacity)
         try check(vaQuerySurfaceAttributes(handle, config.id, &list, &count), "vaQuerySurfaceAttributes")
+        let told = list.prefix(min(Int(count), capacity))
         func value(_ type: VASurfaceAttribType) -> Int? {
-            list.prefix(Int(count)).first { $0.type == type && $0.value.type == VAGenericValueTypeInteger }
+            told.first { $0.type == type && $0.value.type == VAGenericValueTypeInteger && $0.value.value.i > 0 }
                 .map { Int($0.value.value.i) }
         }
-        func range(_ low: Int?, _ high: Int?) -> ClosedRange<Int> {
-            let most = high.flatMap { $0 > 0 ? $0 : nil } ?? Int(UInt16.max)
-            return min(max(1, low ?? 1), most)...most
-        }
-        return (
-            range(value(VASurfaceAttribMinWidth), value(VASurfaceAttribMaxWidth)),
-            range(value(VASurfaceAttribMinHeight), value(VASurfaceAttribMaxHeight))
-        )
+        return SurfaceSizes(
+            minimum: (value(VASurfaceAttribMinWidth) ?? 1, value(VASurfaceAttribMinHeight) ?? 1),
+            maximum: (value(VASurfaceAttribMaxWidth) ?? .max, value(VASurfaceAttribMaxHeight) ?? .max))
     }
+}
+
+/// Luma samples a row and rows that surfaces may have.
+struct SurfaceSizes {
+    var minimum: (width: Int, height: Int)
+    var maximum: (width: Int, height: Int)
 }

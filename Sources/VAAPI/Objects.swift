@@ -24,11 +24,11 @@ struct Config: ~Copyable {
 final class SurfacePool {
     let ids: [VASurfaceID]
     private let display: Display
+    /// The one that was given back first is lent first: the driver may still look at the last ones.
     private var free: [VASurfaceID]
 
-    /// - Parameter usage: `VA_SURFACE_ATTRIB_USAGE_HINT_…` bits.
     init(
-        _ display: Display, rtFormat: UInt32, fourcc: UInt32, width: Int, height: Int, count: Int, usage: Int32
+        _ display: Display, rtFormat: UInt32, fourcc: UInt32, width: Int, height: Int, count: Int
     ) throws(VAError) {
         var format = VASurfaceAttrib()
         format.type = VASurfaceAttribPixelFormat
@@ -39,7 +39,7 @@ final class SurfacePool {
         hint.type = VASurfaceAttribUsageHint
         hint.flags = UInt32(VA_SURFACE_ATTRIB_SETTABLE)
         hint.value.type = VAGenericValueTypeInteger
-        hint.value.value.i = usage
+        hint.value.value.i = VA_SURFACE_ATTRIB_USAGE_HINT_ENCODER
         var attributes = [format, hint]
         var ids = [VASurfaceID](repeating: 0, count: count)
         try display.check(
@@ -48,7 +48,7 @@ final class SurfacePool {
                 UInt32(attributes.count)), "vaCreateSurfaces")
         self.ids = ids
         self.display = display
-        free = ids.reversed()
+        free = ids
     }
 
     deinit {
@@ -57,7 +57,7 @@ final class SurfacePool {
     }
 
     /// A surface nobody uses; nil when all are lent.
-    func take() -> VASurfaceID? { free.popLast() }
+    func take() -> VASurfaceID? { free.isEmpty ? nil : free.removeFirst() }
 
     /// Gives a surface back.
     func put(_ id: VASurfaceID) { free.append(id) }
