@@ -17,6 +17,28 @@ static inline uint32_t hwd_va_not_supported(void) { return VA_ATTRIB_NOT_SUPPORT
 static inline uint32_t hwd_va_fourcc_nv12(void) { return VA_FOURCC_NV12; }
 static inline uint32_t hwd_va_fourcc_p010(void) { return VA_FOURCC_P010; }
 
+/// Describes one of a surface's objects, at most four. Swift has no names for the types in the descriptor.
+static inline void hwd_va_prime_object(
+    VADRMPRIMESurfaceDescriptor *descriptor, uint32_t index, int fd, uint32_t size, uint64_t modifier) {
+    if (index >= 4) return;
+    descriptor->objects[index].fd = fd;
+    descriptor->objects[index].size = size;
+    descriptor->objects[index].drm_format_modifier = modifier;
+    descriptor->num_objects = index + 1;
+}
+
+/// Describes one of a surface's planes, at most four; together they are one layer of the surface's format.
+static inline void hwd_va_prime_plane(
+    VADRMPRIMESurfaceDescriptor *descriptor, uint32_t index, uint32_t object, uint32_t offset, uint32_t pitch) {
+    if (index >= 4) return;
+    descriptor->num_layers = 1;
+    descriptor->layers[0].drm_format = descriptor->fourcc;
+    descriptor->layers[0].num_planes = index + 1;
+    descriptor->layers[0].object_index[index] = object;
+    descriptor->layers[0].offset[index] = offset;
+    descriptor->layers[0].pitch[index] = pitch;
+}
+
 /// Copies 8-bit samples to the high ends of 16-bit words.
 static inline void hwd_widen_8_16(const uint8_t *restrict src, uint16_t *restrict dst, size_t count) {
     for (size_t x = 0; x < count; x++) dst[x] = (uint16_t)(src[x] << 8);

@@ -59,8 +59,10 @@ final class SurfacePool {
     /// A surface nobody uses; nil when all are lent.
     func take() -> VASurfaceID? { free.isEmpty ? nil : free.removeFirst() }
 
-    /// Gives a surface back.
-    func put(_ id: VASurfaceID) { free.append(id) }
+    /// Gives a surface back; one that is not of this pool is none of its business.
+    func put(_ id: VASurfaceID) {
+        if ids.contains(id) { free.append(id) }
+    }
 }
 
 /// A context with all it encodes from and to; destroyed before its surfaces and its config.

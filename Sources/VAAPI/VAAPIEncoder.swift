@@ -12,6 +12,8 @@ public final class VAAPIEncoder: Encoder {
         var pts: Int64
         var surface: VASurfaceID
         var qp: Int?
+        /// What keeps the surface alive where it is no copy.
+        var imported: ImportedSurface?
     }
 
     private let context: EncodingContext
@@ -69,10 +71,39 @@ public final class VAAPIEncoder: Encoder {
         do throws(VAError) {
             try writer.write(picture, to: surface)
         } catch { throw SessionError(error) }
-        frames[nextFrame] = Frame(id: picture.frameID, pts: picture.pts, surface: surface, qp: picture.baseFrameQP)
+        try take(
+            Frame(id: picture.frameID, pts: picture.pts, surface: surface, qp: picture.baseFrameQP),
+            forceKeyFrame: picture.forceKeyFrame, handler)
+    }
+
+    /// Takes a frame in dma-bufs, which must not change until its picture was given, and gives what is ready.
+    ///
+    /// Nothing is copied, so the frame must have the surfaces' format and the coded size.
+    /// - Throws: `Parameter` when the description is wrong or the driver does not take it, else as `encode`.
+    public func encode(
+        importing description: DMABufFrame, frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
+        _ handler: EncodedPictureHandler
+    ) throws(SessionError) {
+        precondition(!isFinished, "encode after finish")
+        let settings = context.settings
+        let format: PixelFormat = settings.fourcc == PixelFormat.p010.fourcc ? .p010 : .nv12
+        try description.validate(format, width: settings.size.width, height: settings.size.height)
+        let imported: ImportedSurface
+        do throws(VAError) {
+            imported = try ImportedSurface(context.display, rtFormat: settings.rtFormat, description)
+        } catch { throw SessionError(.parameter, error.description) }
+        try take(
+            Frame(id: frameID, pts: pts, surface: imported.id, qp: baseFrameQP, imported: imported),
+            forceKeyFrame: forceKeyFrame, handler)
+    }
+
+    private func take(
+        _ frame: Frame, forceKeyFrame: Bool, _ handler: EncodedPictureHandler
+    ) throws(SessionError) {
+        frames[nextFrame] = frame
         nextFrame += 1
-        decodeTimes.frameIn(pts: picture.pts)
-        planner.add(forceKeyFrame: picture.forceKeyFrame, to: &queue)
+        decodeTimes.frameIn(pts: frame.pts)
+        planner.add(forceKeyFrame: forceKeyFrame, to: &queue)
         try submitPlanned(handler)
     }
 
