@@ -46,15 +46,16 @@ public struct PictureStructure: Hashable, Sendable {
     /// The longest distance between anchors that is chosen.
     static let longestDistance = 4
 
-    /// A structure by its parts.
+    /// A structure by its parts; what contradicts an interval of 1 is dropped.
     public init(
         anchorDistance: Int = 1, anchorReferences: Int = 1, keyFrameInterval: Int = 250, isOpenGOP: Bool = false,
         isLowDelayB: Bool = false, picturesInFlight: Int = 1
     ) {
-        self.anchorDistance = anchorDistance
+        // Without references there is nothing to go across, and nothing to go back and forth between.
+        self.anchorDistance = keyFrameInterval > 1 ? anchorDistance : 1
         self.anchorReferences = anchorReferences
         self.keyFrameInterval = keyFrameInterval
-        self.isOpenGOP = isOpenGOP
+        self.isOpenGOP = isOpenGOP && self.anchorDistance > 1
         self.isLowDelayB = isLowDelayB
         self.picturesInFlight = picturesInFlight
     }

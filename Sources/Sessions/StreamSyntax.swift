@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HEVC
-public import Model
+internal import Model
 
 /// The parameter sets and slice headers of a stream whose syntax is ours: those of hardware encoders.
 public struct StreamSyntax: Sendable {

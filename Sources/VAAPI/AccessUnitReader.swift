@@ -29,12 +29,7 @@ struct AccessUnitReader {
             joined.removeAll(keepingCapacity: true)
             for piece in output.pieces { joined.append(contentsOf: piece) }
             let bytes = joined
-            joined = []
-            let result = Result { () throws(SessionError) in
-                try bytes.withUnsafeBytes { (all) throws(SessionError) in try split(all) }
-            }
-            joined = bytes
-            try result.get()
+            try bytes.span.withUnsafeBytes { (all) throws(SessionError) in try split(all) }
         }
         guard slice != nil else {
             throw SessionError(.videoEncoderMalfunction, "the driver coded a picture without a slice")

@@ -14,15 +14,23 @@ struct CodedOutput: ~Copyable {
     /// - Parameter capacity: bytes the buffer was made for.
     /// - Throws: `VideoEncoderMalfunction` when the picture did not fit, is damaged or is not there.
     init(_ buffer: borrowing Buffer, capacity: Int) throws(SessionError) {
+        let mapped: MappedBuffer
         do throws(VAError) {
             mapped = try buffer.map()
         } catch { throw SessionError(error) }
+        pieces = try Self.pieces(mapped.base, capacity: capacity)
+        self.mapped = mapped
+    }
+
+    private static func pieces(
+        _ first: UnsafeMutableRawPointer, capacity: Int
+    ) throws(SessionError) -> [UnsafeRawBufferPointer] {
         var pieces: [UnsafeRawBufferPointer] = []
-        var next: UnsafeMutableRawPointer? = mapped.base
+        var next: UnsafeMutableRawPointer? = first
         var total = 0
         while let current = next {
             let segment = current.load(as: VACodedBufferSegment.self)
-            guard pieces.count < Self.maximumSegments else {
+            guard pieces.count < maximumSegments else {
                 throw SessionError(.videoEncoderMalfunction, "the driver's coded buffer has no end")
             }
             let overflow = UInt32(VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK | VA_CODED_BUF_STATUS_FRAME_SIZE_OVERFLOW)
@@ -46,7 +54,7 @@ struct CodedOutput: ~Copyable {
         guard total > 0 else {
             throw SessionError(.videoEncoderMalfunction, "the driver coded a picture to 0 bytes")
         }
-        self.pieces = pieces
+        return pieces
     }
 
     /// Ends the mapping here, and no earlier.

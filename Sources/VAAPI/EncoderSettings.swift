@@ -117,7 +117,7 @@ struct EncoderSettings {
         _ request: CompressionRequest, _ tools: CodingTools, _ adjustments: Adjustments, _ sizes: SurfaceSizes?
     ) -> CodedSize {
         let block = 1 << tools.log2MinCBSize
-        let least = sizes?.minimum ?? (1, 1)
+        let least = sizes?.minimum ?? (width: 1, height: 1)
         return CodedSize(
             request,
             alignment: (

@@ -78,7 +78,7 @@ final class EncodingContext {
         }
         (slot.planned, slot.source, slot.reconstruction) = (picture, source, surface)
         do throws(VAError) {
-            try render(picture, slot, header: try header(picture, frameQP: frameQP), frameQP: frameQP)
+            try render(picture, slot, header: header(picture, frameQP: frameQP), frameQP: frameQP)
         } catch { throw SessionError(error) }
         busy.append(slot)
 

@@ -36,10 +36,7 @@ final class FrameWriter {
 
     /// Whether a surface's own memory can be had in the layout that is written.
     private func canDerive(_ surface: VASurfaceID) throws(VAError) -> Bool {
-        let image: Image
-        do throws(VAError) {
-            image = try Image(display, deriving: surface)
-        } catch { return false }
+        guard let image = try? Image(display, deriving: surface) else { return false }
         return image.image.format.fourcc == fourcc && planes(image.image) != nil
     }
 

@@ -36,11 +36,12 @@ struct MiscParameter: ~Copyable {
     init<Parameters>(
         _ display: Display, _ context: VAContextID, _ type: VAEncMiscParameterType, _ parameters: Parameters
     ) throws(VAError) {
-        buffer = try Buffer(
+        let buffer = try Buffer(
             display, context, VAEncMiscParameterBufferType,
             size: Self.offset + MemoryLayout<Parameters>.size)
         try buffer.write(type.rawValue)
         try buffer.write(parameters, at: Self.offset)
+        self.buffer = buffer
     }
 
     /// Writes the parameters anew.

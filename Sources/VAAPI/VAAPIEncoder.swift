@@ -150,6 +150,7 @@ public final class VAAPIEncoder: Encoder {
         let coded = EncodedPicture(
             frameID: frame.id, pts: frame.pts, dts: dts, nalUnitType: slice.nalUnitType.rawValue,
             temporalLevel: UInt8(slice.temporalId))
-        try handler(coded, reader.sample.span.bytes)
+        let sample = reader.sample
+        try handler(coded, sample.span.bytes)
     }
 }
