@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import EncoderTesting
 import Foundation
 import HEVC
 import Model
@@ -90,7 +91,7 @@ import Testing
         let record = try DecoderConfigurationRecord(bytes: encoder.formatDescription)
         var stream: [UInt8] = []
         for unit in record.nalUnits + output.nalUnits { AnnexB.append(unit, to: &stream) }
-        let decoded = try ffmpegDecode(stream, pixelFormat: format.bitDepth == 8 ? "yuv420p" : "yuv420p10le")
+        let decoded = try StreamDecoders.ffmpeg(stream, pixelFormat: format.bitDepth == 8 ? "yuv420p" : "yuv420p10le")
         let (w, h) = ((size.0 + 1) / 2 * 2, (size.1 + 1) / 2 * 2)
         #expect(decoded.count == 3 * w * h * 3 / 2 * format.bytesPerSample)
         // The picture is there and not shifted: at this quality every luma sample is close to the source's.
