@@ -58,6 +58,7 @@ enum SimulatedDriver {
         atexit { try? FileManager.default.removeItem(atPath: "\(SimulatedDriver.products)/hwsim-\(getpid())") }
         let sources = ((try? FileManager.default.contentsOfDirectory(atPath: "\(tests)/HWSim")) ?? [])
             .filter { $0.hasSuffix(".c") }.map { "\(tests)/HWSim/\($0)" }
+        guard !sources.isEmpty else { return .failure(StreamDecoders.Failure(description: "there is no Tests/HWSim")) }
         for (files, output) in [(sources, "hwsim_drv_video"), (["\(tests)/FakeVA/nodes.c"], "nodes")] {
             let command = ["cc", "-std=gnu11", "-shared", "-fPIC", "-O2", "-o", "\(folder)/\(output).so"] + files
             let said = try? StreamDecoders.run(command + ["-lpthread", "-lm"])
