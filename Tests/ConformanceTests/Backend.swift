@@ -33,17 +33,23 @@ enum Backend: Hashable, CustomTestStringConvertible {
     }
 
     /// Encodes; a failure of the encoder is in the result.
-    func run(_ job: EncodeJob) throws -> EncodeResult {
+    func run(_ job: EncodeJob) throws -> EncodeResult { try outcome(of: job).result }
+
+    /// Encodes; where the encoder tells what it reconstructed, that comes too, as decoders must show it.
+    func outcome(of job: EncodeJob) throws -> (result: EncodeResult, shown: [UInt8]?) {
         switch self {
         case .x265:
             do {
-                return try job.run(try X265Encoder(try job.configuration(.x265)))
+                return (try job.run(try X265Encoder(try job.configuration(.x265))), nil)
             } catch let error as SessionError {
                 var result = EncodeResult()
                 (result.failure, result.status) = (error.reason, error.status.rawValue)
-                return result
+                return (result, nil)
             }
-        case .vaapi(let personality): return try SimulatedDriver.run(job, personality).result
+        case .vaapi(let personality):
+            let outcome = try SimulatedDriver.run(job, personality)
+            let isWhole = outcome.result.failure == nil && job.abandonAfter == nil
+            return (outcome.result, isWhole ? try outcome.shown() : nil)
         }
     }
 }
