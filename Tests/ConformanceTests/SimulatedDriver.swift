@@ -2,6 +2,7 @@
 import EncoderTesting
 import Foundation
 import Glibc
+import HEVC
 import Testing
 
 /// The libva driver of Tests/HWSim, compiled when a test first needs it, and the process that encodes with it.
