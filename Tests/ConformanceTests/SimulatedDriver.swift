@@ -20,6 +20,8 @@ enum SimulatedDriver {
         var result: EncodeResult
         /// What the driver reconstructed, in the order it coded.
         var reconstructions: [Reconstruction]
+        /// The average QPs it coded them with.
+        var quantisers: [Int]
 
         /// The pictures as a decoder must show them: planar, in the order they are shown, the conformance window cut
         /// out.
@@ -98,13 +100,14 @@ enum SimulatedDriver {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let (input, output) = (folder.appendingPathComponent("job"), folder.appendingPathComponent("result"))
-        let dump = folder.appendingPathComponent("recon")
+        let (dump, trace) = (folder.appendingPathComponent("recon"), folder.appendingPathComponent("trace"))
         try JSONEncoder().encode(job).write(to: input)
         let said = try StreamDecoders.run(
             ["\(products)/vaapi-tool", "/dev/null", input.path, output.path],
             environment: [
                 "LD_PRELOAD": "\(libraries)/nodes.so", "LIBVA_DRIVER_NAME": "hwsim",
                 "LIBVA_DRIVERS_PATH": libraries, "HWSIM_PERSONALITY": personality, "HWSIM_RECON": dump.path,
+                "HWSIM_TRACE": trace.path,
                 "LIBVA_MESSAGING_LEVEL": "0", "SWIFT_BACKTRACE": "enable=no",
             ])
         guard said.status == 0 else {
@@ -112,7 +115,12 @@ enum SimulatedDriver {
         }
         let result = try JSONDecoder().decode(EncodeResult.self, from: Data(contentsOf: output))
         let reconstructions = try Reconstruction.read([UInt8]((try? Data(contentsOf: dump)) ?? Data()))
-        return Outcome(result: result, reconstructions: reconstructions)
+        let lines = String(decoding: (try? Data(contentsOf: trace)) ?? Data(), as: UTF8.self).split(separator: "\n")
+        let quantisers = lines.filter { $0.hasPrefix("picture ") }.compactMap { line in
+            let words = line.split(separator: " ")
+            return words.firstIndex(of: "qp").flatMap { Int(words[$0 + 1]) }
+        }
+        return Outcome(result: result, reconstructions: reconstructions, quantisers: quantisers)
     }
 
     private static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
@@ -130,7 +138,8 @@ enum SimulatedDriver {
         let said = try? StreamDecoders.run(["make", "-s", "-j2", "-C", "\(tests)/HWSim", "OUT=\(folder)"])
         guard said?.status == 0 else {
             return .failure(
-                StreamDecoders.Failure(description: "Tests/HWSim does not compile: \(said?.error ?? "there is no make")"))
+                StreamDecoders.Failure(
+                    description: "Tests/HWSim does not compile: \(said?.error ?? "there is no make")"))
         }
         return .success(folder)
     }()

@@ -19,7 +19,8 @@ public struct EncodeJob: Codable, Sendable {
 
     /// A job.
     public init(
-        _ clip: Clip, _ properties: [String: PropertyValue] = [:], forced: Set<Int> = [], frameQPs: [Int: Int] = [:],
+        _ clip: Clip, _ properties: [String: PropertyValue] = [:], forced: Set<Int> = [],
+        frameQPs: [Int: Int] = [:],
         abandonAfter: Int? = nil
     ) {
         self.clip = clip

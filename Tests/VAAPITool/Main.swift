@@ -48,7 +48,8 @@ struct VAAPITool {
             throw SessionError(.couldNotFindVideoEncoder, "no path \(id)")
         }
         // Without a driver the encoder says why.
-        guard let display = try? Display(node: file), let there = try? display.entrypoints(of: path.vaProfile) else {
+        guard let display = try? Display(node: file), let there = try? display.entrypoints(of: path.vaProfile)
+        else {
             return HardwarePath(path, entrypoint: path.vaEntrypoints[0], quirks: [])
         }
         let quirks = capabilities.quirks(
