@@ -50,7 +50,7 @@ let package = Package(
         .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
-        .target(name: "VAAPI", dependencies: ["CVA"], swiftSettings: common),
+        .target(name: "VAAPI", dependencies: ["Sessions", "HEVC", "CVA"], swiftSettings: common),
         .target(
             name: "Probing", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
             swiftSettings: common),
@@ -77,7 +77,22 @@ let package = Package(
         .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
-        .testTarget(name: "X265Tests", dependencies: ["X265", "HEVC", "Sessions"], swiftSettings: common),
+        // What the tests of every encoder share, and the process that one of them encodes in.
+        .target(
+            name: "EncoderTesting", dependencies: ["HEVC", "Model", "Sessions"], path: "Tests/EncoderTesting",
+            swiftSettings: common),
+        .executableTarget(
+            name: "vaapi-tool", dependencies: ["EncoderTesting", "Sessions", "VAAPI"], path: "Tests/VAAPITool",
+            swiftSettings: common),
+        .testTarget(
+            name: "X265Tests", dependencies: ["EncoderTesting", "X265", "HEVC", "Sessions"], swiftSettings: common),
+        .testTarget(
+            name: "VAAPITests", dependencies: ["EncoderTesting", "HEVC", "Sessions", "VAAPI"],
+            swiftSettings: common),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["EncoderTesting", "HEVC", "Sessions", "Transport", "VAAPI", "X265", "vaapi-tool"],
+            swiftSettings: common),
         .testTarget(name: "MediaFileTests", dependencies: ["MediaFile"], swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
