@@ -26,27 +26,6 @@ import Testing
         #expect(vcl(own.nalUnits) == vcl(try commandLine(clip, ["--qp", "30", "--keyint", "10"])))
     }
 
-<<<<<<< HEAD
-    @Test func parameterSetsSayWhatTheSessionIs() throws {
-        let clip = Clip(format: .p010, width: 192, height: 128, frames: 2)
-        let encoder = try encode(
-            clip,
-            [
-                "ColorPrimaries": .string("ITU_R_2020"), "TransferFunction": .string("ITU_R_2100_HLG"),
-                "YCbCrMatrix": .string("ITU_R_2020"), "ChromaSampleLocType": .int(2),
-            ]
-        ).encoder
-        let record = try DecoderConfigurationRecord(bytes: encoder.formatDescription)
-        #expect(record.bitDepthLumaMinus8 == 2 && record.lengthSize == 4)
-        let sps = try SequenceParameterSet(
-            nal: try #require(record.arrays.first { $0.nalUnitType == .sps }?.nalUnits.first))
-        #expect(sps.width == 192 && sps.height == 128)
-        let colour = try #require(sps.colourDescription)
-        #expect(colour.colourPrimaries == 9 && colour.transferCharacteristics == 18 && colour.matrixCoeffs == 9)
-        // Main 10 is general_profile_idc 2 (H.265 A.3.3).
-        #expect(sps.profileTierLevel.general?.profileIdc == 2)
-    }
-
     /// 16384x16 is within level 6.2, and x265 does not open for it.
     @Test func aSizeThatX265DoesNotTakeIsTheRequestsFault() throws {
         let request = try CompressionRequest(
@@ -56,8 +35,6 @@ import Testing
         #expect(error?.status == .parameter)
     }
 
-=======
->>>>>>> vaapi
     /// With open GOPs x265 codes a key frame as CRA (nal_unit_type 21), with closed ones as IDR (19, 20).
     @Test(arguments: [(true, [0, 7, 13]), (false, [0, 7, 13])])
     func forcedKeyFramesAreRandomAccessPoints(isOpenGOP: Bool, expected: [UInt64]) throws {
