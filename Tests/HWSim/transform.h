@@ -9,7 +9,7 @@
 
 enum { MAX_TRANSFORM = 32 * 32 };
 
-void transform_prepare(void);  // once, before anything else
+void transform_prepare(void);  // before anything else
 void transform_forward(const int16_t *residual, int16_t *coefficients, int log2, int depth);
 // `columns` and `rows`: behind them all coefficients are 0.
 void transform_inverse(
