@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // How a CTB is coded is chosen by looking at its samples once, not by trying: this is an encoder for tests, which has to
 // be quick and right, not good.
+#include <stdlib.h>
 #include <string.h>
 
 #include "clones.h"
@@ -31,14 +32,15 @@ INLINE uint32_t total(const wide *values) {
     return sum;
 }
 
-// The squared differences of an 8x8 block of luma, or a 4x4 block of chroma, from the prediction by zero motion.
-INLINE uint32_t squared_error(const struct coder *coder, const int component, int x, int y) {
+// The squared differences of an 8x8 block of luma, or a 4x4 block of chroma, from the prediction by zero motion, and
+// the differences' sum.
+INLINE uint32_t squared_error(const struct coder *coder, const int component, int x, int y, int32_t *sum) {
     int stride = coder->source.strides[component];
     ptrdiff_t offset = (ptrdiff_t)y * stride + x;
     const uint16_t *in = coder->source.planes[component] + offset;
     const uint16_t *a = coder->slice->references[0]->planes[component] + offset;
     const uint16_t *b = coder->uni_prediction ? a : coder->slice->references[1]->planes[component] + offset;
-    wide errors = {0}, source, first, second;
+    wide errors = {0}, sums = {0}, source, first, second;
     int rows = component ? 2 : 1, end = component ? 4 : 8;
     for (int row = 0; row < end; row += rows, in += rows * stride, a += rows * stride, b += rows * stride) {
         if (component) {
@@ -52,7 +54,9 @@ INLINE uint32_t squared_error(const struct coder *coder, const int component, in
         }
         wide difference = source - ((first + second + 1) >> 1);
         errors += difference * difference;
+        sums += difference;
     }
+    *sum = (int32_t)total(&sums);
     return total(&errors);
 }
 
@@ -79,10 +83,13 @@ CLONES void look_at_ctb(struct coder *coder, int x, int y) {
             add_up(coder, left, top, block);
             block->still = false;
             if (!inter) continue;
-            block->error = squared_error(coder, 0, left, top);
-            if (block->error > coder->still_limit[0]) continue;
-            block->still = squared_error(coder, 1, left / 2, top / 2) <= coder->still_limit[1] &&
-                           squared_error(coder, 2, left / 2, top / 2) <= coder->still_limit[1];
+            int32_t sum;
+            block->error = squared_error(coder, 0, left, top, &sum);
+            block->still = block->error <= coder->still_limit[0] && abs(sum) <= 8 * coder->mean_limit;
+            for (int component = 1; block->still && component < 3; component++) {
+                uint32_t error = squared_error(coder, component, left / 2, top / 2, &sum);
+                block->still = error <= coder->still_limit[1] && abs(sum) <= 4 * coder->mean_limit;
+            }
         }
 }
 

@@ -21,8 +21,6 @@ struct quantiser {
     bool intra, sign_hiding;
 };
 
-// Whether all levels of a block with this sum of absolute residuals would surely be 0.
-bool quantiser_surely_zero(const struct quantiser *, uint32_t sum, int log2);
 // Returns how many levels are not 0. With sign hiding the levels' parities carry the hidden signs.
 int quantise(const struct quantiser *, const int16_t *coefficients, int16_t *levels, int log2);
 // Also tells within how many columns and rows all the levels lie.
