@@ -62,12 +62,13 @@ let package = Package(
             name: "HWDaemon", dependencies: ["Sessions", "Transport", "Wire", argumentParser, logging],
             swiftSettings: common),
         .executableTarget(
-            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "Wire", "X265"], swiftSettings: common),
+            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
+            swiftSettings: common),
         .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
         .executableTarget(name: "VerifyWorker", dependencies: ["LibAV", "Probing"], swiftSettings: common),
         .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
         .executableTarget(
-            name: "hwctl", dependencies: ["HWClient", "MediaFile", "Transport", "Wire", argumentParser],
+            name: "hwctl", dependencies: ["HWClient", "LibAV", "MediaFile", "Transport", "Wire", argumentParser],
             swiftSettings: common),
 
         .plugin(name: "EmbedText", capability: .buildTool()),

@@ -52,6 +52,12 @@ struct EncodeCommand: ParsableCommand {
     @Option(help: "Whether hardware is preferred, required or off.")
     var hardware = Hardware.prefer
 
+    @Option(
+        help: ArgumentHelp(
+            "Encode on this render node, or on the one at this PCI address, if hardware encodes.", valueName: "node"
+        ))
+    var device: String?
+
     @Option(help: ArgumentHelp("Most frames from a key frame to the next.", valueName: "n"))
     var keyframeInterval: Int?
 
@@ -79,6 +85,9 @@ struct EncodeCommand: ParsableCommand {
         if let bitrate, Self.bits(bitrate) == nil {
             throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
         }
+        if device != nil, hardware == .off {
+            throw ValidationError("--device names hardware, which --hardware off leaves out.")
+        }
         if json, output == "-" {
             throw ValidationError("--json and the output - would both go to standard output.")
         }
@@ -101,11 +110,16 @@ struct EncodeCommand: ParsableCommand {
     }
 
     private var specification: [PropertyKey: PropertyValue] {
+        var specification: [PropertyKey: PropertyValue]
         switch hardware {
-        case .prefer: [.enableHardware: .bool(true)]
-        case .require: [.requireHardware: .bool(true)]
-        case .off: [.enableHardware: .bool(false)]
+        case .prefer: specification = [.enableHardware: .bool(true)]
+        case .require: specification = [.requireHardware: .bool(true)]
+        case .off: specification = [.enableHardware: .bool(false)]
         }
+        if let device {
+            specification[hardware == .require ? .requiredGPU : .preferredGPU] = .string(device)
+        }
+        return specification
     }
 
     /// What the options ask for; `--property` has the last word.

@@ -25,5 +25,6 @@ struct HWCtl: ParsableCommand {
         version: "0.1.0",
         subcommands: [
             EncodeCommand.self, InfoCommand.self, ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self,
+            BenchCommand.self,
         ])
 }
