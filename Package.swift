@@ -78,7 +78,22 @@ let package = Package(
         .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
-        .testTarget(name: "X265Tests", dependencies: ["X265", "HEVC", "Sessions"], swiftSettings: common),
+        // What the tests of every encoder share, and the process that one of them encodes in.
+        .target(
+            name: "EncoderTesting", dependencies: ["HEVC", "Model", "Sessions"], path: "Tests/EncoderTesting",
+            swiftSettings: common),
+        .executableTarget(
+            name: "vaapi-tool", dependencies: ["EncoderTesting", "Sessions", "VAAPI"], path: "Tests/VAAPITool",
+            swiftSettings: common),
+        .testTarget(
+            name: "X265Tests", dependencies: ["EncoderTesting", "X265", "HEVC", "Sessions"], swiftSettings: common),
+        .testTarget(
+            name: "VAAPITests", dependencies: ["EncoderTesting", "HEVC", "Sessions", "VAAPI"],
+            swiftSettings: common),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["EncoderTesting", "HEVC", "Sessions", "Transport", "VAAPI", "X265", "vaapi-tool"],
+            swiftSettings: common),
         .testTarget(name: "MediaFileTests", dependencies: ["MediaFile"], swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),

@@ -76,7 +76,9 @@ struct EncoderSettings {
         if let names = adjustments.names("exclude_rate_control") { mask &= ~ConfigAttributes.rateControls(names) }
         rate = try RateSettings(configuration, mask: mask, notes: &notes)
 
-        tools = CodingTools(attributes.encoding, adjustments, usesCUQPDelta: !rate.isConstantQP)
+        let takesSliceHeaders = headers & UInt32(VA_ENC_PACKED_HEADER_SLICE) != 0
+        tools = CodingTools(
+            attributes.encoding, adjustments, usesCUQPDelta: !rate.isConstantQP, isHeaderless: !takesSliceHeaders)
         size = Self.size(configuration.request, tools, adjustments, sizes)
         let most = (
             width: min(attributes.maxWidth ?? .max, sizes?.maximum.width ?? .max),
@@ -89,7 +91,7 @@ struct EncoderSettings {
 
         var limits = ReferenceLimits(attributes.encoding, adjustments)
         if !path.features.contains("b-frames") { limits.allowsFuture = false }
-        if headers & UInt32(VA_ENC_PACKED_HEADER_SLICE) == 0 {
+        if !takesSliceHeaders {
             // The driver writes slice headers, and with them reference picture sets, of its own: the picture before.
             limits.list0 = min(limits.list0, 1)
             limits.allowsFuture = false
@@ -160,8 +162,14 @@ extension ReferenceLimits {
 extension CodingTools {
     /// What the driver offers and insists on; where it does not tell, what the first HEVC encoders of Intel took and
     /// every later driver still does.
-    init(_ attributes: EncodingAttributes, _ adjustments: Adjustments, usesCUQPDelta wantsDelta: Bool) {
+    ///
+    /// - Parameter isHeaderless: the driver writes all slice headers. Those are Mesa's, for AMD's blocks of 64.
+    init(
+        _ attributes: EncodingAttributes, _ adjustments: Adjustments, usesCUQPDelta wantsDelta: Bool,
+        isHeaderless: Bool
+    ) {
         self.init()
+        if isHeaderless { log2CTBSize = 6 }
         if let sizes = attributes.blockSizes {
             log2CTBSize = min(max(sizes.log2CTBSizes.upperBound, 4), 6)
             log2MinCBSize = min(sizes.log2MinCBSize, log2CTBSize)

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What tests read beside the stream: HWSIM_TRACE and HWSIM_RECON, described in README.md.
+#include <stdlib.h>
+#include <time.h>
+
+#include "submission.h"
+
+uint64_t monotonic_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// CRC-32 as in zip files.
+static uint32_t crc(uint32_t value, const uint8_t *bytes, size_t count) {
+    static uint32_t table[256];
+    if (!table[1])
+        for (uint32_t i = 0; i < 256; i++) {
+            uint32_t entry = i;
+            for (int bit = 0; bit < 8; bit++) entry = entry & 1 ? 0xedb88320u ^ entry >> 1 : entry >> 1;
+            table[i] = entry;
+        }
+    for (size_t i = 0; i < count; i++) value = table[(value ^ bytes[i]) & 0xff] ^ value >> 8;
+    return value;
+}
+
+static void put32(FILE *file, uint32_t value) {
+    uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24)};
+    fwrite(bytes, 1, sizeof bytes, file);
+}
+
+void trace_picture(struct driver *driver, const struct encode_job *job, uint64_t nanoseconds) {
+    if (!driver->trace && !driver->recon) return;
+    const struct hwsim_picture *picture = &job->reconstruction->picture;
+    uint32_t sum = 0xffffffff;
+    size_t sample = picture->depth == 10 ? 2 : 1;
+    if (driver->recon) {
+        put32(driver->recon, 0x43455248);  // "HREC"
+        put32(driver->recon, (uint32_t)job->poc);
+        put32(driver->recon, (uint32_t)picture->width);
+        put32(driver->recon, (uint32_t)picture->height);
+        put32(driver->recon, (uint32_t)picture->depth);
+    }
+    for (int plane = 0; plane < 2; plane++) {
+        int rows = plane ? (picture->height + 1) / 2 : picture->height;
+        size_t line = sample * (size_t)(plane ? (picture->width + 1) / 2 * 2 : picture->width);
+        for (int y = 0; y < rows; y++) {
+            const uint8_t *row = picture->planes[plane] + (size_t)y * (size_t)picture->strides[plane];
+            sum = crc(sum, row, line);
+            if (driver->recon) fwrite(row, 1, line, driver->recon);
+        }
+    }
+    if (driver->recon) fflush(driver->recon);
+    if (!driver->trace) return;
+    fprintf(driver->trace, "picture %u context %x poc %d type %s tid %d bytes %zu qp %d ns %llu crc %08x\n", job->number,
+        job->context->object.id, job->poc, job->type, job->temporal_id, job->output->count, job->qp,
+        (unsigned long long)nanoseconds, sum ^ 0xffffffff);
+    fflush(driver->trace);
+}
