@@ -53,7 +53,8 @@ extension Broker {
         else { return nil }
         let reason =
             switch end.cause {
-            case .stalled: "its driver did not return from opening it; \(end.reason)"
+            case .stalled:
+                "its driver did not return from opening it within \(SessionEnd.seconds(worker.stallLimit)) s"
             default:
                 if let signal = end.signal {
                     "its driver crashed while opening it (signal \(signal), \(SessionEnd.signalName(signal)))"

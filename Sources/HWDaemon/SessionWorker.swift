@@ -27,7 +27,7 @@ final class SessionWorker {
     private let started = MonotonicTime.now
     private var work = SessionWork()
     private let stallLimits: StallLimits
-    private var stallLimit: Duration
+    private(set) var stallLimit: Duration
     private var stall: StallRule
     private var childWatch: EventLoop.Watch?
     private var channelWatch: EventLoop.Watch?
