@@ -77,7 +77,8 @@ public struct PictureStructure: Hashable, Sendable {
         anchorDistance = 1
         if configuration.allowFrameReordering, limits.allowsFuture, limits.list1 > 0, keyFrameInterval > 1 {
             var distance = Self.longestDistance
-            while distance > 1, distance - 1 > delay - (picturesInFlight - 1) || Self.references(distance, 1) > total
+            while distance > 1,
+                distance - 1 > delay - (picturesInFlight - 1) || Self.references(distance, 1) > total
             {
                 distance /= 2
             }

@@ -37,7 +37,7 @@ struct AccessUnitReader {
     }
 
     private mutating func split(_ stream: UnsafeRawBufferPointer) throws(SessionError) {
-        let bytes = stream.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        guard let bytes = stream.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
         var start = hwd_start_code(bytes, 0, stream.count)
         while start < stream.count {
             let begin = start + 3

@@ -76,6 +76,9 @@ public final class Display {
         return value
     }
 
+    /// Forgets what libva said about a failure that was expected.
+    func forgetMessages() { log.forget() }
+
     func check(_ status: VAStatus, _ call: String) throws(VAError) {
         guard status == VA_STATUS_SUCCESS else { throw VAError(status, call, message: log.explanation) }
     }

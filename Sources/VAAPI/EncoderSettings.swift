@@ -55,14 +55,16 @@ struct EncoderSettings {
 
     /// - Throws: what the driver cannot do; never transient.
     init(
-        _ configuration: EncoderConfiguration, path: HardwarePath, attributes: ConfigAttributes, sizes: SurfaceSizes?
+        _ configuration: EncoderConfiguration, path: HardwarePath, attributes: ConfigAttributes,
+        sizes: SurfaceSizes?
     ) throws(VAAPIFailure) {
         let adjustments = Adjustments(values: path.adjustments)
         var notes: [String] = []
         request = configuration.request
         frameRate = configuration.frameRate
         let isDeep = configuration.profile.bitDepth > 8
-        guard attributes.hasRTFormat(path.vaRTFormat), let format = ConfigAttributes.rtFormat(path.vaRTFormat) else {
+        guard attributes.hasRTFormat(path.vaRTFormat), let format = ConfigAttributes.rtFormat(path.vaRTFormat)
+        else {
             throw Self.cannot("the driver has no \(path.vaRTFormat) surfaces for \(path.vaProfile)")
         }
         rtFormat = format
@@ -154,7 +156,8 @@ extension ReferenceLimits {
             attributes.requiresBothLists || (adjustments.isSet("low_delay_b") ?? false && list1 > 0)
         self.init(
             list0: list0, list1: list1,
-            total: min(requiresBoth ? max(list0, list1) : list0 + list1, adjustments.number("max_references") ?? 15),
+            total: min(
+                requiresBoth ? max(list0, list1) : list0 + list1, adjustments.number("max_references") ?? 15),
             allowsFuture: attributes.allowsFuture ?? (list1 > 0), requiresLowDelayB: requiresBoth)
     }
 }

@@ -31,7 +31,8 @@ final class EncodingContext {
     ///   - references: how many pictures are kept, at most.
     ///   - slots: how many pictures may be in flight.
     init(
-        _ display: Display, path: HardwarePath, _ settings: EncoderSettings, frames: Int, references: Int, slots: Int
+        _ display: Display, path: HardwarePath, _ settings: EncoderSettings, frames: Int, references: Int,
+        slots: Int
     ) throws(VAError) {
         self.display = display
         self.settings = settings

@@ -36,7 +36,10 @@ final class FrameWriter {
 
     /// Whether a surface's own memory can be had in the layout that is written.
     private func canDerive(_ surface: VASurfaceID) throws(VAError) -> Bool {
-        guard let image = try? Image(display, deriving: surface) else { return false }
+        guard let image = try? Image(display, deriving: surface) else {
+            display.forgetMessages()
+            return false
+        }
         return image.image.format.fourcc == fourcc && planes(image.image) != nil
     }
 

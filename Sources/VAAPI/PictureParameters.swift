@@ -113,7 +113,8 @@ extension VAEncPictureParameterBufferHEVC {
 
 extension VAEncSliceParameterBufferHEVC {
     /// The only slice of a picture.
-    init(_ header: SliceSegmentHeader, _ settings: EncoderSettings, list0: [VAPictureHEVC], list1: [VAPictureHEVC]) {
+    init(_ header: SliceSegmentHeader, _ settings: EncoderSettings, list0: [VAPictureHEVC], list1: [VAPictureHEVC])
+    {
         self.init()
         num_ctu_in_slice = UInt32(settings.syntax.sps.picSizeInCtbsY)
         slice_type = UInt8(header.sliceType.rawValue)

@@ -57,7 +57,9 @@ struct RateSettings: Hashable, Sendable {
         case .constantBitRate(let rate):
             guard has(VA_RC_CBR) || has(VA_RC_VBR) else { throw Self.cannot("keep a bit rate", mask) }
             mode = has(VA_RC_CBR) ? VA_RC_CBR : VA_RC_VBR
-            if mode == VA_RC_VBR { notes.append("ConstantBitRate: the driver has no CBR, VBR with that peak is used") }
+            if mode == VA_RC_VBR {
+                notes.append("ConstantBitRate: the driver has no CBR, VBR with that peak is used")
+            }
             setRate(UInt32(clamping: rate), percentage: 100, buffer: UInt32(clamping: rate))
         case .averageBitRate(let rate):
             guard has(VA_RC_VBR) || has(VA_RC_CBR) else { throw Self.cannot("keep a bit rate", mask) }

@@ -48,6 +48,15 @@ struct DriverFaultTests {
         #expect(result.failure?.contains("VAProfileHEVCMain10") == true, "\(result.failure ?? "")")
     }
 
+    /// The judges do judge: a stream that is damaged on the way out of the driver is not taken for a good one.
+    @Test func aDriverThatCodesRubbishIsNoticed() throws {
+        let outcome = try SimulatedDriver.run(job, "full,corrupt")
+        guard outcome.result.failure == nil else { return }
+        let decoded = try? StreamDecoders.ffmpeg(try outcome.result.stream(), pixelFormat: "yuv420p")
+        let same = try decoded == outcome.shown()
+        #expect(!same)
+    }
+
     /// However surfaces are written and coded buffers chained, the stream is the same.
     @Test(arguments: [PixelFormat.yu12, .p010])
     func waysOfHandingOverDoNotShow(format: PixelFormat) throws {

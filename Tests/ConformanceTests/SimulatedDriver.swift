@@ -20,6 +20,8 @@ enum SimulatedDriver {
         var result: EncodeResult
         /// What the driver reconstructed, in the order it coded.
         var reconstructions: [Reconstruction]
+        /// The average QPs it coded them with.
+        var quantisers: [Int]
 
         /// The pictures as a decoder must show them: planar, in the order they are shown, the conformance window cut
         /// out.
@@ -64,20 +66,27 @@ enum SimulatedDriver {
         func planar(width shownWidth: Int, height shownHeight: Int) -> [UInt8] {
             let size = depth > 8 ? 2 : 1
             let stride = (width + 1) / 2 * 2 * size
-            let chroma = samples.startIndex + width * height * size
-            var planar: [UInt8] = []
-            planar.reserveCapacity(shownWidth * shownHeight * 3 / 2 * size)
-            func append(_ at: Int) {
-                guard size == 2 else { return planar.append(samples[at]) }
-                let value = (Int(samples[at]) | Int(samples[at + 1]) << 8) >> 6
-                planar += [UInt8(value & 255), UInt8(value >> 8)]
-            }
-            for y in 0..<shownHeight {
-                for x in 0..<shownWidth { append(samples.startIndex + (y * width + x) * size) }
-            }
-            for component in 0..<2 {
-                for y in 0..<shownHeight / 2 {
-                    for x in 0..<shownWidth / 2 { append(chroma + y * stride + (2 * x + component) * size) }
+            var planar = [UInt8](repeating: 0, count: shownWidth * shownHeight * 3 / 2 * size)
+            var target = 0
+            samples.withUnsafeBufferPointer { source in
+                func row(_ start: Int, _ count: Int, step: Int) {
+                    for x in 0..<count {
+                        let at = start + x * step
+                        if size == 1 {
+                            planar[target] = source[at]
+                        } else {
+                            let value = (Int(source[at]) | Int(source[at + 1]) << 8) >> 6
+                            planar[target] = UInt8(value & 255)
+                            planar[target + 1] = UInt8(value >> 8)
+                        }
+                        target += size
+                    }
+                }
+                for y in 0..<shownHeight { row(y * width * size, shownWidth, step: size) }
+                for component in 0..<2 {
+                    for y in 0..<shownHeight / 2 {
+                        row(width * height * size + y * stride + component * size, shownWidth / 2, step: 2 * size)
+                    }
                 }
             }
             return planar
@@ -91,13 +100,14 @@ enum SimulatedDriver {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let (input, output) = (folder.appendingPathComponent("job"), folder.appendingPathComponent("result"))
-        let dump = folder.appendingPathComponent("recon")
+        let (dump, trace) = (folder.appendingPathComponent("recon"), folder.appendingPathComponent("trace"))
         try JSONEncoder().encode(job).write(to: input)
         let said = try StreamDecoders.run(
             ["\(products)/vaapi-tool", "/dev/null", input.path, output.path],
             environment: [
                 "LD_PRELOAD": "\(libraries)/nodes.so", "LIBVA_DRIVER_NAME": "hwsim",
                 "LIBVA_DRIVERS_PATH": libraries, "HWSIM_PERSONALITY": personality, "HWSIM_RECON": dump.path,
+                "HWSIM_TRACE": trace.path,
                 "LIBVA_MESSAGING_LEVEL": "0", "SWIFT_BACKTRACE": "enable=no",
             ])
         guard said.status == 0 else {
@@ -105,7 +115,12 @@ enum SimulatedDriver {
         }
         let result = try JSONDecoder().decode(EncodeResult.self, from: Data(contentsOf: output))
         let reconstructions = try Reconstruction.read([UInt8]((try? Data(contentsOf: dump)) ?? Data()))
-        return Outcome(result: result, reconstructions: reconstructions)
+        let lines = String(decoding: (try? Data(contentsOf: trace)) ?? Data(), as: UTF8.self).split(separator: "\n")
+        let quantisers = lines.filter { $0.hasPrefix("picture ") }.compactMap { line in
+            let words = line.split(separator: " ")
+            return words.firstIndex(of: "qp").flatMap { Int(words[$0 + 1]) }
+        }
+        return Outcome(result: result, reconstructions: reconstructions, quantisers: quantisers)
     }
 
     private static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
@@ -120,16 +135,11 @@ enum SimulatedDriver {
         let folder = "\(products)/hwsim-\(getpid())"
         mkdir(folder, 0o755)
         atexit { try? FileManager.default.removeItem(atPath: "\(SimulatedDriver.products)/hwsim-\(getpid())") }
-        let sources = ((try? FileManager.default.contentsOfDirectory(atPath: "\(tests)/HWSim")) ?? [])
-            .filter { $0.hasSuffix(".c") }.map { "\(tests)/HWSim/\($0)" }
-        guard !sources.isEmpty else { return .failure(StreamDecoders.Failure(description: "there is no Tests/HWSim")) }
-        for (files, output) in [(sources, "hwsim_drv_video"), (["\(tests)/FakeVA/nodes.c"], "nodes")] {
-            let command = ["cc", "-std=gnu11", "-shared", "-fPIC", "-O2", "-o", "\(folder)/\(output).so"] + files
-            let said = try? StreamDecoders.run(command + ["-lpthread", "-lm"])
-            guard said?.status == 0 else {
-                return .failure(
-                    StreamDecoders.Failure(description: "\(output) does not compile: \(said?.error ?? "no compiler")"))
-            }
+        let said = try? StreamDecoders.run(["make", "-s", "-j2", "-C", "\(tests)/HWSim", "OUT=\(folder)"])
+        guard said?.status == 0 else {
+            return .failure(
+                StreamDecoders.Failure(
+                    description: "Tests/HWSim does not compile: \(said?.error ?? "there is no make")"))
         }
         return .success(folder)
     }()

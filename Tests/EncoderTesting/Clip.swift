@@ -31,11 +31,17 @@ public struct Clip: Hashable, Codable, Sendable {
 
     /// Planar samples of one frame, as the x265 CLI reads them from a file.
     public func planar(_ frame: Int) -> [UInt8] {
-        var bytes: [UInt8] = []
+        let size = format.bytesPerSample
+        let chroma = ((width + 1) / 2) * ((height + 1) / 2) * size
+        var bytes = [UInt8](repeating: 0, count: width * height * size + 2 * chroma)
+        var at = 0
         for plane in 0..<3 {
             let (w, h) = plane == 0 ? (width, height) : ((width + 1) / 2, (height + 1) / 2)
             for y in 0..<h {
-                for x in 0..<w { append(sample(plane, x, y, frame), to: &bytes, shift: 0) }
+                for x in 0..<w {
+                    store(sample(plane, x, y, frame), in: &bytes, at: at)
+                    at += size
+                }
             }
         }
         return bytes
@@ -45,26 +51,24 @@ public struct Clip: Hashable, Codable, Sendable {
     public func native(_ frame: Int) -> (bytes: [UInt8], layout: FrameLayout) {
         let packed = FrameLayout.packed(format, width: width, height: height)
         var bytes = [UInt8](repeating: 0, count: packed.size)
-        let shift = format == .p010 ? 6 : 0
+        let (shift, size, isSemiPlanar) = (format == .p010 ? 6 : 0, format.bytesPerSample, format.isSemiPlanar)
         for plane in 0..<3 {
             let (w, h) = plane == 0 ? (width, height) : ((width + 1) / 2, (height + 1) / 2)
-            let target = packed.layout.planes[format.isSemiPlanar ? min(plane, 1) : plane]
+            let target = packed.layout.planes[isSemiPlanar ? min(plane, 1) : plane]
+            let step = isSemiPlanar && plane > 0 ? 2 * size : size
             for y in 0..<h {
+                var at = Int(target.offset) + y * Int(target.stride) + (isSemiPlanar && plane == 2 ? size : 0)
                 for x in 0..<w {
-                    var one: [UInt8] = []
-                    append(sample(plane, x, y, frame), to: &one, shift: shift)
-                    let column = format.isSemiPlanar && plane > 0 ? 2 * x + plane - 1 : x
-                    let at = Int(target.offset) + y * Int(target.stride) + column * format.bytesPerSample
-                    bytes.replaceSubrange(at..<at + one.count, with: one)
+                    store(sample(plane, x, y, frame) << shift, in: &bytes, at: at)
+                    at += step
                 }
             }
         }
         return (bytes, packed.layout)
     }
 
-    private func append(_ value: Int, to bytes: inout [UInt8], shift: Int) {
-        let word = value << shift
-        bytes.append(UInt8(word & 255))
-        if format.bytesPerSample == 2 { bytes.append(UInt8(word >> 8)) }
+    private func store(_ value: Int, in bytes: inout [UInt8], at place: Int) {
+        bytes[place] = UInt8(value & 255)
+        if format.bytesPerSample == 2 { bytes[place + 1] = UInt8(value >> 8) }
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import Foundation
 public import HEVC
 public import Model
 public import Sessions
@@ -18,7 +19,8 @@ public struct EncodeJob: Codable, Sendable {
 
     /// A job.
     public init(
-        _ clip: Clip, _ properties: [String: PropertyValue] = [:], forced: Set<Int> = [], frameQPs: [Int: Int] = [:],
+        _ clip: Clip, _ properties: [String: PropertyValue] = [:], forced: Set<Int> = [],
+        frameQPs: [Int: Int] = [:],
         abandonAfter: Int? = nil
     ) {
         self.clip = clip
@@ -76,15 +78,18 @@ public struct CodedPicture: Codable, Sendable {
     public var dts: Int64
     /// `nal_unit_type`.
     public var nalUnitType: UInt8
-    /// Length-prefixed NAL units.
-    public var bytes: [UInt8]
+    /// Length-prefixed NAL units; `Data`, for JSON's sake.
+    public var data: Data
+
+    /// The same.
+    public var bytes: [UInt8] { [UInt8](data) }
 
     init(_ picture: EncodedPicture, _ bytes: [UInt8]) {
         frameID = picture.frameID
         pts = picture.pts
         dts = picture.dts
         nalUnitType = picture.nalUnitType
-        self.bytes = bytes
+        data = Data(bytes)
     }
 
     /// Whether decoding can start here.

@@ -147,9 +147,10 @@ private struct DecoderModel {
         #expect(pictures.map(\.level) == [0, 0, 1, 2, 2, 0, 1, 2, 2])
         #expect(pictures[3].list0 == [0] && pictures[3].list1 == [2])
         #expect(pictures[5].list0 == [4, 0])
-        #expect(pictures.map(\.nalUnitType) == [
-            .idrWRADL, .trailR, .trailR, .trailN, .trailN, .trailR, .trailR, .trailN, .trailN,
-        ])
+        #expect(
+            pictures.map(\.nalUnitType) == [
+                .idrWRADL, .trailR, .trailR, .trailN, .trailN, .trailR, .trailR, .trailN, .trailN,
+            ])
     }
 
     @Test func openGOPsHaveLeadingPictures() {
@@ -209,7 +210,8 @@ private struct DecoderModel {
     @Test(arguments: [0, 1, 2, 3, 4, 5, 20])
     func theDelayIsBounded(delay: Int) throws {
         let structure = PictureStructure(
-            try configuration(["MaxFrameDelayCount": .int(Int64(delay))]), limits: ReferenceLimits(list0: 2, list1: 2))
+            try configuration(["MaxFrameDelayCount": .int(Int64(delay))]),
+            limits: ReferenceLimits(list0: 2, list1: 2))
         #expect(structure.anchorDistance - 1 + structure.picturesInFlight - 1 <= delay)
         #expect(delay < 4 || structure.anchorDistance == 4)
     }

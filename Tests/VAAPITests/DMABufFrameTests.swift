@@ -8,7 +8,8 @@ import VAAPI
         fourcc: PixelFormat.nv12.fourcc, width: 64, height: 48, modifier: 0,
         objects: [DMABufFrame.Object(file: 3, size: 64 * 72)],
         planes: [
-            DMABufFrame.Plane(object: 0, offset: 0, pitch: 64), DMABufFrame.Plane(object: 0, offset: 64 * 48, pitch: 64),
+            DMABufFrame.Plane(object: 0, offset: 0, pitch: 64),
+            DMABufFrame.Plane(object: 0, offset: 64 * 48, pitch: 64),
         ])
 
     @Test func whatFitsIsTaken() throws {

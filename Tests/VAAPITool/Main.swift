@@ -44,10 +44,14 @@ struct VAAPITool {
         let capabilities = try JSONDecoder().decode(
             Capabilities.self, from: Data(Capabilities.embeddedDocument.utf8))
         let id = configuration.profile == .main ? "hevc-main-encode" : "hevc-main10-encode"
-        guard let path = capabilities.path(id), let display = try Display(node: file) else {
-            throw SessionError(.couldNotFindVideoEncoder, "no display or no path \(id)")
+        guard let path = capabilities.path(id) else {
+            throw SessionError(.couldNotFindVideoEncoder, "no path \(id)")
         }
-        let there = try display.entrypoints(of: path.vaProfile)
+        // Without a driver the encoder says why.
+        guard let display = try? Display(node: file), let there = try? display.entrypoints(of: path.vaProfile)
+        else {
+            return HardwarePath(path, entrypoint: path.vaEntrypoints[0], quirks: [])
+        }
         let quirks = capabilities.quirks(
             driver: display.vendor, pciID: ProcessInfo.processInfo.environment["VAAPI_TOOL_PCI_ID"], path: id)
         let entrypoint = path.vaEntrypoints.first(where: there.contains) ?? path.vaEntrypoints[0]
