@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ArgumentParser
+package import ArgumentParser
 internal import HWClient
 internal import Model
 internal import Wire
 
 /// `hwctl probe`.
-struct ProbeCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
+package struct ProbeCommand: ParsableCommand {
+    /// Its name and help.
+    package static let configuration = CommandConfiguration(
         commandName: "probe",
         abstract: "Tell which encoders work on this machine, and why others do not.",
         discussion: """
@@ -31,7 +32,11 @@ struct ProbeCommand: ParsableCommand {
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 
-    func run() throws {
+    /// Made by the parser.
+    package init() {}
+
+    /// Asks the daemon and prints the answer.
+    package func run() throws {
         try report {
             let snapshot = try Daemon.findAndTell().call(
                 Probe.self, Probe.Parameters(device: device, verify: verify), timeout: .seconds(60))
