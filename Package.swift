@@ -22,6 +22,7 @@ let package = Package(
     products: [
         .library(name: "HWClient", targets: ["HWClient"]),
         .executable(name: "hwctl", targets: ["hwctl"]),
+        .executable(name: "hwctl-media", targets: ["MediaCommands"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["EncoderWorker"]),
         .executable(name: "hwdaemon-probe", targets: ["ProbeWorker"]),
@@ -62,12 +63,21 @@ let package = Package(
             name: "HWDaemon", dependencies: ["Sessions", "Transport", "Wire", argumentParser, logging],
             swiftSettings: common),
         .executableTarget(
-            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "Wire", "X265"], swiftSettings: common),
+            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
+            swiftSettings: common),
         .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
         .executableTarget(name: "VerifyWorker", dependencies: ["LibAV", "Probing"], swiftSettings: common),
         .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
+        .target(
+            name: "ControlCommands", dependencies: ["HWClient", "Model", "Wire", argumentParser],
+            swiftSettings: common),
         .executableTarget(
-            name: "hwctl", dependencies: ["HWClient", "MediaFile", "Transport", "Wire", argumentParser],
+            name: "hwctl", dependencies: ["ControlCommands", "Model", argumentParser], swiftSettings: common),
+        .executableTarget(
+            name: "MediaCommands",
+            dependencies: [
+                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Transport", "Wire", argumentParser,
+            ],
             swiftSettings: common),
 
         .plugin(name: "EmbedText", capability: .buildTool()),

@@ -14,6 +14,7 @@
 #include <libavutil/dict.h>
 #include <libavutil/display.h>
 #include <libavutil/error.h>
+#include <libavutil/hwcontext.h>
 #include <libavutil/imgutils.h>
 #include <libavutil/log.h>
 #include <libavutil/mastering_display_metadata.h>
@@ -43,6 +44,15 @@ static inline AVRational clibav_time_base(void) { return (AVRational){1, AV_TIME
 static inline uint32_t clibav_tag(char a, char b, char c, char d) { return MKTAG(a, b, c, d); }
 /// `AV_PIX_FMT_P010`, little-endian.
 static inline enum AVPixelFormat clibav_p010(void) { return AV_PIX_FMT_P010LE; }
+
+/// A `get_format` that takes VA-API surfaces or nothing: never libavcodec's own fallback to software.
+static inline enum AVPixelFormat clibav_only_vaapi(AVCodecContext *context, const enum AVPixelFormat *offered) {
+    (void)context;
+    for (; *offered != AV_PIX_FMT_NONE; offered++) {
+        if (*offered == AV_PIX_FMT_VAAPI) return AV_PIX_FMT_VAAPI;
+    }
+    return AV_PIX_FMT_NONE;
+}
 
 /// The text of an error code; `buffer` holds AV_ERROR_MAX_STRING_SIZE bytes.
 static inline void clibav_error_text(int code, char *buffer, size_t size) { av_strerror(code, buffer, size); }

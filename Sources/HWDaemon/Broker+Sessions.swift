@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Logging
 internal import Model
+internal import Sessions
 internal import Transport
 internal import Wire
 
@@ -14,10 +15,15 @@ extension Broker {
         guard call.upgrade else { throw .invalidParameter("upgrade") }
         guard !call.oneway else { throw .invalidParameter("oneway") }
         let parameters = try call.checkedParameters(CreateCompressionSession.Parameters.self)
-        prober.whenKnown { [weak self] snapshot in
+        let proceed = { [weak self] (snapshot: ProbeSnapshot) in
             // The worker's reply must not overtake one of the broker's.
             connection.whenFlushed { self?.start(call, parameters, snapshot, connection) }
         }
+        // A specification that is wrong is the worker's to refuse; it waits for nothing.
+        let specification = parameters.encoderSpecification ?? [:]
+        let wish = try? Policy.Request(specification: specification, bitDepth: 8)
+        guard let wish, wish.enableHardware else { return prober.whenKnown(proceed) }
+        prober.whenVerified(isRequired: wish.requireHardware, proceed)
     }
 
     private func start(
@@ -34,7 +40,14 @@ extension Broker {
         do throws(Refusal) {
             guard !isStopping else { throw .shuttingDown }
             try registry.admit(uid: uid)
-            let worker = try startWorker(id, call, snapshot, connection, log)
+            let worker = try startWorker(
+                WorkerStart(
+                    session: id, call: String(decoding: call.bytes, as: UTF8.self), snapshot: snapshot.forChoice,
+                    limits: WorkerLimits(
+                        maxPoolBytes: settings.maxPoolBytesPerSession,
+                        clientStallSeconds: settings.clientStallTimeout / .seconds(1)),
+                    hardware: prober.hardware, failures: troubles.present(now: .now)),
+                connection: connection.fileDescriptor, log)
             workers[id] = worker
             registry.add(
                 SessionRegistry.Running(
@@ -55,17 +68,14 @@ extension Broker {
         }
     }
 
-    private func startWorker(
-        _ id: String, _ call: VarlinkCall, _ snapshot: ProbeSnapshot, _ connection: ClientConnection, _ log: Logger
+    /// Starts a worker for a call.
+    func startWorker(
+        _ start: WorkerStart, connection: Int32, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
+        let id = start.session
         do {
             return try SessionWorker(
-                WorkerStart(
-                    session: id, call: String(decoding: call.bytes, as: UTF8.self), snapshot: snapshot.forChoice,
-                    limits: WorkerLimits(
-                        maxPoolBytes: settings.maxPoolBytesPerSession,
-                        clientStallSeconds: settings.clientStallTimeout / .seconds(1))),
-                process: try spare.take(), connection: connection.fileDescriptor,
+                start, process: try spare.take(), connection: connection,
                 stallLimits: SessionWorker.StallLimits(
                     software: settings.stallTimeout, hardware: settings.hardwareStallTimeout),
                 loop: loop, logger: log,
@@ -103,6 +113,11 @@ extension Broker {
 
     private func ended(_ id: String, _ end: SessionEnd) {
         let worker = workers.removeValue(forKey: id)
+        if let worker, let connection = worker.takeUnanswered(),
+            recover(worker, end, connection: connection)
+        {
+            return
+        }
         worker?.logger.log(
             level: end.status == .videoEncoderMalfunction ? .warning : .info, "session ended",
             metadata: [

@@ -118,6 +118,7 @@ extension Broker {
         settings = new
         registry.limits = SessionRegistry.Limits(new)
         prober.patience = new.probeTimeout
+        troubles.forget()
         spare.want(new.spareWorkers > 0)
         prober.deviceList = Configuration.deviceList(new)
         StandardErrorLog.setLevel(new.logLevel)

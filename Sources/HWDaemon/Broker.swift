@@ -30,6 +30,7 @@ final class Broker {
     var settings: Settings
     var registry: SessionRegistry
     var metrics = Metrics(now: .now)
+    var troubles = HardwareTroubles()
     var workers: [String: SessionWorker] = [:]
     var waiters = ResultWaiters()
     var phase = Phase.serving

@@ -44,6 +44,9 @@ struct Metrics {
         past += work
     }
 
+    /// A process died before its session was created, and another serves that.
+    mutating func workerDied(_ signal: Int32) { deaths.count(SessionEnd.signalName(signal)) }
+
     /// A session was refused before it had a worker.
     mutating func sessionRefused(_ refusal: Refusal) {
         refused.count(Self.kind, "\(refusal.error.status.rawValue)", refusal.cause.rawValue)

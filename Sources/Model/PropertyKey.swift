@@ -20,6 +20,10 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// The encoder that serves the session; string, read-only once created.
     public static let encoderID = PropertyKey(rawValue: "EncoderID")
 
+    /// The GPU to encode on if it can: its PCI address or node; string, in an encoder specification.
+    public static let preferredGPU = PropertyKey(rawValue: "PreferredEncoderGPURegistryID")
+    /// The GPU to encode on and no other; string, in an encoder specification.
+    public static let requiredGPU = PropertyKey(rawValue: "RequiredEncoderGPURegistryID")
     /// The GPU that encodes, by PCI address; string, read-only, null in software.
     public static let usingGPURegistryID = PropertyKey(rawValue: "UsingGPURegistryID")
 

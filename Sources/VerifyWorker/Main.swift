@@ -8,14 +8,25 @@ struct VerifyWorkerMain {
     static func main() { ProbeProcess.run(judge: LibAVJudge()) }
 }
 
-/// libavcodec's software decoder.
+/// libavcodec's decoder, in software or by its VA-API back end.
 private struct LibAVJudge: StreamJudge {
     var name: String { "libavcodec \(HEVCDecoder.libraryVersion)" }
     var isAvailable: Bool { HEVCDecoder.isAvailable }
+    var file: String? { HEVCDecoder.libraryFile }
 
     func decode(_ units: [[UInt8]], record: [UInt8]) throws(JudgeError) -> [JudgedPicture] {
+        try decode(units) { () throws(LibAVError) in try HEVCDecoder(record: record) }
+    }
+
+    func decode(_ units: [[UInt8]], record: [UInt8], node: String) throws(JudgeError) -> [JudgedPicture] {
+        try decode(units) { () throws(LibAVError) in try HEVCDecoder(record: record, node: node) }
+    }
+
+    private func decode(
+        _ units: [[UInt8]], _ open: () throws(LibAVError) -> HEVCDecoder
+    ) throws(JudgeError) -> [JudgedPicture] {
         do throws(LibAVError) {
-            let decoder = try HEVCDecoder(record: record)
+            let decoder = try open()
             var pictures: [DecodedPicture] = []
             for unit in units { pictures += try decoder.decode(unit) }
             pictures += try decoder.finish()

@@ -17,13 +17,14 @@ final class TestDaemon: Sendable {
     private let process: Running
 
     /// Starts one and waits until it answers.
-    init(_ arguments: String...) throws {
+    init(_ arguments: String..., environment: [String: String] = [:]) throws {
         folder = try Scratch()
         socket = folder.path("socket")
         daemon = Daemon(address: socket)
         // Tests that count workers want no spare among them.
         process = try Running(
-            Programs.path("hwdaemon"), ["--socket", socket, "--set", "SpareWorkers=0"] + arguments)
+            Programs.path("hwdaemon"), ["--socket", socket, "--set", "SpareWorkers=0"] + arguments,
+            environment: environment)
         let daemon = daemon
         let answers = eventually(within: 20) { (try? daemon.call(ListEncoders.self, Empty())) != nil }
         try #require(answers, "hwdaemon does not answer: \(process.errorsSoFar)")

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ArgumentParser
+package import ArgumentParser
 internal import HWClient
 internal import Model
 internal import Wire
 
 /// `hwctl probe`.
-struct ProbeCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
+package struct ProbeCommand: ParsableCommand {
+    /// Its name and help.
+    package static let configuration = CommandConfiguration(
         commandName: "probe",
         abstract: "Tell which encoders work on this machine, and why others do not.",
         discussion: """
-            Every render node is opened by a process of its own under a timeout, so that a driver that crashes or \
-            hangs costs nothing but its own line.
+            Every render node is opened by a process of its own under a timeout, one at a time where frames go through \
+            it, so that a driver that crashes or hangs costs nothing but its own line.
 
             A path is one codec, direction and profile on one device. It is claimed when the driver or library says \
             that it can, and verified when a few frames went through it and came back right. What was verified is \
@@ -31,7 +32,11 @@ struct ProbeCommand: ParsableCommand {
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 
-    func run() throws {
+    /// Made by the parser.
+    package init() {}
+
+    /// Asks the daemon and prints the answer.
+    package func run() throws {
         try report {
             let snapshot = try Daemon.findAndTell().call(
                 Probe.self, Probe.Parameters(device: device, verify: verify), timeout: .seconds(60))
@@ -73,6 +78,8 @@ struct ProbeCommand: ParsableCommand {
                 node.node, node.state.rawValue, node.pciAddress ?? "-", node.kernelDriver ?? "-",
                 node.driver ?? "-", node.reason ?? "",
             ])
+            // The name to use in configurations: the node's number may be another one after the next boot.
+            if let link = node.byPath { rows.append(["  \(link)"]) }
         }
         return Console.table(rows) + (snapshot.nodes.isEmpty ? "\n(none: there is no /dev/dri/renderD*)" : "")
     }

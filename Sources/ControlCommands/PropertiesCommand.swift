@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ArgumentParser
+package import ArgumentParser
 internal import HWClient
 internal import Wire
 
 /// `hwctl properties`.
-struct PropertiesCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
+package struct PropertiesCommand: ParsableCommand {
+    /// Its name and help.
+    package static let configuration = CommandConfiguration(
         commandName: "properties",
         abstract: "List the properties that sessions of an encoder know, with their ranges.",
         discussion: """
@@ -24,7 +25,11 @@ struct PropertiesCommand: ParsableCommand {
         var properties: [String: PropertyInfo]
     }
 
-    func run() throws {
+    /// Made by the parser.
+    package init() {}
+
+    /// Asks the daemon and prints the answer.
+    package func run() throws {
         try report {
             let properties = try Daemon.findAndTell().call(
                 GetSupportedProperties.self, GetSupportedProperties.Parameters(encoderID: encoder)

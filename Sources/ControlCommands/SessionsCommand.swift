@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ArgumentParser
+package import ArgumentParser
 internal import HWClient
 internal import Wire
 
 /// `hwctl sessions`.
-struct SessionsCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
+package struct SessionsCommand: ParsableCommand {
+    /// Its name and help.
+    package static let configuration = CommandConfiguration(
         commandName: "sessions",
         abstract: "List the daemon's running sessions: your own, or all of them for root.")
 
@@ -15,7 +16,8 @@ struct SessionsCommand: ParsableCommand {
     @Flag(help: "Print what the daemon has counted, as OpenMetrics text, instead.")
     var metrics = false
 
-    func validate() throws {
+    /// Refuses options that exclude each other.
+    package func validate() throws {
         if json, metrics { throw ValidationError("--json and --metrics exclude each other.") }
     }
 
@@ -24,7 +26,11 @@ struct SessionsCommand: ParsableCommand {
         var sessions: [SessionInfo]
     }
 
-    func run() throws {
+    /// Made by the parser.
+    package init() {}
+
+    /// Asks the daemon and prints the answer.
+    package func run() throws {
         try report {
             let daemon = try Daemon.findAndTell()
             if metrics { return try Console.text(daemon.call(GetMetrics.self, Empty()).metrics) }

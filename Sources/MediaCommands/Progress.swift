@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import ControlCommands
 internal import Glibc
 internal import Transport
 

@@ -50,7 +50,7 @@ struct EncodeSummary: Encodable {
     }
 
     init(
-        input: String, output: String, created: CreateCompressionSession.Reply,
+        input: String, output: String, created: CreateCompressionSession.Reply, fallbackReason: String?,
         properties: [PropertyKey: PropertyValue], reader: MediaReader, frames: Int, videoBytes: Int, fileBytes: Int,
         seconds: Double, notCopied: [String], warnings: [String], brokenOff: String?
     ) {
@@ -58,7 +58,7 @@ struct EncodeSummary: Encodable {
         self.output = output
         encoderID = created.encoderID
         usingHardware = created.usingHardware
-        fallbackReason = created.fallbackReason
+        self.fallbackReason = fallbackReason
         self.properties = Dictionary(uniqueKeysWithValues: properties.map { ($0.key.rawValue, $0.value) })
         width = reader.video.width
         height = reader.video.height

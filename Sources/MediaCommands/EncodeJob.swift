@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import ControlCommands
 internal import Glibc
 internal import HWClient
 internal import MediaFile
@@ -32,12 +33,17 @@ final class EncodeJob {
     private var isCompleted = false
     /// Why the input ended before its end, where what came before is kept.
     private var breakOff: MediaError?
+    /// Whether hardware serves, or served, the session.
+    private(set) var usesHardware = false
+    /// What to tell as the reason why software serves; nil leaves that to the daemon.
+    private let fallbackReason: String?
     private var packets = 0
     private var videoBytes = 0
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue],
-        properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, keepsPartial: Bool
+        properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, keepsPartial: Bool,
+        fallbackReason: String? = nil
     ) {
         self.input = input
         self.output = output
@@ -46,11 +52,10 @@ final class EncodeJob {
         self.json = json
         self.frameRate = frameRate
         self.keepsPartial = keepsPartial
+        self.fallbackReason = fallbackReason
     }
 
-    func run() throws {
-        // Signals are blocked before any other thread starts, so that all of them inherit that.
-        let interruption = try Interruption()
+    func run(_ interruption: Interruption) throws {
         var options = MediaReader.Options()
         options.includesOtherStreams = true
         options.frameRate = frameRate
@@ -60,6 +65,7 @@ final class EncodeJob {
         let writer = try MediaWriter(path: output, source: reader)
         let daemon = try Daemon.findAndTell()
         let session = try CompressionSession(daemon, try parameters(reader.video))
+        usesHardware = session.created.usingHardware
         var warnings = reader.warnings
         if let rate = reader.video.averageFrameRate, Self.frameRate(reader.video) == nil {
             warnings.append("warning: the source's frame rate, \(rate), is not believed; timestamps are kept")
@@ -95,7 +101,9 @@ final class EncodeJob {
         progress.clear()
         try tell(
             EncodeSummary(
-                input: input, output: output, created: session.created, properties: properties, reader: reader,
+                input: input, output: output, created: session.created,
+                fallbackReason: fallbackReason ?? session.created.fallbackReason, properties: properties,
+                reader: reader,
                 frames: packets, videoBytes: videoBytes, fileBytes: fileSize(output) ?? videoBytes,
                 seconds: seconds,
                 notCopied: writer.notes, warnings: warnings, brokenOff: breakOff?.reason))

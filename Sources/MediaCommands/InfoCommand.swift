@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import ControlCommands
 internal import MediaFile
 
 /// `hwctl info`.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import ControlCommands
 internal import HWClient
 internal import Model
 internal import Wire
@@ -14,7 +15,8 @@ struct EncodeCommand: ParsableCommand {
             input. OUTPUT is chosen by its ending: .mov and .mp4 hold the video (hvc1, fast start) with its \
             timestamps, rotation, colour and HDR metadata, and the input's audio, subtitles, chapters and timecode as \
             they are; what cannot be held is named. .hevc is a raw Annex B stream, and so is - (standard output). An \
-            output appears whole or not at all; see --keep-partial.
+            output appears whole or not at all; see --keep-partial. Where hardware fails in the middle and was not \
+            required, the whole is encoded again in software and the reason told.
 
             Without --bitrate, --quality or --qp the quality is 0.5. The bit depth follows the source: a 10-bit source \
             becomes Main10, and --profile main refuses it.
@@ -52,6 +54,12 @@ struct EncodeCommand: ParsableCommand {
     @Option(help: "Whether hardware is preferred, required or off.")
     var hardware = Hardware.prefer
 
+    @Option(
+        help: ArgumentHelp(
+            "Encode on this render node, or on the one at this PCI address, if hardware encodes.", valueName: "node"
+        ))
+    var device: String?
+
     @Option(help: ArgumentHelp("Most frames from a key frame to the next.", valueName: "n"))
     var keyframeInterval: Int?
 
@@ -79,6 +87,9 @@ struct EncodeCommand: ParsableCommand {
         if let bitrate, Self.bits(bitrate) == nil {
             throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
         }
+        if device != nil, hardware == .off {
+            throw ValidationError("--device names hardware, which --hardware off leaves out.")
+        }
         if json, output == "-" {
             throw ValidationError("--json and the output - would both go to standard output.")
         }
@@ -93,19 +104,46 @@ struct EncodeCommand: ParsableCommand {
 
     func run() throws {
         try report {
-            let job = EncodeJob(
-                input: input, output: output, specification: specification, properties: properties, json: json,
-                frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial)
-            try job.run()
+            // Signals are blocked before any other thread starts, so that all of them inherit that.
+            let interruption = try Interruption()
+            let job = job(specification)
+            do {
+                try job.run(interruption)
+            } catch let error as ClientError where mayTryAgain(job, error) {
+                let reason = "\(error.reason) (in the middle of the video)"
+                Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
+                try self.job([.enableHardware: .bool(false)], fallbackReason: reason).run(interruption)
+            }
         }
     }
 
+    private func job(
+        _ specification: [PropertyKey: PropertyValue], fallbackReason: String? = nil
+    ) -> EncodeJob {
+        EncodeJob(
+            input: input, output: output, specification: specification, properties: properties, json: json,
+            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial,
+            fallbackReason: fallbackReason)
+    }
+
+    /// Whether hardware failed that was only preferred, and nothing has been read or written that cannot be again.
+    private func mayTryAgain(_ job: EncodeJob, _ error: ClientError) -> Bool {
+        guard hardware == .prefer, job.usesHardware, input != "-", output != "-" else { return false }
+        return error.code == .session(.videoEncoderMalfunction)
+            || error.code == .session(.videoEncoderNotAvailableNow)
+    }
+
     private var specification: [PropertyKey: PropertyValue] {
+        var specification: [PropertyKey: PropertyValue]
         switch hardware {
-        case .prefer: [.enableHardware: .bool(true)]
-        case .require: [.requireHardware: .bool(true)]
-        case .off: [.enableHardware: .bool(false)]
+        case .prefer: specification = [.enableHardware: .bool(true)]
+        case .require: specification = [.requireHardware: .bool(true)]
+        case .off: specification = [.enableHardware: .bool(false)]
         }
+        if let device {
+            specification[hardware == .require ? .requiredGPU : .preferredGPU] = .string(device)
+        }
+        return specification
     }
 
     /// What the options ask for; `--property` has the last word.

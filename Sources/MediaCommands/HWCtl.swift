@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+package import ControlCommands
+package import MediaFile
 
-/// `hwctl`: the command line of HWDaemon.
+/// `hwctl-media`: the whole command line of HWDaemon, which `hwctl` becomes for what it does not do itself.
 @main
 struct HWCtl: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -22,8 +24,16 @@ struct HWCtl: ParsableCommand {
               HWDAEMON_SOCKET   the daemon's socket (a path, or @name)
               HWDAEMON_DEVICES  render nodes a private daemon looks at, colon-separated
             """,
-        version: "0.1.0",
+        version: HWCtlVersion.text,
         subcommands: [
             EncodeCommand.self, InfoCommand.self, ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self,
+            BenchCommand.self,
         ])
+}
+
+extension MediaError: CommandError {
+    /// One line and the exit code; an interruption has its own.
+    package var commandFailure: CommandFailure {
+        kind == .interrupted ? .interrupted : CommandFailure(exitStatus, reason)
+    }
 }
