@@ -22,6 +22,7 @@ let package = Package(
     products: [
         .library(name: "HWClient", targets: ["HWClient"]),
         .executable(name: "hwctl", targets: ["hwctl"]),
+        .executable(name: "hwctl-media", targets: ["MediaCommands"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["EncoderWorker"]),
         .executable(name: "hwdaemon-decoder", targets: ["DecoderWorker"]),
@@ -51,7 +52,7 @@ let package = Package(
         .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
-        .target(name: "VAAPI", dependencies: ["CVA"], swiftSettings: common),
+        .target(name: "VAAPI", dependencies: ["Sessions", "HEVC", "CVA"], swiftSettings: common),
         .target(
             name: "Probing", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
             swiftSettings: common),
@@ -64,7 +65,7 @@ let package = Package(
             name: "HWDaemon", dependencies: ["Sessions", "Transport", "Wire", argumentParser, logging],
             swiftSettings: common),
         .executableTarget(
-            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "Wire", "Worker", "X265"],
+            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "Worker", "X265"],
             swiftSettings: common),
         .executableTarget(
             name: "DecoderWorker", dependencies: ["LibAV", "Sessions", "Transport", "Wire", "Worker"],
@@ -74,8 +75,16 @@ let package = Package(
             name: "VerifyWorker", dependencies: ["HEVC", "LibAV", "Model", "Probing", "Sessions"],
             swiftSettings: common),
         .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
+        .target(
+            name: "ControlCommands", dependencies: ["HWClient", "Model", "Wire", argumentParser],
+            swiftSettings: common),
         .executableTarget(
-            name: "hwctl", dependencies: ["HWClient", "LibAV", "MediaFile", "Transport", "Wire", argumentParser],
+            name: "hwctl", dependencies: ["ControlCommands", "Model", argumentParser], swiftSettings: common),
+        .executableTarget(
+            name: "MediaCommands",
+            dependencies: [
+                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Transport", "Wire", argumentParser,
+            ],
             swiftSettings: common),
 
         .plugin(name: "EmbedText", capability: .buildTool()),
@@ -85,7 +94,22 @@ let package = Package(
         .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
-        .testTarget(name: "X265Tests", dependencies: ["X265", "HEVC", "Sessions"], swiftSettings: common),
+        // What the tests of every encoder share, and the process that one of them encodes in.
+        .target(
+            name: "EncoderTesting", dependencies: ["HEVC", "Model", "Sessions"], path: "Tests/EncoderTesting",
+            swiftSettings: common),
+        .executableTarget(
+            name: "vaapi-tool", dependencies: ["EncoderTesting", "Sessions", "VAAPI"], path: "Tests/VAAPITool",
+            swiftSettings: common),
+        .testTarget(
+            name: "X265Tests", dependencies: ["EncoderTesting", "X265", "HEVC", "Sessions"], swiftSettings: common),
+        .testTarget(
+            name: "VAAPITests", dependencies: ["EncoderTesting", "HEVC", "Sessions", "VAAPI"],
+            swiftSettings: common),
+        .testTarget(
+            name: "ConformanceTests",
+            dependencies: ["EncoderTesting", "HEVC", "Sessions", "Transport", "VAAPI", "X265", "vaapi-tool"],
+            swiftSettings: common),
         .testTarget(name: "MediaFileTests", dependencies: ["LibAV", "MediaFile"], swiftSettings: common),
         .testTarget(name: "LibAVTests", dependencies: ["LibAV", "HEVC", "Sessions"], swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),

@@ -45,6 +45,15 @@ static inline uint32_t clibav_tag(char a, char b, char c, char d) { return MKTAG
 /// `AV_PIX_FMT_P010`, little-endian.
 static inline enum AVPixelFormat clibav_p010(void) { return AV_PIX_FMT_P010LE; }
 
+/// A `get_format` that takes VA-API surfaces or nothing: never libavcodec's own fallback to software.
+static inline enum AVPixelFormat clibav_only_vaapi(AVCodecContext *context, const enum AVPixelFormat *offered) {
+    (void)context;
+    for (; *offered != AV_PIX_FMT_NONE; offered++) {
+        if (*offered == AV_PIX_FMT_VAAPI) return AV_PIX_FMT_VAAPI;
+    }
+    return AV_PIX_FMT_NONE;
+}
+
 /// The text of an error code; `buffer` holds AV_ERROR_MAX_STRING_SIZE bytes.
 static inline void clibav_error_text(int code, char *buffer, size_t size) { av_strerror(code, buffer, size); }
 

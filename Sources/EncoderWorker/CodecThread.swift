@@ -46,16 +46,26 @@ struct CodecThread {
             do throws(SessionError) {
                 try perform(job)
             } catch {
-                worker.end(error.status, error.reason)
+                failed(error)
             }
             worker.stats.set(.busySinceNs, 0)
         }
     }
 
+    /// What becomes of the session when its encoder fails: its end, with the reason.
+    ///
+    /// This is the place where a session could go on with another encoder, from the next key frame.
+    private func failed(_ error: SessionError) -> Never { worker.end(error.status, error.reason) }
+
     private mutating func perform(_ job: CodecJob) throws(SessionError) {
         switch job {
         case .open(let configuration, let sequence):
-            let encoder = try X265Encoder(configuration)
+            let encoder: any Encoder =
+                if let hardware = worker.hardware {
+                    try hardware.encoder(for: configuration)
+                } else {
+                    try X265Encoder(configuration)
+                }
             self.encoder = encoder
             worker.send(.formatDescription, encoder.formatDescription)
             if let sequence { worker.send(Reply(sequence: sequence)) }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Model
 internal import Sessions
+internal import VAAPI
 internal import Wire
 internal import X265
 
@@ -8,11 +9,15 @@ internal import X265
 struct SessionSetup {
     let session: CompressionSession
     let choice: Policy.Choice
+    /// The encoder, where it is hardware.
+    let hardware: OpenHardware?
 
-    /// Decodes and checks the call and chooses the encoder.
+    /// Decodes and checks the call, chooses the encoder, and opens it if it is hardware.
     ///
+    /// Where hardware does not open, the choice is made again with that as an input.
+    /// - Parameter whileOpening: told which encoder's driver is about to run, and nil when it has returned.
     /// - Throws: the session's error the client gets as the reply.
-    init(_ start: WorkerStart) throws(SessionError) {
+    init(_ start: WorkerStart, whileOpening: (String?) -> Void = { _ in }) throws(SessionError) {
         let call = try VarlinkCall(decoding: Array(start.call.utf8))
         let parameters = try call.parameters(CreateCompressionSession.Parameters.self)
         let request = try CompressionRequest(
@@ -23,18 +28,75 @@ struct SessionSetup {
         // the profile is read first, by a store that knows every row.
         let initial = parameters.properties ?? [:]
         let profile = try Self.profile(initial, request)
-        choice = try Policy.choose(
-            Policy.Request(specification: parameters.encoderSpecification ?? [:], bitDepth: profile.bitDepth),
-            snapshot: start.snapshot)
+        var wish = try Policy.Request(
+            specification: parameters.encoderSpecification ?? [:], bitDepth: profile.bitDepth)
+        wish.size = Policy.Request.Size(width: request.width, height: request.height)
+        wish.softwareProperties = Self.softwareProperties(initial)
 
-        var properties = PropertyStore(backend: choice.encoder.hardware ? .vaapi : .x265)
-        properties.publish(.encoderID, .string(choice.encoder.id))
-        properties.publish(.usingHardware, .bool(choice.encoder.hardware))
+        var failures = start.failures.map {
+            Policy.Failure(encoderID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
+        }
+        while true {
+            // Each round adds a failure of another encoder, so that there are no more rounds than encoders.
+            let choice = try Policy.choose(wish, snapshot: start.snapshot, failures: failures)
+            let session = try Self.session(request, choice, initial, start.limits)
+            guard choice.encoder.hardware else {
+                (self.session, self.choice, hardware) = (session, choice, nil)
+                return
+            }
+            do throws(VAAPIFailure) {
+                hardware = try Self.open(choice.encoder, session, start, whileOpening)
+                (self.session, self.choice) = (session, choice)
+                return
+            } catch {
+                failures.append(
+                    Policy.Failure(
+                        encoderID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
+            }
+        }
+    }
+
+    private static func open(
+        _ encoder: EncoderDescription, _ session: CompressionSession, _ start: WorkerStart,
+        _ whileOpening: (String?) -> Void
+    ) throws(VAAPIFailure) -> OpenHardware {
+        guard let hardware = start.hardware.first(where: { $0.encoderID == encoder.id }) else {
+            throw VAAPIFailure(SessionError(.couldNotFindVideoEncoder, "the probe did not tell how to open it"))
+        }
+        let configuration: EncoderConfiguration
+        do throws(SessionError) {
+            configuration = try EncoderConfiguration(request: session.request, properties: session.properties)
+        } catch { throw VAAPIFailure(error) }
+        whileOpening(encoder.id)
+        defer { whileOpening(nil) }
+        return try OpenHardware(hardware, configuration)
+    }
+
+    /// The session's rules with the properties of the encoder that serves it.
+    private static func session(
+        _ request: CompressionRequest, _ choice: Policy.Choice, _ initial: [String: PropertyValue],
+        _ limits: WorkerLimits
+    ) throws(SessionError) -> CompressionSession {
+        let encoder = choice.encoder
+        var properties = PropertyStore(backend: encoder.hardware ? .vaapi : .x265)
+        properties.publish(.encoderID, .string(encoder.id))
+        properties.publish(.usingHardware, .bool(encoder.hardware))
+        properties.publish(
+            .usingGPURegistryID,
+            encoder.hardware ? (encoder.pciAddress ?? encoder.device).map(PropertyValue.string) : nil)
         properties.publish(.fallbackReason, choice.fallbackReason.map(PropertyValue.string))
         var session = CompressionSession(
-            request: request, properties: properties, maxPoolBytes: start.limits.maxPoolBytes)
+            request: request, properties: properties, maxPoolBytes: limits.maxPoolBytes)
         try session.setProperties(initial)
-        self.session = session
+        return session
+    }
+
+    /// Names of the properties that are set and that no hardware honours.
+    private static func softwareProperties(_ initial: [String: PropertyValue]) -> [String] {
+        initial.filter { name, value in
+            guard value != .null, let row = PropertyTable.row(PropertyKey(rawValue: name)) else { return false }
+            return row.access != .readOnly && !row.honouredBy.contains(.vaapi)
+        }.keys.sorted()
     }
 
     private static func profile(

@@ -21,6 +21,9 @@ final class WorkerSession: @unchecked Sendable {
     /// Bytes a reply's body may have: a message's payload without its own fields.
     private static let maximumBody = MessageHeader.maximumLength - 8
 
+    /// The encoder, where it is hardware; the codec thread's from its first job on.
+    let hardware: OpenHardware?
+
     private let ending = Mutex(())
     /// Only the I/O thread touches the pools; frames under way hold their own reference.
     private var pools: [UInt32: SharedMemory] = [:]
@@ -34,7 +37,12 @@ final class WorkerSession: @unchecked Sendable {
         let setup: SessionSetup
         do {
             stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
-            setup = try SessionSetup(start)
+            let stats = stats
+            setup = try SessionSetup(start) { encoderID in
+                // A driver may crash or hang here: the broker then knows which, and answers the call itself.
+                if let encoderID { Self.report(.opening(encoderID: encoderID)) }
+                stats.set(.busySinceNs, encoderID == nil ? 0 : MonotonicTime.now.nanoseconds)
+            }
             arena = try PacketArena(patience: .seconds(start.limits.clientStallSeconds))
         } catch let error as SessionError {
             Self.refuse(error, connection.rawValue)
@@ -43,6 +51,7 @@ final class WorkerSession: @unchecked Sendable {
                 SessionError(.allocationFailed, "the encoder process lacks memory: \(error)"), connection.rawValue)
         }
         state = Mutex(setup.session)
+        hardware = setup.hardware
         stats.set(.width, UInt64(setup.session.request.width))
         stats.set(.height, UInt64(setup.session.request.height))
 

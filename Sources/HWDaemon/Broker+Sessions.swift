@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Logging
 internal import Model
+internal import Sessions
 internal import Transport
 internal import Wire
 
@@ -12,22 +13,14 @@ extension Broker {
     /// Starts a session's worker, which answers the call.
     func create(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
         let parameters = try CreateCall(call)
-        whenKnown(for: parameters.kind) { [weak self] snapshot in
+        let proceed = { [weak self] (snapshot: ProbeSnapshot) in
             // The worker's reply must not overtake one of the broker's.
             connection.whenFlushed { self?.start(call, parameters, snapshot, connection) }
         }
-    }
-
-    /// Hands over what is known of the machine; a decoder that was never tried is tried first, once.
-    private func whenKnown(for kind: SessionKind, _ body: @escaping (ProbeSnapshot) -> Void) {
-        prober.whenKnown { [weak self] snapshot in
-            guard let self, kind == .decompression, !hasTriedDecoders, !isStopping,
-                snapshot.paths.contains(where: { $0.operation == "decode" && $0.isUntried })
-            else { return body(snapshot) }
-            look(.unlessKnown) { [weak self] snapshot in
-                self?.hasTriedDecoders = true
-                body(snapshot)
-            }
+        switch parameters.wish {
+        case .none: prober.whenKnown(proceed)
+        case .prefersHardware: prober.whenVerified(isRequired: false, proceed)
+        case .requiresHardware: prober.whenVerified(isRequired: true, proceed)
         }
     }
 
@@ -46,7 +39,17 @@ extension Broker {
         do throws(Refusal) {
             guard !isStopping else { throw .shuttingDown }
             try registry.admit(uid: uid)
-            let worker = try startWorker(id, call, parameters.kind, snapshot, connection, log)
+            let isEncoder = parameters.kind == .compression
+            let worker = try startWorker(
+                WorkerStart(
+                    session: id, call: String(decoding: call.bytes, as: UTF8.self),
+                    snapshot: isEncoder ? snapshot.forChoice : snapshot.forDecoding,
+                    limits: WorkerLimits(
+                        maxPoolBytes: settings.maxPoolBytesPerSession,
+                        clientStallSeconds: settings.clientStallTimeout / .seconds(1)),
+                    hardware: isEncoder ? prober.hardware : [],
+                    failures: isEncoder ? troubles.present(now: .now) : []),
+                parameters.kind, connection: connection.fileDescriptor, log)
             workers[id] = worker
             registry.add(
                 SessionRegistry.Running(
@@ -68,19 +71,14 @@ extension Broker {
         }
     }
 
-    private func startWorker(
-        _ id: String, _ call: VarlinkCall, _ kind: SessionKind, _ snapshot: ProbeSnapshot,
-        _ connection: ClientConnection, _ log: Logger
+    /// Starts a worker for a call.
+    func startWorker(
+        _ start: WorkerStart, _ kind: SessionKind, connection: Int32, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
+        let id = start.session
         do {
             return try SessionWorker(
-                WorkerStart(
-                    session: id, call: String(decoding: call.bytes, as: UTF8.self),
-                    snapshot: kind == .compression ? snapshot.forChoice : snapshot.forDecoding,
-                    limits: WorkerLimits(
-                        maxPoolBytes: settings.maxPoolBytesPerSession,
-                        clientStallSeconds: settings.clientStallTimeout / .seconds(1))),
-                kind: kind, process: try takeWorker(kind), connection: connection.fileDescriptor,
+                start, kind: kind, process: try takeWorker(kind), connection: connection,
                 stallLimits: SessionWorker.StallLimits(
                     software: settings.stallTimeout, hardware: settings.hardwareStallTimeout),
                 loop: loop, logger: log,
@@ -129,6 +127,11 @@ extension Broker {
 
     private func ended(_ id: String, _ end: SessionEnd) {
         let worker = workers.removeValue(forKey: id)
+        if let worker, let connection = worker.takeUnanswered(),
+            recover(worker, end, connection: connection)
+        {
+            return
+        }
         worker?.logger.log(
             level: end.isMalfunction ? .warning : .info, "session ended",
             metadata: [

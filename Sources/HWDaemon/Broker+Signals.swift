@@ -119,6 +119,7 @@ extension Broker {
         settings = new
         registry.limits = SessionRegistry.Limits(new)
         prober.patience = new.probeTimeout
+        troubles.forget()
         spare.want(new.spareWorkers > 0)
         if new.spareWorkers == 0 { spareDecoder.want(false) }
         prober.deviceList = Configuration.deviceList(new)

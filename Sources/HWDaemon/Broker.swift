@@ -32,11 +32,10 @@ final class Broker {
     var settings: Settings
     var registry: SessionRegistry
     var metrics = Metrics(now: .now)
+    var troubles = HardwareTroubles()
     var workers: [String: SessionWorker] = [:]
     var waiters = ResultWaiters()
     var phase = Phase.serving
-    /// Whether frames were sent through the decoders that are claimed; a driver that fails then is not asked again.
-    var hasTriedDecoders = false
     var listener: Listener?
     var isStopping: Bool { phase != .serving }
 

@@ -43,6 +43,9 @@ struct Metrics {
         past += work
     }
 
+    /// A process died before its session was created, and another serves that.
+    mutating func workerDied(_ signal: Int32) { deaths.count(SessionEnd.signalName(signal)) }
+
     /// A session was refused before it had a worker.
     mutating func sessionRefused(_ refusal: Refusal, _ kind: SessionKind = .compression) {
         refused.count(kind.rawValue, "\(kind.own(refusal.error).status.rawValue)", refusal.cause.rawValue)

@@ -64,7 +64,9 @@ struct ProbeCache {
 
     /// Writes a new file and puts it in the old one's place.
     private func write(_ path: String) -> Bool {
-        guard let bytes = try? JSON.encode(Document(records: records), pretty: true) else { return false }
+        // A driver that was busy, or that crashed, gets another chance from the next daemon.
+        let lasting = records.compactMapValues(\.lasting)
+        guard let bytes = try? JSON.encode(Document(records: lasting), pretty: true) else { return false }
         let new = "\(path).\(getpid()).new"
         unlink(new)
         let file = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)

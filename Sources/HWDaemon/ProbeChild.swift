@@ -14,6 +14,15 @@ final class ProbeChild {
         case failure(RenderNode.State, String)
     }
 
+    /// The path that was being tried, and what had been found until then.
+    struct Progress {
+        var record: ProbeRecord
+        var path: String
+    }
+
+    /// Packets heard of one probe: a path each, and the answer.
+    private static let maximumPackets = 80
+
     private let loop: EventLoop
     private let child: ChildProcess
     private let channel: OwnedFD
@@ -21,14 +30,16 @@ final class ProbeChild {
     private var channelWatch: EventLoop.Watch?
     private var timer: EventLoop.Timer?
     private var answer: ProbeAnswer?
+    private var progress: Progress?
+    private var packets = 0
     private var isLate = false
     private let patience: Duration
-    private let done: (Outcome) -> Void
+    private let done: (Outcome, Progress?) -> Void
 
     /// Starts a probe; `done` is called once, when the process has ended.
     init(
         _ request: ProbeRequest, executable: String, patience: Duration, loop: EventLoop,
-        done: @escaping (Outcome) -> Void
+        done: @escaping (Outcome, Progress?) -> Void
     ) throws {
         self.loop = loop
         self.patience = patience
@@ -48,6 +59,12 @@ final class ProbeChild {
             _ = try child.wait()
             throw error
         }
+        startTimer()
+    }
+
+    /// Each path that is tried has the whole time.
+    private func startTimer() {
+        loop.cancel(timer)
         timer = loop.after(patience) { [weak self] in
             self?.isLate = true
             self?.kill()
@@ -58,12 +75,27 @@ final class ProbeChild {
     func kill() { try? child.kill(SIGKILL) }
 
     private func receive() {
-        let packet = try? PacketSocket.receive(from: channel.rawValue)
-        if packet == .wouldBlock { return }
-        // One packet is all that is heard.
+        while channelWatch != nil {
+            let packet = try? PacketSocket.receive(from: channel.rawValue)
+            if packet == .wouldBlock { return }
+            packets += 1
+            guard case .bytes(let bytes)? = packet, packets < Self.maximumPackets,
+                let report = try? JSON.decode(ProbeReport.self, from: bytes)
+            else { return stopHearing() }
+            switch report {
+            case .trying(let record, let path):
+                progress = Progress(record: record, path: path)
+                startTimer()
+            case .answer(let answer):
+                self.answer = answer
+                stopHearing()
+            }
+        }
+    }
+
+    private func stopHearing() {
         if let channelWatch { loop.remove(channelWatch) }
         channelWatch = nil
-        if case .bytes(let bytes)? = packet { answer = try? JSON.decode(ProbeAnswer.self, from: bytes) }
     }
 
     private func ended() {
@@ -73,7 +105,7 @@ final class ProbeChild {
         if let childWatch { loop.remove(childWatch) }
         loop.cancel(timer)
         (channelWatch, childWatch, timer) = (nil, nil, nil)
-        done(answer.map { .answer($0) } ?? failure(exit))
+        done(answer.map { .answer($0) } ?? failure(exit), progress)
     }
 
     private func failure(_ exit: ChildProcess.Exit) -> Outcome {

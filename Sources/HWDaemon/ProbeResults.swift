@@ -8,6 +8,8 @@ struct ProbeResults {
         var description: RenderNode
         var encoders: [EncoderDescription] = []
         var paths: [CodecPath] = []
+        var hardware: [HardwareEncoder] = []
+        var untried: [String] = []
     }
 
     private var software: [EncoderDescription] = []
@@ -18,11 +20,20 @@ struct ProbeResults {
     private var nodes: [Node] = []
 
     /// Encoders kept of one answer, and items of one list in it.
-    private static let maximumList = 16
+    fileprivate static let maximumList = 16
     /// Paths kept of one answer.
-    private static let maximumPaths = 64
+    fileprivate static let maximumPaths = 64
     /// Bytes of a text kept of an answer.
-    private static let maximumText = 512
+    fileprivate static let maximumText = 512
+
+    /// Nodes whose claims are being verified, or soon are.
+    var verifying: Set<String> = []
+
+    /// Nodes with paths that are claimed and that no frames were sent through yet.
+    var untried: [String] { nodes.filter { !$0.untried.isEmpty }.map(\.description.node) }
+
+    /// How hardware encoders are opened.
+    var hardware: [HardwareEncoder] { nodes.flatMap(\.hardware) }
 
     /// Everything, hardware first.
     var snapshot: ProbeSnapshot { snapshot(of: nodes) }
@@ -32,15 +43,27 @@ struct ProbeResults {
 
     private func snapshot(of nodes: [Node]) -> ProbeSnapshot {
         ProbeSnapshot(
-            encoders: nodes.flatMap(\.encoders) + software, nodes: nodes.map(\.description),
+            encoders: nodes.flatMap(\.encoders) + software, nodes: nodes.map(describe),
             paths: nodes.flatMap(\.paths) + softwarePaths, warnings: warnings)
+    }
+
+    /// Forgets to wait for nodes of which everything is known now.
+    mutating func settle() { verifying.formIntersection(untried) }
+
+    private func describe(_ node: Node) -> RenderNode {
+        var description = node.description
+        if description.state == .ready, !node.untried.isEmpty, verifying.contains(description.node) {
+            description.state = .verifying
+            description.reason = "its HEVC encoder is still being verified; try again in a moment"
+        }
+        return description
     }
 
     /// Takes in what a probe came to; an answer that does not fit its request is none.
     mutating func add(_ outcome: ProbeChild.Outcome, to request: ProbeRequest) {
         switch (request.subject, outcome) {
         case (.software, .answer(let answer)) where answer.node == nil:
-            software = Self.bounded(answer.encoders, hardware: false)
+            software = Self.bounded(answer.encoders, hardware: false, node: nil)
             softwarePaths = Self.bounded(answer.paths, device: nil)
             warnings = answer.warnings.prefix(Self.maximumList).map(Self.line)
             knowsSoftware = true
@@ -59,8 +82,11 @@ struct ProbeResults {
             }
             set(
                 Node(
-                    description: Self.bounded(node), encoders: Self.bounded(answer.encoders, hardware: true),
-                    paths: Self.bounded(answer.paths, device: name)))
+                    description: Self.bounded(node),
+                    encoders: Self.bounded(answer.encoders, hardware: true, node: name),
+                    paths: Self.bounded(answer.paths, device: name),
+                    hardware: Self.bounded(answer.hardware, node: name),
+                    untried: answer.untried.prefix(Self.maximumPaths).map(Self.line)))
         case (.node(let name), .failure(let state, let reason)):
             set(Node(description: RenderNode(node: name, state: state, reason: reason)))
         }
@@ -81,7 +107,9 @@ struct ProbeResults {
     }
 
     private static let misfit = "the probe of this node answered for another"
+}
 
+extension ProbeResults {
     // A driver runs in the probe's process: what it tells is bounded before it goes on to clients and workers.
 
     /// A record to remember, without what no probe would say.
@@ -92,23 +120,28 @@ struct ProbeResults {
         record.key.kernel = line(record.key.kernel)
         record.key.libraries = line(record.key.libraries)
         record.key.catalogue = line(record.key.catalogue)
+        record.judge = record.judge.map {
+            ProbeRecord.Judge(name: line($0.name), file: line($0.file), stamp: line($0.stamp))
+        }
         record.results = record.results.prefix(maximumPaths).map {
-            ProbeRecord.Result(id: line($0.id), verified: $0.verified, reason: $0.reason.map(line))
+            ProbeRecord.Result(
+                id: line($0.id), verified: $0.verified, reason: $0.reason.map(line), passing: $0.passing)
         }
         return record
     }
 
-    private static func bounded(_ node: RenderNode) -> RenderNode {
+    fileprivate static func bounded(_ node: RenderNode) -> RenderNode {
         var node = node
         node.pciAddress = node.pciAddress.map(line)
         node.pciID = node.pciID.map(line)
         node.kernelDriver = node.kernelDriver.map(line)
         node.driver = node.driver.map(line)
+        node.byPath = node.byPath.map(line)
         node.reason = node.reason.map(line)
         return node
     }
 
-    private static func bounded(_ paths: [CodecPath], device: String?) -> [CodecPath] {
+    fileprivate static func bounded(_ paths: [CodecPath], device: String?) -> [CodecPath] {
         paths.prefix(maximumPaths).filter { $0.device == device }.map { path in
             var path = path
             path.id = line(path.id)
@@ -129,9 +162,13 @@ struct ProbeResults {
         }
     }
 
-    private static func bounded(_ encoders: [EncoderDescription], hardware: Bool) -> [EncoderDescription] {
+    fileprivate static func bounded(
+        _ encoders: [EncoderDescription], hardware: Bool, node: String?
+    ) -> [EncoderDescription] {
         encoders.prefix(maximumList).filter { $0.hardware == hardware }.map { encoder in
             var encoder = encoder
+            encoder.device = node
+            encoder.pciAddress = encoder.pciAddress.map(line)
             encoder.id = line(encoder.id)
             encoder.name = line(encoder.name)
             encoder.codec = line(encoder.codec)
@@ -142,5 +179,38 @@ struct ProbeResults {
         }
     }
 
-    private static func line(_ text: String) -> String { SessionEnd.oneLine(text, maximum: maximumText) }
+    fileprivate static func bounded(_ hardware: [HardwareEncoder], node: String) -> [HardwareEncoder] {
+        hardware.prefix(maximumList).filter { $0.node == node }.map { encoder in
+            HardwareEncoder(
+                encoderID: line(encoder.encoderID), node: node,
+                paths: encoder.paths.prefix(maximumList).map { path in
+                    HardwareEncoder.Path(
+                        bitDepth: path.bitDepth, vaProfile: line(path.vaProfile),
+                        vaEntrypoint: line(path.vaEntrypoint), vaRTFormat: line(path.vaRTFormat),
+                        features: path.features.prefix(maximumList).map(line),
+                        adjustments: bounded(path.adjustments))
+                })
+        }
+    }
+
+    /// Numbers, switches, and short lists of numbers or names: what quirks of the catalogue hold.
+    fileprivate static func bounded(_ adjustments: [String: PropertyValue]) -> [String: PropertyValue] {
+        guard adjustments.count <= maximumPaths else { return [:] }
+        return adjustments.compactMapValues { value in
+            switch value {
+            case .array(let values): .array(values.prefix(maximumList).compactMap(bounded))
+            default: bounded(value)
+            }
+        }
+    }
+
+    fileprivate static func bounded(_ value: PropertyValue) -> PropertyValue? {
+        switch value {
+        case .null, .array, .object: nil
+        case .string(let text): .string(line(text))
+        case .bool, .int, .double: value
+        }
+    }
+
+    fileprivate static func line(_ text: String) -> String { SessionEnd.oneLine(text, maximum: maximumText) }
 }

@@ -15,34 +15,78 @@ final class Prober {
     /// How soon a look that failed for want of memory or descriptors is tried again, when somebody asks.
     private static let pauseAfterFailure = Duration.seconds(10)
 
+    /// Paths of one node that may crash or hang a probe before the node is given up.
+    private static let maximumCrashes = 8
+
     /// One look at the machine, or at one node, and who waits for it.
-    private final class Run {
+    final class Run {
         let device: String?
         let verification: ProbeRequest.Verification
+        /// Nobody asked for it.
+        let isInBackground: Bool
         var open: Int
         var waiting: [(ProbeSnapshot) -> Void] = []
+        var crashes = 0
 
-        init(device: String?, _ verification: ProbeRequest.Verification, requests: Int) {
+        init(
+            device: String?, _ verification: ProbeRequest.Verification, requests: Int, isInBackground: Bool = false
+        ) {
             self.device = device
             self.verification = verification
+            self.isInBackground = isInBackground
             open = requests
+        }
+    }
+
+    /// One question, and for whom.
+    private struct Job {
+        var request: ProbeRequest
+        var run: Run
+        /// Whether a look without a decoder was not enough.
+        var needsJudge = false
+
+        var verifiesNode: Bool {
+            guard case .node = request.subject else { return false }
+            return request.verification == .unlessKnown || request.verification == .always
+        }
+
+        /// Whether it is enough to look, with fewer libraries to load: nothing is to be tried, or all may be known.
+        var isLook: Bool {
+            switch (request.subject, request.verification) {
+            case (_, .startup), (.node, .never): true
+            case (_, .always): false
+            default: !needsJudge && request.known?.judge != nil
+            }
+        }
+
+        /// Whether an answer lacks something that a decoder would have told.
+        func lacks(_ answer: ProbeAnswer) -> Bool {
+            guard isLook, !answer.isWhole else { return false }
+            switch (request.subject, request.verification) {
+            case (_, .startup), (.node, .never): return false
+            default: return true
+            }
         }
     }
 
     private let libexec: String
     /// The nodes to look at, separated by colons; nil for every render node.
     var deviceList: String?
-    private let loop: EventLoop
-    private let logger: Logger
-    private var results = ProbeResults()
-    private var cache: ProbeCache
+    let loop: EventLoop
+    let logger: Logger
+    var results = ProbeResults()
+    private(set) var cache: ProbeCache
     private var runs: [Run] = []
-    private var queue: [(ProbeRequest, Run)] = []
-    private var children: [ObjectIdentifier: ProbeChild] = [:]
-    private var isStopped = false
+    private var queue: [Job] = []
+    private var children: [ObjectIdentifier: (child: ProbeChild, verifiesNode: Bool)] = [:]
+    private(set) var isStopped = false
     private var lastLook: MonotonicTime?
     /// What the last look at everything told; nil until the first has ended.
-    private(set) var snapshot: ProbeSnapshot?
+    var snapshot: ProbeSnapshot?
+    /// Sessions that wait for hardware to be verified.
+    var waiting: [HardwareWaiter] = []
+    /// When nodes were last verified, of those where something failed that may pass.
+    var passing: [String: MonotonicTime] = [:]
 
     /// Knows nothing yet.
     ///
@@ -74,14 +118,35 @@ final class Prober {
     func run(
         device: String?, _ verification: ProbeRequest.Verification, _ body: @escaping (ProbeSnapshot) -> Void
     ) {
-        if let run = runs.first(where: { $0.device == device && $0.verification == verification }) {
-            return run.waiting.append(body)
+        let same = runs.first {
+            $0.device == device && $0.verification == verification && !$0.isInBackground
         }
+        if let same { return same.waiting.append(body) }
         let subjects = [ProbeRequest.Subject.software] + (device.map { [$0] } ?? nodes).map { .node($0) }
         let run = Run(device: device, verification, requests: subjects.count)
         run.waiting = [body]
         runs.append(run)
-        queue += subjects.map { (ProbeRequest($0, verification: verification, known: cache[$0]), run) }
+        queue += subjects.map { subject in
+            // Whoever asks for verification gets what may have passed tried again.
+            let known = cache[subject]
+            return Job(
+                request: ProbeRequest(
+                    subject, verification: verification,
+                    known: verification == .unlessKnown ? known?.lasting : known), run: run)
+        }
+        startNext()
+    }
+
+    /// Sends frames through what a node claims and nobody tried yet; nobody waits for it but sessions, for a while.
+    func verifyInBackground(_ node: String) {
+        let isUnderWay = runs.contains { $0.device == node && $0.isInBackground }
+        guard !isUnderWay, !isStopped else { return }
+        let run = Run(device: node, .unlessKnown, requests: 1, isInBackground: true)
+        runs.append(run)
+        queue.append(
+            Job(
+                request: ProbeRequest(
+                    .node(node), verification: .unlessKnown, known: cache[.node(node)]?.lasting), run: run))
         startNext()
     }
 
@@ -91,51 +156,87 @@ final class Prober {
         let left = queue
         queue = []
         // Whoever waits is answered, if only with what is known.
-        for (request, run) in left { finish(request, run, .failure(.failed, "the daemon is shutting down")) }
-        for child in children.values { child.kill() }
+        for job in left { finish(job, .failure(.failed, "the daemon is shutting down")) }
+        for (child, _) in children.values { child.kill() }
     }
 
     /// Whether no probe process is left.
     var isIdle: Bool { children.isEmpty }
-
-    /// Who looks at a start loads no more libraries than it needs: a session may be waiting.
-    private func executable(_ request: ProbeRequest) -> String {
-        "\(libexec)/\(request.verification == .startup ? "hwdaemon-probe" : "hwdaemon-verify")"
-    }
 
     private func patience(_ request: ProbeRequest) -> Duration {
         let isListing = request.verification == .startup || request.verification == .never
         return request.subject == .software && !isListing ? max(patience, Self.softwarePatience) : patience
     }
 
+    /// The next job that may start: frames go through one device at a time.
+    private func takeNext() -> Job? {
+        let isVerifying = children.values.contains { $0.verifiesNode }
+        guard let index = queue.firstIndex(where: { !isVerifying || !$0.verifiesNode }) else { return nil }
+        var job = queue.remove(at: index)
+        // Somebody else's look may have found it out meanwhile.
+        if job.run.isInBackground, job.run.crashes == 0 { job.request.known = cache[job.request.subject]?.lasting }
+        return job
+    }
+
     private func startNext() {
-        while children.count < Self.processes, !queue.isEmpty, !isStopped {
-            let (request, run) = queue.removeFirst()
+        while children.count < Self.processes, !isStopped, let job = takeNext() {
             var key: ObjectIdentifier?
             do {
                 let child = try ProbeChild(
-                    request, executable: executable(request),
-                    patience: patience(request), loop: loop
-                ) { [weak self] outcome in
+                    job.request, executable: "\(libexec)/\(job.isLook ? "hwdaemon-probe" : "hwdaemon-verify")",
+                    patience: patience(job.request), loop: loop
+                ) { [weak self] outcome, progress in
                     guard let self else { return }
                     if let key { children[key] = nil }
-                    finish(request, run, outcome)
+                    ended(job, outcome, progress)
                     startNext()
                 }
                 key = ObjectIdentifier(child)
-                children[ObjectIdentifier(child)] = child
+                children[ObjectIdentifier(child)] = (child, job.verifiesNode)
             } catch {
-                finish(request, run, .failure(.failed, "the probe could not be started: \(error)"))
+                finish(job, .failure(.failed, "the probe could not be started: \(error)"))
             }
         }
     }
 
-    private func finish(_ request: ProbeRequest, _ run: Run, _ outcome: ProbeChild.Outcome) {
+    private func ended(_ job: Job, _ outcome: ProbeChild.Outcome, _ progress: ProbeChild.Progress?) {
+        var next = job
+        switch outcome {
+        case .answer(let answer) where job.lacks(answer) && !isStopped:
+            next.needsJudge = true
+            queue.insert(next, at: 0)
+        case .failure(_, let reason):
+            guard let progress, let record = knowing(progress, reason, job) else { return finish(job, outcome) }
+            // What was found before counts now even where everything was to be tried anew.
+            next.request = ProbeRequest(job.request.subject, verification: .unlessKnown, known: record)
+            next.needsJudge = true
+            queue.insert(next, at: 0)
+        case .answer: finish(job, outcome)
+        }
+    }
+
+    /// Where one path crashed or hung its driver: what is known then, so that the others are tried without it.
+    private func knowing(_ progress: ProbeChild.Progress, _ reason: String, _ job: Job) -> ProbeRecord? {
+        guard case .node(let node) = job.request.subject, job.run.crashes < Self.maximumCrashes, !isStopped,
+            var record = ProbeResults.bounded(progress.record)
+        else { return nil }
+        job.run.crashes += 1
+        logger.warning("\(reason)", metadata: ["node": "\(node)", "path": "\(progress.path)"])
+        record.results.removeAll { $0.id == progress.path }
+        record.results.append(
+            ProbeRecord.Result(id: progress.path, verified: false, reason: reason, passing: .fatal))
+        return record
+    }
+
+    private func finish(_ job: Job, _ outcome: ProbeChild.Outcome) {
+        let (request, run) = (job.request, job.run)
         results.add(outcome, to: request)
+        results.settle()
         switch outcome {
         case .answer(let answer):
-            if let record = ProbeResults.bounded(answer.record), !cache.keep(record, of: request.subject) {
-                logger.debug("cannot write the probe's cache")
+            if let record = ProbeResults.bounded(answer.record) {
+                note(record, of: request.subject)
+                if !cache.keep(record, of: request.subject) { logger.debug("cannot write the probe's cache") }
             }
         case .failure(_, let reason):
             if !isStopped { logger.warning("\(reason)", metadata: ["node": "\(Self.subject(request))"]) }
@@ -146,13 +247,17 @@ final class Prober {
         // A node that is not the daemon's own is told of once and forgotten.
         let single = run.device.map { results.snapshot(of: $0) }
         results.keep(nodes)
-        let answer = single ?? results.snapshot
-        if run.device == nil {
-            tell(answer)
-            lastLook = .now
+        if run.isInBackground {
+            results.verifying.remove(run.device ?? "")
+        } else {
+            verifyUntried()
         }
+        let answer = single ?? results.snapshot
+        if run.device == nil || run.isInBackground { tell(results.snapshot) }
+        if run.device == nil { lastLook = .now }
         if run.device == nil || snapshot != nil { snapshot = results.snapshot }
         for body in run.waiting { body(answer) }
+        tellWaiters()
     }
 
     private func tell(_ answer: ProbeSnapshot) {

@@ -67,10 +67,14 @@ struct SessionEnd: Hashable, Sendable {
 
     /// A hang's sentence.
     static func stall(after limit: Duration) -> SessionError {
-        let (seconds, attoseconds) = limit.components
-        let number = attoseconds == 0 ? "\(seconds)" : "\(Double(seconds) + Double(attoseconds) / 1e18)"
-        return SessionError(
-            .videoEncoderMalfunction, "stopped after \(number) s without progress in one codec call")
+        SessionError(
+            .videoEncoderMalfunction, "stopped after \(seconds(limit)) s without progress in one codec call")
+    }
+
+    /// A duration's number of seconds.
+    static func seconds(_ duration: Duration) -> String {
+        let (seconds, attoseconds) = duration.components
+        return attoseconds == 0 ? "\(seconds)" : "\(Double(seconds) + Double(attoseconds) / 1e18)"
     }
 
     /// Untrusted text as one line of bounded length.

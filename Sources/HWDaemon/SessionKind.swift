@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Model
+internal import Sessions
 internal import Wire
 
 /// What a session is for, and everything the broker does differently because of it.
@@ -59,6 +60,20 @@ struct CreateCall {
     var height = 0
     /// Empty until the worker has told.
     var pixelFormat = ""
+    /// What it waits for.
+    var wish = Wish.none
+
+    /// Whether a session is worth waiting until hardware is verified.
+    enum Wish {
+        /// Software is asked for; or the specification is wrong, which is the worker's to refuse.
+        case none
+        case prefersHardware
+        case requiresHardware
+
+        init(enables: Bool, requires: Bool) {
+            self = requires ? .requiresHardware : enables ? .prefersHardware : .none
+        }
+    }
 
     /// Reads a call of either kind.
     ///
@@ -71,11 +86,19 @@ struct CreateCall {
             kind = .decompression
             codec = parameters.codec
             pixelFormat = parameters.pixelFormat ?? ""
+            let specification = parameters.decoderSpecification ?? [:]
+            if let asked = try? DecoderPolicy.Request(specification: specification, bitDepth: 8) {
+                wish = Wish(enables: asked.enableHardware, requires: asked.requireHardware)
+            }
         } else {
             let parameters = try call.checkedParameters(CreateCompressionSession.Parameters.self)
             kind = .compression
             codec = parameters.codec
             (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
+            let specification = parameters.encoderSpecification ?? [:]
+            if let asked = try? Policy.Request(specification: specification, bitDepth: 8) {
+                wish = Wish(enables: asked.enableHardware, requires: asked.requireHardware)
+            }
         }
     }
 }

@@ -28,10 +28,16 @@ final class SessionWorker {
     private let started = MonotonicTime.now
     private var work = SessionWork()
     private let stallLimits: StallLimits
-    private var stallLimit: Duration
+    private(set) var stallLimit: Duration
     private var stall: StallRule
     private var childWatch: EventLoop.Watch?
     private var channelWatch: EventLoop.Watch?
+    /// What the worker was given.
+    let start: WorkerStart
+    /// The encoder whose driver the worker was about to run when it was last heard.
+    private(set) var opening: String?
+    /// The client's connection, until the worker is about to answer the call on it.
+    private var unanswered: OwnedFD?
     private var packets = 0
     private var reported: SessionError?
     private var stopped: SessionError?
@@ -41,7 +47,8 @@ final class SessionWorker {
     /// Gives a worker its session and the client's connection, of which the caller closes its own copy.
     ///
     /// - Parameters:
-    ///   - stallLimits: the software's holds until the worker has told which encoder it is.
+    ///   - stallLimits: the hardware's holds until the worker has told which encoder it is: nothing else takes long
+    ///     before that.
     ///   - onReport: called for the report that the session was created.
     ///   - onEnd: called once, when the process has ended.
     init(
@@ -55,9 +62,10 @@ final class SessionWorker {
         self.onReport = onReport
         self.onEnd = onEnd
         self.stallLimits = stallLimits
-        stallLimit = stallLimits.software
+        self.start = start
+        stallLimit = stallLimits.hardware
         stall = StallRule(
-            limit: stallLimits.software, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
+            limit: stallLimits.hardware, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
         stats = process.stats
         child = process.child
         channel = process.channel
@@ -65,6 +73,8 @@ final class SessionWorker {
         logger[metadataKey: "pid"] = "\(child.pid)"
         self.logger = logger
         do {
+            // Without hardware nothing can go wrong that another worker would not meet as well.
+            if !start.hardware.isEmpty { unanswered = try OwnedFD.duplicate(connection) }
             try PacketSocket.send(try JSON.encode(start), file: connection, to: channel.rawValue)
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
             channelWatch = try loop.watch(channel.rawValue, .readable) { [weak self] _ in self?.receive() }
@@ -129,16 +139,22 @@ final class SessionWorker {
         do throws(SessionError) { report = try JSON.decode(WorkerReport.self, from: bytes) } catch {
             return logger.warning("ignored a packet of the worker: \(error.reason)")
         }
-        if case .ended(let code, let reason) = report {
+        switch report {
+        case .opening(let encoderID): opening = SessionEnd.oneLine(encoderID, maximum: 256)
+        case .ended(let code, let reason):
+            // Its own answer to the call, where it comes before `created`, follows.
+            unanswered = nil
             reported = reported ?? SessionError(Status(rawValue: code), reason)
-        } else {
-            if case .created(_, let usingHardware, _) = report {
-                stallLimit = usingHardware ? stallLimits.hardware : stallLimits.software
-                stall.setLimit(stallLimit)
-            }
+        case .created(_, let usingHardware, _):
+            unanswered = nil
+            stallLimit = usingHardware ? stallLimits.hardware : stallLimits.software
+            stall.setLimit(stallLimit)
             onReport(report)
         }
     }
+
+    /// The client's connection, if the worker ended without a word about the call; the caller's from now on.
+    func takeUnanswered() -> OwnedFD? { unanswered.take() }
 
     private func closeChannel() {
         if let channelWatch { loop.remove(channelWatch) }

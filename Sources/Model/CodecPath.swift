@@ -29,12 +29,6 @@ public struct CodecPath: Hashable, Codable, Sendable {
     /// What the driver says of its limits; nil in software, and where nothing is claimed.
     public var hardware: HardwareLimits?
 
-    /// The reason of a path through which no frames were sent yet.
-    public static let notTried = "not verified: no frames were sent through it yet"
-
-    /// Whether it may turn out to work.
-    public var isUntried: Bool { claimed && !verified && reason == Self.notTried }
-
     /// A path by its place in the catalogue and on the machine, nothing being known of it yet.
     public init(
         id: String, codec: String, operation: String, profile: String, bitDepth: Int, device: String? = nil,

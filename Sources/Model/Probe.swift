@@ -16,12 +16,21 @@ public struct EncoderDescription: Hashable, Codable, Sendable {
     public var bitDepths: [Int]
     /// DRM fourccs of the frames it takes.
     public var pixelFormats: [String]
+    /// The node it runs on; nil in software.
+    public var device: String?
+    /// That node's PCI address, where it has one.
+    public var pciAddress: String?
+    /// The pictures it takes; nil where nothing bounds them but the standard.
+    public var sizes: PictureSizes?
 
     /// An encoder by all it can say about itself.
     public init(
         id: String, name: String, codec: String, hardware: Bool, version: String, bitDepths: [Int],
-        pixelFormats: [String]
+        pixelFormats: [String], device: String? = nil, pciAddress: String? = nil, sizes: PictureSizes? = nil
     ) {
+        self.device = device
+        self.pciAddress = pciAddress
+        self.sizes = sizes
         self.id = id
         self.name = name
         self.codec = codec
@@ -32,9 +41,56 @@ public struct EncoderDescription: Hashable, Codable, Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case id, name, codec, hardware, version
+        case id, name, codec, hardware, version, device, sizes
         case bitDepths = "bit_depths"
         case pixelFormats = "pixel_formats"
+        case pciAddress = "pci_address"
+    }
+
+    /// Whether it runs on a GPU, named by its PCI address, its node, or the link to that by its path on the bus.
+    public func isOn(gpu name: String) -> Bool {
+        if let pciAddress, name == pciAddress || name == "/dev/dri/by-path/pci-\(pciAddress)-render" { return true }
+        return name == device
+    }
+}
+
+/// The least and the most luma samples of a picture.
+public struct PictureSizes: Hashable, Codable, Sendable {
+    /// Samples a row, at least.
+    public var minWidth: Int
+    /// Rows, at least.
+    public var minHeight: Int
+    /// Samples a row, at most; nil where nothing is told.
+    public var maxWidth: Int?
+    /// Rows, at most; nil where nothing is told.
+    public var maxHeight: Int?
+
+    /// Bounds by their numbers.
+    public init(minWidth: Int = 1, minHeight: Int = 1, maxWidth: Int? = nil, maxHeight: Int? = nil) {
+        self.minWidth = minWidth
+        self.minHeight = minHeight
+        self.maxWidth = maxWidth
+        self.maxHeight = maxHeight
+    }
+
+    /// Whether a picture is within them.
+    public func contain(width: Int, height: Int) -> Bool {
+        width >= minWidth && height >= minHeight && width <= maxWidth ?? width && height <= maxHeight ?? height
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case minWidth = "min_width"
+        case minHeight = "min_height"
+        case maxWidth = "max_width"
+        case maxHeight = "max_height"
+    }
+}
+
+extension PictureSizes: CustomStringConvertible {
+    /// `128x128 to 4096x2304`.
+    public var description: String {
+        let most = [maxWidth, maxHeight].map { $0.map(String.init) ?? "any" }.joined(separator: "x")
+        return "\(minWidth)x\(minHeight) to \(most)"
     }
 }
 
@@ -56,6 +112,10 @@ public struct RenderNode: Hashable, Codable, Sendable {
         case crashed
         /// The process that looked at it took too long.
         case timedOut = "timed_out"
+        /// Its driver started, and frames are being sent through what it claims.
+        case verifying
+        /// Its driver started, but its encoder was in use or at its limit when frames were sent through it.
+        case busy
         /// Something else went wrong, of which the reason tells.
         case failed
     }
@@ -72,11 +132,13 @@ public struct RenderNode: Hashable, Codable, Sendable {
     public var kernelDriver: String?
     /// What the VA-API driver calls itself, with its version.
     public var driver: String?
+    /// The link to it that keeps its name over boots (`/dev/dri/by-path/pci-0000:03:00.0-render`).
+    public var byPath: String?
     /// Why nothing is encoded on it, a sentence an admin can act on.
     public var reason: String?
 
     /// Whether it could be opened for reading and writing.
-    public var opened: Bool { state == .ready || state == .driverFailed }
+    public var opened: Bool { [.ready, .verifying, .busy, .driverFailed].contains(state) }
 
     /// A node by what came of opening it.
     public init(node: String, state: State, reason: String? = nil) {
@@ -90,6 +152,7 @@ public struct RenderNode: Hashable, Codable, Sendable {
         case pciAddress = "pci_address"
         case pciID = "pci_id"
         case kernelDriver = "kernel_driver"
+        case byPath = "by_path"
     }
 }
 

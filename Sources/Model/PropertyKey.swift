@@ -36,6 +36,10 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// The DRM fourcc of the pictures; read-only (our own key).
     public static let pixelFormatOfFrames = PropertyKey(rawValue: "PixelFormat")
 
+    /// The GPU to encode on if it can: its PCI address or node; string, in an encoder specification.
+    public static let preferredGPU = PropertyKey(rawValue: "PreferredEncoderGPURegistryID")
+    /// The GPU to encode on and no other; string, in an encoder specification.
+    public static let requiredGPU = PropertyKey(rawValue: "RequiredEncoderGPURegistryID")
     /// The GPU that encodes, by PCI address; string, read-only, null in software.
     public static let usingGPURegistryID = PropertyKey(rawValue: "UsingGPURegistryID")
 

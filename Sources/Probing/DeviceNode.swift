@@ -30,6 +30,7 @@ struct DeviceNode: ~Copyable {
         description.pciAddress = device.pciAddress
         description.pciID = device.pciID
         description.kernelDriver = device.driver
+        description.byPath = Self.link(to: status.st_rdev, device.pciAddress)
 
         // O_NONBLOCK and O_NOCTTY: a list of devices may name a serial line by mistake.
         let number = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -51,6 +52,22 @@ struct DeviceNode: ~Copyable {
         description.state = .ready
         description.driver = display.vendor
         return display
+    }
+
+    /// The open node's number; nil where it did not open.
+    var fileDescriptor: Int32? {
+        switch file {
+        case .some(let file): file.rawValue
+        case nil: nil
+        }
+    }
+
+    /// The link that udev makes to a render node by its place on the bus; nil where there is none.
+    private static func link(to device: dev_t, _ pciAddress: String?) -> String? {
+        guard let pciAddress else { return nil }
+        let path = "/dev/dri/by-path/pci-\(pciAddress)-render"
+        var status = Glibc.stat()
+        return stat(path, &status) == 0 && status.st_rdev == device ? path : nil
     }
 
     private mutating func fail(_ error: Int32, _ status: stat?) {

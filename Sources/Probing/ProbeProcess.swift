@@ -27,9 +27,14 @@ public enum ProbeProcess {
             let answer =
                 switch request.subject {
                 case .software: SoftwareProbe.answer(request, catalogue, judge)
-                case .node(let path): HardwareProbe.answer(request, path, catalogue, judge)
+                case .node(let path):
+                    HardwareProbe.answer(request, path, catalogue, judge) { report in
+                        // Without it a crash would only count against more paths than the one that is tried.
+                        guard let bytes = try? JSON.encode(report) else { return }
+                        try? PacketSocket.send(bytes, to: WorkerDescriptor.broker)
+                    }
                 }
-            try PacketSocket.send(try JSON.encode(answer), to: WorkerDescriptor.broker)
+            try PacketSocket.send(try JSON.encode(ProbeReport.answer(answer)), to: WorkerDescriptor.broker)
             // Without the libraries' own ends, which nothing needs any more.
             _exit(0)
         } catch {

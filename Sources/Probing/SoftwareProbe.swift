@@ -11,12 +11,12 @@ enum SoftwareProbe {
     {
         let encoder = X265Library.description
         let x265 = encoder.map { "x265 \($0.version)" } ?? "x265"
-        let decoder = judge?.name ?? ""
         var verifier = Verifier(
             request,
             key: ProbeRecord.Key(
-                device: "", driver: "", kernel: Verifier.kernel, libraries: "\(x265), \(decoder)",
-                catalogue: catalogue.digest))
+                device: "", driver: "", kernel: Verifier.kernel, libraries: x265, catalogue: catalogue.digest),
+            judge: judge)
+        let decoder = verifier.judgeName
         // One encode serves the encoder's path and the decoder's of the same depth.
         var trials: [Int: SoftwareTrial.Outcome] = [:]
         func trial(_ depth: Int, _ judge: any StreamJudge) -> SoftwareTrial.Outcome {
@@ -30,14 +30,14 @@ enum SoftwareProbe {
         var forbidden: Set<Int> = []
         let paths = capabilities.paths.compactMap { entry -> CodecPath? in
             let isEncoder = entry.operation == .encode
-            guard entry.enabled, let library = entry.software, isEncoder || judge != nil else { return nil }
-            var path = CodecPath(entry, driver: isEncoder ? x265 : decoder)
+            guard entry.enabled, let library = entry.software, isEncoder || decoder != nil else { return nil }
+            var path = CodecPath(entry, driver: isEncoder ? x265 : decoder ?? library)
             switch (library, entry.codec) {
             case ("x265", "hevc") where isEncoder:
                 path.claimed = encoder?.bitDepths.contains(entry.bitDepth) ?? false
                 path.reason = path.claimed ? nil : "this libx265 writes no \(entry.bitDepth)-bit HEVC"
             case ("libavcodec", "hevc") where !isEncoder:
-                path.claimed = judge?.isAvailable ?? false
+                path.claimed = judge?.isAvailable ?? verifier.knows(entry.id)
                 path.reason = path.claimed ? nil : "this libavcodec has no HEVC decoder"
             default:
                 path.driver = library
@@ -48,16 +48,17 @@ enum SoftwareProbe {
                 if isEncoder { forbidden.insert(entry.bitDepth) }
                 return path
             }
-            verifier.verify(&path) {
-                guard let judge else { return "there is no decoder to verify it with" }
+            verifier.verify(&path) { _ in
+                guard let judge else { return Verifier.Fault(reason: "there is no decoder to verify it with") }
                 let outcome = trial(entry.bitDepth, judge)
-                return isEncoder ? outcome.encoderFault : outcome.decoderFault
+                return (isEncoder ? outcome.encoderFault : outcome.decoderFault).map { Verifier.Fault(reason: $0) }
             }
             return path
         }
         return ProbeAnswer(
             encoders: encoder.flatMap { Self.without(forbidden, $0) }.map { [$0] } ?? [], paths: paths,
-            record: verifier.record, warnings: catalogue.warnings)
+            record: verifier.record, warnings: catalogue.warnings,
+            isWhole: judge != nil || (decoder != nil && verifier.untried.isEmpty))
     }
 
     /// An encoder without the depths that a quirk forbids; nil when none is left.

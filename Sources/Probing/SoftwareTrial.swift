@@ -15,9 +15,9 @@ enum SoftwareTrial {
     /// Encodes and decodes the test pattern in one bit depth and compares.
     static func run(bitDepth: Int, judge: any StreamJudge) -> Outcome {
         let pattern = TestPattern(bitDepth: bitDepth)
-        let stream: Stream
+        let stream: TrialStream
         do throws(SessionError) {
-            stream = try encode(pattern)
+            stream = try TrialStream.software(pattern)
         } catch {
             return Outcome(
                 encoderFault: "encoding failed: \(error.reason)",
@@ -32,33 +32,5 @@ enum SoftwareTrial {
         }
         let fault = pattern.compare(pictures)
         return Outcome(encoderFault: fault, decoderFault: fault)
-    }
-
-    /// A coded test pattern.
-    struct Stream {
-        var record: [UInt8]
-        var units: [[UInt8]]
-    }
-
-    /// The test pattern as x265 codes it.
-    static func encode(_ pattern: TestPattern) throws(SessionError) -> Stream {
-        let request = try CompressionRequest(
-            codec: "hevc", width: TestPattern.width, height: TestPattern.height,
-            pixelFormat: pattern.format.rawValue, timeBase: Rational(1, 30) ?? Rational(1))
-        var properties = PropertyStore(backend: .x265)
-        try properties.set(
-            [PropertyKey.qp.rawValue: .int(22), PropertyKey.x265Preset.rawValue: .string("superfast")],
-            isOpen: false)
-        let encoder = try X265Encoder(EncoderConfiguration(request: request, properties: properties))
-        var stream = Stream(record: encoder.formatDescription, units: [])
-        let collect: EncodedPictureHandler = { (_, bytes) throws(SessionError) in
-            stream.units.append(bytes.withUnsafeBytes { Array($0) })
-        }
-        for frame in 0..<TestPattern.frames {
-            try pattern.withPicture(frame) { (picture) throws(SessionError) in try encoder.encode(picture, collect)
-            }
-        }
-        try encoder.finish(collect)
-        return stream
     }
 }

@@ -6,6 +6,8 @@ public protocol StreamJudge {
     var name: String { get }
     /// Whether it decodes HEVC here at all.
     var isAvailable: Bool { get }
+    /// The file the library was loaded from; nil where that is not known.
+    var file: String? { get }
 
     /// Decodes a stream.
     ///
@@ -15,10 +17,20 @@ public protocol StreamJudge {
     /// - Returns: the pictures in output order.
     func decode(_ units: [[UInt8]], record: [UInt8]) throws(JudgeError) -> [JudgedPicture]
 
-    /// Decodes a stream on a device.
+    /// Decodes a stream on a node's hardware.
     ///
-    /// - Throws: when a picture was not decoded by the device.
-    func decode(_ units: [[UInt8]], record: [UInt8], device: String) throws(JudgeError) -> [JudgedPicture]
+    /// - Throws: also where the library would do it in software instead.
+    func decode(_ units: [[UInt8]], record: [UInt8], node: String) throws(JudgeError) -> [JudgedPicture]
+}
+
+extension StreamJudge {
+    /// Not known.
+    public var file: String? { nil }
+
+    /// Not possible.
+    public func decode(_ units: [[UInt8]], record: [UInt8], node: String) throws(JudgeError) -> [JudgedPicture] {
+        throw JudgeError("\(name) does not decode in hardware")
+    }
 }
 
 /// A decoder's complaint, a sentence without its full stop.

@@ -5,38 +5,93 @@ internal import Wire
 
 /// Decides for each path whether frames are sent through it now, and remembers what came of it.
 struct Verifier {
+    /// Why frames did not come back right.
+    struct Fault {
+        /// A sentence without its full stop.
+        var reason: String
+        /// Whether the device was only in use, or at its limit.
+        var isBusy = false
+    }
+
+    static let notTried = "not verified: no frames were sent through it yet"
+
     private let verification: ProbeRequest.Verification
     private let known: ProbeRecord?
     private let key: ProbeRecord.Key
+    private let judge: ProbeRecord.Judge?
+    private let canJudge: Bool
     private var results: [ProbeRecord.Result] = []
+    /// Names of paths that are claimed and that nothing is known of.
+    private(set) var untried: [String] = []
 
     /// Verifies as a request says.
-    init(_ request: ProbeRequest, key: ProbeRecord.Key) {
+    ///
+    /// - Parameter judge: who can; without one, only what is known counts, if who judged it then is still there.
+    init(_ request: ProbeRequest, key: ProbeRecord.Key, judge: (any StreamJudge)?) {
         verification = request.verification
         self.key = key
-        known = request.known?.key == key ? request.known : nil
+        canJudge = judge != nil
+        let before = request.known?.judge
+        let isSame =
+            if let judge {
+                before?.name == judge.name
+            } else {
+                before.map { !$0.file.isEmpty && Self.stamp($0.file) == $0.stamp } ?? false
+            }
+        known = request.known?.key == key && isSame ? request.known : nil
+        if let judge {
+            let file = judge.file ?? ""
+            self.judge = ProbeRecord.Judge(name: judge.name, file: file, stamp: Self.stamp(file) ?? "")
+        } else {
+            self.judge = known?.judge
+        }
     }
 
+    /// Who judges, or judged; nil where nobody did.
+    var judgeName: String? { judge?.name }
+
+    /// Whether something is known of a path.
+    func knows(_ id: String) -> Bool { known?.results.contains { $0.id == id } ?? false }
+
+    /// Whether something failed for the moment only.
+    var isBusy: Bool { results.contains { $0.passing == .busy } }
+
     /// What to remember; nil while nothing was verified.
-    var record: ProbeRecord? { results.isEmpty ? nil : ProbeRecord(key: key, results: results) }
+    var record: ProbeRecord? { results.isEmpty ? nil : ProbeRecord(key: key, results: results, judge: judge) }
+
+    /// What to remember if the process ends now: what was found, and what is known of the paths to come.
+    var recordSoFar: ProbeRecord {
+        let old = known?.results.filter { old in !results.contains { $0.id == old.id } } ?? []
+        return ProbeRecord(key: key, results: results + (verification == .always ? [] : old), judge: judge)
+    }
 
     /// Fills in `verified` and `reason` of a path that is claimed.
     ///
     /// - Parameter trial: sends frames through it; why they did not come back right, or nil.
-    mutating func verify(_ path: inout CodecPath, _ trial: () -> String?) {
+    mutating func verify(_ path: inout CodecPath, _ trial: (Verifier) -> Fault?) {
         let result: ProbeRecord.Result
         if verification != .always, let known = known?.results.first(where: { $0.id == path.id }) {
             result = known
-        } else if verification == .never || verification == .startup {
-            path.reason = CodecPath.notTried
+        } else if verification == .never || verification == .startup || !canJudge {
+            path.reason = Self.notTried
+            untried.append(path.id)
             return
         } else {
-            let reason = trial()
-            result = ProbeRecord.Result(id: path.id, verified: reason == nil, reason: reason)
+            let fault = trial(self)
+            result = ProbeRecord.Result(
+                id: path.id, verified: fault == nil, reason: fault?.reason,
+                passing: fault?.isBusy == true ? .busy : nil)
         }
         path.verified = result.verified
         path.reason = result.reason
         results.append(result)
+    }
+
+    /// A file's size, time and number; nil where it is not there.
+    private static func stamp(_ path: String) -> String? {
+        var status = stat()
+        guard !path.isEmpty, stat(path, &status) == 0 else { return nil }
+        return "\(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \(status.st_ino)"
     }
 
     /// The running kernel's release (uname(2)).

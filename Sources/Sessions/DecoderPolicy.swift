@@ -129,8 +129,12 @@ public enum DecoderPolicy {
             guard path.operation == "decode", path.codec == "hevc", path.claimed, let device = path.device else {
                 return nil
             }
-            let gpu = snapshot.nodes.first { $0.node == device }?.pciAddress ?? device
-            return (Candidate(id: "org.hwdaemon.decoder.vaapi.\(gpu)", device: device, gpu: gpu), path)
+            // By its place on the bus, which outlives the node's number.
+            let address = snapshot.nodes.first { $0.node == device }?.pciAddress
+            let name = address ?? device.split(separator: "/").last.map(String.init) ?? device
+            return (
+                Candidate(id: "org.hwdaemon.decoder.vaapi.\(name)", device: device, gpu: address ?? device), path
+            )
         }
     }
 

@@ -37,6 +37,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var allowOpenGOP: Bool
     /// Whether latency counts more than anything.
     public var realTime: Bool
+    /// Whether speed counts more than compression.
+    public var prioritizesSpeed: Bool
     /// Most frames the encoder may hold; nil sets no bound.
     public var maxFrameDelay: Int?
     /// Frames to look ahead; nil leaves it to the encoder.
@@ -107,7 +109,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
             insertsHDR ? properties.string(.masteringDisplayColorVolume).flatMap(PropertyText.bytes) : nil
         contentLight = insertsHDR ? properties.string(.contentLightLevelInfo).flatMap(PropertyText.bytes) : nil
 
-        x265Preset = properties.string(.x265Preset) ?? "medium"
-        if properties.bool(.prioritizeSpeed) == true { x265Preset = "veryfast" }
+        prioritizesSpeed = properties.bool(.prioritizeSpeed) ?? false
+        x265Preset = prioritizesSpeed ? "veryfast" : properties.string(.x265Preset) ?? "medium"
     }
 }

@@ -23,26 +23,43 @@ public struct Level: Hashable, Sendable {
     public let maxLumaPs: Int64
     /// MaxLumaSr: luma samples a second.
     public let maxLumaSr: Int64
+    /// MaxBR of the Main tier, in bits a second (table A.9, CpbVclFactor 1000).
+    public let maxBitRate: Int64
 
     /// `4`, `4_1`.
     public var name: String { number % 10 == 0 ? "\(number / 10)" : "\(number / 10)_\(number % 10)" }
 
     /// Every level of table A.8 and A.9.
     public static let all: [Level] = [
-        Level(number: 10, maxLumaPs: 36_864, maxLumaSr: 552_960),
-        Level(number: 20, maxLumaPs: 122_880, maxLumaSr: 3_686_400),
-        Level(number: 21, maxLumaPs: 245_760, maxLumaSr: 7_372_800),
-        Level(number: 30, maxLumaPs: 552_960, maxLumaSr: 16_588_800),
-        Level(number: 31, maxLumaPs: 983_040, maxLumaSr: 33_177_600),
-        Level(number: 40, maxLumaPs: 2_228_224, maxLumaSr: 66_846_720),
-        Level(number: 41, maxLumaPs: 2_228_224, maxLumaSr: 133_693_440),
-        Level(number: 50, maxLumaPs: 8_912_896, maxLumaSr: 267_386_880),
-        Level(number: 51, maxLumaPs: 8_912_896, maxLumaSr: 534_773_760),
-        Level(number: 52, maxLumaPs: 8_912_896, maxLumaSr: 1_069_547_520),
-        Level(number: 60, maxLumaPs: 35_651_584, maxLumaSr: 1_069_547_520),
-        Level(number: 61, maxLumaPs: 35_651_584, maxLumaSr: 2_139_095_040),
-        Level(number: 62, maxLumaPs: 35_651_584, maxLumaSr: 4_278_190_080),
+        Level(number: 10, maxLumaPs: 36_864, maxLumaSr: 552_960, maxBitRate: 128_000),
+        Level(number: 20, maxLumaPs: 122_880, maxLumaSr: 3_686_400, maxBitRate: 1_500_000),
+        Level(number: 21, maxLumaPs: 245_760, maxLumaSr: 7_372_800, maxBitRate: 3_000_000),
+        Level(number: 30, maxLumaPs: 552_960, maxLumaSr: 16_588_800, maxBitRate: 6_000_000),
+        Level(number: 31, maxLumaPs: 983_040, maxLumaSr: 33_177_600, maxBitRate: 10_000_000),
+        Level(number: 40, maxLumaPs: 2_228_224, maxLumaSr: 66_846_720, maxBitRate: 12_000_000),
+        Level(number: 41, maxLumaPs: 2_228_224, maxLumaSr: 133_693_440, maxBitRate: 20_000_000),
+        Level(number: 50, maxLumaPs: 8_912_896, maxLumaSr: 267_386_880, maxBitRate: 25_000_000),
+        Level(number: 51, maxLumaPs: 8_912_896, maxLumaSr: 534_773_760, maxBitRate: 40_000_000),
+        Level(number: 52, maxLumaPs: 8_912_896, maxLumaSr: 1_069_547_520, maxBitRate: 60_000_000),
+        Level(number: 60, maxLumaPs: 35_651_584, maxLumaSr: 1_069_547_520, maxBitRate: 60_000_000),
+        Level(number: 61, maxLumaPs: 35_651_584, maxLumaSr: 2_139_095_040, maxBitRate: 120_000_000),
+        Level(number: 62, maxLumaPs: 35_651_584, maxLumaSr: 4_278_190_080, maxBitRate: 240_000_000),
     ]
+
+    /// The lowest level that holds such a stream, in its Main tier if any does; the highest when none does.
+    static func needed(width: Int, height: Int, frameRate: Rational, bitRate: Int64?) -> Level {
+        let fitting = all.filter { level in
+            do throws(SessionError) {
+                try level.validate(width: width, height: height, frameRate: frameRate)
+                return true
+            } catch { return false }
+        }
+        let level = fitting.first { $0.maxBitRate >= bitRate ?? 0 } ?? fitting.last
+        return level ?? all[all.count - 1]
+    }
+
+    /// Whether so many bits a second are beyond the level's Main tier; levels below 4 have no other (table A.9).
+    func needsHighTier(_ bitRate: Int64?) -> Bool { number >= 40 && bitRate ?? 0 > maxBitRate }
 
     /// Checks that pictures of this size at this rate are allowed at the level (A.4.1, A.4.2).
     ///

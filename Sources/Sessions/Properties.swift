@@ -57,7 +57,7 @@ public enum PropertyTable {
             .maxFrameDelayCount, .integer(0...250),
             "Most frames the encoder holds before it gives one; 0 gives each at once. Excludes RealTime."),
         PropertySpec(
-            .suggestedLookAheadFrameCount, .integer(0...250),
+            .suggestedLookAheadFrameCount, .integer(0...250), by: [.x265],
             "Frames the encoder looks ahead; MaxFrameDelayCount bounds it."),
         PropertySpec(
             .prioritizeSpeed, .boolean, default: .bool(false),

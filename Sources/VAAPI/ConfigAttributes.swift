@@ -14,6 +14,9 @@ public struct ConfigAttributes: Hashable, Sendable {
     /// Rows of luma samples, at most; nil where the driver does not tell.
     public let maxHeight: Int?
 
+    /// What it says of encoding; all nil for a decoder.
+    let encoding: EncodingAttributes
+
     /// Whether surfaces may have a format, by libva's name without `VA_RT_FORMAT_` (`YUV420_10`).
     public func hasRTFormat(_ name: String) -> Bool {
         Self.formats.contains { $0.0 == name && rtFormats & UInt32($0.1) != 0 }
@@ -24,6 +27,22 @@ public struct ConfigAttributes: Hashable, Sendable {
 
     /// The headers that may be handed over ready-made, by libva's names without `VA_ENC_PACKED_HEADER_`.
     public var packedHeaderNames: [String] { Self.names(packedHeaders, Self.headers) }
+
+    /// The names of `VA_RC_…` bits.
+    static func rateControlNames(_ bits: UInt32) -> [String] { names(bits, controls) }
+
+    /// The `VA_RC_…` bits of these names.
+    static func rateControls(_ names: [String]) -> UInt32 { bits(names, controls) }
+
+    /// The `VA_ENC_PACKED_HEADER_…` bits of these names.
+    static func packedHeaders(_ names: [String]) -> UInt32 { bits(names, headers) }
+
+    /// The `VA_RT_FORMAT_…` bit of a name.
+    static func rtFormat(_ name: String) -> UInt32? { formats.first { $0.0 == name }.map { UInt32($0.1) } }
+
+    private static func bits(_ names: [String], _ table: [(String, Int32)]) -> UInt32 {
+        table.reduce(0) { $0 | (names.contains($1.0) ? UInt32($1.1) : 0) }
+    }
 
     private static func names(_ bits: UInt32, _ table: [(String, Int32)]) -> [String] {
         table.filter { bits & UInt32($0.1) != 0 }.map(\.0)

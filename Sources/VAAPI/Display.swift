@@ -49,28 +49,6 @@ public final class Display {
         return try entrypointValues(of: value).map(Self.name)
     }
 
-    /// What the driver says of an entry point's limits; nil for one it does not know.
-    public func attributes(profile: String, entrypoint: String) throws(VAError) -> ConfigAttributes? {
-        guard let profile = try value(of: profile) else { return nil }
-        guard let entrypoint = try entrypointValues(of: profile).first(where: { Self.name($0) == entrypoint })
-        else { return nil }
-        let types = [
-            VAConfigAttribRTFormat, VAConfigAttribRateControl, VAConfigAttribEncPackedHeaders,
-            VAConfigAttribMaxPictureWidth, VAConfigAttribMaxPictureHeight,
-        ]
-        // A driver that leaves an entry alone has not answered it.
-        var list = types.map { VAConfigAttrib(type: $0, value: hwd_va_not_supported()) }
-        try check(
-            vaGetConfigAttributes(handle, profile, entrypoint, &list, Int32(list.count)), "vaGetConfigAttributes")
-        let values = list.map { $0.value == hwd_va_not_supported() ? nil : $0.value }
-        return ConfigAttributes(
-            rtFormats: values[0] ?? 0, rateControl: values[1] ?? 0, packedHeaders: values[2] ?? 0,
-            maxWidth: values[3].flatMap(Self.size), maxHeight: values[4].flatMap(Self.size))
-    }
-
-    /// Pictures of more than 65535 samples a side are no answer.
-    private static func size(_ value: UInt32) -> Int? { 1...65535 ~= value ? Int(value) : nil }
-
     private func profileValues() throws(VAError) -> [VAProfile] {
         var count = try count(vaMaxNumProfiles(handle), "vaMaxNumProfiles")
         let capacity = count
@@ -79,7 +57,7 @@ public final class Display {
         return Array(values.prefix(Int(min(max(count, 0), capacity))))
     }
 
-    private func entrypointValues(of profile: VAProfile) throws(VAError) -> [VAEntrypoint] {
+    func entrypointValues(of profile: VAProfile) throws(VAError) -> [VAEntrypoint] {
         var count = try count(vaMaxNumEntrypoints(handle), "vaMaxNumEntrypoints")
         let capacity = count
         var values = [VAEntrypoint](repeating: VAEntrypointVLD, count: Int(capacity))
@@ -87,7 +65,7 @@ public final class Display {
         return Array(values.prefix(Int(min(max(count, 0), capacity))))
     }
 
-    private func value(of profile: String) throws(VAError) -> VAProfile? {
+    func value(of profile: String) throws(VAError) -> VAProfile? {
         try profileValues().first { Self.name($0) == profile }
     }
 
@@ -98,7 +76,10 @@ public final class Display {
         return value
     }
 
-    private func check(_ status: VAStatus, _ call: String) throws(VAError) {
+    /// Forgets what libva said about a failure that was expected.
+    func forgetMessages() { log.forget() }
+
+    func check(_ status: VAStatus, _ call: String) throws(VAError) {
         guard status == VA_STATUS_SUCCESS else { throw VAError(status, call, message: log.explanation) }
     }
 
@@ -106,7 +87,7 @@ public final class Display {
         vaProfileStr(profile).map { String(cString: $0) } ?? "\(profile.rawValue)"
     }
 
-    private static func name(_ entrypoint: VAEntrypoint) -> String {
+    static func name(_ entrypoint: VAEntrypoint) -> String {
         vaEntrypointStr(entrypoint).map { String(cString: $0) } ?? "\(entrypoint.rawValue)"
     }
 }

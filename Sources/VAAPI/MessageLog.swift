@@ -24,6 +24,9 @@ final class MessageLog: Sendable {
         }
     }
 
+    /// Forgets what was said about a failure that is none.
+    func forget() { lines.withLock { $0.error = nil } }
+
     /// Takes over a display's messages; the log must outlive the display.
     func install(on display: VADisplay) {
         let context = Unmanaged.passUnretained(self).toOpaque()

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HEVC
 internal import LibAV
-internal import Model
 internal import Probing
-internal import Sessions
 
 /// `hwdaemon-verify`: a probe that also sends frames through, and has libavcodec judge what came out.
 @main
@@ -11,14 +8,25 @@ struct VerifyWorkerMain {
     static func main() { ProbeProcess.run(judge: LibAVJudge()) }
 }
 
-/// libavcodec's software decoder.
+/// libavcodec's decoder, in software or by its VA-API back end.
 private struct LibAVJudge: StreamJudge {
     var name: String { "libavcodec \(HEVCDecoder.libraryVersion)" }
     var isAvailable: Bool { HEVCDecoder.isAvailable }
+    var file: String? { HEVCDecoder.libraryFile }
 
     func decode(_ units: [[UInt8]], record: [UInt8]) throws(JudgeError) -> [JudgedPicture] {
+        try decode(units) { () throws(LibAVError) in try HEVCDecoder(record: record) }
+    }
+
+    func decode(_ units: [[UInt8]], record: [UInt8], node: String) throws(JudgeError) -> [JudgedPicture] {
+        try decode(units) { () throws(LibAVError) in try HEVCDecoder(record: record, node: node) }
+    }
+
+    private func decode(
+        _ units: [[UInt8]], _ open: () throws(LibAVError) -> HEVCDecoder
+    ) throws(JudgeError) -> [JudgedPicture] {
         do throws(LibAVError) {
-            let decoder = try HEVCDecoder(record: record)
+            let decoder = try open()
             var pictures: [DecodedPicture] = []
             for unit in units { pictures += try decoder.decode(unit) }
             pictures += try decoder.finish()
@@ -27,33 +35,6 @@ private struct LibAVJudge: StreamJudge {
             }
         } catch {
             throw JudgeError(error.description)
-        }
-    }
-
-    func decode(_ units: [[UInt8]], record: [UInt8], device: String) throws(JudgeError) -> [JudgedPicture] {
-        do throws(SessionError) {
-            var options = StreamDecoder.Options()
-            options.device = device
-            options.target = .i010
-            let memory = HeapMemory()
-            let decoder = try StreamDecoder(StreamFormat(description: record), options, memory: memory)
-            var pictures: [JudgedPicture] = []
-            let take: DecoderEventHandler = { (event) throws(SessionError) in
-                switch event {
-                case .damage(_, let reason): throw SessionError(.videoDecoderBadData, reason)
-                case .picture(let picture, let owner):
-                    guard picture.isHardware else {
-                        throw SessionError(
-                            .videoDecoderMalfunction, decoder.fallbackReason ?? "libavcodec fell back to software")
-                    }
-                    withExtendedLifetime(owner) { pictures.append(memory.judged(picture)) }
-                }
-            }
-            for (index, unit) in units.enumerated() { try decoder.decode(unit, sequence: Int64(index), take) }
-            try decoder.finish(take)
-            return pictures
-        } catch {
-            throw JudgeError(error.reason)
         }
     }
 }

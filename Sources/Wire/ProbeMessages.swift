@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 public import Model
 
-// What the broker and `hwdaemon-probe` or `hwdaemon-verify` tell each other, one packet each way.
+// What the broker and `hwdaemon-probe` or `hwdaemon-verify` tell each other: one packet asks, some packets answer.
 
 /// What the broker asks of a probe.
 public struct ProbeRequest: Codable, Hashable, Sendable {
@@ -40,6 +40,14 @@ public struct ProbeRequest: Codable, Hashable, Sendable {
     }
 }
 
+/// A packet of a probe's.
+public enum ProbeReport: Codable, Sendable {
+    /// A path is about to be tried, which the driver may not survive: what was found until then, and the path's name.
+    case trying(ProbeRecord, path: String)
+    /// The last packet.
+    case answer(ProbeAnswer)
+}
+
 /// A probe's answer.
 public struct ProbeAnswer: Codable, Sendable {
     /// The node that was asked about; nil for the software.
@@ -52,12 +60,22 @@ public struct ProbeAnswer: Codable, Sendable {
     public var record: ProbeRecord?
     /// What is wrong with the catalogue's files.
     public var warnings: [String]
+    /// How the node's encoders are opened.
+    public var hardware: [HardwareEncoder]
+    /// Names of paths that are claimed and that no frames were sent through yet.
+    public var untried: [String]
+    /// Whether all that was asked for was told, with no decoder loaded to judge anything.
+    public var isWhole: Bool
 
     /// Answers.
     public init(
         node: RenderNode? = nil, encoders: [EncoderDescription] = [], paths: [CodecPath] = [],
-        record: ProbeRecord? = nil, warnings: [String] = []
+        record: ProbeRecord? = nil, warnings: [String] = [], hardware: [HardwareEncoder] = [],
+        untried: [String] = [], isWhole: Bool = true
     ) {
+        self.hardware = hardware
+        self.untried = untried
+        self.isWhole = isWhole
         self.node = node
         self.encoders = encoders
         self.paths = paths
@@ -99,23 +117,60 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
         public var verified: Bool
         /// Why not.
         public var reason: String?
+        /// What may be otherwise another time; such a result is not remembered for long.
+        public var passing: Passing?
+
+        /// Why a result may be otherwise another time.
+        public enum Passing: String, Codable, Hashable, Sendable {
+            /// The device was in use, or at its limit.
+            case busy
+            /// The driver crashed or hung.
+            case fatal
+        }
 
         /// A path's result.
-        public init(id: String, verified: Bool, reason: String?) {
+        public init(id: String, verified: Bool, reason: String?, passing: Passing? = nil) {
             self.id = id
             self.verified = verified
             self.reason = reason
+            self.passing = passing
         }
+    }
+
+    /// Who judged what came back: a library, and its file as it was then.
+    public struct Judge: Codable, Hashable, Sendable {
+        /// The library with its version.
+        public var name: String
+        /// Where it was loaded from; empty where that is not known.
+        public var file: String
+        /// The file's size, time and number: another file has others.
+        public var stamp: String
+
+        /// A judge by its parts.
+        public init(name: String, file: String, stamp: String) {
+            self.name = name
+            self.file = file
+            self.stamp = stamp
+        }
+    }
+
+    /// What is worth remembering; nil when that is nothing.
+    public var lasting: ProbeRecord? {
+        let left = results.filter { $0.passing == nil }
+        return left.isEmpty ? nil : ProbeRecord(key: key, results: left, judge: judge)
     }
 
     /// What the results hold for.
     public var key: Key
     /// The results of all paths.
     public var results: [Result]
+    /// Who judged.
+    public var judge: Judge?
 
     /// Remembers results.
-    public init(key: Key, results: [Result]) {
+    public init(key: Key, results: [Result], judge: Judge? = nil) {
         self.key = key
         self.results = results
+        self.judge = judge
     }
 }

@@ -22,13 +22,85 @@ public struct WorkerStart: Codable, Sendable {
     public var snapshot: ProbeSnapshot
     /// The bounds the worker keeps to.
     public var limits: WorkerLimits
+    /// How the snapshot's hardware encoders are opened.
+    public var hardware: [HardwareEncoder]
+    /// Encoders that need not be tried, because they failed other workers.
+    public var failures: [EncoderFailure]
 
     /// Tells a worker its job.
-    public init(session: String, call: String, snapshot: ProbeSnapshot, limits: WorkerLimits) {
+    public init(
+        session: String, call: String, snapshot: ProbeSnapshot, limits: WorkerLimits,
+        hardware: [HardwareEncoder] = [], failures: [EncoderFailure] = []
+    ) {
         self.session = session
         self.call = call
         self.snapshot = snapshot
         self.limits = limits
+        self.hardware = hardware
+        self.failures = failures
+    }
+}
+
+/// How a hardware encoder is opened: what a probe found and verified, for workers alone.
+public struct HardwareEncoder: Codable, Hashable, Sendable {
+    /// One bit depth's way through a VA-API driver.
+    public struct Path: Codable, Hashable, Sendable {
+        /// Bits of a coded sample.
+        public var bitDepth: Int
+        /// libva's name of the profile (`VAProfileHEVCMain`).
+        public var vaProfile: String
+        /// libva's name of the entry point (`VAEntrypointEncSlice`).
+        public var vaEntrypoint: String
+        /// libva's surface format, without `VA_RT_FORMAT_` (`YUV420`).
+        public var vaRTFormat: String
+        /// The catalogue's features of the path, less what quirks take away.
+        public var features: [String]
+        /// What quirks adjust.
+        public var adjustments: [String: PropertyValue]
+
+        /// A path by its parts.
+        public init(
+            bitDepth: Int, vaProfile: String, vaEntrypoint: String, vaRTFormat: String, features: [String],
+            adjustments: [String: PropertyValue]
+        ) {
+            self.bitDepth = bitDepth
+            self.vaProfile = vaProfile
+            self.vaEntrypoint = vaEntrypoint
+            self.vaRTFormat = vaRTFormat
+            self.features = features
+            self.adjustments = adjustments
+        }
+    }
+
+    /// The encoder's id.
+    public var encoderID: String
+    /// The node to open.
+    public var node: String
+    /// A path for each bit depth.
+    public var paths: [Path]
+
+    /// An encoder by its parts.
+    public init(encoderID: String, node: String, paths: [Path]) {
+        self.encoderID = encoderID
+        self.node = node
+        self.paths = paths
+    }
+}
+
+/// An encoder that was tried and did not open.
+public struct EncoderFailure: Codable, Hashable, Sendable {
+    /// Which.
+    public var encoderID: String
+    /// Why, a sentence without its full stop.
+    public var reason: String
+    /// Whether it may work later.
+    public var isTransient: Bool
+
+    /// Remembers a failure.
+    public init(encoderID: String, reason: String, isTransient: Bool) {
+        self.encoderID = encoderID
+        self.reason = reason
+        self.isTransient = isTransient
     }
 }
 
@@ -53,6 +125,8 @@ public struct WorkerLimits: Codable, Hashable, Sendable {
 
 /// What a session's worker tells the broker.
 public enum WorkerReport: Codable, Sendable {
+    /// This encoder is about to be opened, which its driver may not survive.
+    case opening(encoderID: String)
     /// The session was created, by this encoder.
     case created(encoderID: String, usingHardware: Bool, fallbackReason: String?)
     /// The session ends.

@@ -68,7 +68,7 @@ extension EndToEnd {
         @Test("A driver that fails in the middle is replaced, and no picture is lost")
         func failure() throws {
             let cache = try Scratch()
-            guard let server = try SimulatedHardware.daemon("fail-at-20", cache: cache) else { return }
+            guard let server = try SimulatedHardware.daemon("decode-fail-at-20", cache: cache) else { return }
             let stream = try CodedStream(frames: 40, in: server.folder)
             let software = try Decoder(
                 server.daemon, stream, pixelFormat: .nv12, specification: [.enableHardwareDecoder: .bool(false)])
@@ -90,7 +90,7 @@ extension EndToEnd {
 
         @Test(
             "A driver that crashes or hangs costs its session an error and nobody else anything",
-            arguments: ["crash-at-20", "hang-at-20"])
+            arguments: ["decode-crash-at-20", "decode-hang-at-20"])
         func death(_ personality: String) throws {
             let cache = try Scratch()
             guard let server = try SimulatedHardware.daemon(personality, cache: cache) else { return }

@@ -86,6 +86,8 @@ static bool prepare(struct encoder *encoder, struct encode_job *job, char *messa
     const struct submission *submission = job->context->submission;
     struct coder *coder = &encoder->coder;
     bool own = personality->own_headers;
+    if (submission->quality > personality->quality_levels)
+        return refuse(message, "quality level %u of %u", submission->quality, personality->quality_levels);
     if (!read_client_headers(encoder, job, message)) return false;
     if (own) {
         if (!make_own_headers(encoder, job, message)) return false;

@@ -88,8 +88,7 @@ struct driver {
     pthread_cond_t never;  // what waits for a hung picture waits for this
     struct heap heap;
     struct personality personality;
-    unsigned pictures;  // submitted to be coded so far
-    unsigned decoded;   // submitted to be decoded so far
+    unsigned pictures, decoded;  // submitted so far to encoders and to decoders
     uint64_t serial, busy_time;
     FILE *trace, *recon;
 };

@@ -109,6 +109,7 @@ static VAStatus transfer(
     VAStatus status = VA_STATUS_SUCCESS;
     pthread_mutex_lock(&driver->lock);
     struct surface *surface = heap_find(&driver->heap, OBJECT_SURFACE, surface_id);
+    while (get && surface && surface->hung) pthread_cond_wait(&driver->never, &driver->lock);
     const struct image *image = heap_find(&driver->heap, OBJECT_IMAGE, image_id);
     struct buffer *buffer = image ? heap_find(&driver->heap, OBJECT_BUFFER, image->image.buf) : NULL;
     if (!surface) status = VA_STATUS_ERROR_INVALID_SURFACE;

@@ -111,6 +111,9 @@ static const struct flag moments[] = {
     {"crash-at-", offsetof(struct personality, crash_at)},
     {"hang-at-", offsetof(struct personality, hang_at)},
     {"fail-at-", offsetof(struct personality, fail_at)},
+    {"decode-crash-at-", offsetof(struct personality, decode_crash_at)},
+    {"decode-hang-at-", offsetof(struct personality, decode_hang_at)},
+    {"decode-fail-at-", offsetof(struct personality, decode_fail_at)},
 };
 
 static bool apply(struct personality *personality, const char *word) {

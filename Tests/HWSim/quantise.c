@@ -20,14 +20,6 @@ static int64_t rounding_of(const struct quantiser *quantiser, int shift) {
     return (int64_t)(quantiser->intra ? 171 : 85) << (shift - 9);
 }
 
-bool quantiser_surely_zero(const struct quantiser *quantiser, uint32_t sum, int log2) {
-    // No coefficient is larger than with all of the residual under the largest factors, 90 and 90. The rounding of the
-    // two passes adds less than 91.
-    int64_t largest = ((int64_t)sum * 8100 >> (2 * log2 + quantiser->depth - 3)) + 91;
-    int shift = shift_of(quantiser, log2);
-    return largest * forward_scale[quantiser->qp % 6] + rounding_of(quantiser, shift) < (int64_t)1 << shift;
-}
-
 // Makes the parity of a sub-block's sum tell the sign of its first coefficient, changing what costs the least. `low` is
 // how much each level is below what it stands for, in 256ths.
 static void hide_sign(int16_t *levels, const int16_t *coefficients, const int32_t *low, const int *places) {

@@ -11,10 +11,6 @@ private struct Judge: StreamJudge {
     var name: String { "libavcodec" }
     var isAvailable: Bool { true }
 
-    func decode(_ units: [[UInt8]], record: [UInt8], device: String) throws(JudgeError) -> [JudgedPicture] {
-        try decode(units, record: record)
-    }
-
     func decode(_ units: [[UInt8]], record: [UInt8]) throws(JudgeError) -> [JudgedPicture] {
         do throws(LibAVError) {
             let decoder = try HEVCDecoder(record: record)

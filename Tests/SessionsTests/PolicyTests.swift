@@ -95,4 +95,97 @@ private let fullMachine = ProbeSnapshot(
         }
         #expect(error?.status == status)
     }
+
+    /// Two GPUs: the first codes 8 bits, the second both depths and small pictures only.
+    private static let twoGPUs: ProbeSnapshot = {
+        var first = hardware
+        (first.device, first.pciAddress) = ("/dev/dri/renderD128", "0000:03:00.0")
+        var second = hardware
+        (second.id, second.bitDepths, second.device) = ("hw2", [8, 10], "/dev/dri/renderD129")
+        second.sizes = PictureSizes(maxWidth: 1280, maxHeight: 720)
+        return ProbeSnapshot(
+            encoders: [first, second, software],
+            nodes: [
+                RenderNode(node: "/dev/dri/renderD128", state: .ready),
+                RenderNode(node: "/dev/dri/renderD129", state: .ready),
+            ])
+    }()
+
+    @Test func afterAFailureTheNextHardwareIsTriedAndThenSoftware() throws {
+        var failures = [Policy.Failure(encoderID: "hw", reason: "it crashed", isTransient: false)]
+        let second = try Policy.choose(Policy.Request(), snapshot: Self.twoGPUs, failures: failures)
+        #expect(second.encoder.id == "hw2" && second.fallbackReason == nil)
+        failures.append(Policy.Failure(encoderID: "hw2", reason: "it is busy", isTransient: true))
+        let third = try Policy.choose(Policy.Request(), snapshot: Self.twoGPUs, failures: failures)
+        #expect(third.encoder.id == "sw")
+        #expect(third.fallbackReason == "hw failed: it crashed; hw2 failed: it is busy")
+        let error = #expect(throws: SessionError.self) {
+            try Policy.choose(Policy.Request(requireHardware: true), snapshot: Self.twoGPUs, failures: failures)
+        }
+        // One of them may be there later.
+        #expect(error?.status == .videoEncoderNotAvailableNow)
+    }
+
+    @Test(arguments: [
+        "0000:03:00.0", "/dev/dri/renderD128", "/dev/dri/by-path/pci-0000:03:00.0-render",
+    ])
+    func aGPUIsNamedByItsPlaceOrItsNode(name: String) throws {
+        let wanted = try Policy.Request(
+            specification: ["RequiredEncoderGPURegistryID": .string(name)], bitDepth: 8)
+        #expect(wanted.requireHardware && wanted.enableHardware)
+        #expect(try Policy.choose(wanted, snapshot: Self.twoGPUs).encoder.id == "hw")
+        let preferred = try Policy.Request(
+            specification: ["PreferredEncoderGPURegistryID": .string("/dev/dri/renderD129")], bitDepth: 8)
+        #expect(try Policy.choose(preferred, snapshot: Self.twoGPUs).encoder.id == "hw2")
+        #expect(!preferred.requireHardware)
+    }
+
+    @Test func aGPUThatIsNotThereIsSaid() throws {
+        let wanted = try Policy.Request(specification: ["RequiredEncoderGPURegistryID": .string("x")], bitDepth: 8)
+        let error = #expect(throws: SessionError.self) { try Policy.choose(wanted, snapshot: Self.twoGPUs) }
+        #expect(error?.status == .couldNotFindVideoEncoder)
+        #expect(
+            error?.reason == "hardware is required, but no hardware encoder is on x; there is one on 0000:03:00.0, "
+                + "/dev/dri/renderD129")
+        // One that is only preferred is not missed.
+        let preferred = try Policy.Request(
+            specification: ["PreferredEncoderGPURegistryID": .string("x")], bitDepth: 8)
+        #expect(try Policy.choose(preferred, snapshot: Self.twoGPUs).encoder.id == "hw")
+    }
+
+    @Test func picturesThatAreTooLargeForTheHardwareGoElsewhere() throws {
+        var request = Policy.Request(bitDepth: 10)
+        request.size = Policy.Request.Size(width: 1280, height: 720)
+        #expect(try Policy.choose(request, snapshot: Self.twoGPUs).encoder.id == "hw2")
+        request.size = Policy.Request.Size(width: 1920, height: 1080)
+        let choice = try Policy.choose(request, snapshot: Self.twoGPUs)
+        #expect(choice.encoder.id == "sw")
+        #expect(
+            choice.fallbackReason
+                == "no hardware encoder here takes pictures of 1920x1080: hw2 takes 1x1 to 1280x720")
+    }
+
+    @Test func propertiesThatOnlySoftwareHonoursChooseSoftwareUnlessHardwareIsRequired() throws {
+        var request = Policy.Request()
+        request.softwareProperties = ["X265Preset"]
+        let choice = try Policy.choose(request, snapshot: fullMachine)
+        #expect(choice.encoder.id == "sw" && choice.fallbackReason == "only software honours X265Preset")
+        // Then the property is refused by its name, as it is not supported there.
+        request.requireHardware = true
+        #expect(try Policy.choose(request, snapshot: fullMachine).encoder.id == "hw")
+    }
+
+    @Test(arguments: [
+        (RenderNode.State.verifying, Status.videoEncoderNotAvailableNow),
+        (.busy, .videoEncoderNotAvailableNow), (.crashed, .couldNotFindVideoEncoder),
+    ])
+    func hardwareThatMayComeIsNotAvailableNow(state: RenderNode.State, status: Status) throws {
+        let snapshot = ProbeSnapshot(
+            encoders: [software], nodes: [RenderNode(node: "/dev/a", state: state, reason: "so it is")])
+        let error = #expect(throws: SessionError.self) {
+            try Policy.choose(Policy.Request(requireHardware: true), snapshot: snapshot)
+        }
+        #expect(error?.status == status && error?.reason == "hardware is required, but /dev/a: so it is")
+        #expect(try Policy.choose(Policy.Request(), snapshot: snapshot).fallbackReason == "/dev/a: so it is")
+    }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import EncoderTesting
 import Foundation
 import HEVC
 import Model
@@ -6,59 +7,6 @@ import Sessions
 import Testing
 
 @testable import X265
-
-/// Moving gradients: every frame differs, and 10-bit ones use all their bits.
-struct Clip {
-    let format: PixelFormat
-    let width: Int
-    let height: Int
-    let frames: Int
-
-    /// One sample's value, 0…2^bits - 1.
-    func sample(_ plane: Int, _ x: Int, _ y: Int, _ frame: Int) -> Int {
-        let top = (1 << format.bitDepth) - 1
-        return (x * 5 + y * 3 + frame * 7 + plane * 40 + (x * y) / 16) % (top + 1)
-    }
-
-    /// Planar samples of one frame, as the x265 CLI reads them from a file.
-    func planar(_ frame: Int) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for plane in 0..<3 {
-            let (w, h) = plane == 0 ? (width, height) : ((width + 1) / 2, (height + 1) / 2)
-            for y in 0..<h {
-                for x in 0..<w { append(sample(plane, x, y, frame), to: &bytes, shift: 0) }
-            }
-        }
-        return bytes
-    }
-
-    /// The same samples in `format`'s own layout, and where the planes begin.
-    func native(_ frame: Int) -> (bytes: [UInt8], layout: FrameLayout) {
-        let packed = FrameLayout.packed(format, width: width, height: height)
-        var bytes = [UInt8](repeating: 0, count: packed.size)
-        let shift = format == .p010 ? 6 : 0
-        for plane in 0..<3 {
-            let (w, h) = plane == 0 ? (width, height) : ((width + 1) / 2, (height + 1) / 2)
-            let target = packed.layout.planes[format.isSemiPlanar ? min(plane, 1) : plane]
-            for y in 0..<h {
-                for x in 0..<w {
-                    var one: [UInt8] = []
-                    append(sample(plane, x, y, frame), to: &one, shift: shift)
-                    let column = format.isSemiPlanar && plane > 0 ? 2 * x + plane - 1 : x
-                    let at = Int(target.offset) + y * Int(target.stride) + column * format.bytesPerSample
-                    bytes.replaceSubrange(at..<at + one.count, with: one)
-                }
-            }
-        }
-        return (bytes, packed.layout)
-    }
-
-    private func append(_ value: Int, to bytes: inout [UInt8], shift: Int) {
-        let word = value << shift
-        bytes.append(UInt8(word & 255))
-        if format.bytesPerSample == 2 { bytes.append(UInt8(word >> 8)) }
-    }
-}
 
 struct Output {
     var pictures: [EncodedPicture] = []
@@ -129,23 +77,4 @@ func commandLine(_ clip: Clip, _ arguments: [String]) throws -> [[UInt8]] {
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
     return AnnexB.NALUnits([UInt8](try Data(contentsOf: target))).map { Array($0) }
-}
-
-/// The samples ffmpeg decodes from an Annex B stream.
-func ffmpegDecode(_ stream: [UInt8], pixelFormat: String) throws -> [UInt8] {
-    let source = FileManager.default.temporaryDirectory.appendingPathComponent("x265-\(UUID()).hevc")
-    let target = source.appendingPathExtension("yuv")
-    defer { for url in [source, target] { try? FileManager.default.removeItem(at: url) } }
-    try Data(stream).write(to: source)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [
-        "timeout", "60", "ffmpeg", "-v", "error", "-i", source.path, "-f", "rawvideo", "-pix_fmt", pixelFormat,
-        target.path,
-    ]
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
-    return [UInt8](try Data(contentsOf: target))
 }

@@ -15,10 +15,8 @@ static bool good(VAStatus status, const char *what) {
 
 static void quiet(void *nothing, const char *text) { (void)nothing, (void)text; }
 
-bool client_open(struct client *client, const struct scenario *scenario) {
-    memset(client, 0, sizeof *client);
-    client->scenario = scenario;
-    client->coded = VA_INVALID_ID;
+static bool open_display(struct client *client) {
+    const struct scenario *scenario = client->scenario;
     setenv("HWSIM_PERSONALITY", scenario->personality ? scenario->personality : "full", 1);
     client->file = open("/dev/null", O_RDWR | O_CLOEXEC);
     client->display = vaGetDisplayDRM(client->file);
@@ -26,7 +24,16 @@ bool client_open(struct client *client, const struct scenario *scenario) {
     vaSetInfoCallback(client->display, quiet, NULL);
     if (scenario->fault) vaSetErrorCallback(client->display, quiet, NULL);
     int major, minor;
-    if (!good(vaInitialize(client->display, &major, &minor), "vaInitialize")) return false;
+    return good(vaInitialize(client->display, &major, &minor), "vaInitialize");
+}
+
+bool client_open(struct client *client, const struct scenario *scenario, VADisplay display) {
+    memset(client, 0, sizeof *client);
+    client->scenario = scenario;
+    client->coded = VA_INVALID_ID;
+    client->shared = display != NULL;
+    client->display = display;
+    if (!display && !open_display(client)) return false;
 
     bool ten = scenario->depth == 10;
     VAProfile profile = ten ? VAProfileHEVCMain10 : VAProfileHEVCMain;
@@ -60,8 +67,10 @@ bool client_open(struct client *client, const struct scenario *scenario) {
 }
 
 void client_close(struct client *client) {
-    if (client->display) vaTerminate(client->display);  // which frees everything of the driver's
-    close(client->file);
+    if (client->display && !client->shared) {
+        vaTerminate(client->display);  // which frees everything of the driver's
+        close(client->file);
+    }
     free(client->source_samples);
 }
 

@@ -46,6 +46,7 @@ struct plan {
 struct client {
     const struct scenario *scenario;
     VADisplay display;
+    bool shared;  // the display is another client's, too
     int file;
     VAConfigID config;
     VAContextID context;
@@ -70,7 +71,8 @@ void fill_picture(const struct client *, const struct plan *, VASurfaceID target
 void fill_slice(const struct client *, const struct plan *, int index, struct slice *, VAEncSliceParameterBufferHEVC *);
 
 // client.c. client_encode appends the picture to the stream and returns vaEndPicture's status.
-bool client_open(struct client *, const struct scenario *);
+// With a display of its own when `display` is NULL.
+bool client_open(struct client *, const struct scenario *, VADisplay display);
 VAStatus client_encode(struct client *, int number, struct bytes *stream);
 // The visible part of the surface that holds a picture, by vaGetImage; false when there is none.
 bool client_picture(struct client *, int poc, uint8_t *samples);

@@ -2,6 +2,7 @@
 // Drives the encoder of the driver through libva, and has FFmpeg and libde265 say what they make of its streams: every
 // picture has to be the one that vaGetImage gave. usage: encode_test FOLDER [NAME…]
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -140,7 +141,7 @@ static bool run_scenario(const struct scenario *scenario) {
     struct bytes stream = {0};
     uint8_t *pictures = NULL;
     double quality = 1000, largest = 0;
-    bool passed = client && client_open(client, scenario);
+    bool passed = client && client_open(client, scenario, NULL);
     if (passed) pictures = calloc((size_t)scenario->frames, client->frame_size);
     passed = passed && pictures;
     for (int i = 0; passed && i < scenario->frames; i++) {
@@ -189,7 +190,7 @@ static bool run_fault(enum fault fault) {
     if (fault == HIGHER_LEVEL) scenario.structure = PYRAMID, scenario.frames = 9, scenario.fault_at = 3;
     struct client client;
     struct bytes stream = {0};
-    bool passed = client_open(&client, &scenario);
+    bool passed = client_open(&client, &scenario, NULL);
     for (unsigned i = 0; passed && i < scenario.fault_at; i++) passed = client_encode(&client, (int)i, &stream) == VA_STATUS_SUCCESS;
     if (passed) passed = client_encode(&client, (int)scenario.fault_at, &stream) != VA_STATUS_SUCCESS;
     scenario.fault = NO_FAULT;
@@ -197,6 +198,43 @@ static bool run_fault(enum fault fault) {
     if (!passed) printf("encode_test: a wrong %s is not noticed\n", scenario.name);
     client_close(&client);
     bytes_free(&stream);
+    return passed;
+}
+
+struct worker {
+    struct client client;
+    struct bytes stream;
+    bool passed;
+};
+
+static void *work(void *pointer) {
+    struct worker *worker = pointer;
+    for (int i = 0; worker->passed && i < worker->client.scenario->frames; i++)
+        worker->passed = client_encode(&worker->client, i, &worker->stream) == VA_STATUS_SUCCESS;
+    return NULL;
+}
+
+// Two contexts of one display, each on a thread of its own, and the same without company.
+static bool run_threads(void) {
+    static const struct scenario scenario = {
+        .name = "threads", .structure = B2, .width = 416, .height = 240, .depth = 8, .frames = 25, .references = 1};
+    struct worker *workers = calloc(3, sizeof *workers);
+    pthread_t threads[2];
+    bool passed = workers != NULL;
+    for (int i = 0; passed && i < 3; i++)
+        passed = workers[i].passed = client_open(&workers[i].client, &scenario, i ? workers[0].client.display : NULL);
+    for (int i = 0; passed && i < 2; i++) passed = !pthread_create(&threads[i], NULL, work, &workers[i]);
+    for (int i = 0; passed && i < 2; i++) pthread_join(threads[i], NULL);
+    if (passed) work(&workers[2]);
+    for (int i = 0; passed && i < 3; i++)
+        passed = workers[i].passed && workers[i].stream.count == workers[2].stream.count &&
+                 !memcmp(workers[i].stream.data, workers[2].stream.data, workers[2].stream.count);
+    printf("encode_test: threads: %s\n", passed ? "the same streams" : "FAILED");
+    for (int i = 2; workers && i >= 0; i--) {
+        bytes_free(&workers[i].stream);
+        client_close(&workers[i].client);
+    }
+    free(workers);
     return passed;
 }
 
@@ -214,6 +252,7 @@ int main(int count, char **arguments) {
         if (wanted(count - 2, arguments + 2, scenarios[i].name)) failed += !run_scenario(&scenarios[i]), done++;
     for (int fault = 1; fault < FAULT_COUNT; fault++)
         if (wanted(count - 2, arguments + 2, "faults")) failed += !run_fault(fault), done++;
+    if (wanted(count - 2, arguments + 2, "threads")) failed += !run_threads(), done++;
     printf("encode_test: %d of %d passed\n", done - failed, done);
     return failed || !done ? 1 : 0;
 }

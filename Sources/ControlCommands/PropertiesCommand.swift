@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import ArgumentParser
+internal import HWClient
+internal import Wire
+
+/// `hwctl properties`.
+package struct PropertiesCommand: ParsableCommand {
+    /// Its name and help.
+    package static let configuration = CommandConfiguration(
+        commandName: "properties",
+        abstract: "List the properties that sessions of an encoder or decoder know, with their ranges.",
+        discussion: """
+            Names and meanings are VideoToolbox's, without the prefix; `hwctl encode --property KEY=VALUE` sets one. \
+            Lists and objects are written as JSON in KEY=VALUE: --property 'DataRateLimits=[1000000,1]'.
+            """)
+
+    @Option(
+        help: ArgumentHelp(
+            "One of the encoders of hwctl probe, or a decoder's id; the software encoder by default.",
+            valueName: "id"
+        ))
+    var encoder: String?
+
+    @Flag(help: "List the software decoder's properties, unless --encoder names another.")
+    var decoder = false
+
+    @Flag(help: "Print one JSON document on standard output.")
+    var json = false
+
+    private static let softwareDecoder = "org.hwdaemon.decoder.libavcodec"
+
+    private struct Document: Encodable {
+        var schema = 1
+        var properties: [String: PropertyInfo]
+    }
+
+    /// Made by the parser.
+    package init() {}
+
+    /// Asks the daemon and prints the answer.
+    package func run() throws {
+        try report {
+            let properties = try Daemon.findAndTell().call(
+                GetSupportedProperties.self,
+                GetSupportedProperties.Parameters(encoderID: encoder ?? (decoder ? Self.softwareDecoder : nil))
+            ).properties
+            if json { return try Console.json(Document(properties: properties)) }
+            for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
+                try Console.result(Self.heading(name, property))
+                try Console.result("    " + property.description)
+            }
+        }
+    }
+
+    private static func heading(_ name: String, _ property: PropertyInfo) -> String {
+        var parts = [property.type]
+        if let low = property.minimum, let high = property.maximum { parts.append("\(short(low))…\(short(high))") }
+        if let values = property.values {
+            let shown = values.prefix(8).joined(separator: ", ")
+            parts.append(shown + (values.count > 8 ? ", … (\(values.count) in all, see --json)" : ""))
+        }
+        if let value = property.default { parts.append("default \(value)") }
+        parts.append(property.access)
+        return "\(name)  (\(parts.joined(separator: "; ")))"
+    }
+
+    private static func short(_ value: Double) -> String {
+        value == value.rounded() && value.magnitude < 1e15 ? "\(Int64(value))" : value > 1e15 ? "∞" : "\(value)"
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import ArgumentParser
+internal import HWClient
+internal import Wire
+
+/// `hwctl sessions`.
+package struct SessionsCommand: ParsableCommand {
+    /// Its name and help.
+    package static let configuration = CommandConfiguration(
+        commandName: "sessions",
+        abstract: "List the daemon's running sessions: your own, or all of them for root.")
+
+    @Flag(help: "Print one JSON document on standard output.")
+    var json = false
+
+    @Flag(help: "Print what the daemon has counted, as OpenMetrics text, instead.")
+    var metrics = false
+
+    /// Refuses options that exclude each other.
+    package func validate() throws {
+        if json, metrics { throw ValidationError("--json and --metrics exclude each other.") }
+    }
+
+    private struct Document: Encodable {
+        var schema = 1
+        var sessions: [SessionInfo]
+    }
+
+    /// Made by the parser.
+    package init() {}
+
+    /// Asks the daemon and prints the answer.
+    package func run() throws {
+        try report {
+            let daemon = try Daemon.findAndTell()
+            if metrics { return try Console.text(daemon.call(GetMetrics.self, Empty()).metrics) }
+            let sessions = try daemon.call(ListSessions.self, Empty()).sessions
+            if json { return try Console.json(Document(sessions: sessions)) }
+            guard !sessions.isEmpty else { return try Console.result("no sessions") }
+            var rows = [["SESSION", "KIND", "PID", "UID", "SIZE", "FORMAT", "ENCODER", "IN", "OUT", "KIB", "AGE"]]
+            for session in sessions {
+                rows.append([
+                    session.session, session.kind, "\(session.pid)", "\(session.uid)",
+                    "\(session.width)x\(session.height)", session.pixelFormat, session.encoderID ?? "-",
+                    "\(session.framesIn)", "\(session.framesOut)", "\(session.bytesOut / 1024)",
+                    "\(session.ageMs / 1000) s",
+                ])
+            }
+            try Console.result(Console.table(rows))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import Model
+internal import Sessions
+internal import Transport
+internal import VAAPI
+internal import Wire
+
+/// A hardware encoder that is open since Create, so that its reply told the truth.
+///
+/// Made on the I/O thread; from the first job on the codec thread alone uses it.
+final class OpenHardware {
+    private let node: OwnedFD
+    private let path: HardwarePath
+    private var encoder: VAAPIEncoder?
+    private var configuration: EncoderConfiguration
+
+    /// Opens the node and the encoder.
+    ///
+    /// The driver's code runs in this process from here on.
+    /// - Throws: why it does not open, and whether it may later.
+    init(_ hardware: HardwareEncoder, _ configuration: EncoderConfiguration) throws(VAAPIFailure) {
+        let depth = configuration.profile.bitDepth
+        guard let path = hardware.paths.first(where: { $0.bitDepth == depth }) else {
+            throw VAAPIFailure(
+                SessionError(.couldNotFindVideoEncoder, "\(hardware.node) has no verified \(depth)-bit path"))
+        }
+        self.path = HardwarePath(
+            vaProfile: path.vaProfile, vaEntrypoint: path.vaEntrypoint, vaRTFormat: path.vaRTFormat,
+            features: path.features, adjustments: path.adjustments)
+        self.configuration = configuration
+        // Opened as the probe did; what the node is worth was found out there.
+        let number = open(hardware.node, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard number >= 0 else {
+            let error = SystemError(errno: errno, call: "open", subject: hardware.node)
+            throw VAAPIFailure(
+                SessionError(.couldNotFindVideoEncoder, "\(error)"),
+                isTransient: error.errno == EBUSY || error.errno == EMFILE || error.errno == ENFILE)
+        }
+        node = OwnedFD(number)
+        encoder = try VAAPIEncoder(node: node.rawValue, path: self.path, configuration)
+    }
+
+    /// The encoder, opened anew where properties have changed since Create.
+    ///
+    /// - Throws: why it no longer opens.
+    func encoder(for wanted: EncoderConfiguration) throws(SessionError) -> any Encoder {
+        if let encoder, wanted == configuration { return encoder }
+        // First, because some drivers have one context to give.
+        encoder = nil
+        do throws(VAAPIFailure) {
+            let opened = try VAAPIEncoder(node: node.rawValue, path: path, wanted)
+            encoder = opened
+            configuration = wanted
+            return opened
+        } catch {
+            throw SessionError(
+                error.isTransient ? .videoEncoderNotAvailableNow : .videoEncoderMalfunction,
+                "the hardware encoder does not open with the session's properties: \(error.error.reason)")
+        }
+    }
+}

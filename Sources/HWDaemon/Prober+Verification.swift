@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
+internal import Transport
+internal import Wire
+
+// When frames are sent through hardware that only claims yet, and who waits for that.
+extension Prober {
+    /// A session that waits for hardware to be verified.
+    final class HardwareWaiter {
+        private var body: ((ProbeSnapshot) -> Void)?
+
+        init(_ body: @escaping (ProbeSnapshot) -> Void) { self.body = body }
+
+        /// Goes on with what is known; only once.
+        func goOn(_ snapshot: ProbeSnapshot) {
+            let body = body
+            self.body = nil
+            body?(snapshot)
+        }
+    }
+
+    /// How long a session that prefers hardware waits for its verification.
+    static let patienceOfPreference = Duration.seconds(2)
+    /// How long a session that requires hardware does; its client gives up after half a minute.
+    static let patienceOfRequirement = Duration.seconds(15)
+    /// How long what may have passed is left alone before a session has it tried again.
+    private static let pauseAfterPassing = Duration.seconds(30)
+
+    /// How hardware encoders are opened.
+    var hardware: [HardwareEncoder] { results.hardware }
+
+    /// Hands over what is known, once hardware is verified or has taken too long for that.
+    func whenVerified(isRequired: Bool, _ body: @escaping (ProbeSnapshot) -> Void) {
+        whenKnown { [weak self] snapshot in
+            guard let self else { return }
+            tryAgainWhatMayHavePassed()
+            guard !results.verifying.isEmpty, !snapshot.encoders.contains(where: \.hardware) else {
+                return body(snapshot)
+            }
+            let waiter = HardwareWaiter(body)
+            waiting.append(waiter)
+            _ = loop.after(isRequired ? Self.patienceOfRequirement : Self.patienceOfPreference) { [weak self] in
+                guard let self else { return }
+                waiting.removeAll { $0 === waiter }
+                waiter.goOn(self.snapshot ?? snapshot)
+            }
+        }
+    }
+
+    /// Lets go on who waits for hardware, if there is some now or none will come.
+    func tellWaiters() {
+        guard !waiting.isEmpty, let snapshot else { return }
+        guard results.verifying.isEmpty || snapshot.encoders.contains(where: \.hardware) else { return }
+        let waiters = waiting
+        waiting = []
+        for waiter in waiters { waiter.goOn(snapshot) }
+    }
+
+    /// Has the claims of the daemon's own nodes verified that nobody has tried yet.
+    func verifyUntried() {
+        for node in results.untried where nodes.contains(node) && !isStopped {
+            results.verifying.insert(node)
+            verifyInBackground(node)
+        }
+    }
+
+    /// Remembers when something failed that may pass.
+    func note(_ record: ProbeRecord, of subject: ProbeRequest.Subject) {
+        guard case .node(let node) = subject else { return }
+        passing[node] = record.results.contains { $0.passing != nil } ? .now : nil
+    }
+
+    /// Has nodes tried again whose encoders were busy or crashed a while ago; no session waits for that.
+    private func tryAgainWhatMayHavePassed() {
+        for (node, time) in passing where time + Self.pauseAfterPassing < .now && nodes.contains(node) {
+            passing[node] = .now
+            verifyInBackground(node)
+        }
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import LibAV
+internal import MediaFile
+internal import Model
+internal import Transport
+
+/// A clip decoded into memory ahead of the sessions that encode it, so that no decoder is measured with them.
+final class BenchClip {
+    /// How much of the input to take.
+    enum Amount {
+        case frames(Int)
+        case seconds(Double)
+    }
+
+    /// A frame's place in the pool and its time.
+    struct Frame {
+        var layout: FrameLayout
+        var pts: Int64
+        var duration: Int64
+    }
+
+    /// Bytes of frames at most; a session may register more, but a clip this long says enough.
+    private static let maximumBytes = 1 << 30
+    /// Frames a second taken where the input tells none.
+    private static let rateOtherwise = Rational(25)
+
+    let video: VideoDescription
+    let pool: FramePool
+    private(set) var frames: [Frame] = []
+    /// What a person should know of the clip, one line each.
+    private(set) var warnings: [String]
+
+    /// Frames a second.
+    let frameRate: Rational
+
+    /// Reads and decodes; `interruption` breaks it off.
+    init(_ input: String, _ amount: Amount, _ interruption: Interruption) throws {
+        let reader = try MediaReader(path: input)
+        interruption.onSignal { reader.cancel() }
+        video = reader.video
+        warnings = reader.warnings
+        let rates = [video.averageFrameRate, video.baseFrameRate].compactMap { $0 }
+        frameRate = rates.first { (0.001...1000).contains($0.value) } ?? Self.rateOtherwise
+        let size = FrameLayout.packed(video.format, width: video.width, height: video.height).size
+        let room = Self.maximumBytes / max(1, size)
+        let wanted =
+            switch amount {
+            case .frames(let count): count
+            case .seconds(let seconds): Int(clamping: Int64((seconds * frameRate.value).rounded(.up)))
+            }
+        // Only memory that is written to counts.
+        pool = try FramePool(slotSize: size, slotCount: max(1, min(wanted, room, video.frameCount ?? wanted)))
+        while frames.count < wanted, let item = try reader.next() {
+            guard case .frame(let frame) = item else { continue }
+            defer { frame.release() }
+            guard let slot = pool.acquire(), let base = pool.bytes(of: slot).baseAddress else { break }
+            let layout = try frame.copy(
+                to: FrameSlot(
+                    id: slot.index, base: base, poolOffset: UInt64(slot.offset), byteCount: pool.slotSize))
+            frames.append(Frame(layout: layout, pts: frame.pts, duration: frame.duration))
+        }
+        guard !frames.isEmpty else { throw MediaError(.badInput, "\(input) has no frames") }
+        if frames.count >= room, wanted > room {
+            warnings.append("only the first \(frames.count) frames are used: more do not fit in 1 GiB")
+        }
+    }
+
+    /// The length of what is encoded.
+    var seconds: Double { Double(frames.count) / frameRate.value }
+
+    /// Four rates that show how the quality rises: 0.02 to 0.16 bits a luma sample, in round numbers.
+    var usualRates: [Int64] {
+        let samples = Double(video.width * video.height) * frameRate.value
+        return [0.02, 0.04, 0.08, 0.16].map { bits in
+            let rate = max(10_000, samples * bits)
+            var step = 1.0
+            while step * 100 <= rate { step *= 10 }
+            return Int64((rate / step).rounded() * step)
+        }
+    }
+
+    /// One of the frames' planes, for reading.
+    func plane(_ component: Int, of frame: Int) -> SamplePlane? {
+        let format = video.format
+        let isChroma = component > 0
+        let index = format.isSemiPlanar ? min(component, 1) : component
+        let place = frames[frame].layout.planes[index]
+        guard let base = pool.memory.mutableBytes?.baseAddress else { return nil }
+        let first = format.isSemiPlanar && component == 2 ? format.bytesPerSample : 0
+        return SamplePlane(
+            base: UnsafeRawPointer(base) + Int(place.offset) + first, stride: Int(place.stride),
+            step: format.isSemiPlanar && isChroma ? 2 * format.bytesPerSample : format.bytesPerSample,
+            isWide: format.bytesPerSample == 2, shift: format == .p010 ? 6 : 0,
+            width: isChroma ? (video.width + 1) / 2 : video.width,
+            height: isChroma ? (video.height + 1) / 2 : video.height)
+    }
+}
+
+/// Samples of one colour component in somebody's memory.
+struct SamplePlane {
+    let base: UnsafeRawPointer
+    /// Bytes from a row to the next.
+    let stride: Int
+    /// Bytes from a sample to the next.
+    let step: Int
+    /// Whether a sample takes 16 bits, little-endian.
+    let isWide: Bool
+    /// Bits below the value.
+    let shift: Int
+    let width: Int
+    let height: Int
+
+    /// Copies one row, times two to the power of `scale`.
+    func read(row: Int, scale: Int, into line: UnsafeMutablePointer<Int32>) {
+        let start = base + row * stride
+        if isWide {
+            for x in 0..<width {
+                let word = start.load(fromByteOffset: x * step, as: UInt16.self)
+                line[x] = Int32(UInt16(littleEndian: word) >> shift) << scale
+            }
+        } else {
+            for x in 0..<width {
+                line[x] = Int32(start.load(fromByteOffset: x * step, as: UInt8.self)) << scale
+            }
+        }
+    }
+}

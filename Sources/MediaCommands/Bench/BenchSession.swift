@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ControlCommands
+internal import HWClient
+internal import LibAV
+internal import MediaFile
+internal import Model
+internal import Transport
+internal import Wire
+
+/// One session over the whole clip: what came out, how fast, and at what cost.
+struct BenchSession {
+    private static let poolID: UInt32 = 1
+    /// Frames under way at once: as many as `hwctl encode` has.
+    private static let framesUnderWay = 6
+    /// How long nothing may come back; the daemon ends a stalled session long before.
+    private static let patience = Duration.seconds(180)
+
+    let created: CreateCompressionSession.Reply
+    private(set) var record: [UInt8] = []
+    /// In decoding order.
+    private(set) var pictures: [(bytes: [UInt8], isSync: Bool)] = []
+    /// From the first frame sent to the last packet.
+    private(set) var seconds = 0.0
+    /// Milliseconds from each frame to its packet, rising.
+    private(set) var latencies: [Double] = []
+    private(set) var worker: ProcessUsage?
+    private(set) var ownCPUSeconds = 0.0
+
+    /// Encodes the clip.
+    ///
+    /// - Parameter onPacket: called for each packet.
+    init(
+        _ daemon: Daemon, _ clip: BenchClip, specification: [PropertyKey: PropertyValue],
+        properties: [PropertyKey: PropertyValue], interruption: Interruption, onPacket: () -> Void
+    ) throws {
+        var properties = properties
+        properties[.expectedFrameRate] = .string(clip.frameRate.description)
+        let session = try CompressionSession(
+            daemon,
+            CreateCompressionSession.Parameters(
+                width: clip.video.width, height: clip.video.height, pixelFormat: clip.video.format,
+                timeBase: clip.video.timeBase, encoderSpecification: specification, properties: properties))
+        defer { session.invalidate() }
+        created = session.created
+        let pid = try daemon.call(ListSessions.self, Empty()).sessions.first { $0.session == created.session }?.pid
+        try session.addPool(clip.pool, id: Self.poolID)
+        try session.prepare()
+        try encode(clip, session, interruption, onPacket)
+        // Once it has ended its process tells nothing more.
+        worker = pid.flatMap { ProcessUsage(pid: $0) }
+        latencies.sort()
+    }
+
+    private mutating func encode(
+        _ clip: BenchClip, _ session: CompressionSession, _ interruption: Interruption, _ onPacket: () -> Void
+    ) throws {
+        let cpu = ProcessUsage.ownCPUSeconds
+        let start = MonotonicTime.now
+        var sent: [MonotonicTime] = []
+        var last = start
+        var isCompleted = false
+        while !isCompleted {
+            if interruption.isSet { throw CommandFailure.interrupted }
+            while sent.count < clip.frames.count, session.framesInFlight < Self.framesUnderWay {
+                let frame = clip.frames[sent.count]
+                sent.append(.now)
+                try session.encode(
+                    EncodeFrame(
+                        frameID: UInt64(sent.count - 1), pts: frame.pts, duration: frame.duration,
+                        poolID: Self.poolID, layout: frame.layout))
+                if sent.count == clip.frames.count { try session.complete() }
+            }
+            var event = try Self.wait(for: session, unless: interruption)
+            while let next = event {
+                switch next {
+                case .formatDescription(let bytes): record = bytes
+                case .frameReleased: break
+                case .packet(let packet):
+                    last = .now
+                    let description = packet.description
+                    guard description.frameID < UInt64(sent.count) else {
+                        throw CommandFailure(.software, "a packet of a frame that was never sent came back")
+                    }
+                    latencies.append(Double(last.nanoseconds(since: sent[Int(description.frameID)])) / 1e6)
+                    pictures.append((Array(packet.bytes), description.flags.contains(.sync)))
+                    try session.release(packet)
+                    onPacket()
+                case .completed: isCompleted = true
+                }
+                event = isCompleted ? nil : try session.nextEvent(timeout: .zero)
+            }
+        }
+        seconds = Double(last.nanoseconds(since: start)) / 1e9
+        ownCPUSeconds = ProcessUsage.ownCPUSeconds - cpu
+    }
+
+    private static func wait(
+        for session: CompressionSession, unless interruption: Interruption
+    ) throws -> CompressionSession.Event? {
+        for _ in 0..<patience.components.seconds * 10 {
+            if let event = try session.nextEvent(timeout: .milliseconds(100)) { return event }
+            if interruption.isSet { throw CommandFailure.interrupted }
+        }
+        throw CommandFailure(.software, "the session gave nothing for \(patience.components.seconds) s; giving up")
+    }
+
+    /// Decodes what came out and compares it with the clip.
+    ///
+    /// - Throws: a failure that tells what is wrong with the stream.
+    func quality(_ clip: BenchClip, _ interruption: Interruption) throws -> PictureQuality {
+        var quality = PictureQuality()
+        do {
+            let decoder = try HEVCDecoder(record: record)
+            for picture in pictures {
+                if interruption.isSet { throw CommandFailure.interrupted }
+                try add(try decoder.decode(picture.bytes), to: &quality, clip)
+            }
+            try add(try decoder.finish(), to: &quality, clip)
+        } catch let error as LibAVError {
+            throw CommandFailure(.software, "the coded stream does not decode: \(error)")
+        }
+        guard quality.pictures == clip.frames.count else {
+            throw CommandFailure(
+                .software, "\(clip.frames.count) frames were sent and \(quality.pictures) pictures came back")
+        }
+        return quality
+    }
+
+    private func add(_ decoded: [DecodedPicture], to quality: inout PictureQuality, _ clip: BenchClip) throws {
+        for picture in decoded {
+            guard quality.pictures < clip.frames.count else {
+                throw CommandFailure(.software, "more pictures came back than frames were sent")
+            }
+            try quality.add(picture, clip, frame: quality.pictures)
+        }
+    }
+
+    /// Bytes of all packets.
+    var byteCount: Int { pictures.reduce(0) { $0 + $1.bytes.count } }
+
+    /// The latency that so many of a hundred frames did not pass, in milliseconds; nil without frames.
+    func latency(percentile: Int) -> Double? {
+        guard !latencies.isEmpty else { return nil }
+        return latencies[min(latencies.count - 1, (latencies.count * percentile + 99) / 100 - 1)]
+    }
+}

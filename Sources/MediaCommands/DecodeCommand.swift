@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+internal import ControlCommands
+internal import Model
+
+/// `hwctl decode`.
+struct DecodeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "decode",
+        abstract: "Decode a video to raw frames or pictures through a decompression session of the daemon.",
+        discussion: """
+            INPUT is any file libavformat reads. HEVC is decoded by the daemon, in hardware where that was verified; \
+            other codecs are decoded in this process. OUTPUT is chosen by its ending: .y4m is YUV4MPEG2, .yuv and \
+            .raw are samples without any header, .png is the first picture, and frame-%04d.png all of them. - is Y4M \
+            on standard output. An output appears whole or not at all; see --keep-partial.
+
+            Frames come in presentation order, cut to the file's clean aperture. Their depth is the stream's: 10 bits \
+            become 8 only where --format asks for it. Damaged pictures are written, counted and told of.
+
+            EXAMPLES
+              hwctl decode clip.mov clip.y4m
+              hwctl decode --format nv12 clip.mp4 clip.yuv
+              hwctl decode clip.mkv - | ffplay -i -
+            """)
+
+    enum Format: String, ExpressibleByArgument, CaseIterable {
+        case nv12, p010, i420, i010
+
+        var pixelFormat: PixelFormat {
+            switch self {
+            case .nv12: .nv12
+            case .p010: .p010
+            case .i420: .yu12
+            case .i010: .i010
+            }
+        }
+    }
+
+    @Argument(help: "The video to decode.")
+    var input: String
+
+    @Argument(help: "The file to write: .y4m, .yuv, .raw or .png (frame-%04d.png for all); - is Y4M.")
+    var output: String
+
+    @Option(help: "Whether hardware is preferred, required or off.")
+    var hardware = EncodeCommand.Hardware.prefer
+
+    @Option(help: "How samples lie; by default planar (i420, or i010 for more than 8 bits).")
+    var format: Format?
+
+    @Option(
+        help: ArgumentHelp(
+            "Frames a second of pictures and raw streams, as 25, 23.976 or 30000/1001; 25 when not given.",
+            valueName: "rate"))
+    var frameRate: String?
+
+    @Flag(help: "When the input breaks off, keep the frames before that; the exit code still says that it did.")
+    var keepPartial = false
+
+    @Flag(help: "Print one JSON document about the result on standard output.")
+    var json = false
+
+    func validate() throws {
+        if json, output == "-" {
+            throw ValidationError("--json and the output - would both go to standard output.")
+        }
+        if let frameRate, Rational(text: frameRate).map({ $0.value < 0.001 || $0.value > 1000 }) ?? true {
+            throw ValidationError(
+                "--frame-rate takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(frameRate)'.")
+        }
+        let isRaw = output.lowercased().hasSuffix(".yuv") || output.lowercased().hasSuffix(".raw")
+        if let format, format.pixelFormat.isSemiPlanar, !isRaw {
+            throw ValidationError(
+                "--format \(format.rawValue) is for .yuv and .raw; the others hold planar samples.")
+        }
+    }
+
+    func run() throws {
+        try report {
+            let job = DecodeJob(
+                input: input, output: output, specification: specification, format: format?.pixelFormat,
+                frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json)
+            try job.run()
+        }
+    }
+
+    private var specification: [PropertyKey: PropertyValue] {
+        switch hardware {
+        case .prefer: [.enableHardwareDecoder: .bool(true)]
+        case .require: [.requireHardwareDecoder: .bool(true)]
+        case .off: [.enableHardwareDecoder: .bool(false)]
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ControlCommands
+internal import HWClient
+internal import LibAV
+internal import MediaFile
+internal import Model
+internal import Transport
+
+/// One run of `hwctl decode`: file → session → frames → file.
+final class DecodeJob {
+    private let input: String
+    private let output: String
+    private let specification: [PropertyKey: PropertyValue]
+    private let format: PixelFormat?
+    private let frameRate: Rational?
+    private let keepsPartial: Bool
+    private let json: Bool
+    /// Where a frame is brought to that is not in the wanted layout, or nowhere that can be read.
+    private var scratch: [UInt8] = []
+
+    init(
+        input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
+        frameRate: Rational?, keepsPartial: Bool, json: Bool
+    ) {
+        self.input = input
+        self.output = output
+        self.specification = specification
+        self.format = format
+        self.frameRate = frameRate
+        self.keepsPartial = keepsPartial
+        self.json = json
+    }
+
+    func run() throws {
+        let interruption = try Interruption()
+        // Before the input: an output that cannot be written is told before anything is decoded.
+        let writer = try FrameWriter(path: output, inputs: [input])
+        var options = MediaReader.Options()
+        options.leavesHEVC = true
+        options.frameRate = frameRate
+        var reader = try MediaReader(path: input, options: options)
+        let firstReader = reader
+        interruption.onSignal { firstReader.cancel() }
+        let target = format ?? (reader.video.format.bitDepth > 8 ? .i010 : .yu12)
+
+        var session: SessionSource?
+        if reader.handsOutPackets {
+            session = try SessionSource.open(
+                reader, try Daemon.findAndTell(), specification: specification, pixelFormat: target,
+                isInterrupted: { interruption.isSet })
+        } else if specification[.requireHardwareDecoder] == .bool(true) {
+            throw CommandFailure(
+                .unavailable, "hardware is required, but \(reader.video.codec) is decoded in this process")
+        }
+        if session == nil, reader.handsOutPackets {
+            options.leavesHEVC = false
+            reader = try MediaReader(path: input, options: options)
+            let second = reader
+            interruption.onSignal { second.cancel() }
+        }
+        let source: any VideoSource = session ?? LocalSource(reader)
+        for line in reader.warnings { Console.note(line) }
+        if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
+        if target.bitDepth < reader.video.format.bitDepth {
+            Console.note("\(reader.video.format.bitDepth) bits reduced to \(target.bitDepth), as asked")
+        }
+
+        var progress = Progress(total: reader.video.frameCount)
+        defer { progress.clear() }
+        var breakOff: MediaError?
+        do {
+            while !writer.isFull, let item = try source.next() {
+                if interruption.isSet { throw CommandFailure.interrupted }
+                guard case .frame(let frame) = item else { continue }
+                try write(frame, as: target, reader.video, to: writer)
+                try frame.release()
+                progress.update(done: writer.frames)
+            }
+        } catch let error as MediaError where keepsPartial && writer.frames > 0 && error.kind != .interrupted {
+            breakOff = error
+        }
+        guard writer.frames > 0 else { throw MediaError(.badInput, "\(input) has no frames") }
+        let properties = try session?.session.copyProperties() ?? [:]
+        session?.session.invalidate()
+        try writer.finish()
+        let seconds = progress.seconds
+        progress.clear()
+        try tell(
+            DecodeSummary(
+                input: input, output: output, reader: reader, created: session?.session.created,
+                properties: properties, format: target, writer: writer, report: source.report,
+                hardwareFrames: session?.hardwareFrames ?? 0, seconds: seconds, brokenOff: breakOff?.reason))
+        if let breakOff {
+            throw CommandFailure(
+                breakOff.exitStatus, "the input broke off, what came before is in \(output): \(breakOff.reason)")
+        }
+    }
+
+    private func write(
+        _ frame: SourceFrame, as target: PixelFormat, _ video: VideoDescription, to writer: FrameWriter
+    ) throws {
+        let part = Self.part(video.cleanAperture, width: frame.width, height: frame.height)
+        let shown = FrameWriter.Description(
+            width: Int(part.width), height: Int(part.height), format: target, color: frame.color,
+            frameRate: video.averageFrameRate ?? video.baseFrameRate, sampleAspectRatio: video.sampleAspectRatio)
+        func write(_ bytes: UnsafeRawBufferPointer, _ layout: FrameLayout) throws {
+            let view = try PictureView(
+                memory: bytes, layout: layout, format: target, width: frame.width, height: frame.height, part: part)
+            try writer.write(view, shown)
+        }
+        switch frame.place {
+        case .session(let memory, _, let layout) where frame.format == target: try write(memory.bytes, layout)
+        case .session: throw CommandFailure(.software, "the session gave \(frame.format.rawValue) pictures")
+        case .local(let decoded):
+            let packed = FrameLayout.packed(decoded.format, width: frame.width, height: frame.height)
+            let wanted = FrameLayout.packed(target, width: frame.width, height: frame.height)
+            if scratch.count < packed.size + wanted.size {
+                scratch = [UInt8](repeating: 0, count: packed.size + wanted.size)
+            }
+            try scratch.withUnsafeMutableBytes { bytes in
+                let first = UnsafeMutableRawBufferPointer(rebasing: bytes[..<packed.size])
+                let second = UnsafeMutableRawBufferPointer(rebasing: bytes[packed.size...])
+                try decoded.copy(to: first, packed.layout)
+                guard decoded.format != target else {
+                    return try write(UnsafeRawBufferPointer(first), packed.layout)
+                }
+                SampleConverter(source: decoded.format, target: target).copy(
+                    Self.planes(first, packed.layout), to: Self.planes(second, wanted.layout), width: frame.width,
+                    height: frame.height)
+                try write(UnsafeRawBufferPointer(second), wanted.layout)
+            }
+        }
+    }
+
+    private static func planes(
+        _ memory: UnsafeMutableRawBufferPointer, _ layout: FrameLayout
+    ) -> SampleConverter.Planes {
+        SampleConverter.Planes(
+            data: layout.planes.compactMap { place in memory.baseAddress.map { $0 + Int(place.offset) } },
+            strides: layout.planes.map { Int($0.stride) })
+    }
+
+    /// What of a picture the file shows; all of it where that makes no sense.
+    static func part(_ aperture: CleanAperture?, width: Int, height: Int) -> PictureRectangle {
+        let all = PictureRectangle(x: 0, y: 0, width: UInt32(width), height: UInt32(height))
+        guard let aperture, aperture.fits(codedWidth: width, codedHeight: height) else { return all }
+        func place(_ size: Rational, _ offset: Rational, _ coded: Int) -> (UInt32, UInt32)? {
+            let length = size.value.rounded()
+            let start = ((Double(coded) - size.value) / 2 + offset.value).rounded()
+            guard length >= 1, start >= 0, start + length <= Double(coded) else { return nil }
+            return (UInt32(start), UInt32(length))
+        }
+        guard let (x, across) = place(aperture.width, aperture.horizontalOffset, width),
+            let (y, down) = place(aperture.height, aperture.verticalOffset, height)
+        else { return all }
+        return PictureRectangle(x: x, y: y, width: across, height: down)
+    }
+
+    private func tell(_ summary: DecodeSummary) throws {
+        if json { try Console.json(summary) } else { summary.lines.forEach(Console.note) }
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+internal import ControlCommands
+internal import HWClient
+internal import Model
+internal import Wire
+
+/// `hwctl encode`.
+struct EncodeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "encode",
+        abstract: "Encode a video as HEVC through a compression session of the daemon.",
+        discussion: """
+            INPUT is any file libavformat reads, a series of pictures (frame-%04d.png), or - for Y4M on standard \
+            input. OUTPUT is chosen by its ending: .mov and .mp4 hold the video (hvc1, fast start) with its \
+            timestamps, rotation, colour and HDR metadata, and the input's audio, subtitles, chapters and timecode as \
+            they are; what cannot be held is named. .hevc is a raw Annex B stream, and so is - (standard output). An \
+            output appears whole or not at all; see --keep-partial. Where hardware fails in the middle and was not \
+            required, the whole is encoded again in software and the reason told.
+
+            Without --bitrate, --quality or --qp the quality is 0.5. The bit depth follows the source: a 10-bit source \
+            becomes Main10, and --profile main refuses it.
+
+            EXAMPLES
+              hwctl encode talk.mp4 talk.mov
+              hwctl encode --bitrate 6M --preset fast --hardware require clip.mkv clip.mp4
+              ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
+            """)
+
+    enum ProfileName: String, ExpressibleByArgument, CaseIterable { case main, main10 }
+    enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
+
+    @Argument(help: "The video to encode, or pictures as frame-%04d.png; - is Y4M on standard input.")
+    var input: String
+
+    @Argument(help: "The file to write: .mov, .mp4 or .hevc; - is Annex B on standard output.")
+    var output: String
+
+    @Option(help: "The HEVC profile; by default the one that holds the source's bit depth.")
+    var profile: ProfileName?
+
+    @Option(help: ArgumentHelp("Average bits a second, with k or M.", valueName: "rate"))
+    var bitrate: String?
+
+    @Option(help: ArgumentHelp("Constant quality from 0.0 to 1.0.", valueName: "0.0…1.0"))
+    var quality: Double?
+
+    @Option(help: ArgumentHelp("Constant quantisation parameter from 0 to 51.", valueName: "n"))
+    var qp: Int?
+
+    @Option(help: ArgumentHelp("x265's trade of speed for compression (software only).", valueName: "x265-name"))
+    var preset: String?
+
+    @Option(help: "Whether hardware is preferred, required or off.")
+    var hardware = Hardware.prefer
+
+    @Option(
+        help: ArgumentHelp(
+            "Encode on this render node, or on the one at this PCI address, if hardware encodes.", valueName: "node"
+        ))
+    var device: String?
+
+    @Option(help: ArgumentHelp("Most frames from a key frame to the next.", valueName: "n"))
+    var keyframeInterval: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Set a session property, named as in VideoToolbox; may be repeated.", valueName: "key=value"))
+    var property: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Frames a second of pictures and raw streams, as 25, 23.976 or 30000/1001; 25 when not given.",
+            valueName: "rate"))
+    var frameRate: String?
+
+    @Flag(help: "When the input breaks off, keep the frames before that; the exit code still says that it did.")
+    var keepPartial = false
+
+    @Flag(help: "Print one JSON document about the result on standard output.")
+    var json = false
+
+    func validate() throws {
+        if [bitrate != nil, quality != nil, qp != nil].count(where: { $0 }) > 1 {
+            throw ValidationError("--bitrate, --quality and --qp contradict each other: give one.")
+        }
+        if let bitrate, Self.bits(bitrate) == nil {
+            throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
+        }
+        if device != nil, hardware == .off {
+            throw ValidationError("--device names hardware, which --hardware off leaves out.")
+        }
+        if json, output == "-" {
+            throw ValidationError("--json and the output - would both go to standard output.")
+        }
+        if let frameRate, Rational(text: frameRate).map({ $0.value < 0.001 || $0.value > 1000 }) ?? true {
+            throw ValidationError(
+                "--frame-rate takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(frameRate)'.")
+        }
+        for text in property where !text.contains("=") || text.hasPrefix("=") {
+            throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")
+        }
+    }
+
+    func run() throws {
+        try report {
+            // Signals are blocked before any other thread starts, so that all of them inherit that.
+            let interruption = try Interruption()
+            let job = job(specification)
+            do {
+                try job.run(interruption)
+            } catch let error as ClientError where mayTryAgain(job, error) {
+                let reason = "\(error.reason) (in the middle of the video)"
+                Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
+                try self.job([.enableHardware: .bool(false)], fallbackReason: reason).run(interruption)
+            }
+        }
+    }
+
+    private func job(
+        _ specification: [PropertyKey: PropertyValue], fallbackReason: String? = nil
+    ) -> EncodeJob {
+        EncodeJob(
+            input: input, output: output, specification: specification, properties: properties, json: json,
+            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial,
+            fallbackReason: fallbackReason)
+    }
+
+    /// Whether hardware failed that was only preferred, and nothing has been read or written that cannot be again.
+    private func mayTryAgain(_ job: EncodeJob, _ error: ClientError) -> Bool {
+        guard hardware == .prefer, job.usesHardware, input != "-", output != "-" else { return false }
+        return error.code == .session(.videoEncoderMalfunction)
+            || error.code == .session(.videoEncoderNotAvailableNow)
+    }
+
+    private var specification: [PropertyKey: PropertyValue] {
+        var specification: [PropertyKey: PropertyValue]
+        switch hardware {
+        case .prefer: specification = [.enableHardware: .bool(true)]
+        case .require: specification = [.requireHardware: .bool(true)]
+        case .off: specification = [.enableHardware: .bool(false)]
+        }
+        if let device {
+            specification[hardware == .require ? .requiredGPU : .preferredGPU] = .string(device)
+        }
+        return specification
+    }
+
+    /// What the options ask for; `--property` has the last word.
+    private var properties: [PropertyKey: PropertyValue] {
+        var properties: [PropertyKey: PropertyValue] = [:]
+        if let profile {
+            properties[.profileLevel] = .string(profile == .main ? "HEVC_Main_AutoLevel" : "HEVC_Main10_AutoLevel")
+        }
+        if let bits = bitrate.flatMap(Self.bits) { properties[.averageBitRate] = .int(bits) }
+        if let quality { properties[.quality] = .double(quality) }
+        if let qp { properties[.qp] = .int(Int64(qp)) }
+        if let preset { properties[.x265Preset] = .string(preset) }
+        if let keyframeInterval { properties[.maxKeyFrameInterval] = .int(Int64(keyframeInterval)) }
+        for text in property {
+            let pair = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            properties[PropertyKey(rawValue: String(pair[0]))] = Self.value(String(pair[1]))
+        }
+        return properties
+    }
+
+    /// A property's value: JSON where it looks like a list or an object, else as `PropertyValue` reads it.
+    private static func value(_ text: String) -> PropertyValue {
+        if text.hasPrefix("[") || text.hasPrefix("{"),
+            let value = try? JSON.decode(PropertyValue.self, from: Array(text.utf8))
+        {
+            return value
+        }
+        return PropertyValue(commandLine: text)
+    }
+
+    /// Bits a second from `6M`, `800k`, `1500000`; nil when it reads as none of these.
+    static func bits(_ text: String) -> Int64? {
+        let scale: Double
+        switch text.last {
+        case "k", "K": scale = 1e3
+        case "m", "M": scale = 1e6
+        default: scale = 1
+        }
+        guard let number = Double(scale == 1 ? text : String(text.dropLast())), number >= 0, number * scale < 1e12
+        else { return nil }
+        return Int64((number * scale).rounded())
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
+internal import Sessions
+internal import VAAPI
+
+/// A few frames through a driver's encoder or decoder, judged by a decoder that it does not know.
+struct HardwareTrial {
+    /// The trial's picture where the driver sets no other bound: above the least that any encoder is known to take, and
+    /// whole blocks of 64 samples.
+    private static let size = (width: 320, height: 192)
+
+    private let pattern: TestPattern
+    private let judge: any StreamJudge
+
+    /// Tries one bit depth in pictures that the driver takes.
+    init(bitDepth: Int, _ limits: HardwareLimits?, judge: any StreamJudge) {
+        func even(_ value: Int, _ most: Int?) -> Int { max(16, min(value, most ?? value) & ~1) }
+        pattern = TestPattern(
+            bitDepth: bitDepth, width: even(Self.size.width, limits?.maxWidth),
+            height: even(Self.size.height, limits?.maxHeight), isDetailed: true)
+        self.judge = judge
+    }
+
+    /// Why frames that were encoded on a node are not what was sent; nil when they are.
+    ///
+    /// - Parameter node: its descriptor.
+    func encode(node: Int32, _ path: HardwarePath) -> Verifier.Fault? {
+        var isTransient = false
+        let stream: TrialStream
+        do throws(SessionError) {
+            stream = try TrialStream(pattern, .vaapi) { (configuration) throws(SessionError) in
+                do throws(VAAPIFailure) {
+                    return try VAAPIEncoder(node: node, path: path, configuration)
+                } catch {
+                    isTransient = error.isTransient
+                    throw error.error
+                }
+            }
+        } catch {
+            let passes = isTransient || error.status == .videoEncoderNotAvailableNow
+            return Verifier.Fault(
+                reason: passes ? "its encoder is busy: \(error.reason)" : "encoding failed: \(error.reason)",
+                isBusy: passes)
+        }
+        guard stream.units.count == TestPattern.frames else {
+            return Verifier.Fault(
+                reason: "\(TestPattern.frames) frames were sent and \(stream.units.count) came back")
+        }
+        guard !stream.units.contains(where: \.isEmpty) else {
+            return Verifier.Fault(reason: "the driver gave a picture of 0 bytes")
+        }
+        do throws(JudgeError) {
+            return pattern.compare(try judge.decode(stream.units, record: stream.record)).map {
+                Verifier.Fault(reason: $0)
+            }
+        } catch {
+            return Verifier.Fault(reason: "its stream did not decode: \(error.reason)")
+        }
+    }
+
+    /// Why frames that were decoded on a node are not what software decodes; nil when they are.
+    ///
+    /// - Parameter node: its path.
+    func decode(node: String) -> Verifier.Fault? {
+        let stream: TrialStream
+        do throws(SessionError) { stream = try TrialStream.software(pattern) } catch {
+            return Verifier.Fault(reason: "there is no stream to decode: \(error.reason)")
+        }
+        do throws(JudgeError) {
+            let expected = try judge.decode(stream.units, record: stream.record)
+            let found = try judge.decode(stream.units, record: stream.record, node: node)
+            guard found.count == expected.count else {
+                return Verifier.Fault(reason: "\(expected.count) frames were coded and \(found.count) came back")
+            }
+            // H.265 8: every decoder gives the same samples.
+            guard let different = zip(found, expected).enumerated().first(where: { $1.0 != $1.1 }) else {
+                return nil
+            }
+            return Verifier.Fault(
+                reason: pattern.compare(found) ?? "frame \(different.offset) is not what software decodes")
+        } catch {
+            return Verifier.Fault(reason: "decoding failed: \(error.reason)")
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
+internal import Sessions
+internal import X265
+
+/// The test pattern as an encoder coded it.
+struct TrialStream {
+    /// The hvcC record with the parameter sets.
+    var record: [UInt8] = []
+    /// Access units, their NAL units with 4-byte lengths.
+    var units: [[UInt8]] = []
+
+    /// Encodes a pattern in software, for a decoder to try itself on.
+    static func software(_ pattern: TestPattern) throws(SessionError) -> TrialStream {
+        try TrialStream(pattern, .x265) { (configuration) throws(SessionError) in try X265Encoder(configuration) }
+    }
+
+    /// Encodes a pattern at a constant quantisation parameter.
+    ///
+    /// - Parameter open: opens the encoder.
+    init(
+        _ pattern: TestPattern, _ backend: PropertySpec.Backend,
+        open: (EncoderConfiguration) throws(SessionError) -> any Encoder
+    ) throws(SessionError) {
+        let request = try CompressionRequest(
+            codec: "hevc", width: pattern.width, height: pattern.height, pixelFormat: pattern.format.rawValue,
+            timeBase: Rational(1, 30) ?? Rational(1))
+        var properties = PropertyStore(backend: backend)
+        try properties.set([PropertyKey.qp.rawValue: .int(22)], isOpen: false)
+        if backend == .x265 {
+            try properties.set([PropertyKey.x265Preset.rawValue: .string("superfast")], isOpen: false)
+        }
+        let encoder = try open(EncoderConfiguration(request: request, properties: properties))
+        record = encoder.formatDescription
+        var units: [[UInt8]] = []
+        let collect: EncodedPictureHandler = { (_, bytes) throws(SessionError) in
+            units.append(bytes.withUnsafeBytes { Array($0) })
+        }
+        for frame in 0..<TestPattern.frames {
+            try pattern.withPicture(frame) { (picture) throws(SessionError) in try encoder.encode(picture, collect)
+            }
+        }
+        try encoder.finish(collect)
+        self.units = units
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+internal import ControlCommands
+internal import Glibc
+internal import Model
+
+/// `hwctl`: what only asks the daemon is done here, in a few milliseconds; everything else is `hwctl-media`'s.
+///
+/// libavcodec and what it brings along take longer to load than most questions to answer.
+@main
+struct HWCtlMain {
+    /// The commands that need no media library.
+    private struct Questions: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "hwctl", version: HWCtlVersion.text,
+            subcommands: [ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self])
+    }
+
+    static func main() {
+        let known = Questions.configuration.subcommands.compactMap { $0.configuration.commandName }
+        if let command = CommandLine.arguments.dropFirst().first, known.contains(command) {
+            return Questions.main()
+        }
+        becomeMedia()
+    }
+
+    /// Goes on as `hwctl-media`, from beside this program or where it is installed relative to it.
+    private static func becomeMedia() -> Never {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
+        let own = String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let folder = own.lastIndex(of: "/").map { String(own[..<$0]) } ?? "."
+        for path in ["\(folder)/hwctl-media", "\(folder)/../libexec/hwdaemon/hwctl-media"] {
+            execv(path, CommandLine.unsafeArgv)
+        }
+        Console.note("hwctl-media is not beside \(own): \(String(cString: strerror(errno)))")
+        exit(ExitStatus.software.rawValue)
+    }
+}

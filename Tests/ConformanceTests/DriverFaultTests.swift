@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import EncoderTesting
+import Model
+import Testing
+
+/// What VA-API drivers do wrong, and what becomes of it: a reason, and never a stream that is not one.
+@Suite(.enabled(if: SimulatedDriver.whyNot == nil, Comment(rawValue: SimulatedDriver.whyNot ?? "")))
+struct DriverFaultTests {
+    private let job = EncodeJob(Clip(format: .nv12, width: 144, height: 128, frames: 9))
+
+    /// The grey picture of the opening is the driver's first.
+    static let faults: [(personality: String, status: Status, words: String, isTransient: Bool)] = [
+        ("full,busy", .videoEncoderNotAvailableNow, "busy", true),
+        ("full,busy-maximum", .videoEncoderNotAvailableNow, "vaCreateContext", true),
+        ("full,fail-init", .videoEncoderNotAvailableNow, "vaInitialize", true),
+        ("full,liar", .videoEncoderMalfunction, "0 bytes", false),
+        ("full,fail-at-1", .videoEncoderMalfunction, "told to fail", false),
+        ("full,fail-at-4", .videoEncoderMalfunction, "told to fail", false),
+        ("decode-only", .videoEncoderMalfunction, "no VAEntrypointEncSlice", false),
+        ("no such driver", .videoEncoderMalfunction, "vaInitialize", false),
+    ]
+
+    @Test(arguments: faults.indices)
+    func aFaultIsAReason(index: Int) throws {
+        let fault = Self.faults[index]
+        let result = try SimulatedDriver.run(job, fault.personality).result
+        let reason = try #require(result.failure)
+        #expect(reason.lowercased().contains(fault.words.lowercased()), "\(reason)")
+        #expect(Status(rawValue: result.status) == fault.status, "\(reason)")
+        #expect(result.isTransient == fault.isTransient)
+    }
+
+    @Test func aHangEndsInTime() throws {
+        let result = try SimulatedDriver.run(job, "full,hang-at-3").result
+        #expect(result.failure?.contains("the wait for a picture") == true, "\(result.failure ?? "")")
+    }
+
+    @Test func sizesBeyondTheDriversAreRefused() throws {
+        let large = EncodeJob(Clip(format: .nv12, width: 1296, height: 64, frames: 1))
+        let result = try SimulatedDriver.run(large, "full,size-limited").result
+        #expect(result.failure?.contains("1280x720") == true, "\(result.failure ?? "")")
+        #expect(Status(rawValue: result.status) == .couldNotFindVideoEncoder)
+    }
+
+    @Test func eightBitDriversRefuseMain10() throws {
+        let deep = EncodeJob(Clip(format: .p010, width: 144, height: 128, frames: 1))
+        let result = try SimulatedDriver.run(deep, "full,8-bit-only").result
+        #expect(result.failure?.contains("VAProfileHEVCMain10") == true, "\(result.failure ?? "")")
+    }
+
+    /// The judges do judge: a stream that is damaged on the way out of the driver is not taken for a good one.
+    @Test func aDriverThatCodesRubbishIsNoticed() throws {
+        let outcome = try SimulatedDriver.run(job, "full,corrupt")
+        guard outcome.result.failure == nil else { return }
+        let decoded = try? StreamDecoders.ffmpeg(try outcome.result.stream(), pixelFormat: "yuv420p")
+        let same = try decoded == outcome.shown()
+        #expect(!same)
+    }
+
+    /// However surfaces are written and coded buffers chained, the stream is the same.
+    @Test(arguments: [PixelFormat.yu12, .p010])
+    func waysOfHandingOverDoNotShow(format: PixelFormat) throws {
+        let job = EncodeJob(Clip(format: format, width: 145, height: 129, frames: 6))
+        let plain = try SimulatedDriver.run(job, "full").result
+        try #require(plain.failure == nil)
+        for personality in ["full,no-derive", "full,two-segments"] {
+            let other = try SimulatedDriver.run(job, personality).result
+            #expect(other.failure == nil, "\(other.failure ?? "")")
+            #expect(other.formatDescription == plain.formatDescription)
+            #expect(other.pictures.map(\.bytes) == plain.pictures.map(\.bytes))
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import EncoderTesting
+import HEVC
+import Model
+import Sessions
+import Testing
+
+/// Generated from the property table: every row that a back end honours, at every edge of its range.
+@Suite struct PropertyTests {
+    /// A back end and a row of its.
+    struct Case: CustomTestStringConvertible {
+        var backend: Backend
+        var name: String
+
+        var testDescription: String { "\(name), \(backend.testDescription)" }
+    }
+
+    private static let backends = Backend.all.filter { [.x265, .vaapi("full")].contains($0) }
+
+    static let writable = backends.flatMap { backend in
+        PropertyTable.rows(of: backend.kind).filter { $0.access != .readOnly }
+            .map { Case(backend: backend, name: $0.key.rawValue) }
+    }
+
+    static let unwritable = backends.flatMap { backend in
+        PropertyTable.compression.filter { !$0.honouredBy.contains(backend.kind) || $0.access == .readOnly }
+            .map { Case(backend: backend, name: $0.key.rawValue) }
+    }
+
+    private func session(_ backend: Backend) throws -> CompressionSession {
+        let request = try CompressionRequest(
+            codec: "hevc", width: 64, height: 64, pixelFormat: "NV12", timeBase: try #require(Rational(1, 25)))
+        return CompressionSession(
+            request: request, properties: PropertyStore(backend: backend.kind), maxPoolBytes: 1 << 20)
+    }
+
+    @Test(arguments: writable)
+    func everyValueOfARowOpensAnEncoderAndReadsBack(at place: Case) throws {
+        let row = try #require(PropertyTable.row(PropertyKey(rawValue: place.name)))
+        for value in RowValues.samples(row.kind) {
+            var session = try session(place.backend)
+            try session.setProperties([place.name: value])
+            let read = try session.properties.copy([place.name])[place.name]
+            #expect(read == value)
+            _ = try #require(try session.prepare())
+            let result = try place.backend.run(
+                EncodeJob(Clip(format: .nv12, width: 64, height: 64, frames: 2), [place.name: value]))
+            #expect(result.failure == nil, "\(value): \(result.failure ?? "")")
+            #expect(result.pictures.count == 2)
+            #expect(try !result.record.nalUnits.isEmpty)
+            // Open: what is not live can no longer change.
+            let error = #expect(throws: SessionError.self) { try session.setProperties([place.name: value]) }
+            #expect(row.access == .live || error?.status == .propertyReadOnly)
+        }
+    }
+
+    @Test(arguments: writable)
+    func noOtherValueIsTaken(at place: Case) throws {
+        let row = try #require(PropertyTable.row(PropertyKey(rawValue: place.name)))
+        for value in RowValues.misfits(row.kind) {
+            var session = try session(place.backend)
+            let error = #expect(throws: SessionError.self, "\(place.name) = \(value)") {
+                try session.setProperties([place.name: value])
+            }
+            #expect(
+                error?.status == .parameter && error?.reason.contains(place.name) == true, "\(error?.reason ?? "")")
+        }
+    }
+
+    @Test(arguments: unwritable)
+    func theRestIsRefused(at place: Case) throws {
+        var session = try session(place.backend)
+        let error = #expect(throws: SessionError.self) { try session.setProperties([place.name: .bool(true)]) }
+        #expect([.propertyReadOnly, .propertyNotSupported].contains(error?.status))
+    }
+}

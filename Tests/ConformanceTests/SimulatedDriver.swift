@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import EncoderTesting
+import Foundation
+import Glibc
+import HEVC
+import Testing
+
+/// The libva driver of Tests/HWSim, compiled when a test first needs it, and the process that encodes with it.
+enum SimulatedDriver {
+    /// Why it cannot be had, or nil.
+    static var whyNot: String? {
+        switch library {
+        case .success: nil
+        case .failure(let reason): "skipped: \(reason)"
+        }
+    }
+
+    /// What came of a job, with what only the driver knows.
+    struct Outcome {
+        var result: EncodeResult
+        /// What the driver reconstructed, in the order it coded.
+        var reconstructions: [Reconstruction]
+        /// The average QPs it coded them with.
+        var quantisers: [Int]
+
+        /// The pictures as a decoder must show them: planar, in the order they are shown, the conformance window cut
+        /// out.
+        func shown() throws -> [UInt8] {
+            let sps = try result.sps
+            // The first is the grey picture that is coded when the encoder opens.
+            let coded = reconstructions.dropFirst()
+            try #require(coded.count == result.pictures.count)
+            let pictures = zip(result.pictures, coded).sorted { $0.0.frameID < $1.0.frameID }
+            return pictures.flatMap { $0.1.planar(width: sps.width, height: sps.height) }
+        }
+    }
+
+    /// A picture out of the driver's dump: `HREC`, then POC, width, height and depth, then NV12 or P010.
+    struct Reconstruction {
+        var width: Int
+        var height: Int
+        var depth: Int
+        var samples: ArraySlice<UInt8>
+
+        static func read(_ dump: [UInt8]) throws -> [Reconstruction] {
+            var list: [Reconstruction] = []
+            var at = 0
+            func word(_ index: Int) -> Int {
+                (0..<4).reduce(0) { $0 | Int(dump[at + 4 * index + $1]) << (8 * $1) }
+            }
+            while at + 20 <= dump.count {
+                try #require(word(0) == 0x4345_5248)
+                let (width, height, depth) = (word(2), word(3), word(4))
+                let bytes = (width * height + (width + 1) / 2 * 2 * ((height + 1) / 2)) * (depth > 8 ? 2 : 1)
+                try #require(at + 20 + bytes <= dump.count)
+                list.append(
+                    Reconstruction(
+                        width: width, height: height, depth: depth, samples: dump[(at + 20)..<(at + 20 + bytes)]))
+                at += 20 + bytes
+            }
+            try #require(at == dump.count)
+            return list
+        }
+
+        /// The top left part, as Y4M has it: values at the low ends of words.
+        func planar(width shownWidth: Int, height shownHeight: Int) -> [UInt8] {
+            let size = depth > 8 ? 2 : 1
+            let stride = (width + 1) / 2 * 2 * size
+            var planar = [UInt8](repeating: 0, count: shownWidth * shownHeight * 3 / 2 * size)
+            var target = 0
+            samples.withUnsafeBufferPointer { source in
+                func row(_ start: Int, _ count: Int, step: Int) {
+                    for x in 0..<count {
+                        let at = start + x * step
+                        if size == 1 {
+                            planar[target] = source[at]
+                        } else {
+                            let value = (Int(source[at]) | Int(source[at + 1]) << 8) >> 6
+                            planar[target] = UInt8(value & 255)
+                            planar[target + 1] = UInt8(value >> 8)
+                        }
+                        target += size
+                    }
+                }
+                for y in 0..<shownHeight { row(y * width * size, shownWidth, step: size) }
+                for component in 0..<2 {
+                    for y in 0..<shownHeight / 2 {
+                        row(width * height * size + y * stride + component * size, shownWidth / 2, step: 2 * size)
+                    }
+                }
+            }
+            return planar
+        }
+    }
+
+    /// Encodes a job with the driver in a process of its own.
+    static func run(_ job: EncodeJob, _ personality: String) throws -> Outcome {
+        let libraries = try library.get()
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("job-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (input, output) = (folder.appendingPathComponent("job"), folder.appendingPathComponent("result"))
+        let (dump, trace) = (folder.appendingPathComponent("recon"), folder.appendingPathComponent("trace"))
+        try JSONEncoder().encode(job).write(to: input)
+        let said = try StreamDecoders.run(
+            ["\(products)/vaapi-tool", "/dev/null", input.path, output.path],
+            environment: [
+                "LD_PRELOAD": "\(libraries)/nodes.so", "LIBVA_DRIVER_NAME": "hwsim",
+                "LIBVA_DRIVERS_PATH": libraries, "HWSIM_PERSONALITY": personality, "HWSIM_RECON": dump.path,
+                "HWSIM_TRACE": trace.path,
+                "LIBVA_MESSAGING_LEVEL": "0", "SWIFT_BACKTRACE": "enable=no",
+            ])
+        guard said.status == 0 else {
+            throw StreamDecoders.Failure(description: "vaapi-tool ended with \(said.status): \(said.error)")
+        }
+        let result = try JSONDecoder().decode(EncodeResult.self, from: Data(contentsOf: output))
+        let reconstructions = try Reconstruction.read([UInt8]((try? Data(contentsOf: dump)) ?? Data()))
+        let lines = String(decoding: (try? Data(contentsOf: trace)) ?? Data(), as: UTF8.self).split(separator: "\n")
+        let quantisers = lines.filter { $0.hasPrefix("picture ") }.compactMap { line in
+            let words = line.split(separator: " ")
+            return words.firstIndex(of: "qp").flatMap { Int(words[$0 + 1]) }
+        }
+        return Outcome(result: result, reconstructions: reconstructions, quantisers: quantisers)
+    }
+
+    private static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        .deletingLastPathComponent().path
+
+    private static let library: Result<String, StreamDecoders.Failure> = {
+        guard access("/usr/include/va/va_backend.h", R_OK) == 0 else {
+            return .failure(StreamDecoders.Failure(description: "libva's headers are not installed"))
+        }
+        let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().path
+        // Beside the bundle, so that nothing needs to be cleared away.
+        let folder = "\(products)/hwsim-\(getpid())"
+        mkdir(folder, 0o755)
+        atexit { try? FileManager.default.removeItem(atPath: "\(SimulatedDriver.products)/hwsim-\(getpid())") }
+        let said = try? StreamDecoders.run(["make", "-s", "-j2", "-C", "\(tests)/HWSim", "OUT=\(folder)"])
+        guard said?.status == 0 else {
+            return .failure(
+                StreamDecoders.Failure(
+                    description: "Tests/HWSim does not compile: \(said?.error ?? "there is no make")"))
+        }
+        return .success(folder)
+    }()
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import EncoderTesting
+import HEVC
+import Model
+import Testing
+
+/// What every encoder's streams have in common, judged by decoders that are not ours.
+@Suite struct StreamTests {
+    /// Encodes and decodes: both decoders, and the encoder itself where it tells, must agree on every sample.
+    private func roundTrip(
+        _ backend: Backend, _ job: EncodeJob
+    ) throws -> (result: EncodeResult, decoded: [UInt8]) {
+        let (result, shown) = try backend.outcome(of: job)
+        try #require(result.failure == nil, "\(result.failure ?? "")")
+        #expect(result.pictures.count == job.clip.frames)
+        let stream = try result.stream()
+        let depth = try result.sps.bitDepthLuma
+        let decoded = try StreamDecoders.ffmpeg(stream, pixelFormat: depth == 8 ? "yuv420p" : "yuv420p10le")
+        if StreamDecoders.whyNotLibde265 == nil {
+            let same = try StreamDecoders.libde265(stream) == decoded
+            #expect(same, "libde265 and ffmpeg differ")
+        }
+        let isReconstruction = shown == nil || shown == decoded
+        #expect(isReconstruction, "the driver's reconstruction and the decoders differ")
+        return (result, decoded)
+    }
+
+    /// The next even size, by the conformance window; the clean aperture of an odd one is the container's business.
+    @Test(
+        arguments: Backend.all,
+        [(1, 1), (2, 2), (16, 16), (17, 40), (65, 33), (64, 64), (130, 70), (192, 128), (427, 240)])
+    func everySizeIsCodedAndShown(backend: Backend, size: (Int, Int)) throws {
+        for format in PixelFormat.allCases {
+            let clip = Clip(format: format, width: size.0, height: size.1, frames: 3)
+            let (result, decoded) = try roundTrip(backend, EncodeJob(clip, ["Quality": .double(1)]))
+            let (w, h) = ((size.0 + 1) / 2 * 2, (size.1 + 1) / 2 * 2)
+            let sps = try result.sps
+            #expect(sps.width == w && sps.height == h && sps.bitDepthLuma == format.bitDepth)
+            #expect(decoded.count == 3 * w * h * 3 / 2 * format.bytesPerSample)
+            // The picture is there and not shifted: at this quality every luma sample is close to the source's.
+            var worst = 0
+            for y in 0..<size.1 {
+                for x in 0..<size.0 {
+                    let at = (y * w + x) * format.bytesPerSample
+                    let value =
+                        format.bytesPerSample == 1
+                        ? Int(decoded[at]) : Int(decoded[at]) | Int(decoded[at + 1]) << 8
+                    worst = max(worst, abs(value - clip.sample(0, x, y, 0)))
+                }
+            }
+            #expect(worst <= 40 << (format.bitDepth - 8), "\(format): worst luma error \(worst)")
+        }
+    }
+
+    static let shapes: [[String: PropertyValue]] = [
+        [:], ["AllowFrameReordering": .bool(false)], ["AllowOpenGOP": .bool(false)], ["RealTime": .bool(true)],
+        ["AllowTemporalCompression": .bool(false)], ["MaxKeyFrameInterval": .int(5)],
+        ["MaxKeyFrameInterval": .int(6), "AllowOpenGOP": .bool(false)], ["MaxKeyFrameInterval": .int(8)],
+        ["MaxFrameDelayCount": .int(0)], ["MaxFrameDelayCount": .int(2)], ["MaxFrameDelayCount": .int(7)],
+    ]
+
+    /// Whatever the structure: both decoders agree, every frame comes once, and decoding times rise.
+    @Test(arguments: Backend.all, shapes.indices)
+    func everyStructureDecodes(backend: Backend, index: Int) throws {
+        let shape = Self.shapes[index]
+        for (format, frames) in [(PixelFormat.nv12, 23), (.p010, 9), (.yu12, 1), (.nv12, 2)] {
+            let clip = Clip(format: format, width: 144, height: 128, frames: frames)
+            let (result, whole) = try roundTrip(
+                backend, EncodeJob(clip, shape, forced: frames > 20 ? [7, 13] : []))
+            let bytes = 144 * 128 * 3 / 2 * format.bytesPerSample
+            #expect(whole.count == frames * bytes)
+            #expect(Set(result.pictures.map(\.frameID)) == Set((0..<frames).map { UInt64($0) }))
+            #expect(zip(result.pictures, result.pictures.dropFirst()).allSatisfy { $0.dts < $1.dts })
+            #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
+            if case .int(let delay)? = shape["MaxFrameDelayCount"] { #expect(result.mostHeld <= Int(delay)) }
+            try checkKeyFrames(result, shape, frames)
+            try checkRandomAccess(result, clip, whole)
+        }
+    }
+
+    private func checkKeyFrames(_ result: EncodeResult, _ shape: [String: PropertyValue], _ frames: Int) throws {
+        let keys = result.pictures.filter(\.isSync).map { Int($0.frameID) }
+        if frames > 20 { #expect(Set([0, 7, 13]).isSubset(of: keys)) }
+        var interval = frames
+        if case .int(let value)? = shape["MaxKeyFrameInterval"] { interval = Int(value) }
+        if shape["AllowTemporalCompression"] != nil { interval = 1 }
+        #expect(zip(keys, keys.dropFirst() + [frames]).allSatisfy { $1 - $0 <= interval }, "\(keys)")
+        // No leading picture of a forced key frame: nothing that is decoded after it is shown before it.
+        for forced in [7, 13] where frames > 20 {
+            let place = try #require(result.pictures.firstIndex { Int($0.frameID) == forced })
+            #expect(result.pictures[place...].allSatisfy { Int($0.frameID) >= forced })
+        }
+        let inOrder = shape["AllowFrameReordering"] != nil || shape["RealTime"] != nil
+        if inOrder { #expect(result.pictures.allSatisfy { $0.dts == $0.pts }) }
+        if shape["AllowOpenGOP"] != nil { #expect(result.pictures.allSatisfy { $0.nalUnitType != 21 }) }
+    }
+
+    /// From a key frame on, decoding gives what decoding from the start gives.
+    private func checkRandomAccess(_ result: EncodeResult, _ clip: Clip, _ whole: [UInt8]) throws {
+        let bytes = whole.count / clip.frames
+        // Where every picture is a key frame, some of them stand for all.
+        let places = result.pictures.indices.filter { result.pictures[$0].isSync }
+        for place in places.prefix(3) + places.dropFirst(3).suffix(2) {
+            let key = Int(result.pictures[place].frameID)
+            let decoded = try StreamDecoders.ffmpeg(
+                try result.stream(from: place), pixelFormat: clip.format.bitDepth == 8 ? "yuv420p" : "yuv420p10le")
+            let same = decoded[...] == whole[(key * bytes)...]
+            #expect(same, "from frame \(key)")
+        }
+    }
+
+    @Test(arguments: Backend.all)
+    func parameterSetsSayWhatTheSessionIs(backend: Backend) throws {
+        let clip = Clip(format: .p010, width: 192, height: 128, frames: 2)
+        let (result, _) = try roundTrip(
+            backend,
+            EncodeJob(
+                clip,
+                [
+                    "ColorPrimaries": .string("ITU_R_2020"), "TransferFunction": .string("ITU_R_2100_HLG"),
+                    "YCbCrMatrix": .string("ITU_R_2020"), "ChromaSampleLocType": .int(2),
+                    "PixelAspectRatio": .string("4:3"), "ProfileLevel": .string("HEVC_Main10_4_1"),
+                    "ContentLightLevelInfo": .string("03e80190"),
+                ]))
+        let record = try result.record
+        #expect(record.bitDepthLumaMinus8 == 2 && record.lengthSize == 4)
+        let sps = try result.sps
+        #expect(sps.width == 192 && sps.height == 128)
+        let colour = try #require(sps.colourDescription)
+        #expect(colour.colourPrimaries == 9 && colour.transferCharacteristics == 18 && colour.matrixCoeffs == 9)
+        let aspect = try #require(sps.vuiParameters?.sampleAspectRatio)
+        #expect(aspect.width == 4 && aspect.height == 3)
+        #expect(sps.vuiParameters?.chromaSampleLocation?.topField == 2)
+        // Main 10 is general_profile_idc 2 (H.265 A.3.3).
+        #expect(sps.profileTierLevel.general?.profileIdc == 2 && sps.profileTierLevel.generalLevelIdc == 3 * 41)
+        let messages = try record.nalUnits.filter { try NALUnitHeader(nal: $0).nalUnitType == .prefixSEI }
+            .flatMap { try SEI(nal: $0).messages }
+        #expect(messages.contains(SEIMessage(payloadType: 144, payload: [3, 0xE8, 1, 0x90])))
+    }
+
+    @Test(arguments: Backend.all)
+    func eightBitFramesMayBecomeMain10(backend: Backend) throws {
+        for format in [PixelFormat.nv12, .yu12] {
+            let clip = Clip(format: format, width: 144, height: 128, frames: 3)
+            let (result, decoded) = try roundTrip(
+                backend, EncodeJob(clip, ["ProfileLevel": .string("HEVC_Main10_AutoLevel"), "QP": .int(10)]))
+            #expect(try result.sps.bitDepthLuma == 10)
+            let source = clip.planar(0)
+            let worst = source.indices.map { index in
+                abs((Int(decoded[2 * index]) | Int(decoded[2 * index + 1]) << 8) - Int(source[index]) << 2)
+            }.max()
+            #expect(worst ?? .max <= 64)
+        }
+    }
+
+    @Test(arguments: Backend.all)
+    func aSessionThatIsDroppedHalfwayEndsQuietly(backend: Backend) throws {
+        let clip = Clip(format: .nv12, width: 144, height: 128, frames: 20)
+        for frames in [0, 1, 3, 6] {
+            let result = try backend.run(EncodeJob(clip, abandonAfter: frames))
+            #expect(result.failure == nil && result.pictures.count <= frames)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+public import Model
+
+/// Moving gradients: every frame differs, and 10-bit ones use all their bits.
+public struct Clip: Hashable, Codable, Sendable {
+    /// Its layout, by its fourcc.
+    public let fourcc: String
+    /// Luma samples a row.
+    public let width: Int
+    /// Rows.
+    public let height: Int
+    /// How many.
+    public let frames: Int
+
+    /// A clip.
+    public init(format: PixelFormat, width: Int, height: Int, frames: Int) {
+        fourcc = format.rawValue
+        self.width = width
+        self.height = height
+        self.frames = frames
+    }
+
+    /// Its layout.
+    public var format: PixelFormat { PixelFormat(rawValue: fourcc) ?? .nv12 }
+
+    /// One sample's value, 0…2^bits - 1.
+    public func sample(_ plane: Int, _ x: Int, _ y: Int, _ frame: Int) -> Int {
+        let top = (1 << format.bitDepth) - 1
+        return (x * 5 + y * 3 + frame * 7 + plane * 40 + (x * y) / 16) % (top + 1)
+    }
+
+    /// Planar samples of one frame, as the x265 CLI reads them from a file.
+    public func planar(_ frame: Int) -> [UInt8] {
+        let size = format.bytesPerSample
+        let chroma = ((width + 1) / 2) * ((height + 1) / 2) * size
+        var bytes = [UInt8](repeating: 0, count: width * height * size + 2 * chroma)
+        var at = 0
+        for plane in 0..<3 {
+            let (w, h) = plane == 0 ? (width, height) : ((width + 1) / 2, (height + 1) / 2)
+            for y in 0..<h {
+                for x in 0..<w {
+                    store(sample(plane, x, y, frame), in: &bytes, at: at)
+                    at += size
+                }
+            }
+        }
+        return bytes
+    }
+
+    /// The same samples in `format`'s own layout, and where the planes begin.
+    public func native(_ frame: Int) -> (bytes: [UInt8], layout: FrameLayout) {
+        let packed = FrameLayout.packed(format, width: width, height: height)
+        var bytes = [UInt8](repeating: 0, count: packed.size)
+        let (shift, size, isSemiPlanar) = (format == .p010 ? 6 : 0, format.bytesPerSample, format.isSemiPlanar)
+        for plane in 0..<3 {
+            let (w, h) = plane == 0 ? (width, height) : ((width + 1) / 2, (height + 1) / 2)
+            let target = packed.layout.planes[isSemiPlanar ? min(plane, 1) : plane]
+            let step = isSemiPlanar && plane > 0 ? 2 * size : size
+            for y in 0..<h {
+                var at = Int(target.offset) + y * Int(target.stride) + (isSemiPlanar && plane == 2 ? size : 0)
+                for x in 0..<w {
+                    store(sample(plane, x, y, frame) << shift, in: &bytes, at: at)
+                    at += step
+                }
+            }
+        }
+        return (bytes, packed.layout)
+    }
+
+    private func store(_ value: Int, in bytes: inout [UInt8], at place: Int) {
+        bytes[place] = UInt8(value & 255)
+        if format.bytesPerSample == 2 { bytes[place + 1] = UInt8(value >> 8) }
+    }
+}

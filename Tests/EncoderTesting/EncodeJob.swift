@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+public import Foundation
+public import HEVC
+public import Model
+public import Sessions
+
+/// A clip to encode, and how: what a back end under test gets, in this process or in another.
+public struct EncodeJob: Codable, Sendable {
+    /// The frames.
+    public var clip: Clip
+    /// The session's properties.
+    public var properties: [String: PropertyValue]
+    /// Frames to force to be key frames.
+    public var forced: Set<Int>
+    /// BaseFrameQP of frames.
+    public var frameQPs: [Int: Int]
+    /// After so many frames the encoder is dropped as it is.
+    public var abandonAfter: Int?
+
+    /// A job.
+    public init(
+        _ clip: Clip, _ properties: [String: PropertyValue] = [:], forced: Set<Int> = [],
+        frameQPs: [Int: Int] = [:],
+        abandonAfter: Int? = nil
+    ) {
+        self.clip = clip
+        self.properties = properties
+        self.forced = forced
+        self.frameQPs = frameQPs
+        self.abandonAfter = abandonAfter
+    }
+
+    /// What the encoder is opened with; frames come at 25 Hz unless the properties say otherwise.
+    public func configuration(_ backend: PropertySpec.Backend) throws(SessionError) -> EncoderConfiguration {
+        let request = try CompressionRequest(
+            codec: "hevc", width: clip.width, height: clip.height, pixelFormat: clip.fourcc,
+            timeBase: Rational(1, 25) ?? Rational(1))
+        var store = PropertyStore(backend: backend)
+        try store.set(["ExpectedFrameRate": .int(25)].merging(properties) { $1 }, isOpen: false)
+        return try EncoderConfiguration(request: request, properties: store)
+    }
+
+    /// Feeds an encoder.
+    public func run(_ encoder: any Encoder) throws -> EncodeResult {
+        var result = EncodeResult(formatDescription: encoder.formatDescription)
+        var held = 0
+        func take(_ picture: EncodedPicture, _ span: RawSpan) throws(SessionError) {
+            result.pictures.append(CodedPicture(picture, span.withUnsafeBytes { Array($0) }))
+            held -= 1
+        }
+        for index in 0..<(abandonAfter ?? clip.frames) {
+            let frame = clip.native(index)
+            held += 1
+            try frame.bytes.withUnsafeBytes { bytes in
+                guard let base = bytes.baseAddress else { return }
+                let planes = frame.layout.planes.map {
+                    InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
+                }
+                try encoder.encode(
+                    InputPicture(
+                        planes: planes, frameID: UInt64(index), pts: Int64(index),
+                        forceKeyFrame: forced.contains(index), baseFrameQP: frameQPs[index]), take)
+            }
+            result.mostHeld = max(result.mostHeld, held)
+        }
+        if abandonAfter == nil { try encoder.finish(take) }
+        return result
+    }
+}
+
+/// A coded picture with its bytes.
+public struct CodedPicture: Codable, Sendable {
+    /// The frame's number.
+    public var frameID: UInt64
+    /// Its presentation time.
+    public var pts: Int64
+    /// Its decoding time.
+    public var dts: Int64
+    /// `nal_unit_type`.
+    public var nalUnitType: UInt8
+    /// Length-prefixed NAL units; `Data`, for JSON's sake.
+    public var data: Data
+
+    /// The same.
+    public var bytes: [UInt8] { [UInt8](data) }
+
+    init(_ picture: EncodedPicture, _ bytes: [UInt8]) {
+        frameID = picture.frameID
+        pts = picture.pts
+        dts = picture.dts
+        nalUnitType = picture.nalUnitType
+        data = Data(bytes)
+    }
+
+    /// Whether decoding can start here.
+    public var isSync: Bool { (16...23).contains(nalUnitType) }
+}
+
+/// What came of a job.
+public struct EncodeResult: Codable, Sendable {
+    /// The hvcC record.
+    public var formatDescription: [UInt8]
+    /// In coding order.
+    public var pictures: [CodedPicture] = []
+    /// Most frames that were in the encoder when a call came back.
+    public var mostHeld = 0
+    /// What the encoder says that it does otherwise.
+    public var notes: [String] = []
+    /// Why it failed, and the status.
+    public var failure: String?
+    /// The status of the failure.
+    public var status: Int32 = 0
+    /// Whether the failure may pass.
+    public var isTransient = false
+
+    /// Nothing yet.
+    public init(formatDescription: [UInt8] = []) { self.formatDescription = formatDescription }
+
+    /// The hvcC record, read.
+    public var record: DecoderConfigurationRecord {
+        get throws { try DecoderConfigurationRecord(bytes: formatDescription) }
+    }
+
+    /// Its SPS, read.
+    public var sps: SequenceParameterSet {
+        get throws {
+            var sets = ParameterSets()
+            for unit in try record.nalUnits { try sets.add(nal: unit[...]) }
+            guard let sps = sets.sequenceParameterSets.values.first else {
+                throw BitstreamError(.missingParameterSet, "no SPS")
+            }
+            return sps
+        }
+    }
+
+    /// The whole stream in the form of annex B, its pictures from `first` on.
+    public func stream(from first: Int = 0) throws -> [UInt8] {
+        var stream: [UInt8] = []
+        for unit in try record.nalUnits { AnnexB.append(unit, to: &stream) }
+        for picture in pictures[first...] { try AnnexB.append(lengthPrefixed: picture.bytes[...], to: &stream) }
+        return stream
+    }
+
+    /// The header of every picture's first slice, and its QP (H.265 7-54).
+    public func slices() throws -> [(header: SliceSegmentHeader, qp: Int)] {
+        var sets = ParameterSets()
+        for unit in try record.nalUnits { try sets.add(nal: unit[...]) }
+        var slices: [(SliceSegmentHeader, Int)] = []
+        for picture in pictures {
+            var units = try LengthPrefixedNALUnits(picture.bytes[...])
+            while let unit = try units.next() {
+                guard try NALUnitHeader(nal: unit).nalUnitType.isSlice else { continue }
+                let header = try SliceSegment(nal: unit, parameterSets: sets).sliceHeader
+                let pps = try sets.active(ppsId: header.slicePicParameterSetId).pps
+                slices.append((header, 26 + pps.initQpMinus26 + header.sliceQpDelta))
+                break
+            }
+        }
+        return slices
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import EncoderTesting
+import Foundation
+import Glibc
+import Model
+import Sessions
+import VAAPI
+
+/// Encodes one job on one node and writes what came of it: a process of its own, because libva's settings are a process's.
+@main
+struct VAAPITool {
+    static func main() throws {
+        let arguments = CommandLine.arguments
+        if arguments.count == 6, arguments[2] == "time" {
+            return try Timing.run(node: arguments[1], Array(arguments[3...]))
+        }
+        guard arguments.count == 4 else {
+            FileHandle.standardError.write(Data("usage: vaapi-tool NODE JOB.json RESULT.json\n".utf8))
+            exit(64)
+        }
+        let job = try JSONDecoder().decode(
+            EncodeJob.self, from: Data(contentsOf: URL(fileURLWithPath: arguments[2])))
+        let result = encode(job, node: arguments[1])
+        try JSONEncoder().encode(result).write(to: URL(fileURLWithPath: arguments[3]))
+    }
+
+    static func encode(_ job: EncodeJob, node: String) -> EncodeResult {
+        var result = EncodeResult()
+        do {
+            let file = open(node, O_RDWR | O_CLOEXEC)
+            guard file >= 0 else { throw SessionError(.parameter, "\(node): \(String(cString: strerror(errno)))") }
+            let configuration = try job.configuration(.vaapi)
+            let encoder = try VAAPIEncoder(node: file, path: try path(configuration, file), configuration)
+            result = try job.run(encoder)
+            result.notes = encoder.notes
+        } catch let failure as VAAPIFailure {
+            (result.failure, result.status) = (failure.error.reason, failure.error.status.rawValue)
+            result.isTransient = failure.isTransient
+        } catch let error as SessionError {
+            (result.failure, result.status) = (error.reason, error.status.rawValue)
+        } catch { result.failure = "\(error)" }
+        return result
+    }
+
+    /// The catalogue's path for a configuration, with the quirks of the node's driver.
+    static func path(_ configuration: EncoderConfiguration, _ file: Int32) throws -> HardwarePath {
+        let capabilities = try JSONDecoder().decode(
+            Capabilities.self, from: Data(Capabilities.embeddedDocument.utf8))
+        let id = configuration.profile == .main ? "hevc-main-encode" : "hevc-main10-encode"
+        guard let path = capabilities.path(id) else {
+            throw SessionError(.couldNotFindVideoEncoder, "no path \(id)")
+        }
+        // Without a driver the encoder says why.
+        guard let display = try? Display(node: file), let there = try? display.entrypoints(of: path.vaProfile)
+        else {
+            return HardwarePath(path, entrypoint: path.vaEntrypoints[0], quirks: [])
+        }
+        let quirks = capabilities.quirks(
+            driver: display.vendor, pciID: ProcessInfo.processInfo.environment["VAAPI_TOOL_PCI_ID"], path: id)
+        let entrypoint = path.vaEntrypoints.first(where: there.contains) ?? path.vaEntrypoints[0]
+        return HardwarePath(path, entrypoint: entrypoint, quirks: quirks)
+    }
+}
