@@ -5,7 +5,7 @@
 Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  least length of a run (default 10)
-  BENCH_ONLY     throughput, compressed, sessions: one part only
+  BENCH_ONLY     throughput, compressed, decoding, sessions: one part only
   BENCH_CASE     throughput: only the cases whose name has this in it ("1280x720 8 bit")
 """
 import hashlib
@@ -58,13 +58,13 @@ def make_y4m(folder, clip, size, depth, frames):
 
 
 def peak_of_worker(pid_of_parent, seen):
-    """Highest resident size (KiB) of a hwdaemon-encoder below a process, so far."""
+    """Highest resident size (KiB) of a session's worker below a process, so far."""
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
         try:
             with open(f"/proc/{entry}/comm") as comm:
-                if comm.read().strip() != "hwdaemon-encode":
+                if comm.read().strip() not in ("hwdaemon-encode", "hwdaemon-decode"):
                     continue
             with open(f"/proc/{entry}/status") as status:
                 for line in status:
@@ -198,6 +198,35 @@ def compressed(folder):
     return "Compressed input against ffmpeg with libx265, CRF " + CRF + ":\n\n" + table(HEAD, rows)
 
 
+def decoding(folder):
+    """HEVC decoded through the daemon to Y4M that nobody keeps, against ffmpeg -f null: same clip, same threads."""
+    rows = []
+    clips = {"1280x720": source("sdr720_bbb_h264_aac.mp4", SMALL), "1920x1080": source("sdr1080p60_bbb_vp8.webm", SMALL)}
+    for size, clip in clips.items():
+        for depth in (8, 10):
+            if CASE not in f"{size} {depth} bit decode":
+                continue
+            coded = os.path.join(folder, "coded.mp4")
+            run(["ffmpeg", "-v", "error", "-i", clip, "-vf", f"scale={size.replace('x', ':')}", "-an", "-c:v", "libx265",
+                 "-preset", "superfast", "-pix_fmt", "yuv420p" if depth == 8 else "yuv420p10le", "-x265-params",
+                 "crf=26:log-level=error", "-y", coded])
+
+            def commands(path):
+                ours = [f"{BIN}/hwctl", "decode", "--hardware", "off", path, "-"]
+                theirs = ["ffmpeg", "-v", "error", "-hwaccel", "none", "-i", path, "-f", "null", "-"]
+                return ours, theirs
+
+            seconds = timed(commands(coded)[0])[0]
+            path = os.path.join(folder, "looped.mp4")
+            times = max(1, int(SECONDS / seconds * 1.1) + 1)
+            run(["ffmpeg", "-v", "error", "-stream_loop", str(times - 1), "-i", coded, "-c", "copy", "-y", path])
+            count = run(["ffprobe", "-v", "error", "-count_packets", "-select_streams", "v", "-show_entries",
+                         "stream=nb_read_packets", "-of", "csv=p=0", path]).stdout
+            compare(rows, f"{size} {depth} bit", *commands(path), int(count.split(b",")[0]))
+            os.unlink(path)
+    return "HEVC decoded in software against ffmpeg -f null:\n\n" + table(HEAD, rows)
+
+
 class Daemon:
     """hwdaemon on a socket in a folder, for as long as the with block lasts."""
 
@@ -260,7 +289,7 @@ def sessions(folder):
 
 
 def main():
-    parts = {"sessions": sessions, "compressed": compressed, "throughput": throughput}
+    parts = {"sessions": sessions, "compressed": compressed, "decoding": decoding, "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name, part in parts.items():
