@@ -145,12 +145,35 @@ bool client_picture(struct client *client, int poc, uint8_t *samples) {
     return done;
 }
 
+// Flips a bit in one buffer of eight or so; the same ones in every run.
+static void spoil(VABufferType type, unsigned size, uint8_t *data) {
+    static uint32_t state = 1;
+    state = state * 1664525 + 1013904223;
+    // Not the surfaces and buffers that are named: that is another fault.
+    bool parameters = type == VAEncSequenceParameterBufferType || type == VAEncPackedHeaderDataBufferType ||
+                      type == VAEncPackedHeaderParameterBufferType || type == VAEncSliceParameterBufferType ||
+                      type == VAEncMiscParameterBufferType;
+    if (!parameters || state >> 29) return;
+    for (unsigned flips = 1 + (state >> 24 & 3); flips > 0; flips--) {
+        state = state * 1664525 + 1013904223;
+        // Headers are of interest where they begin.
+        data[(state >> 8) % (size > 64 ? 64 : size)] ^= (uint8_t)(1 << (state >> 29));
+    }
+}
+
 static bool send(struct client *client, VABufferType type, unsigned size, const void *data) {
     VABufferID buffer;
+    uint8_t copy[4096];
+    if (client->scenario->fault == RUBBISH && size <= sizeof copy) {
+        memcpy(copy, data, size);
+        spoil(type, size, copy);
+        data = copy;
+    }
     if (!good(vaCreateBuffer(client->display, client->context, type, size, 1, (void *)(uintptr_t)data, &buffer), "vaCreateBuffer"))
         return false;
     VAStatus status = vaRenderPicture(client->display, client->context, &buffer, 1);
     vaDestroyBuffer(client->display, buffer);
+    if (client->scenario->fault == RUBBISH) return true;
     return good(status, "vaRenderPicture");
 }
 
