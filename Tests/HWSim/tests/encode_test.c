@@ -45,6 +45,8 @@ static const struct scenario scenarios[] = {
         .qp_delta_depth = 2, .rate_control = VA_RC_VBR, .bits_per_second = 1500000},
     {.name = "cbr-intel", .personality = "intel-lp", .structure = GPB, .width = 320, .height = 192, .depth = 10, .frames = 120,
         .references = 1, .qp_delta = true, .rate_control = VA_RC_CBR, .bits_per_second = 2000000},
+    {.name = "imported", .structure = P, .width = 320, .height = 192, .depth = 8, .frames = 5, .references = 1, .imported = true},
+    {.name = "imported-10", .structure = P, .width = 302, .height = 182, .depth = 10, .frames = 5, .references = 1, .imported = true},
     {.name = "icq", .structure = P, .width = 320, .height = 192, .depth = 8, .frames = 5, .references = 1, .qp_delta = true,
         .rate_control = VA_RC_ICQ},
     {.name = "mesa22", .personality = "mesa22", .structure = P, .width = 322, .height = 182, .depth = 8, .frames = 6, .references = 1,
