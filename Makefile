@@ -26,6 +26,7 @@ demo: release
 
 test: deps
 	swift build --build-tests --quiet
+	@$(MAKE) --silent -C Tests/HWSim check
 	swift test --skip-build --quiet
 	@scripts/check-links
 	@scripts/check-systemd

@@ -172,17 +172,18 @@ extension CodingTools {
         isHeaderless: Bool
     ) {
         self.init()
-        if isHeaderless { log2CTBSize = 6 }
+        log2CTBSize = isHeaderless ? 6 : 5
+        if let sizes = attributes.blockSizes { log2CTBSize = min(max(sizes.log2CTBSizes.upperBound, 4), 6) }
+        if let size = adjustments.number("ctb_size"), [16, 32, 64].contains(size) {
+            log2CTBSize = size.trailingZeroBitCount
+        }
+        log2MaxTBSize = min(log2CTBSize, 5)
         if let sizes = attributes.blockSizes {
-            log2CTBSize = min(max(sizes.log2CTBSizes.upperBound, 4), 6)
             log2MinCBSize = min(sizes.log2MinCBSize, log2CTBSize)
-            log2MaxTBSize = min(sizes.log2TBSizes.upperBound, log2CTBSize, 5)
+            log2MaxTBSize = min(sizes.log2TBSizes.upperBound, log2MaxTBSize)
             log2MinTBSize = min(sizes.log2TBSizes.lowerBound, log2MinCBSize - 1, log2MaxTBSize)
             transformDepthInter = min(sizes.depthsInter.upperBound, log2CTBSize - log2MinTBSize)
             transformDepthIntra = min(sizes.depthsIntra.upperBound, log2CTBSize - log2MinTBSize)
-        }
-        if let size = adjustments.number("ctb_size"), size >= 16, size <= 64 {
-            log2CTBSize = size.trailingZeroBitCount
         }
         guard let features = attributes.features else {
             usesAMP = adjustments.isSet("amp") ?? true

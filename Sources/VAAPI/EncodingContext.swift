@@ -24,7 +24,9 @@ final class EncodingContext {
     private var holdsFrameQP = false
 
     /// Nanoseconds a picture may take; a driver that needs longer hangs.
-    private static let patience: UInt64 = 5_000_000_000
+    ///
+    /// A little less than the broker waits before it kills the process, so that a hang has a reason.
+    private static let patience: UInt64 = 4_000_000_000
 
     /// - Parameters:
     ///   - frames: how many may wait to be submitted.

@@ -40,12 +40,17 @@ final class SurfacePool {
         hint.flags = UInt32(VA_SURFACE_ATTRIB_SETTABLE)
         hint.value.type = VAGenericValueTypeInteger
         hint.value.value.i = VA_SURFACE_ATTRIB_USAGE_HINT_ENCODER
-        var attributes = [format, hint]
         var ids = [VASurfaceID](repeating: 0, count: count)
-        try display.check(
-            vaCreateSurfaces(
-                display.handle, rtFormat, UInt32(width), UInt32(height), &ids, UInt32(count), &attributes,
-                UInt32(attributes.count)), "vaCreateSurfaces")
+        func create(_ attributes: [VASurfaceAttrib]) -> VAStatus {
+            var list = attributes
+            return vaCreateSurfaces(
+                display.handle, rtFormat, UInt32(width), UInt32(height), &ids, UInt32(count), &list,
+                UInt32(list.count))
+        }
+        var status = create([format, hint])
+        // The hint is only that.
+        if status == VA_STATUS_ERROR_ATTR_NOT_SUPPORTED { status = create([format]) }
+        try display.check(status, "vaCreateSurfaces")
         self.ids = ids
         self.display = display
         free = ids

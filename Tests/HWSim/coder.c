@@ -121,6 +121,9 @@ void coder_slice(struct coder *coder, int index, struct bytes *bytes) {
     double step = exp2((slice->target_qp - 4) / 3.0) * (coder->depth == 10 ? 16 : 1);
     coder->still_limit[0] = 64 * step / 16;
     coder->still_limit[1] = 16 * step / 16;
+    coder->small_limit = step / 32;
+    // The DC coefficient, in quantiser steps: nothing is seen as easily as a mean that is off.
+    coder->mean_limit = 0.5 * sqrt(step);
 
     int type = header->type == SLICE_I ? 0 : (header->type == SLICE_P) != header->cabac_init ? 1 : 2;
     cabac_start(&coder->cabac, bytes, type, slice->qp);

@@ -59,6 +59,8 @@ struct coder {
     bool group_coded;
     int chroma_qp[2];  // Qp′Cb and Qp′Cr of the target QP
     double still_limit[2];  // squared error, luma and chroma, of an 8x8 block below which nothing is coded
+    double small_limit;  // and a sample, in blocks that are coded
+    double mean_limit;   // what the sum of differences, by the block's side, may be then
     struct statistics statistics[8][8];  // of the CTB
 
     // The coding unit being coded: its levels, transform block after transform block, and its coded block flags (bit 0

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clones.h"
 #include "coder.h"
 #include "transform.h"
 
@@ -19,6 +20,30 @@ static uint8_t *flags_at(struct coder *coder, const struct unit *unit, int x, in
     return &coder->flags[depth][(y - unit->y) / 8][(x - unit->x) / 8];
 }
 
+// The difference of a block from its prediction; also its sum, and the sum of its squares.
+CLONES static uint32_t subtract(
+    const uint16_t *in, const uint16_t *out, int stride, int16_t *residual, int size, int32_t *sum) {
+    uint32_t squares = 0;
+    int32_t all = 0;
+    for (int row = 0; row < size; row++)
+        for (int i = 0; i < size; i++) {
+            int32_t difference = in[row * stride + i] - out[row * stride + i];
+            residual[row * size + i] = (int16_t)difference;
+            squares += (uint32_t)(difference * difference);
+            all += difference;
+        }
+    *sum = all;
+    return squares;
+}
+
+CLONES static void add(uint16_t *out, int stride, const int16_t *residual, int size, int most) {
+    for (int row = 0; row < size; row++)
+        for (int i = 0; i < size; i++) {
+            int32_t value = out[row * stride + i] + residual[row * size + i];
+            out[row * stride + i] = (uint16_t)(value < 0 ? 0 : value > most ? most : value);
+        }
+}
+
 // Predicts a transform block, codes what is left, and reconstructs it. Returns whether it has levels.
 static bool reconstruct_block(struct coder *coder, struct unit *unit, int component, int x, int y, int log2) {
     int size = 1 << log2, stride = coder->reconstruction.strides[component];
@@ -30,31 +55,23 @@ static bool reconstruct_block(struct coder *coder, struct unit *unit, int compon
 
     const uint16_t *in = coder->source.planes[component] + (ptrdiff_t)y * stride + x;
     uint16_t *out = coder->reconstruction.planes[component] + (ptrdiff_t)y * stride + x;
-    uint32_t sum = 0;
-    for (int row = 0; row < size; row++)
-        for (int i = 0; i < size; i++) {
-            int32_t difference = in[row * stride + i] - out[row * stride + i];
-            residual[row * size + i] = (int16_t)difference;
-            sum += (uint32_t)abs(difference);
-        }
+    // A difference that small is about what coding would leave of any.
+    int32_t sum;
+    uint32_t squares = subtract(in, out, stride, residual, size, &sum);
+    if (squares <= coder->small_limit * size * size && abs(sum) <= coder->mean_limit * size) return false;
     struct quantiser quantiser = {
         .qp = component ? coder->chroma_qp[component - 1] : coder->slice->target_qp + 6 * (coder->depth - 8),
         .depth = coder->depth,
         .intra = unit->intra,
         .sign_hiding = coder->pps->sign_hiding,
     };
-    if (quantiser_surely_zero(&quantiser, sum, log2)) return false;
     transform_forward(residual, coefficients, log2, coder->depth);
     if (!quantise(&quantiser, coefficients, levels, log2)) return false;
 
-    int columns, rows, most = (1 << coder->depth) - 1;
+    int columns, rows;
     dequantise(&quantiser, levels, coefficients, log2, &columns, &rows);
     transform_inverse(coefficients, residual, log2, coder->depth, columns, rows);
-    for (int row = 0; row < size; row++)
-        for (int i = 0; i < size; i++) {
-            int32_t value = out[row * stride + i] + residual[row * size + i];
-            out[row * stride + i] = (uint16_t)(value < 0 ? 0 : value > most ? most : value);
-        }
+    add(out, stride, residual, size, (1 << coder->depth) - 1);
     return true;
 }
 

@@ -73,7 +73,7 @@ static void filter_chroma(const struct edge *edge) {
     ptrdiff_t s = edge->across;
     uint16_t *q = edge->q;
     for (int line = 0; line < 4; line++, q += edge->along) {
-        int delta = clip(-edge->tc, edge->tc, ((((q[0] - q[-s]) << 2) + q[-2 * s] - q[s] + 4) >> 3));
+        int delta = clip(-edge->tc, edge->tc, (4 * (q[0] - q[-s]) + q[-2 * s] - q[s] + 4) >> 3);
         q[-s] = (uint16_t)clip(0, edge->most, q[-s] + delta);
         q[0] = (uint16_t)clip(0, edge->most, q[0] - delta);
     }

@@ -27,9 +27,22 @@ static bool fits(const struct sps *sps, const struct surface *surface, char *mes
         surface->memory_width, surface->memory_height);
 }
 
+static struct cached_reference *oldest_reference(struct encoder *encoder) {
+    struct cached_reference *oldest = &encoder->cache[0];
+    for (int i = 1; i < CACHED_REFERENCES; i++)
+        if (encoder->cache[i].used < oldest->used) oldest = &encoder->cache[i];
+    return oldest;
+}
+
+void encoder_keep(struct encoder *encoder, const struct surface *surface) {
+    struct cached_reference *entry = oldest_reference(encoder);
+    struct frame frame = entry->frame;
+    *entry = (struct cached_reference){encoder->coder.reconstruction, surface, surface->serial, ++encoder->clock};
+    encoder->coder.reconstruction = frame;
+}
+
 static const struct frame *reference_frame(struct encoder *encoder, const struct surface *surface) {
     const struct sps *sps = encoder->coder.sps;
-    struct cached_reference *oldest = &encoder->cache[0];
     encoder->clock++;
     for (int i = 0; i < CACHED_REFERENCES; i++) {
         struct cached_reference *entry = &encoder->cache[i];
@@ -38,8 +51,8 @@ static const struct frame *reference_frame(struct encoder *encoder, const struct
             entry->used = encoder->clock;
             return &entry->frame;
         }
-        if (entry->used < oldest->used) oldest = entry;
     }
+    struct cached_reference *oldest = oldest_reference(encoder);
     if (!frame_allocate(&oldest->frame, sps->width, sps->height)) return NULL;
     frame_load(&oldest->frame, &surface->picture);
     oldest->surface = surface;
@@ -53,8 +66,6 @@ static bool lay_out_slices(struct encoder *encoder, const struct encode_job *job
     const struct submission *submission = job->context->submission;
     const struct sps *sps = encoder->coder.sps;
     int ctb = 1 << sps->log2_ctb, all = (sps->width + ctb - 1) / ctb * ((sps->height + ctb - 1) / ctb), next = 0;
-    if ((int)encoder->slice_count > DRIVER(job->driver_context)->personality.slices)
-        return refuse(message, "%u slices", encoder->slice_count);
     for (unsigned i = 0; i < encoder->slice_count; i++) {
         const VAEncSliceParameterBufferHEVC *buffer = &submission->slices[i];
         struct slice_setting *setting = &encoder->settings[i];
@@ -75,6 +86,8 @@ static bool prepare(struct encoder *encoder, struct encode_job *job, char *messa
     const struct submission *submission = job->context->submission;
     struct coder *coder = &encoder->coder;
     bool own = personality->own_headers;
+    if (submission->quality > personality->quality_levels)
+        return refuse(message, "quality level %u of %u", submission->quality, personality->quality_levels);
     if (!read_client_headers(encoder, job, message)) return false;
     if (own) {
         if (!make_own_headers(encoder, job, message)) return false;
@@ -109,7 +122,8 @@ static bool prepare(struct encoder *encoder, struct encode_job *job, char *messa
             encoder->references[i].surfaces[0] != encoder->references[i].surfaces[1])
             return refuse(message, "a B slice with different lists in a picture with coding_type 2");
     }
-    return lay_out_slices(encoder, job, message);
+    if ((int)encoder->slice_count > personality->slices) return refuse(message, "%u slices", encoder->slice_count);
+    return own || lay_out_slices(encoder, job, message);
 }
 
 // Sets the QPs of all slices. Returns the class of the picture for rate control, or -1.

@@ -76,6 +76,7 @@ static void deliver(struct driver *driver, struct encode_job *job, VAStatus stat
     surface->poc = job->poc;
     surface->temporal_id = job->temporal_id;
     surface->serial = ++driver->serial;
+    encoder_keep(job->context->encoder, surface);
     uint32_t flags = (uint32_t)job->qp & VA_CODED_BUF_STATUS_PICTURE_AVE_QP_MASK;
     size_t room = (size_t)job->coded->size * job->coded->count;
     if (personality->liar) {

@@ -18,6 +18,5 @@ void frame_free(struct frame *);
 // The picture may be larger than the frame, not smaller.
 void frame_load(struct frame *, const struct hwsim_picture *);
 void frame_store(const struct frame *, struct hwsim_picture *);
-uint32_t frame_crc(const struct frame *, int depth);
 
 #endif

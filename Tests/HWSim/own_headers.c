@@ -29,10 +29,11 @@ static void sps_from_buffers(const struct encode_job *job, struct sps *sps) {
         .depth_chroma = sequence->seq_fields.bits.bit_depth_chroma_minus8 + 8,
         .log2_poc_lsb = 16,
         .ordering = {{1, 0, 0}},
-        .log2_min_cb = sequence->log2_min_luma_coding_block_size_minus3 + 3,
-        .log2_ctb = sequence->log2_min_luma_coding_block_size_minus3 + 3 + sequence->log2_diff_max_min_luma_coding_block_size,
-        .log2_min_tb = sequence->log2_min_transform_block_size_minus2 + 2,
-        .log2_max_tb = sequence->log2_min_transform_block_size_minus2 + 2 + sequence->log2_diff_max_min_transform_block_size,
+        // The hardware has one set of block sizes, whatever the client expects.
+        .log2_min_cb = 3,
+        .log2_ctb = 6,
+        .log2_min_tb = 2,
+        .log2_max_tb = 5,
         .hierarchy_inter = sequence->max_transform_hierarchy_depth_inter,
         .hierarchy_intra = sequence->max_transform_hierarchy_depth_intra,
         .scaling_lists = sequence->seq_fields.bits.scaling_list_enabled_flag,
@@ -69,10 +70,8 @@ static bool slice_from_buffers(const struct encode_job *job, const struct sps *s
     bool idr = picture->pic_fields.bits.idr_pic_flag;
     *slice = (struct slice){
         .nal = {.type = idr ? NAL_IDR_W_RADL : 1},
-        .first = buffer->slice_segment_address == 0,
         .no_output_of_prior = picture->pic_fields.bits.no_output_of_prior_pics_flag,
         .output = true,
-        .address = (int)buffer->slice_segment_address,
         .type = buffer->slice_type,
         .poc_lsb = job->poc & ((1 << sps->log2_poc_lsb) - 1),
         .active = {1, 0},
@@ -137,15 +136,19 @@ bool make_own_headers(struct encoder *encoder, const struct encode_job *job, cha
     align_size(personality, sps);
     if (submission->slice_count > MAX_SLICES) return refuse(message, "too many slices");
     encoder->slice_count = submission->slice_count;
+    int ctb = 1 << sps->log2_ctb, wide = (sps->width + ctb - 1) / ctb, rows = (sps->height + ctb - 1) / ctb;
+    if ((int)encoder->slice_count > rows) return refuse(message, "%u slices of %d rows of CTBs", encoder->slice_count, rows);
     for (unsigned i = 0; i < encoder->slice_count; i++) {
         const VAEncSliceParameterBufferHEVC *buffer = &submission->slices[i];
         struct slice *slice = &encoder->settings[i].header;
         if (!reads) {
             if (!slice_from_buffers(job, sps, buffer, slice, message)) return false;
-            continue;
+        } else {
+            *slice = first;
         }
-        *slice = first;
-        slice->address = (int)buffer->slice_segment_address;
+        // As many slices as the client wants, but of whole rows of the hardware's CTBs.
+        slice->address = (int)i * rows / (int)encoder->slice_count * wide;
+        encoder->settings[i].end = (int)(i + 1) * rows / (int)encoder->slice_count * wide;
         slice->first = !slice->address;
         slice->pps_id = 0;
     }

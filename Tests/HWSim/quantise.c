@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clones.h"
 #include "transform.h"
 
 uint8_t diagonal_scan[4][64];
@@ -17,14 +18,6 @@ static int shift_of(const struct quantiser *quantiser, int log2) {
 // What rounds: a third in intra blocks, a sixth in others, which is about what costs least.
 static int64_t rounding_of(const struct quantiser *quantiser, int shift) {
     return (int64_t)(quantiser->intra ? 171 : 85) << (shift - 9);
-}
-
-bool quantiser_surely_zero(const struct quantiser *quantiser, uint32_t sum, int log2) {
-    // No coefficient is larger than with all of the residual under the largest factors, 90 and 90. The rounding of the
-    // two passes adds less than 91.
-    int64_t largest = ((int64_t)sum * 8100 >> (2 * log2 + quantiser->depth - 3)) + 91;
-    int shift = shift_of(quantiser, log2);
-    return largest * forward_scale[quantiser->qp % 6] + rounding_of(quantiser, shift) < (int64_t)1 << shift;
 }
 
 // Makes the parity of a sub-block's sum tell the sign of its first coefficient, changing what costs the least. `low` is
@@ -53,7 +46,7 @@ static void hide_sign(int16_t *levels, const int16_t *coefficients, const int32_
     levels[place] = (int16_t)(levels[place] + (negative ? -change : change));
 }
 
-int quantise(const struct quantiser *quantiser, const int16_t *coefficients, int16_t *levels, int log2) {
+CLONES int quantise(const struct quantiser *quantiser, const int16_t *coefficients, int16_t *levels, int log2) {
     int shift = shift_of(quantiser, log2), size = 1 << log2, count = 0;
     int32_t scale = forward_scale[quantiser->qp % 6];
     int64_t rounding = rounding_of(quantiser, shift);
@@ -91,10 +84,12 @@ int quantise(const struct quantiser *quantiser, const int16_t *coefficients, int
     return count;
 }
 
-void dequantise(
+CLONES void dequantise(
     const struct quantiser *quantiser, const int16_t *levels, int16_t *coefficients, int log2, int *columns, int *rows) {
     int size = 1 << log2, shift = quantiser->depth + log2 - 9;  // flat scaling is 16
-    int64_t scale = (int64_t)inverse_scale[quantiser->qp % 6] << (quantiser->qp / 6), add = (int64_t)1 << (shift - 1);
+    int32_t scale = inverse_scale[quantiser->qp % 6] << (quantiser->qp / 6), add = 1 << (shift - 1);
+    // Levels beyond this give the largest coefficient anyway; cut to it, 32 bits do.
+    int32_t most = (32767 << shift) / scale + 1;
     uint16_t over[32] = {0};
     *rows = 0;
     for (int y = 0; y < size; y++) {
@@ -109,7 +104,9 @@ void dequantise(
         }
         *rows = y + 1;
         for (int x = 0; x < size; x++) {
-            int64_t value = levels[y * size + x] ? (levels[y * size + x] * scale + add) >> shift : 0;
+            int32_t level = levels[y * size + x];
+            level = level > most ? most : level < -most ? -most : level;
+            int32_t value = (level * scale + add) >> shift;
             coefficients[y * size + x] = (int16_t)(value < -32768 ? -32768 : value > 32767 ? 32767 : value);
         }
     }

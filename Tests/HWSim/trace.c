@@ -11,15 +11,20 @@ uint64_t monotonic_nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static uint32_t table[256];
+
+static void fill_table(void) {
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t entry = i;
+        for (int bit = 0; bit < 8; bit++) entry = entry & 1 ? 0xedb88320u ^ entry >> 1 : entry >> 1;
+        table[i] = entry;
+    }
+}
+
 // CRC-32 as in zip files.
 static uint32_t crc(uint32_t value, const uint8_t *bytes, size_t count) {
-    static uint32_t table[256];
-    if (!table[1])
-        for (uint32_t i = 0; i < 256; i++) {
-            uint32_t entry = i;
-            for (int bit = 0; bit < 8; bit++) entry = entry & 1 ? 0xedb88320u ^ entry >> 1 : entry >> 1;
-            table[i] = entry;
-        }
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fill_table);
     for (size_t i = 0; i < count; i++) value = table[(value ^ bytes[i]) & 0xff] ^ value >> 8;
     return value;
 }

@@ -2,18 +2,13 @@
 // The transforms, by even and odd halves; the loops over columns are what compilers vectorise.
 #include "transform.h"
 
-// The best of the machine's vector instructions, chosen when the driver is loaded. Sanitizers come too late for that.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define CLONES
-#endif
+#include <pthread.h>
 
-#define INLINE static inline __attribute__((always_inline))
+#include "clones.h"
 
 static int16_t matrix[32][32];
 
-void transform_prepare(void) {
+static void prepare(void) {
     // 64 * sqrt(2) * cos(j * pi / 64), as the standard rounds it.
     static const int8_t cosine[33] = {
         64, 90, 90, 90, 89, 88, 87, 85, 83, 82, 80, 78, 75, 73, 70, 67, 64, 61, 57, 54, 50, 46, 43, 38, 36, 31, 25, 22,
@@ -29,6 +24,11 @@ void transform_prepare(void) {
         for (int n = 0, i = 0, size = 1 << log2; n < 2 * size - 1; n++)
             for (int x = 0; x <= n; x++)
                 if (x < size && n - x < size) diagonal_scan[log2][i++] = (uint8_t)((n - x) << 3 | x);
+}
+
+void transform_prepare(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare);
 }
 
 INLINE int16_t saturate(int32_t value) {

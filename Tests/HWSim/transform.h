@@ -9,7 +9,7 @@
 
 enum { MAX_TRANSFORM = 32 * 32 };
 
-void transform_prepare(void);  // once, before anything else
+void transform_prepare(void);  // before anything else
 void transform_forward(const int16_t *residual, int16_t *coefficients, int log2, int depth);
 // `columns` and `rows`: behind them all coefficients are 0.
 void transform_inverse(
@@ -21,8 +21,6 @@ struct quantiser {
     bool intra, sign_hiding;
 };
 
-// Whether all levels of a block with this sum of absolute residuals would surely be 0.
-bool quantiser_surely_zero(const struct quantiser *, uint32_t sum, int log2);
 // Returns how many levels are not 0. With sign hiding the levels' parities carry the hidden signs.
 int quantise(const struct quantiser *, const int16_t *coefficients, int16_t *levels, int log2);
 // Also tells within how many columns and rows all the levels lie.

@@ -11,6 +11,9 @@ import VAAPI
 struct VAAPITool {
     static func main() throws {
         let arguments = CommandLine.arguments
+        if arguments.count == 6, arguments[2] == "time" {
+            return try Timing.run(node: arguments[1], Array(arguments[3...]))
+        }
         guard arguments.count == 4 else {
             FileHandle.standardError.write(Data("usage: vaapi-tool NODE JOB.json RESULT.json\n".utf8))
             exit(64)
@@ -40,7 +43,7 @@ struct VAAPITool {
     }
 
     /// The catalogue's path for a configuration, with the quirks of the node's driver.
-    private static func path(_ configuration: EncoderConfiguration, _ file: Int32) throws -> HardwarePath {
+    static func path(_ configuration: EncoderConfiguration, _ file: Int32) throws -> HardwarePath {
         let capabilities = try JSONDecoder().decode(
             Capabilities.self, from: Data(Capabilities.embeddedDocument.utf8))
         let id = configuration.profile == .main ? "hevc-main-encode" : "hevc-main10-encode"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The decoder without a driver around it: reference lists against H.265 8.3.4 said again, and clients that send rubbish.
-// What it decodes is compared with another decoder's by decode-check. Build it with -fsanitize=address,undefined.
+// The decoder without a driver around it: reference lists against H.265 8.3.4 said again, and clients that send
+// rubbish. decoder-check builds it with sanitizers; what is decoded is compared with another decoder's by decode-check.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,8 @@ static void lists_come_out_as_the_client_has_them(void) {
             picture.ReferenceFrames[i] = (VAPictureHEVC){(VASurfaceID)i, current + delta, 0, {0}};
             if (random_below(8) == 0) picture.ReferenceFrames[i].flags = VA_PICTURE_HEVC_LONG_TERM_REFERENCE;
             if (random_below(4) == 0) picture.ReferenceFrames[i].flags |= VA_PICTURE_HEVC_RPS_ST_CURR_BEFORE;
-            if (random_below(4)) holdings.list[holdings.count++] = (struct decoder_held){(VASurfaceID)i, current + delta};
+            if (random_below(4) == 0) continue;
+            holdings.list[holdings.count++] = (struct decoder_held){(VASurfaceID)i, current + delta};
         }
         for (int i = count - 1; i > 0; i--) {
             int j = (int)random_below((uint32_t)i + 1);
@@ -202,14 +203,16 @@ static void rubbish_does_no_harm(int seconds) {
         EXPECT(decoder, "no decoder");
         if (!decoder) return;
         VAPictureParameterBufferHEVC sequence = plain_picture(depth);
-        // Every flag but those that say what the whole picture is.
-        if (random_below(2)) sequence.pic_fields.value = 1 | (random_below(1u << 30) & ~30u & ~(1u << 14));
+        // Every flag but those that say what the whole picture is; at times four tiles.
+        if (random_below(2)) sequence.pic_fields.value = 1 | (random_below(1u << 30) & ~6u);
+        sequence.num_tile_columns_minus1 = sequence.num_tile_rows_minus1 = 1;
         for (int number = 0; number < 8; number++) {
             VAPictureParameterBufferHEVC picture = sequence;
             picture.CurrPic = (VAPictureHEVC){(VASurfaceID)number, number, 0, {0}};
             for (int i = 0; i < 4 && i < number; i++)
                 picture.ReferenceFrames[i] = (VAPictureHEVC){
                     (VASurfaceID)(number - 1 - i), number - 1 - i, VA_PICTURE_HEVC_RPS_ST_CURR_BEFORE, {0}};
+            if (random_below(4) == 0) picture.ReferenceFrames[2].flags |= VA_PICTURE_HEVC_LONG_TERM_REFERENCE;
             VAIQMatrixBufferHEVC matrix;
             memset(&matrix, 16, sizeof matrix);
             VASliceParameterBufferHEVC parameters[4];
