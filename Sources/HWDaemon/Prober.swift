@@ -127,12 +127,12 @@ final class Prober {
         run.waiting = [body]
         runs.append(run)
         queue += subjects.map { subject in
-            // Whoever asks for verification gets what may have passed tried again.
+            // Whoever asks gets what failed tried again: firmware that is there now changes nothing else.
             let known = cache[subject]
             return Job(
                 request: ProbeRequest(
                     subject, verification: verification,
-                    known: verification == .unlessKnown ? known?.lasting : known), run: run)
+                    known: verification == .unlessKnown ? known?.successes : known), run: run)
         }
         startNext()
     }

@@ -160,6 +160,12 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
         return left.isEmpty ? nil : ProbeRecord(key: key, results: left, judge: judge)
     }
 
+    /// What worked; nil when nothing did.
+    public var successes: ProbeRecord? {
+        let left = results.filter(\.verified)
+        return left.isEmpty ? nil : ProbeRecord(key: key, results: left, judge: judge)
+    }
+
     /// What the results hold for.
     public var key: Key
     /// The results of all paths.
