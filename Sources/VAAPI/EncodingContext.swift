@@ -98,9 +98,7 @@ final class EncodingContext {
     }
 
     private func header(_ picture: PlannedPicture, frameQP: Int?) -> SliceSegmentHeader {
-        // With a rate control of the driver's the QP is only where it starts from.
-        let qp = settings.rate.isConstantQP ? settings.rate.qp(of: picture, base: frameQP) : settings.rate.baseQP
-        return settings.syntax.sliceHeader(of: picture, qp: qp)
+        settings.syntax.sliceHeader(of: picture, qp: settings.rate.qp(of: picture, base: frameQP))
     }
 
     /// One picture's buffers, in the order that every driver is used to.
