@@ -103,7 +103,7 @@ struct EncoderSettings {
             notes.append("the driver codes without references: every picture is a key frame")
         }
         syntax = StreamSyntax(
-            configuration, size: size, structure: structure, tools: tools, initialQP: rate.baseQP,
+            configuration, size: size, structure: structure, tools: tools, initialQP: rate.initialQP,
             bitRate: rate.bitsPerSecond > 0 ? Int64(rate.bitsPerSecond) : nil)
         do throws(BitstreamError) {
             parameterSets = try syntax.parameterSets()

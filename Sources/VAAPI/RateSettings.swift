@@ -15,7 +15,7 @@ struct RateSettings: Hashable, Sendable {
     var bufferBits: UInt32 = 0
     /// The quality aimed at, 1 the best, 51 the worst; 0 where the mode has none.
     var qualityFactor: UInt32 = 0
-    /// The QP of P pictures where it is constant, else the first one.
+    /// The QP of P pictures where it is constant.
     var baseQP = 26
     /// Lowest QP; nil sets no bound.
     var minQP: Int?
@@ -25,10 +25,16 @@ struct RateSettings: Hashable, Sendable {
     /// Whether every picture's QP is ours to say.
     var isConstantQP: Bool { mode == VA_RC_CQP }
 
-    /// The QP of a picture that is coded with a constant one: I below P, B above it, as x265 does (ratios 1.4 and 1.3).
+    /// What slice QPs count from: with a rate control of the driver's the middle, from where cu_qp_delta reaches every
+    /// QP (H.265 7.4.9.14: -26…25).
+    var initialQP: Int { isConstantQP ? baseQP : 26 }
+
+    /// SliceQpY: with a constant QP, I below P and B above it, as x265 does (ratios 1.4 and 1.3).
+    ///
+    /// - Parameter base: the QP that the frame came with.
     func qp(of picture: PlannedPicture, base: Int?) -> Int {
         if let base { return base }
-        guard isConstantQP else { return baseQP }
+        guard isConstantQP else { return initialQP }
         let offset = picture.isIntra ? -3 : picture.level
         return min(max(baseQP + offset, minQP ?? 0), maxQP ?? 51)
     }
