@@ -82,7 +82,7 @@ extension EndToEnd {
             #expect(kinds.first == true && kinds.last == false)
             let properties = try hardware.session.copyProperties()
             #expect(properties[.usingHardwareDecoder] == .bool(false))
-            #expect(properties[.fallbackReason]?.description.contains("operation failed") ?? false)
+            #expect(properties[.fallbackReason]?.description.contains("Failed to end picture") ?? false)
             #expect(try server.session(hardware.id).usingHardware == false)
             let required = try Decoder(server.daemon, stream, specification: Self.require)
             #expect(sessionError { try required.decode(stream) }?.status == .videoDecoderMalfunction)
