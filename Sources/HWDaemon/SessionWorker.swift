@@ -47,8 +47,8 @@ final class SessionWorker {
     /// Gives a worker its session and the client's connection, of which the caller closes its own copy.
     ///
     /// - Parameters:
-    ///   - stallLimits: the hardware's holds until the worker has told which encoder it is: nothing else takes long
-    ///     before that.
+    ///   - stallLimits: where there is hardware, its limit holds until the worker has told which encoder it is:
+    ///     nothing else takes long before that.
     ///   - onReport: called for the report that the session was created.
     ///   - onEnd: called once, when the process has ended.
     init(
@@ -63,9 +63,9 @@ final class SessionWorker {
         self.onEnd = onEnd
         self.stallLimits = stallLimits
         self.start = start
-        stallLimit = stallLimits.hardware
+        stallLimit = start.hardware.isEmpty ? stallLimits.software : stallLimits.hardware
         stall = StallRule(
-            limit: stallLimits.hardware, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
+            limit: stallLimit, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
         stats = process.stats
         child = process.child
         channel = process.channel

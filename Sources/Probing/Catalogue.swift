@@ -10,7 +10,13 @@ struct Catalogue {
     private(set) var capabilities: Capabilities
     /// What is wrong with which file; a sentence each.
     private(set) var warnings: [String] = []
-    private var document: PropertyValue
+    /// A digest of every text it was made of, to tell whether what was remembered still holds.
+    var digest: String { String(hash, radix: 16) }
+
+    /// FNV-1a, 64 bits.
+    private var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    /// What overrides are laid over; nil for the document this program was built with.
+    private var document: PropertyValue?
 
     /// Where an admin's overrides lie.
     static let overrides = "/etc/hwdaemon/capabilities.d"
@@ -23,21 +29,15 @@ struct Catalogue {
     /// - Throws: when not even the catalogue that this program was built with can be read.
     init() throws(SessionError) {
         let own = Array(Capabilities.embeddedDocument.utf8)
-        document = try Capabilities.merge(
-            JSON.decode(PropertyValue.self, from: own), over: Capabilities.emptyDocument)
-        capabilities = try Self.decode(document)
-        if let path = Self.basePath { replace(by: path) }
+        // The document of this version has been checked by tests: read straight, which every look at a node waits for.
+        capabilities = try JSON.decode(Capabilities.self, from: own)
+        note(own)
+        if let path = Self.basePath { replace(by: path, unless: own) }
         for path in Self.overridePaths { merge(path) }
     }
 
-    /// A digest of everything in it, to tell whether what was remembered still holds (FNV-1a, 64 bits).
-    var digest: String {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        // The encoder sorts fields by name here, so that the same catalogue gives the same digest.
-        for byte in (try? JSON.encode(document, pretty: true)) ?? [] {
-            hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
-        return String(hash, radix: 16)
+    private mutating func note(_ text: [UInt8]) {
+        for byte in text { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     }
 
     /// The file of `$HWDAEMON_CAPABILITIES`, or one beside this program or where it was installed to.
@@ -66,24 +66,33 @@ struct Catalogue {
         return names.sorted().map { "\(folder)/\($0)" }
     }
 
-    private mutating func replace(by path: String) {
-        attempt(path) { (value) throws(SessionError) in
+    private mutating func replace(by path: String, unless own: [UInt8]) {
+        attempt(path, unless: own) { (value) throws(SessionError) in
             try Capabilities.merge(value, over: Capabilities.emptyDocument)
         }
     }
 
     private mutating func merge(_ path: String) {
         let document = document
-        attempt(path) { (value) throws(SessionError) in try Capabilities.merge(value, over: document) }
+        attempt(path, unless: nil) { (value) throws(SessionError) in
+            guard let document else {
+                let own = try JSON.decode(PropertyValue.self, from: Array(Capabilities.embeddedDocument.utf8))
+                return try Capabilities.merge(value, over: own)
+            }
+            return try Capabilities.merge(value, over: document)
+        }
     }
 
     private mutating func attempt(
-        _ path: String, _ merged: (PropertyValue) throws(SessionError) -> PropertyValue
+        _ path: String, unless known: [UInt8]?, _ merged: (PropertyValue) throws(SessionError) -> PropertyValue
     ) {
         do throws(SessionError) {
-            let document = try merged(JSON.decode(PropertyValue.self, from: Self.read(path)))
+            let text = try Self.read(path)
+            if text == known { return }
+            let document = try merged(JSON.decode(PropertyValue.self, from: text))
             capabilities = try Self.decode(document)
             self.document = document
+            note(text)
         } catch {
             warnings.append("\(path) is left out: \(error.reason)")
         }

@@ -23,7 +23,7 @@ enum HardwareProbe {
     ) -> ProbeAnswer {
         var node = DeviceNode(path)
         do throws(VAError) {
-            let claims = try claims(&node, catalogue)
+            let claims = try claims(&node, catalogue, isLast: judge == nil)
             guard let (found, libva) = claims else { return ProbeAnswer(node: node.description) }
             let verifier = Verifier(
                 request,
@@ -41,11 +41,13 @@ enum HardwareProbe {
 
     /// Every path of the catalogue, and libva's version; nil for a node without a driver.
     ///
-    /// The driver has ended when this returns.
+    /// The driver has ended when this returns, unless nothing else is done with it: the process then ends before it.
     private static func claims(
-        _ node: inout DeviceNode, _ catalogue: Catalogue
+        _ node: inout DeviceNode, _ catalogue: Catalogue, isLast: Bool
     ) throws(VAError) -> ([Found], libva: String)? {
         guard let display = try node.startDriver() else { return nil }
+        // Unloading a driver and its libraries takes milliseconds.
+        if isLast { _ = Unmanaged.passRetained(display) }
         let profiles = try display.profiles()
         var found: [Found] = []
         for entry in catalogue.capabilities.paths where entry.enabled {

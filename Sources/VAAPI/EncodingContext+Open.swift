@@ -34,42 +34,4 @@ extension EncodingContext {
             display, config: config, sources: try pool(sources), reconstructions: try pool(reconstructions),
             width: width, height: height)
     }
-
-    /// The parameter sets that the driver takes, one NAL unit a buffer.
-    static func packParameterSets(
-        _ display: Display, _ context: VAContextID, _ settings: EncoderSettings
-    ) throws(VAError) -> [PackedHeader] {
-        let types = [
-            (VA_ENC_PACKED_HEADER_SEQUENCE, VAEncPackedHeaderSequence),
-            (VA_ENC_PACKED_HEADER_SEQUENCE, VAEncPackedHeaderSequence),
-            (VA_ENC_PACKED_HEADER_PICTURE, VAEncPackedHeaderPicture),
-        ]
-        var headers: [PackedHeader] = []
-        for ((bit, type), unit) in zip(types, settings.parameterSets)
-        where settings.packedHeaders & UInt32(bit) != 0 {
-            headers.append(try PackedHeader(display, context, type, nalUnit: unit))
-        }
-        return headers
-    }
-}
-
-extension VAEncMiscParameterFrameRate {
-    /// Frames a second as a fraction of two 16-bit numbers, denominator high, where it fits; else rounded.
-    init(_ rate: Rational) {
-        self.init()
-        if rate.numerator <= 0xFFFF, rate.denominator <= 0xFFFF {
-            framerate = UInt32(rate.denominator) << 16 | UInt32(rate.numerator)
-        } else {
-            framerate = UInt32(max(1, min(65535, rate.value.rounded())))
-        }
-    }
-}
-
-extension VAEncMiscParameterHRD {
-    /// The decoder's buffer, which is three quarters full when decoding starts.
-    init(_ rate: RateSettings) {
-        self.init()
-        buffer_size = rate.bufferBits
-        initial_buffer_fullness = UInt32(UInt64(rate.bufferBits) * 3 / 4)
-    }
 }

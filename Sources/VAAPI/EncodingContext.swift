@@ -9,13 +9,7 @@ final class EncodingContext {
     let display: Display
     let settings: EncoderSettings
     private let context: Context
-    /// Buffers of key frames, which say the same every time.
-    private let sequence: Buffer
-    private let frameRate: MiscParameter
-    private let hrd: MiscParameter
-    private let quality: MiscParameter
-    private let parameterSets: [PackedHeader]
-
+    private var keyFrame: KeyFrameBuffers?
     private var idle: [PictureSlot] = []
     private var busy: [PictureSlot] = []
     /// Reconstructions that are kept, by PicOrderCntVal.
@@ -40,18 +34,7 @@ final class EncodingContext {
         self.settings = settings
         context = try Self.open(
             display, path, settings, sources: frames + slots, reconstructions: references + 1 + slots)
-        sequence = try Buffer(
-            display, context.id, VAEncSequenceParameterBufferType,
-            size: MemoryLayout<VAEncSequenceParameterBufferHEVC>.size)
-        try sequence.write(VAEncSequenceParameterBufferHEVC(settings))
-        frameRate = try MiscParameter(
-            display, context.id, VAEncMiscParameterTypeFrameRate, VAEncMiscParameterFrameRate(settings.frameRate))
-        hrd = try MiscParameter(
-            display, context.id, VAEncMiscParameterTypeHRD, VAEncMiscParameterHRD(settings.rate))
-        var level = VAEncMiscParameterBufferQualityLevel()
-        level.quality_level = UInt32(settings.qualityLevel ?? 0)
-        quality = try MiscParameter(display, context.id, VAEncMiscParameterTypeQualityLevel, level)
-        parameterSets = try Self.packParameterSets(display, context.id, settings)
+        keyFrame = try KeyFrameBuffers(display, context.id, settings)
         for _ in 0..<slots {
             idle.append(try PictureSlot(display, context.id, settings))
         }
@@ -60,8 +43,10 @@ final class EncodingContext {
     deinit {
         // The driver still reads and writes what is about to be destroyed.
         for slot in busy { try? wait(for: slot) }
+        // Drivers look for a buffer's context when it is destroyed.
         busy = []
         idle = []
+        keyFrame = nil
     }
 
     /// Where frames are written before they are submitted.
@@ -138,14 +123,9 @@ final class EncodingContext {
             ids.append(slot.rateControl.id)
             holdsFrameQP = boundsQP
         }
-        if picture.isKeyFrame {
-            if settings.rate.bufferBits > 0 { ids.append(hrd.id) }
-            ids.append(frameRate.id)
-            if settings.qualityLevel != nil { ids.append(quality.id) }
-            ids.append(sequence.id)
-        }
+        if picture.isKeyFrame { ids += keyFrame?.parameters ?? [] }
         ids.append(slot.picture.id)
-        if picture.isKeyFrame { ids += parameterSets.flatMap(\.ids) }
+        if picture.isKeyFrame { ids += keyFrame?.headers ?? [] }
         slot.sliceHeader = try packSliceHeader(header)
         ids += slot.sliceHeader?.ids ?? []
         ids.append(slot.slice.id)

@@ -99,7 +99,8 @@ extension VAEncPictureParameterBufferHEVC {
         pic_fields.bits.transform_skip_enabled_flag = pps.transformSkipEnabledFlag.bit
         pic_fields.bits.cu_qp_delta_enabled_flag = (pps.diffCuQpDeltaDepth != nil).bit
         pic_fields.bits.pps_loop_filter_across_slices_enabled_flag = pps.ppsLoopFilterAcrossSlicesEnabledFlag.bit
-        hierarchical_level_plus1 = UInt8(picture.level + 1)
+        // 0 leaves the level to coding_type, which says enough where there is no pyramid.
+        hierarchical_level_plus1 = settings.structure.anchorDistance > 2 ? UInt8(picture.level + 1) : 0
     }
 
     /// Fills one of libva's arrays of 15 pictures, the rest of it with none.

@@ -47,6 +47,16 @@ enum StreamDescription {
             throw BitstreamError(
                 .unsupported, "The SPS says \(sps.picWidthInLumaSamples)x\(sps.picHeightInLumaSamples) samples.")
         }
+        let (ordering, structure) = (sps.orderingInfo.highest, settings.structure)
+        guard ordering.maxNumReorderPics >= structure.reorderDepth,
+            structure.keyFrameInterval == 1 || ordering.maxDecPicBufferingMinus1 >= structure.maxReferences
+        else {
+            throw BitstreamError(
+                .unsupported,
+                "The SPS allows \(ordering.maxDecPicBufferingMinus1) references and reorders by "
+                    + "\(ordering.maxNumReorderPics), the pictures need \(structure.maxReferences) and "
+                    + "\(structure.reorderDepth).")
+        }
         let (before, vui) = (sps, VUIParameters(configuration))
         if sps.width != settings.size.shownWidth || sps.height != settings.size.shownHeight {
             sps.conformanceWindow = WindowOffsets(

@@ -49,8 +49,14 @@ extension VAAPIEncoder {
         }
         let format = VAConfigAttrib(
             type: VAConfigAttribRTFormat, value: ConfigAttributes.rtFormat(path.vaRTFormat) ?? 0)
-        let config = try Config(display, profile, entrypoint, [format])
-        return (display, attributes, try display.surfaceSizes(config))
+        do throws(VAError) {
+            let config = try Config(display, profile, entrypoint, [format])
+            return (display, attributes, try display.surfaceSizes(config))
+        } catch {
+            // Sizes that are not told are found out when the context is made.
+            display.forgetMessages()
+            return (display, attributes, nil)
+        }
     }
 
     /// Codes a grey key frame in a context of its own, for the parameter sets that come with it.

@@ -57,6 +57,18 @@ struct DriverFaultTests {
         #expect(!same)
     }
 
+    /// A frame in dma-bufs that the encoder or the driver does not take is refused, and the session goes on.
+    @Test func dmaBufsThatCannotBeImportedAreRefused() throws {
+        var job = EncodeJob(Clip(format: .nv12, width: 144, height: 128, frames: 5))
+        job.offersDMABufs = true
+        let result = try SimulatedDriver.run(job, "full").result
+        #expect(result.failure == nil && result.pictures.count == 5)
+        let refusals = result.notes
+        try #require(refusals.count == 2)
+        #expect(refusals[0].contains("146x128") && refusals[0].contains("Parameter"), "\(refusals[0])")
+        #expect(refusals[1].contains("vaCreateSurfaces of a dma-buf"), "\(refusals[1])")
+    }
+
     /// However surfaces are written and coded buffers chained, the stream is the same.
     @Test(arguments: [PixelFormat.yu12, .p010])
     func waysOfHandingOverDoNotShow(format: PixelFormat) throws {

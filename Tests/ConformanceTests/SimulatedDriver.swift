@@ -131,11 +131,10 @@ enum SimulatedDriver {
             return .failure(StreamDecoders.Failure(description: "libva's headers are not installed"))
         }
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().path
-        // Beside the bundle, so that nothing needs to be cleared away.
-        let folder = "\(products)/hwsim-\(getpid())"
-        mkdir(folder, 0o755)
-        atexit { try? FileManager.default.removeItem(atPath: "\(SimulatedDriver.products)/hwsim-\(getpid())") }
-        let said = try? StreamDecoders.run(["make", "-s", "-j2", "-C", "\(tests)/HWSim", "OUT=\(folder)"])
+        // Beside the bundle, and kept: the next run compiles what has changed.
+        let folder = "\(products)/hwsim"
+        let make = ["make", "-s", "-j2", "-C", "\(tests)/HWSim", "OUT=\(folder)"]
+        let said = try? StreamDecoders.run(["flock", "\(products)/hwsim.lock"] + make)
         guard said?.status == 0 else {
             return .failure(
                 StreamDecoders.Failure(

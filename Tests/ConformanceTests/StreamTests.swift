@@ -25,11 +25,17 @@ import Testing
         return (result, decoded)
     }
 
+    /// Every size for the encoders that take any; what real drivers pad them to is seen from some.
+    static let sizes = Backend.all.flatMap { backend in
+        let some = [(17, 40), (130, 70), (427, 240)]
+        let all = some + [(1, 1), (2, 2), (16, 16), (65, 33), (64, 64), (192, 128)]
+        return ([.x265, .vaapi("full")].contains(backend) ? all : some).map { (backend, $0) }
+    }
+
     /// The next even size, by the conformance window; the clean aperture of an odd one is the container's business.
-    @Test(
-        arguments: Backend.all,
-        [(1, 1), (2, 2), (16, 16), (17, 40), (65, 33), (64, 64), (130, 70), (192, 128), (427, 240)])
-    func everySizeIsCodedAndShown(backend: Backend, size: (Int, Int)) throws {
+    @Test(arguments: sizes.indices)
+    func everySizeIsCodedAndShown(index: Int) throws {
+        let (backend, size) = Self.sizes[index]
         for format in PixelFormat.allCases {
             let clip = Clip(format: format, width: size.0, height: size.1, frames: 3)
             let (result, decoded) = try roundTrip(backend, EncodeJob(clip, ["Quality": .double(1)]))
@@ -48,7 +54,8 @@ import Testing
                     worst = max(worst, abs(value - clip.sample(0, x, y, 0)))
                 }
             }
-            #expect(worst <= 40 << (format.bitDepth - 8), "\(format): worst luma error \(worst)")
+            #expect(
+                worst <= 40 << (format.bitDepth - 8), "\(backend), \(size), \(format): worst luma error \(worst)")
         }
     }
 
@@ -63,7 +70,9 @@ import Testing
     @Test(arguments: Backend.all, shapes.indices)
     func everyStructureDecodes(backend: Backend, index: Int) throws {
         let shape = Self.shapes[index]
-        for (format, frames) in [(PixelFormat.nv12, 23), (.p010, 9), (.yu12, 1), (.nv12, 2)] {
+        // What follows from the structure alone is seen from two encoders.
+        let short = [(PixelFormat.p010, 9), (.yu12, 1), (.nv12, 2)]
+        for (format, frames) in [(.nv12, 23)] + ([.x265, .vaapi("full")].contains(backend) ? short : []) {
             let clip = Clip(format: format, width: 144, height: 128, frames: frames)
             let (result, whole) = try roundTrip(
                 backend, EncodeJob(clip, shape, forced: frames > 20 ? [7, 13] : []))
@@ -74,7 +83,7 @@ import Testing
             #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
             if case .int(let delay)? = shape["MaxFrameDelayCount"] { #expect(result.mostHeld <= Int(delay)) }
             try checkKeyFrames(result, shape, frames)
-            try checkRandomAccess(result, clip, whole)
+            if frames > 20 { try checkRandomAccess(result, clip, whole) }
         }
     }
 
@@ -98,9 +107,9 @@ import Testing
     /// From a key frame on, decoding gives what decoding from the start gives.
     private func checkRandomAccess(_ result: EncodeResult, _ clip: Clip, _ whole: [UInt8]) throws {
         let bytes = whole.count / clip.frames
-        // Where every picture is a key frame, some of them stand for all.
+        // The start was decoded; the second and the last key frame stand for all others.
         let places = result.pictures.indices.filter { result.pictures[$0].isSync }
-        for place in places.prefix(3) + places.dropFirst(3).suffix(2) {
+        for place in Set(places.dropFirst().prefix(1) + places.dropFirst().suffix(1)) {
             let key = Int(result.pictures[place].frameID)
             let decoded = try StreamDecoders.ffmpeg(
                 try result.stream(from: place), pixelFormat: clip.format.bitDepth == 8 ? "yuv420p" : "yuv420p10le")

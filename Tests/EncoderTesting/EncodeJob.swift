@@ -16,6 +16,8 @@ public struct EncodeJob: Codable, Sendable {
     public var frameQPs: [Int: Int]
     /// After so many frames the encoder is dropped as it is.
     public var abandonAfter: Int?
+    /// Whether frames in dma-bufs that nobody can take are offered first; the refusals become notes.
+    public var offersDMABufs = false
 
     /// A job.
     public init(

@@ -31,8 +31,9 @@ struct VAAPITool {
             guard file >= 0 else { throw SessionError(.parameter, "\(node): \(String(cString: strerror(errno)))") }
             let configuration = try job.configuration(.vaapi)
             let encoder = try VAAPIEncoder(node: file, path: try path(configuration, file), configuration)
+            let refusals = job.offersDMABufs ? offerDMABufs(encoder, job.clip) : []
             result = try job.run(encoder)
-            result.notes = encoder.notes
+            result.notes = encoder.notes + refusals
         } catch let failure as VAAPIFailure {
             (result.failure, result.status) = (failure.error.reason, failure.error.status.rawValue)
             result.isTransient = failure.isTransient
@@ -40,6 +41,26 @@ struct VAAPITool {
             (result.failure, result.status) = (error.reason, error.status.rawValue)
         } catch { result.failure = "\(error)" }
         return result
+    }
+
+    /// What the encoder says to a frame of the wrong size, and to one whose dma-buf is none.
+    private static func offerDMABufs(_ encoder: VAAPIEncoder, _ clip: Clip) -> [String] {
+        let (width, height) = (clip.width, clip.height)
+        return [width + 2, width].map { width in
+            let frame = DMABufFrame(
+                fourcc: clip.format.fourcc, width: width, height: height, modifier: 0,
+                objects: [DMABufFrame.Object(file: 0, size: 1 << 28)],
+                planes: [
+                    DMABufFrame.Plane(object: 0, offset: 0, pitch: 4096),
+                    DMABufFrame.Plane(object: 0, offset: 1 << 24, pitch: 4096),
+                ])
+            do throws(SessionError) {
+                try encoder.encode(
+                    importing: frame, frameID: 99, pts: -1, forceKeyFrame: false, baseFrameQP: nil
+                ) { (_, _) throws(SessionError) in }
+                return "taken"
+            } catch { return "\(error)" }
+        }
     }
 
     /// The catalogue's path for a configuration, with the quirks of the node's driver.
