@@ -141,7 +141,7 @@ struct DecodeThread {
 
     private mutating func feed(_ bytes: [UInt8], _ sequence: Int64) throws(SessionError) {
         let decoder = try open()
-        guard worker.setup.choice.decoder.isHardware else {
+        guard isHardware else {
             try decoder.decode(bytes, sequence: sequence) { (event) throws(SessionError) in
                 try take(event)
             }
@@ -238,7 +238,10 @@ struct DecodeThread {
                 ?? PictureRectangle(x: 0, y: 0, width: UInt32(picture.width), height: UInt32(picture.height)),
             color: color, sampleAspectRatio: picture.sampleAspectRatio ?? Rational(0), layout: picture.layout,
             sideData: [])
-        if carriesMetadata { Self.add(packet.unit.sideData, to: &message) }
+        if carriesMetadata {
+            if packet.unit.hasLostSideData { message.flags.insert(.sideDataLost) }
+            Self.add(packet.unit.sideData, to: &message)
+        }
         worker.give(message, slot: picture.slot, owner)
     }
 

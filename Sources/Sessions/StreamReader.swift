@@ -20,6 +20,17 @@ public struct CodedUnit: Sendable {
     public var isRefused = false
     /// Whether the packet brings an SPS that was not there before.
     public var changesFormat = false
+    /// Whether there were more metadata than a picture can carry.
+    public var hasLostSideData = false
+
+    /// Bytes of metadata kept with a picture; what a stream sends beyond that is not kept, however much it is.
+    public static let maxSideData = 48 << 10
+
+    mutating func add(_ kind: FrameSideData.Kind, _ bytes: some Collection<UInt8>) {
+        let used = sideData.reduce(0) { $0 + $1.bytes.count }
+        guard sideData.count < 8, bytes.count <= Self.maxSideData - used else { return hasLostSideData = true }
+        sideData.append(FrameSideData(kind, Array(bytes)))
+    }
 }
 
 /// Takes packets apart before a decoder sees them: drops what decoders need not read, keeps metadata, and lets no
@@ -130,7 +141,7 @@ public struct StreamReader: Sendable {
         let header = try NALUnitHeader(nal: nal)
         switch header.nalUnitType {
         case .unspec62 where header.nuhLayerId == 0:
-            unit.sideData.append(FrameSideData(.dolbyVisionRPU, Array(nal)))
+            unit.add(.dolbyVisionRPU, nal)
         case _ where header.nuhLayerId != 0: break
         case .prefixSEI, .suffixSEI: takeMessages(nal, &unit)
         case .sps:
@@ -185,7 +196,7 @@ public struct StreamReader: Sendable {
             case (147, 1...): preferredTransfer = message.payload.first
             // ITU-T T.35: United States, SMPTE's provider code, application 4 (ST 2094-40).
             case (4, 6...) where message.payload.starts(with: [0xB5, 0x00, 0x3C, 0x00, 0x01, 0x04]):
-                unit.sideData.append(FrameSideData(.hdr10Plus, message.payload))
+                unit.add(.hdr10Plus, message.payload)
             default: break
             }
         }

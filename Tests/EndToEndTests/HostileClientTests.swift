@@ -89,7 +89,7 @@ extension EndToEnd {
             },
         ]
 
-        static let unknownOpcodes = ([0, 10, 63, 70, .max] as [UInt32]).map { opcode in
+        static let unknownOpcodes = ([0, 15, 63, 73, .max] as [UInt32]).map { opcode in
             Misdeed("opcode \(opcode)", says: "opcode \(opcode)") { try $0.send(opcode: opcode) }
         }
 

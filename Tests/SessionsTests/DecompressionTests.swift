@@ -201,6 +201,17 @@ private func path(
         #expect(reader.read(try Self.prefixed([Self.slice])).sideData.map(\.kind) == [.contentLight])
     }
 
+    @Test func metadataAreBounded() throws {
+        var reader = StreamReader(try Self.format())
+        let huge = [UInt8]([0x7C, 0x01, 0x19]) + [UInt8](repeating: 0x55, count: 1 << 20)
+        let small: [UInt8] = [0x7C, 0x01, 0x19, 0x80]
+        let units = [Self.slice, huge] + [[UInt8]](repeating: small, count: 100)
+        let unit = reader.read(try Self.prefixed(units))
+        #expect(unit.hasLostSideData)
+        #expect(unit.sideData.count == 8)
+        #expect(unit.fault == nil)
+    }
+
     @Test func lengthsThatLeadOutsideAreAFault() throws {
         var reader = StreamReader(try Self.format())
         let whole = try Self.prefixed([Self.slice, Self.slice])

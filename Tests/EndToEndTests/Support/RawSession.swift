@@ -40,6 +40,22 @@ final class RawSession {
         channel = try MessageChannel(connection)
     }
 
+    /// Creates a decompression session.
+    init(_ server: TestDaemon, decoding stream: CodedStream) throws {
+        format = .yu12
+        let connection = try UnixSocket.connect(to: server.socket)
+        let parameters = CreateDecompressionSession.Parameters(
+            formatDescription: stream.description, timeBase: stream.timeBase)
+        let call = try VarlinkCall.encode(
+            method: CreateDecompressionSession.method, parameters: parameters, upgrade: true)
+        let deadline = MonotonicTime.now + .seconds(10)
+        try VarlinkConnection.send(call, to: connection.rawValue, deadline: deadline)
+        var receiver = VarlinkConnection.replyReceiver()
+        let reply = try VarlinkConnection.receive(from: connection.rawValue, with: &receiver, deadline: deadline)
+        id = try VarlinkReply.decode(CreateDecompressionSession.Reply.self, from: try #require(reply)).session
+        channel = try MessageChannel(connection)
+    }
+
     /// Sends a message in turn, or with any other sequence number.
     @discardableResult
     func send(
