@@ -57,6 +57,20 @@ struct DriverFaultTests {
         #expect(!same)
     }
 
+    /// What is imported is coded as what is copied.
+    @Test(arguments: [PixelFormat.nv12, .p010])
+    func importedFramesAreCodedInPlace(format: PixelFormat) throws {
+        var job = EncodeJob(Clip(format: format, width: 192, height: 128, frames: 11))
+        let copied = try SimulatedDriver.run(job, "full").result
+        job.importsFrames = true
+        let imported = try SimulatedDriver.run(job, "full").result
+        #expect(imported.failure == nil, "\(imported.failure ?? "")")
+        #expect(imported.pictures.count == 11)
+        #expect(imported.pictures.map(\.bytes) == copied.pictures.map(\.bytes))
+        let refused = try SimulatedDriver.run(job, "full,no-import").result
+        #expect(Status(rawValue: refused.status) == .parameter && refused.failure?.contains("dma-buf") == true)
+    }
+
     /// A frame in dma-bufs that the encoder or the driver does not take is refused, and the session goes on.
     @Test func dmaBufsThatCannotBeImportedAreRefused() throws {
         var job = EncodeJob(Clip(format: .nv12, width: 144, height: 128, frames: 5))

@@ -162,6 +162,19 @@ import Testing
         }
     }
 
+    /// A frame's own QP, far from the session's, is one that decoders take (cu_qp_delta reaches 26 down and 25 up).
+    @Test(arguments: Backend.all)
+    func aFramesOwnQPDecodes(backend: Backend) throws {
+        let clip = Clip(format: .nv12, width: 144, height: 128, frames: 5)
+        for rate in [["Quality": PropertyValue.double(0.95)], ["AverageBitRate": .int(300_000)]] {
+            let job = EncodeJob(clip, rate, frameQPs: [0: 48, 1: 51, 3: 1])
+            let sizes = try roundTrip(backend, job).result.pictures.reduce(into: [:]) {
+                $0[$1.frameID] = $1.data.count
+            }
+            #expect(sizes[3] ?? 0 > 2 * (sizes[1] ?? .max / 2), "\(sizes)")
+        }
+    }
+
     @Test(arguments: Backend.all)
     func aSessionThatIsDroppedHalfwayEndsQuietly(backend: Backend) throws {
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 20)

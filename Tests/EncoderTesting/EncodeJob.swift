@@ -18,6 +18,8 @@ public struct EncodeJob: Codable, Sendable {
     public var abandonAfter: Int?
     /// Whether frames in dma-bufs that nobody can take are offered first; the refusals become notes.
     public var offersDMABufs = false
+    /// Whether frames are handed over as dma-bufs; files stand for them.
+    public var importsFrames = false
 
     /// A job.
     public init(
@@ -43,7 +45,11 @@ public struct EncodeJob: Codable, Sendable {
     }
 
     /// Feeds an encoder.
-    public func run(_ encoder: any Encoder) throws -> EncodeResult {
+    ///
+    /// - Parameter feeding: hands a frame over by its number; nil does it by planes in memory.
+    public func run(
+        _ encoder: any Encoder, feeding: ((Int, EncodedPictureHandler) throws -> Void)? = nil
+    ) throws -> EncodeResult {
         var result = EncodeResult(formatDescription: encoder.formatDescription)
         var held = 0
         func take(_ picture: EncodedPicture, _ span: RawSpan) throws(SessionError) {
@@ -51,8 +57,12 @@ public struct EncodeJob: Codable, Sendable {
             held -= 1
         }
         for index in 0..<(abandonAfter ?? clip.frames) {
-            let frame = clip.native(index)
             held += 1
+            if let feeding {
+                try feeding(index, take)
+                continue
+            }
+            let frame = clip.native(index)
             try frame.bytes.withUnsafeBytes { bytes in
                 guard let base = bytes.baseAddress else { return }
                 let planes = frame.layout.planes.map {

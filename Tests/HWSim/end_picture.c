@@ -140,6 +140,17 @@ static VAStatus decode(VADriverContextP driver_context, struct context *context)
     unsigned count = 0;
     if (!submission->has_decode_picture || !submission->part_count || !target) return VA_STATUS_ERROR_INVALID_PARAMETER;
     if (target->busy) return VA_STATUS_ERROR_SURFACE_BUSY;
+    const struct personality *personality = &driver->personality;
+    unsigned number = ++driver->decoded;
+    if (number == personality->decode_crash_at) raise(SIGSEGV);
+    if (personality->decode_hang_at && number >= personality->decode_hang_at) {
+        target->hung = true;
+        return VA_STATUS_SUCCESS;
+    }
+    if (personality->decode_fail_at && number >= personality->decode_fail_at) {
+        driver_complain(driver_context, "decoding: picture %u was told to fail", number);
+        return VA_STATUS_ERROR_DECODING_ERROR;
+    }
     for (unsigned i = 0; i < submission->part_count; i++) count += submission->parts[i].count;
     struct hwsim_slice *slices = calloc(count, sizeof *slices), *next = slices;
     if (!slices) return VA_STATUS_ERROR_ALLOCATION_FAILED;

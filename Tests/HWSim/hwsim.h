@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <va/va.h>
 #include <va/va_backend.h>
+#include <va/va_drmcommon.h>
 #include <va/va_enc_hevc.h>
 
 #include "bits.h"
@@ -42,7 +43,9 @@ struct surface {
     uint32_t fourcc;
     int memory_width, memory_height;  // what really is there, in samples
     size_t size;
-    uint8_t *memory;
+    uint8_t *memory;  // its own, or NULL when it is imported
+    uint8_t *mapped[4];
+    size_t mapped_size[4];
     unsigned busy, derived;
     bool hung;
     // As a reconstruction: which picture it holds.
@@ -88,7 +91,7 @@ struct driver {
     pthread_cond_t never;  // what waits for a hung picture waits for this
     struct heap heap;
     struct personality personality;
-    unsigned pictures;  // submitted so far
+    unsigned pictures, decoded;  // submitted so far to encoders and to decoders
     uint64_t serial, busy_time;
     FILE *trace, *recon;
 };
@@ -116,6 +119,10 @@ void surface_install(struct VADriverVTable *);
 void surface_free(struct driver *, struct surface *);
 // Lays out an NV12 or P010 picture, with lines and planes aligned as the driver's memory is.
 size_t picture_layout(struct hwsim_picture *, uint32_t fourcc, int width, int height, int *memory_width, int *memory_height);
+
+// import.c: puts an empty surface into the client's memory.
+VAStatus surface_import(struct surface *, const VADRMPRIMESurfaceDescriptor *);
+void surface_unmap(struct surface *);
 
 // image.c
 void image_install(struct VADriverVTable *);

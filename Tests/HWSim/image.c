@@ -75,6 +75,7 @@ static VAStatus derive_image(VADriverContextP context, VASurfaceID id, VAImage *
     struct surface *surface = heap_find(&driver->heap, OBJECT_SURFACE, id);
     VAStatus status = VA_STATUS_ERROR_INVALID_SURFACE;
     if (surface && surface->busy) status = VA_STATUS_ERROR_SURFACE_BUSY;
+    else if (surface && !surface->memory) status = VA_STATUS_ERROR_OPERATION_FAILED;
     else if (surface)
         status = image_add(
             driver, surface->fourcc, surface->picture.width, surface->picture.height, surface, result);
@@ -109,6 +110,7 @@ static VAStatus transfer(
     VAStatus status = VA_STATUS_SUCCESS;
     pthread_mutex_lock(&driver->lock);
     struct surface *surface = heap_find(&driver->heap, OBJECT_SURFACE, surface_id);
+    while (get && surface && surface->hung) pthread_cond_wait(&driver->never, &driver->lock);
     const struct image *image = heap_find(&driver->heap, OBJECT_IMAGE, image_id);
     struct buffer *buffer = image ? heap_find(&driver->heap, OBJECT_BUFFER, image->image.buf) : NULL;
     if (!surface) status = VA_STATUS_ERROR_INVALID_SURFACE;

@@ -145,7 +145,7 @@ bool parse_slice(struct bit_reader *reader, const struct parameter_sets *sets, s
     }
     // byte_alignment(): drivers count it to the header.
     bool one = read_bits(reader, 1);
-    while (reader->position & 7)
+    while (reader->position & 7 && !reader->overrun)
         if (read_bits(reader, 1)) one = false;
     if (reader->overrun) return refuse(message, "the slice header is cut off (it includes byte_alignment())");
     if (!one) return refuse(message, "the slice header does not end in byte_alignment()");

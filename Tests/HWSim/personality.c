@@ -96,6 +96,7 @@ struct flag {
 
 static const struct flag flags[] = {
     {"no-derive", offsetof(struct personality, no_derive)},
+    {"no-import", offsetof(struct personality, no_import)},
     {"liar", offsetof(struct personality, liar)},
     {"corrupt", offsetof(struct personality, corrupt)},
     {"crash-init", offsetof(struct personality, crash_init)},
@@ -111,6 +112,9 @@ static const struct flag moments[] = {
     {"crash-at-", offsetof(struct personality, crash_at)},
     {"hang-at-", offsetof(struct personality, hang_at)},
     {"fail-at-", offsetof(struct personality, fail_at)},
+    {"decode-crash-at-", offsetof(struct personality, decode_crash_at)},
+    {"decode-hang-at-", offsetof(struct personality, decode_hang_at)},
+    {"decode-fail-at-", offsetof(struct personality, decode_fail_at)},
 };
 
 static bool apply(struct personality *personality, const char *word) {

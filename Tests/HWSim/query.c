@@ -174,9 +174,12 @@ static VAStatus query_surface_attributes(
         surface_attribute(VASurfaceAttribMinHeight, get, personality->smallest_height),
         surface_attribute(VASurfaceAttribMaxWidth, get, personality->largest_width),
         surface_attribute(VASurfaceAttribMaxHeight, get, personality->largest_height),
-        surface_attribute(VASurfaceAttribMemoryType, set, VA_SURFACE_ATTRIB_MEM_TYPE_VA),
+        surface_attribute(VASurfaceAttribMemoryType, set,
+            VA_SURFACE_ATTRIB_MEM_TYPE_VA | (personality->no_import ? 0 : VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2)),
+        {.type = VASurfaceAttribExternalBufferDescriptor, .flags = VA_SURFACE_ATTRIB_SETTABLE,
+            .value = {.type = VAGenericValueTypePointer}},
     };
-    const unsigned needed = sizeof all / sizeof *all;
+    const unsigned needed = sizeof all / sizeof *all - personality->no_import;
     bool room = *count >= needed;
     for (unsigned i = 0; list && room && i < needed; i++) list[i] = all[i];
     *count = needed;

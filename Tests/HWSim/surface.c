@@ -24,10 +24,15 @@ size_t picture_layout(
 
 void surface_free(struct driver *driver, struct surface *surface) {
     free(surface->memory);
+    surface_unmap(surface);
     heap_remove(&driver->heap, surface);
 }
 
-static VAStatus format_from(unsigned format, const VASurfaceAttrib *list, unsigned count, uint32_t *fourcc) {
+// What the attributes ask for: a format, and memory of the client's, if any.
+static VAStatus read_attributes(const struct driver *driver, unsigned format, const VASurfaceAttrib *list, unsigned count,
+    uint32_t *fourcc, const VADRMPRIMESurfaceDescriptor **descriptor) {
+    bool prime = false;
+    *descriptor = NULL;
     *fourcc = format == VA_RT_FORMAT_YUV420 ? VA_FOURCC_NV12 : format == VA_RT_FORMAT_YUV420_10 ? VA_FOURCC_P010 : 0;
     if (!*fourcc) return VA_STATUS_ERROR_UNSUPPORTED_RT_FORMAT;
     for (unsigned i = 0; i < count; i++) {
@@ -37,22 +42,33 @@ static VAStatus format_from(unsigned format, const VASurfaceAttrib *list, unsign
                 if ((uint32_t)list[i].value.value.i != *fourcc) return VA_STATUS_ERROR_INVALID_IMAGE_FORMAT;
                 break;
             case VASurfaceAttribMemoryType:
-                if (list[i].value.value.i != VA_SURFACE_ATTRIB_MEM_TYPE_VA)
+                prime = list[i].value.value.i == VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2;
+                if (list[i].value.value.i != VA_SURFACE_ATTRIB_MEM_TYPE_VA && (!prime || driver->personality.no_import))
                     return VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE;
                 break;
+            case VASurfaceAttribExternalBufferDescriptor: *descriptor = list[i].value.value.p; break;
             case VASurfaceAttribUsageHint: break;
             default: return VA_STATUS_ERROR_ATTR_NOT_SUPPORTED;
         }
     }
-    return VA_STATUS_SUCCESS;
+    return prime == (*descriptor != NULL) ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_INVALID_PARAMETER;
 }
 
-static struct surface *surface_add(struct driver *driver, uint32_t fourcc, int width, int height) {
+static struct surface *surface_add(struct driver *driver, uint32_t fourcc, int width, int height,
+    const VADRMPRIMESurfaceDescriptor *descriptor, VAStatus *status) {
+    *status = VA_STATUS_ERROR_ALLOCATION_FAILED;
     struct surface *surface = heap_add(&driver->heap, OBJECT_SURFACE, sizeof *surface);
     if (!surface) return NULL;
     surface->fourcc = fourcc;
     surface->size = picture_layout(
         &surface->picture, fourcc, width, height, &surface->memory_width, &surface->memory_height);
+    surface->serial = ++driver->serial;
+    if (descriptor) {
+        *status = surface_import(surface, descriptor);
+        if (!*status) return surface;
+        surface_free(driver, surface);
+        return NULL;
+    }
     // Zeroed, which is green: what is coded but was never written shows.
     surface->memory = calloc(1, surface->size);
     if (!surface->memory) {
@@ -61,7 +77,7 @@ static struct surface *surface_add(struct driver *driver, uint32_t fourcc, int w
     }
     surface->picture.planes[0] = surface->memory;
     surface->picture.planes[1] = surface->memory + (size_t)surface->picture.strides[0] * (size_t)surface->memory_height;
-    surface->serial = ++driver->serial;
+    *status = VA_STATUS_SUCCESS;
     return surface;
 }
 
@@ -69,15 +85,16 @@ static VAStatus create_surfaces2(VADriverContextP context, unsigned format, unsi
     VASurfaceID *ids, unsigned count, VASurfaceAttrib *list, unsigned attributes) {
     struct driver *driver = DRIVER(context);
     uint32_t fourcc;
-    VAStatus status = format_from(format, list, attributes, &fourcc);
+    const VADRMPRIMESurfaceDescriptor *descriptor;
+    VAStatus status = read_attributes(driver, format, list, attributes, &fourcc, &descriptor);
     if (status) return status;
+    if (descriptor && count != 1) return VA_STATUS_ERROR_INVALID_PARAMETER;
     if (!width || !height || width > 16384 || height > 16384) return VA_STATUS_ERROR_RESOLUTION_NOT_SUPPORTED;
     pthread_mutex_lock(&driver->lock);
     for (unsigned i = 0; i < count; i++) {
-        struct surface *surface = surface_add(driver, fourcc, (int)width, (int)height);
+        struct surface *surface = surface_add(driver, fourcc, (int)width, (int)height, descriptor, &status);
         if (!surface) {
             while (i--) surface_free(driver, heap_find(&driver->heap, OBJECT_SURFACE, ids[i]));
-            status = VA_STATUS_ERROR_ALLOCATION_FAILED;
             break;
         }
         ids[i] = surface->object.id;

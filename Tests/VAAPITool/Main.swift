@@ -32,7 +32,16 @@ struct VAAPITool {
             let configuration = try job.configuration(.vaapi)
             let encoder = try VAAPIEncoder(node: file, path: try path(configuration, file), configuration)
             let refusals = job.offersDMABufs ? offerDMABufs(encoder, job.clip) : []
-            result = try job.run(encoder)
+            if job.importsFrames {
+                var files: [FileHandle] = []
+                result = try job.run(encoder) { index, handler in
+                    files.append(try importFrame(index, of: job, encoder, handler))
+                }
+                // The frames must not change until their pictures are there.
+                withExtendedLifetime(files) {}
+            } else {
+                result = try job.run(encoder)
+            }
             result.notes = encoder.notes + refusals
         } catch let failure as VAAPIFailure {
             (result.failure, result.status) = (failure.error.reason, failure.error.status.rawValue)
@@ -41,6 +50,30 @@ struct VAAPITool {
             (result.failure, result.status) = (error.reason, error.status.rawValue)
         } catch { result.failure = "\(error)" }
         return result
+    }
+
+    /// Hands a frame over in a file without a name, which is as good as a dma-buf to the simulated driver.
+    private static func importFrame(
+        _ index: Int, of job: EncodeJob, _ encoder: VAAPIEncoder, _ handler: EncodedPictureHandler
+    ) throws -> FileHandle {
+        let clip = job.clip
+        let frame = clip.native(index)
+        var name = Array("\(FileManager.default.temporaryDirectory.path)/frame-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&name)
+        unlink(name)
+        guard descriptor >= 0 else { throw SessionError(.allocationFailed, String(cString: strerror(errno))) }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        try file.write(contentsOf: Data(frame.bytes))
+        try encoder.encode(
+            importing: DMABufFrame(
+                fourcc: clip.format.fourcc, width: clip.width, height: clip.height, modifier: 0,
+                objects: [DMABufFrame.Object(file: descriptor, size: UInt32(frame.bytes.count))],
+                planes: frame.layout.planes.map {
+                    DMABufFrame.Plane(object: 0, offset: UInt32($0.offset), pitch: $0.stride)
+                }),
+            frameID: UInt64(index), pts: Int64(index), forceKeyFrame: job.forced.contains(index),
+            baseFrameQP: job.frameQPs[index], handler)
+        return file
     }
 
     /// What the encoder says to a frame of the wrong size, and to one whose dma-buf is none.

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <va/va_drm.h>
+#include <va/va_drmcommon.h>
 
 static bool good(VAStatus status, const char *what) {
     if (status == VA_STATUS_SUCCESS) return true;
@@ -25,6 +27,39 @@ static bool open_display(struct client *client) {
     if (scenario->fault) vaSetErrorCallback(client->display, quiet, NULL);
     int major, minor;
     return good(vaInitialize(client->display, &major, &minor), "vaInitialize");
+}
+
+// The source in memory of this process, with a margin on the right.
+static bool import_source(struct client *client) {
+    bool ten = client->scenario->depth == 10;
+    uint32_t fourcc = ten ? VA_FOURCC_P010 : VA_FOURCC_NV12, width = (uint32_t)client->coded_width;
+    uint32_t height = (uint32_t)client->coded_height, pitch = (width + 96) * (ten ? 2 : 1);
+    int file = memfd_create("source", MFD_CLOEXEC);
+    client->memory_size = (size_t)pitch * height * 3 / 2;
+    if (file < 0 || ftruncate(file, (off_t)client->memory_size)) return false;
+    client->memory = mmap(NULL, client->memory_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    client->memory_layout = (VAImage){.pitches = {pitch, pitch}, .offsets = {0, pitch * height}};
+    VADRMPRIMESurfaceDescriptor descriptor = {
+        .fourcc = fourcc, .width = width, .height = height, .num_objects = 1, .num_layers = 1,
+        .objects = {{.fd = file, .size = (uint32_t)client->memory_size}},
+        .layers = {{.drm_format = fourcc, .num_planes = 2, .offset = {0, pitch * height}, .pitch = {pitch, pitch}}},
+    };
+    VASurfaceAttrib attributes[] = {
+        {VASurfaceAttribMemoryType, VA_SURFACE_ATTRIB_SETTABLE,
+            {VAGenericValueTypeInteger, {.i = VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2}}},
+        {VASurfaceAttribExternalBufferDescriptor, VA_SURFACE_ATTRIB_SETTABLE,
+            {VAGenericValueTypePointer, {.p = &descriptor}}},
+    };
+    unsigned format = ten ? VA_RT_FORMAT_YUV420_10 : VA_RT_FORMAT_YUV420;
+    VASurfaceID surface;
+    // A descriptor that reaches beyond the memory is refused.
+    descriptor.layers[0].offset[1] += pitch;
+    bool refused = vaCreateSurfaces(client->display, format, width, height, &surface, 1, attributes, 2) != VA_STATUS_SUCCESS;
+    descriptor.layers[0].offset[1] -= pitch;
+    bool done = good(vaCreateSurfaces(client->display, format, width, height, &client->source, 1, attributes, 2), "an import");
+    close(file);
+    if (!refused) fprintf(stderr, "an import from beyond the memory is not refused\n");
+    return done && refused && client->memory != MAP_FAILED;
 }
 
 bool client_open(struct client *client, const struct scenario *scenario, VADisplay display) {
@@ -53,7 +88,9 @@ bool client_open(struct client *client, const struct scenario *scenario, VADispl
     make_sets(client);
     unsigned format = attributes[0].value, width = (unsigned)client->coded_width, height = (unsigned)client->coded_height;
     if (!good(vaCreateConfig(client->display, profile, entrypoint, attributes, 3, &client->config), "vaCreateConfig") ||
-        !good(vaCreateSurfaces(client->display, format, width, height, &client->source, 1, NULL, 0), "source") ||
+        !(scenario->imported
+                ? import_source(client)
+                : good(vaCreateSurfaces(client->display, format, width, height, &client->source, 1, NULL, 0), "source")) ||
         !good(vaCreateSurfaces(client->display, format, width, height, client->surfaces, MAX_SURFACES, NULL, 0), "surfaces") ||
         !good(vaCreateContext(client->display, client->config, (int)width, (int)height, VA_PROGRESSIVE, client->surfaces,
                   MAX_SURFACES, &client->context), "vaCreateContext") ||
@@ -71,6 +108,7 @@ void client_close(struct client *client) {
         vaTerminate(client->display);  // which frees everything of the driver's
         close(client->file);
     }
+    if (client->memory) munmap(client->memory, client->memory_size);
     free(client->source_samples);
 }
 
@@ -108,6 +146,10 @@ static bool upload(struct client *client, int poc) {
     VAImage image;
     void *data;
     make_content(client, poc, client->source_samples);
+    if (client->memory) {
+        copy_image(client, &client->memory_layout, client->memory, client->source_samples, true);
+        return true;
+    }
     bool derived = vaDeriveImage(client->display, client->source, &image) == VA_STATUS_SUCCESS;
     if (!derived) {
         VAImageFormat format = {.fourcc = client->scenario->depth == 10 ? VA_FOURCC_P010 : VA_FOURCC_NV12};
@@ -145,12 +187,35 @@ bool client_picture(struct client *client, int poc, uint8_t *samples) {
     return done;
 }
 
+// Flips a bit in one buffer of eight or so; the same ones in every run.
+static void spoil(VABufferType type, unsigned size, uint8_t *data) {
+    static uint32_t state = 1;
+    state = state * 1664525 + 1013904223;
+    // Not the surfaces and buffers that are named: that is another fault.
+    bool parameters = type == VAEncSequenceParameterBufferType || type == VAEncPackedHeaderDataBufferType ||
+                      type == VAEncPackedHeaderParameterBufferType || type == VAEncSliceParameterBufferType ||
+                      type == VAEncMiscParameterBufferType;
+    if (!parameters || state >> 29) return;
+    for (unsigned flips = 1 + (state >> 24 & 3); flips > 0; flips--) {
+        state = state * 1664525 + 1013904223;
+        // Headers are of interest where they begin.
+        data[(state >> 8) % (size > 64 ? 64 : size)] ^= (uint8_t)(1 << (state >> 29));
+    }
+}
+
 static bool send(struct client *client, VABufferType type, unsigned size, const void *data) {
     VABufferID buffer;
+    uint8_t copy[4096];
+    if (client->scenario->fault == RUBBISH && size <= sizeof copy) {
+        memcpy(copy, data, size);
+        spoil(type, size, copy);
+        data = copy;
+    }
     if (!good(vaCreateBuffer(client->display, client->context, type, size, 1, (void *)(uintptr_t)data, &buffer), "vaCreateBuffer"))
         return false;
     VAStatus status = vaRenderPicture(client->display, client->context, &buffer, 1);
     vaDestroyBuffer(client->display, buffer);
+    if (client->scenario->fault == RUBBISH) return true;
     return good(status, "vaRenderPicture");
 }
 

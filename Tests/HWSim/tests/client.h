@@ -17,6 +17,7 @@ enum fault {
     NO_FAULT, WRONG_QP, WRONG_POC, WRONG_WIDTH, WRONG_DEPTH, WRONG_CTB, WRONG_TB, WRONG_QP_DELTA_FLAG, WRONG_AMP, WRONG_HIDING,
     WRONG_DEBLOCKING, WRONG_SAO, WRONG_TYPE, WRONG_LIST, WRONG_COUNT, WRONG_NAL_TYPE, WRONG_INIT_QP, WRONG_CTBS, NO_REFERENCE,
     HIGHER_LEVEL, NOT_ALIGNED, NO_HEADER, FOREIGN_SURFACE, FAULT_COUNT,
+    RUBBISH,  // bits of headers and buffers flipped here and there
 };
 
 struct scenario {
@@ -29,7 +30,7 @@ struct scenario {
     int qp, log2_ctb, log2_min_cb, log2_max_tb, qp_delta_depth;
     bool hiding, qp_delta, sao, temporal_mvp, transform_skip, cabac_init, escaped_slices, deblocking_off, apart, no_amp;
     int cb_offset, cr_offset, beta_offset, tc_offset;
-    bool packed_sequence_only, ffmpeg_only;
+    bool packed_sequence_only, ffmpeg_only, imported;
     enum fault fault;
     unsigned fault_at;
 };
@@ -57,7 +58,10 @@ struct client {
     struct parameter_sets sets;
     struct plan plans[MAX_FRAMES];
     int coded_width, coded_height, sequences;
-    uint8_t *source_samples, *image_samples;
+    uint8_t *source_samples;
+    uint8_t *memory;  // of the source, when it is imported
+    VAImage memory_layout;
+    size_t memory_size;
     size_t frame_size;  // of the visible picture, NV12 or P010
 };
 

@@ -45,6 +45,8 @@ static const struct scenario scenarios[] = {
         .qp_delta_depth = 2, .rate_control = VA_RC_VBR, .bits_per_second = 1500000},
     {.name = "cbr-intel", .personality = "intel-lp", .structure = GPB, .width = 320, .height = 192, .depth = 10, .frames = 120,
         .references = 1, .qp_delta = true, .rate_control = VA_RC_CBR, .bits_per_second = 2000000},
+    {.name = "imported", .structure = P, .width = 320, .height = 192, .depth = 8, .frames = 5, .references = 1, .imported = true},
+    {.name = "imported-10", .structure = P, .width = 302, .height = 182, .depth = 10, .frames = 5, .references = 1, .imported = true},
     {.name = "icq", .structure = P, .width = 320, .height = 192, .depth = 8, .frames = 5, .references = 1, .qp_delta = true,
         .rate_control = VA_RC_ICQ},
     {.name = "mesa22", .personality = "mesa22", .structure = P, .width = 322, .height = 182, .depth = 8, .frames = 6, .references = 1,
@@ -201,6 +203,29 @@ static bool run_fault(enum fault fault) {
     return passed;
 }
 
+// Whatever is sent, the driver lives; and then it codes what makes sense.
+static bool run_rubbish(const char *personality) {
+    struct scenario scenario = {.name = "rubbish", .personality = personality, .structure = P, .width = 192, .height = 128, .depth = 8,
+        .frames = 2, .references = 1, .slices = 2, .qp_delta = true, .rate_control = VA_RC_VBR, .bits_per_second = 500000,
+        .fault = RUBBISH};
+    struct client *client = calloc(1, sizeof *client);
+    struct bytes stream = {0};
+    int refused = 0, coded = 0;
+    bool passed = client && client_open(client, &scenario, NULL);
+    for (int i = 0; passed && i < 240; i++) {
+        stream.count = 0;
+        if (client_encode(client, i % 2, &stream)) refused++;
+        else coded++;
+    }
+    scenario.fault = NO_FAULT;
+    for (int i = 0; passed && i < 2; i++) passed = client_encode(client, i, &stream) == VA_STATUS_SUCCESS;
+    printf("encode_test: rubbish: %s refuses %d pictures and codes %d: %s\n", personality, refused, coded, passed ? "alive" : "FAILED");
+    if (client) client_close(client);
+    free(client);
+    bytes_free(&stream);
+    return passed && refused && coded;
+}
+
 struct worker {
     struct client client;
     struct bytes stream;
@@ -253,6 +278,8 @@ int main(int count, char **arguments) {
     for (int fault = 1; fault < FAULT_COUNT; fault++)
         if (wanted(count - 2, arguments + 2, "faults")) failed += !run_fault(fault), done++;
     if (wanted(count - 2, arguments + 2, "threads")) failed += !run_threads(), done++;
+    if (wanted(count - 2, arguments + 2, "rubbish"))
+        failed += !run_rubbish("full") + !run_rubbish("mesa25"), done += 2;
     printf("encode_test: %d of %d passed\n", done - failed, done);
     return failed || !done ? 1 : 0;
 }
