@@ -87,6 +87,8 @@ extension EndToEnd {
             let complaint = required.complaints.last ?? ""
             #expect(complaint.contains("hardware is required, but") && complaint.contains(fault.words))
             #expect(!FileManager.default.fileExists(atPath: server.folder.path("never.mov")))
+            let bench = ["bench", "--only", "hardware", "--frames", "2", clip]
+            #expect(try Programs.hwctl(bench, socket: server.socket).status == fault.status)
             #expect(before.holds(for: server))
         }
 

@@ -36,11 +36,11 @@ struct BenchJob {
         var kinds: [(isHardware: Bool, specification: [PropertyKey: PropertyValue])] = []
         if hardware {
             let specification = try hardwareSpecification(daemon)
-            let reason = try whyNoHardware(daemon, clip, specification, rates[0])
-            report.hardware = BenchReport.Hardware(available: reason == nil, reason: reason)
-            if let reason {
-                guard software else { throw CommandFailure(.unavailable, reason) }
-                Console.note("no hardware is measured: \(reason)")
+            let refusal = try whyNoHardware(daemon, clip, specification, rates[0])
+            report.hardware = BenchReport.Hardware(available: refusal == nil, reason: refusal?.reason)
+            if let refusal {
+                guard software else { throw refusal }
+                Console.note("no hardware is measured: \(refusal.reason)")
             } else {
                 kinds.append((true, specification))
             }
@@ -113,7 +113,7 @@ struct BenchJob {
     /// Why no session in hardware can be had; nil when one can.
     private func whyNoHardware(
         _ daemon: Daemon, _ clip: BenchClip, _ specification: [PropertyKey: PropertyValue], _ rate: Int64
-    ) throws -> String? {
+    ) throws -> ClientError? {
         var wanted = properties
         wanted[.averageBitRate] = .int(rate)
         do throws(ClientError) {
@@ -127,7 +127,7 @@ struct BenchJob {
         } catch {
             switch error.code {
             case .session(.couldNotFindVideoEncoder), .session(.videoEncoderNotAvailableNow):
-                return error.reason
+                return error
             default: throw error
             }
         }
