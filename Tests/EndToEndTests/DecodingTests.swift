@@ -251,6 +251,39 @@ extension EndToEnd {
             #expect(!folder.contents.contains("c.y4m"))
         }
 
+        @Test("hwctl info decodes the first seconds to tell whether a file can be played here")
+        func playback() throws {
+            let folder = try Scratch()
+            let clip = folder.path("clip.mp4")
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25", "-frames:v", "200",
+                    "-pix_fmt", "yuv420p", "-c:v", "libx265", "-x265-params", "log-level=none", clip,
+                ])
+            struct Document: Decodable {
+                struct Playback: Decodable {
+                    var decodable_in_hardware: Bool
+                    var decodable_in_software: Bool
+                    var playable_in_real_time: Bool
+                    var speed: Double
+                    var measured_frames: Int
+                }
+                var playback: Playback?
+            }
+            func ask(_ options: String...) throws -> Document {
+                let run = try Programs.hwctl(["info", "--json"] + options + [clip])
+                #expect(run.status == 0, "\(run.errors)")
+                return try JSONDecoder().decode(Document.self, from: Data(run.output))
+            }
+            let playback = try #require(try ask().playback)
+            #expect(playback.decodable_in_software && !playback.decodable_in_hardware)
+            // Three seconds of 25 frames, and not the whole file.
+            #expect(playback.measured_frames == 75)
+            #expect(playback.playable_in_real_time == (playback.speed >= 1))
+            #expect(try ask("--no-measure").playback == nil)
+        }
+
         @Test("An odd size comes back as it was")
         func cleanAperture() throws {
             let folder = try Scratch()
