@@ -32,6 +32,8 @@ public final class Display {
             vaTerminate(handle)
             throw error
         }
+        // Where it was looked for explains nothing that goes wrong from here on.
+        log.forget()
         version = "\(major).\(minor)"
         vendor = vaQueryVendorString(handle).map { String(cString: $0) } ?? "an unnamed driver"
     }

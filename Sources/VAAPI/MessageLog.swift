@@ -24,8 +24,8 @@ final class MessageLog: Sendable {
         }
     }
 
-    /// Forgets what was said about a failure that is none.
-    func forget() { lines.withLock { $0.error = nil } }
+    /// Forgets what was said about a failure that is none, or a driver that was found in the end.
+    func forget() { lines.withLock { $0 = Lines() } }
 
     /// Takes over a display's messages; the log must outlive the display.
     func install(on display: VADisplay) {

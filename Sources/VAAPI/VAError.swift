@@ -18,7 +18,9 @@ public struct VAError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The call, libva's text for the number, and its own last message.
     public var description: String {
-        let text = vaErrorStr(status).map { String(cString: $0) } ?? "error \(status)"
+        // libva 2.17 has no text for this one.
+        let own = status == VA_STATUS_ERROR_TIMEDOUT ? "it did not end in time" : nil
+        let text = own ?? vaErrorStr(status).map { String(cString: $0) } ?? "error \(status)"
         guard let message, !message.isEmpty else { return "\(call): \(text)" }
         return "\(call): \(text) (\(message))"
     }
