@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import ControlCommands
+internal import HWClient
 internal import Model
 
 /// `hwctl decode`.
@@ -77,11 +78,31 @@ struct DecodeCommand: ParsableCommand {
 
     func run() throws {
         try report {
-            let job = DecodeJob(
-                input: input, output: output, specification: specification, format: format?.pixelFormat,
-                frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json)
-            try job.run()
+            let interruption = try Interruption()
+            let job = job(specification)
+            do {
+                try job.run(interruption)
+            } catch let error as ClientError where mayTryAgain(job, error) {
+                Console.note("the hardware decoder failed, decoding again in software: \(error.reason)")
+                let reason = "\(error.reason) (in the middle of the video)"
+                try self.job([.enableHardwareDecoder: .bool(false)], fallbackReason: reason).run(interruption)
+            }
         }
+    }
+
+    private func job(
+        _ specification: [PropertyKey: PropertyValue], fallbackReason: String? = nil
+    ) -> DecodeJob {
+        DecodeJob(
+            input: input, output: output, specification: specification, format: format?.pixelFormat,
+            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json,
+            fallbackReason: fallbackReason)
+    }
+
+    /// Whether hardware failed that was only preferred, and nothing has been read or written that cannot be again.
+    private func mayTryAgain(_ job: DecodeJob, _ error: ClientError) -> Bool {
+        guard hardware == .prefer, job.usesHardware, input != "-", output != "-" else { return false }
+        return error.code == .session(.videoDecoderMalfunction)
     }
 
     private var specification: [PropertyKey: PropertyValue] {

@@ -5,6 +5,7 @@ internal import LibAV
 internal import MediaFile
 internal import Model
 internal import Transport
+internal import Wire
 
 /// One run of `hwctl decode`: file → session → frames → file.
 final class DecodeJob {
@@ -15,12 +16,16 @@ final class DecodeJob {
     private let frameRate: Rational?
     private let keepsPartial: Bool
     private let json: Bool
+    /// What to tell as the reason why software serves; nil leaves that to the daemon.
+    private let fallbackReason: String?
+    /// Whether hardware serves, or served, the session.
+    private(set) var usesHardware = false
     /// Where a frame is brought to that is not in the wanted layout, or nowhere that can be read.
     private var scratch: [UInt8] = []
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
-        frameRate: Rational?, keepsPartial: Bool, json: Bool
+        frameRate: Rational?, keepsPartial: Bool, json: Bool, fallbackReason: String? = nil
     ) {
         self.input = input
         self.output = output
@@ -29,10 +34,10 @@ final class DecodeJob {
         self.frameRate = frameRate
         self.keepsPartial = keepsPartial
         self.json = json
+        self.fallbackReason = fallbackReason
     }
 
-    func run() throws {
-        let interruption = try Interruption()
+    func run(_ interruption: Interruption) throws {
         // Before the input: an output that cannot be written is told before anything is decoded.
         let writer = try FrameWriter(path: output, inputs: [input])
         var options = MediaReader.Options()
@@ -58,6 +63,7 @@ final class DecodeJob {
             let second = reader
             interruption.onSignal { second.cancel() }
         }
+        usesHardware = session?.session.created.usingHardware ?? false
         let source: any VideoSource = session ?? LocalSource(reader)
         for line in reader.warnings { Console.note(line) }
         if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
@@ -88,7 +94,8 @@ final class DecodeJob {
         try tell(
             DecodeSummary(
                 input: input, output: output, reader: reader, created: session?.session.created,
-                properties: properties, format: target, writer: writer, report: source.report,
+                fallbackReason: fallbackReason, properties: properties, format: target, writer: writer,
+                report: source.report,
                 hardwareFrames: session?.hardwareFrames ?? 0, seconds: seconds, brokenOff: breakOff?.reason))
         if let breakOff {
             throw CommandFailure(

@@ -48,7 +48,8 @@ struct DecodeSummary: Encodable {
 
     init(
         input: String, output: String, reader: MediaReader, created: CreateDecompressionSession.Reply?,
-        properties: [PropertyKey: PropertyValue], format: PixelFormat, writer: FrameWriter, report: SourceReport,
+        fallbackReason: String?, properties: [PropertyKey: PropertyValue], format: PixelFormat, writer: FrameWriter,
+        report: SourceReport,
         hardwareFrames: Int, seconds: Double, brokenOff: String?
     ) {
         self.input = input
@@ -56,10 +57,12 @@ struct DecodeSummary: Encodable {
         codec = reader.video.codec
         decoderID = created?.decoderID ?? "hwctl"
         usingHardware = properties[.usingHardwareDecoder] == .bool(true)
-        if case .string(let reason)? = properties[.fallbackReason] {
-            fallbackReason = reason
+        if let fallbackReason {
+            self.fallbackReason = fallbackReason
+        } else if case .string(let reason)? = properties[.fallbackReason] {
+            self.fallbackReason = reason
         } else if created == nil {
-            fallbackReason = "\(reader.video.codec) of this kind is decoded in hwctl's own process"
+            self.fallbackReason = "\(reader.video.codec) of this kind is decoded in hwctl's own process"
         }
         width = reader.video.width
         height = reader.video.height

@@ -113,17 +113,27 @@ struct EncodeCommand: ParsableCommand {
                 let reason = "\(error.reason) (in the middle of the video)"
                 Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
                 try self.job([.enableHardware: .bool(false)], fallbackReason: reason).run(interruption)
+            } catch let error as ClientError where mayDecodeAgain(job, error) {
+                Console.note("the hardware decoder failed, beginning again with one in software: \(error.reason)")
+                try self.job(specification, allowsHardwareDecoder: false).run(interruption)
             }
         }
     }
 
     private func job(
-        _ specification: [PropertyKey: PropertyValue], fallbackReason: String? = nil
+        _ specification: [PropertyKey: PropertyValue], fallbackReason: String? = nil,
+        allowsHardwareDecoder: Bool = true
     ) -> EncodeJob {
         EncodeJob(
             input: input, output: output, specification: specification, properties: properties, json: json,
             frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial,
-            fallbackReason: fallbackReason)
+            fallbackReason: fallbackReason, allowsHardwareDecoder: allowsHardwareDecoder)
+    }
+
+    /// Whether it was the hardware decoder that failed, which nobody required; the output appears only when it is whole.
+    private func mayDecodeAgain(_ job: EncodeJob, _ error: ClientError) -> Bool {
+        guard job.decodesInHardware, input != "-", output != "-" else { return false }
+        return error.code == .session(.videoDecoderMalfunction)
     }
 
     /// Whether hardware failed that was only preferred, and nothing has been read or written that cannot be again.

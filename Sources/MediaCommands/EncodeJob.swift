@@ -39,6 +39,10 @@ final class EncodeJob {
     private var breakOff: MediaError?
     /// Whether hardware serves, or served, the session.
     private(set) var usesHardware = false
+    /// Whether hardware decodes, or decoded, the input.
+    private(set) var decodesInHardware = false
+    /// Whether hardware may decode the input.
+    private let allowsHardwareDecoder: Bool
     /// What to tell as the reason why software serves; nil leaves that to the daemon.
     private let fallbackReason: String?
     private var packets = 0
@@ -47,7 +51,7 @@ final class EncodeJob {
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue],
         properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, keepsPartial: Bool,
-        fallbackReason: String? = nil
+        fallbackReason: String? = nil, allowsHardwareDecoder: Bool = true
     ) {
         self.input = input
         self.output = output
@@ -57,6 +61,7 @@ final class EncodeJob {
         self.frameRate = frameRate
         self.keepsPartial = keepsPartial
         self.fallbackReason = fallbackReason
+        self.allowsHardwareDecoder = allowsHardwareDecoder
     }
 
     func run(_ interruption: Interruption) throws {
@@ -83,6 +88,7 @@ final class EncodeJob {
         let format = decoder?.pixelFormat ?? reader.video.format
         let session = try CompressionSession(daemon, try parameters(reader.video, format))
         usesHardware = session.created.usingHardware
+        decodesInHardware = decoder?.session.created.usingHardware ?? false
         var warnings = reader.warnings
         if let rate = reader.video.averageFrameRate, Self.frameRate(reader.video) == nil {
             warnings.append("warning: the source's frame rate, \(rate), is not believed; timestamps are kept")
@@ -164,7 +170,7 @@ final class EncodeJob {
 
     /// As for the encoder, but that a decoder in software is no reason to refuse hardware that encodes.
     private var decoderSpecification: [PropertyKey: PropertyValue] {
-        [.enableHardwareDecoder: .bool(specification[.enableHardware] != .bool(false))]
+        [.enableHardwareDecoder: .bool(allowsHardwareDecoder && specification[.enableHardware] != .bool(false))]
     }
 
     private func makePool(_ reader: MediaReader) throws -> FramePool {

@@ -107,6 +107,36 @@ extension EndToEnd {
             #expect(other.frames.count == 40)
         }
 
+        @Test(
+            "hwctl begins again in software when the driver takes the decoder with it, unless hardware is required",
+            arguments: ["decode-crash-at-20", "decode-hang-at-20"])
+        func again(_ personality: String) throws {
+            let cache = try Scratch()
+            guard let server = try SimulatedHardware.daemon(personality, cache: cache) else { return }
+            let clip = server.folder.path("clip.mp4")
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=192x128:rate=25", "-frames:v", "40",
+                    "-pix_fmt", "yuv420p", "-c:v", "libx265", "-x265-params", "log-level=none", clip,
+                ])
+            func hwctl(_ command: String, _ hardware: String, _ output: String) throws -> Finished {
+                try Programs.hwctl(
+                    [command, "--hardware", hardware, clip, server.folder.path(output)], socket: server.socket)
+            }
+            let decoded = try hwctl("decode", "prefer", "a.y4m")
+            #expect(decoded.status == 0 && decoded.errors.contains("decoding again in software"))
+            let software = try hwctl("decode", "off", "b.y4m")
+            #expect(software.status == 0)
+            let (first, second) = (server.folder.path("a.y4m"), server.folder.path("b.y4m"))
+            #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
+            let coded = try hwctl("encode", "prefer", "c.mov")
+            #expect(coded.status == 0 && coded.errors.contains("beginning again with one in software"))
+            #expect(try Probe(server.folder.path("c.mov")).frameTimes().count == 40)
+            #expect(try hwctl("decode", "require", "d.y4m").status == 70)
+            #expect(!server.folder.contents.contains("d.y4m"))
+        }
+
         @Test("A context that does not open is software with the reason, or -12913 where hardware is required")
         func busy() throws {
             let cache = try Scratch()
