@@ -19,8 +19,8 @@ extension Broker {
         }
         switch parameters.wish {
         case .none: prober.whenKnown(proceed)
-        case .prefersHardware: prober.whenVerified(isRequired: false, proceed)
-        case .requiresHardware: prober.whenVerified(isRequired: true, proceed)
+        case .prefersHardware: prober.whenVerified(for: parameters.kind, isRequired: false, proceed)
+        case .requiresHardware: prober.whenVerified(for: parameters.kind, isRequired: true, proceed)
         }
     }
 

@@ -7,9 +7,13 @@ internal import Wire
 extension Prober {
     /// A session that waits for hardware to be verified.
     final class HardwareWaiter {
+        let kind: SessionKind
         private var body: ((ProbeSnapshot) -> Void)?
 
-        init(_ body: @escaping (ProbeSnapshot) -> Void) { self.body = body }
+        init(_ kind: SessionKind, _ body: @escaping (ProbeSnapshot) -> Void) {
+            self.kind = kind
+            self.body = body
+        }
 
         /// Goes on with what is known; only once.
         func goOn(_ snapshot: ProbeSnapshot) {
@@ -30,14 +34,12 @@ extension Prober {
     var hardware: [HardwareEncoder] { results.hardware }
 
     /// Hands over what is known, once hardware is verified or has taken too long for that.
-    func whenVerified(isRequired: Bool, _ body: @escaping (ProbeSnapshot) -> Void) {
+    func whenVerified(for kind: SessionKind, isRequired: Bool, _ body: @escaping (ProbeSnapshot) -> Void) {
         whenKnown { [weak self] snapshot in
             guard let self else { return }
             tryAgainWhatMayHavePassed()
-            guard !results.verifying.isEmpty, !snapshot.encoders.contains(where: \.hardware) else {
-                return body(snapshot)
-            }
-            let waiter = HardwareWaiter(body)
+            guard !results.verifying.isEmpty, !Self.hasHardware(for: kind, snapshot) else { return body(snapshot) }
+            let waiter = HardwareWaiter(kind, body)
             waiting.append(waiter)
             _ = loop.after(isRequired ? Self.patienceOfRequirement : Self.patienceOfPreference) { [weak self] in
                 guard let self else { return }
@@ -47,13 +49,22 @@ extension Prober {
         }
     }
 
+    /// Whether a session of a kind has verified hardware to choose from.
+    private static func hasHardware(for kind: SessionKind, _ snapshot: ProbeSnapshot) -> Bool {
+        switch kind {
+        case .compression: snapshot.encoders.contains(where: \.hardware)
+        case .decompression:
+            snapshot.paths.contains { $0.operation == "decode" && $0.device != nil && $0.verified }
+        }
+    }
+
     /// Lets go on who waits for hardware, if there is some now or none will come.
     func tellWaiters() {
         guard !waiting.isEmpty, let snapshot else { return }
-        guard results.verifying.isEmpty || snapshot.encoders.contains(where: \.hardware) else { return }
-        let waiters = waiting
-        waiting = []
-        for waiter in waiters { waiter.goOn(snapshot) }
+        let isSettled = results.verifying.isEmpty
+        let served = waiting.filter { isSettled || Self.hasHardware(for: $0.kind, snapshot) }
+        waiting.removeAll { waiter in served.contains { $0 === waiter } }
+        for waiter in served { waiter.goOn(snapshot) }
     }
 
     /// Has the claims of the daemon's own nodes verified that nobody has tried yet.

@@ -13,7 +13,9 @@ struct DecodeCommand: ParsableCommand {
             INPUT is any file libavformat reads. HEVC is decoded by the daemon, in hardware where that was verified; \
             other codecs are decoded in this process. OUTPUT is chosen by its ending: .y4m is YUV4MPEG2, .yuv and \
             .raw are samples without any header, .png is the first picture, and frame-%04d.png all of them. - is Y4M \
-            on standard output. An output appears whole or not at all; see --keep-partial.
+            on standard output. An output appears whole or not at all; see --keep-partial. \
+            Where hardware fails in the middle and was not required, the whole is decoded again in software and the \
+            reason told.
 
             Frames come in presentation order, cut to the file's clean aperture. Their depth is the stream's: 10 bits \
             become 8 only where --format asks for it. Damaged pictures are written, counted and told of.
