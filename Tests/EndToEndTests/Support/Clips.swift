@@ -40,7 +40,11 @@ enum Clips {
     static func named(_ name: String, else committed: String) -> URL? {
         if let shared, let url = existing(shared.appendingPathComponent(name)) { return url }
         let url = self.committed(committed)
-        print("SKIPPED: \(name) is not there" + (url == nil ? "" : "; \(committed) stands in"))
+        if url == nil {
+            print("SKIPPED: \(name) is not there")
+        } else if name != committed {
+            print("\(name) is not there; \(committed) stands in")
+        }
         return url
     }
 
