@@ -6,7 +6,7 @@ Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  least length of a run (default 10)
   BENCH_ONLY     throughput, compressed, decoding, sessions: one part only
-  BENCH_CASE     throughput: only the cases whose name has this in it ("1280x720 8 bit")
+  BENCH_CASE     throughput, compressed: only the cases whose name has this in it ("1280x720 8 bit", "720p medium")
 """
 import hashlib
 import json
@@ -175,6 +175,9 @@ def compressed(folder):
     rows = []
     clip = source("sdr720_bbb_h264_aac.mp4", SMALL)
     for preset in ("ultrafast", "medium"):
+        if CASE not in f"H.264 720p {preset}":
+            continue
+
         def commands(path):
             ours = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset,
                     "--property", f"X265Params=crf={CRF}", path, os.path.join(folder, "ours.mov")]
