@@ -12,11 +12,13 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     case yu12 = "YU12"
     /// 10-bit 4:2:0: luma, Cb, Cr, 10 bits at the low end of 16-bit little-endian words.
     case i010 = "I010"
+    /// 8-bit 4:2:0 with alpha: luma, Cb, Cr, then alpha as large as luma, 0…255.
+    case yuva = "YUVA"
 
     /// Bits of a sample that carry its value.
     public var bitDepth: Int {
         switch self {
-        case .nv12, .yu12: 8
+        case .nv12, .yu12, .yuva: 8
         case .p010, .i010: 10
         }
     }
@@ -28,7 +30,7 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     public var isSemiPlanar: Bool { self == .nv12 || self == .p010 }
 
     /// Planes a frame has.
-    public var planeCount: Int { isSemiPlanar ? 2 : 3 }
+    public var planeCount: Int { isSemiPlanar ? 2 : self == .yuva ? 4 : 3 }
 
     /// The fourcc as a little-endian integer, as it stands in messages.
     public var fourcc: UInt32 {
@@ -43,13 +45,13 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
 
     /// Bytes that a row of `plane` occupies in a picture `width` samples wide; 4:2:0 rounds an odd width up.
     public func rowBytes(plane: Int, width: Int) -> Int {
-        if plane == 0 { return width * bytesPerSample }
+        if plane == 0 || plane == 3 { return width * bytesPerSample }
         let chroma = (width + 1) / 2 * bytesPerSample
         return isSemiPlanar ? chroma * 2 : chroma
     }
 
     /// Rows that `plane` has in a picture `height` samples high; 4:2:0 rounds an odd height up.
     public func rows(plane: Int, height: Int) -> Int {
-        plane == 0 ? height : (height + 1) / 2
+        plane == 0 || plane == 3 ? height : (height + 1) / 2
     }
 }
