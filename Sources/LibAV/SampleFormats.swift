@@ -24,6 +24,7 @@ package enum SampleFormats {
         case .i010: AV_PIX_FMT_YUV420P10LE
         case .nv12: AV_PIX_FMT_NV12
         case .p010: AV_PIX_FMT_P010LE
+        case .yuva: AV_PIX_FMT_YUVA420P
         }
     }
 

@@ -27,6 +27,7 @@ final class EncodeJob {
     private let json: Bool
     private let frameRate: Rational?
     private let keepsPartial: Bool
+    private let keepsAlpha: Bool
 
     private var underWay: [UInt64: SourceFrame] = [:]
     private var copied: [UInt64: FramePool.Slot] = [:]
@@ -51,8 +52,9 @@ final class EncodeJob {
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue],
         properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, keepsPartial: Bool,
-        fallbackReason: String? = nil, allowsHardwareDecoder: Bool = true
+        keepsAlpha: Bool = false, fallbackReason: String? = nil, allowsHardwareDecoder: Bool = true
     ) {
+        self.keepsAlpha = keepsAlpha
         self.input = input
         self.output = output
         self.specification = specification
@@ -68,7 +70,9 @@ final class EncodeJob {
         var options = MediaReader.Options()
         options.includesOtherStreams = true
         options.frameRate = frameRate
-        options.leavesHEVC = true
+        options.alpha = try alphaConversion()
+        // HEVC's alpha layer is not decoded here yet: such an input is told to have no alpha.
+        options.leavesHEVC = options.alpha == nil
         var reader = try MediaReader(path: input, options: options)
         let firstReader = reader
         interruption.onSignal { firstReader.cancel() }
@@ -90,6 +94,10 @@ final class EncodeJob {
         usesHardware = session.created.usingHardware
         decodesInHardware = decoder?.session.created.usingHardware ?? false
         var warnings = reader.warnings
+        if keepsAlpha, output == "-" || output.lowercased().hasSuffix(".hevc") {
+            warnings.append(
+                "warning: a raw stream with an alpha layer confuses players that know none; .mov and .mp4 do not")
+        }
         if let rate = reader.video.averageFrameRate, Self.frameRate(reader.video) == nil {
             warnings.append("warning: the source's frame rate, \(rate), is not believed; timestamps are kept")
         }
@@ -158,9 +166,25 @@ final class EncodeJob {
         if color.isFullRange { properties[.fullRangeVideo] = .bool(true) }
         if let location = color.chromaLocation { properties[.chromaLocation] = .int(Int64(location)) }
         properties.merge(wanted) { _, wanted in wanted }
+        // What the frames are by now, which is not what the file was where they were converted on the way.
+        if let mode = video.alphaMode { properties[.sourceAlphaMode] = .string(mode.rawValue) }
         return CreateCompressionSession.Parameters(
-            width: video.width, height: video.height, pixelFormat: format, timeBase: video.timeBase,
+            codec: keepsAlpha ? "hevc-with-alpha" : "hevc", width: video.width, height: video.height, pixelFormat: format, timeBase: video.timeBase,
             encoderSpecification: specification, properties: properties)
+    }
+
+    /// What becomes of alpha; nil where it is dropped.
+    private func alphaConversion() throws -> AlphaConversion? {
+        guard keepsAlpha else { return nil }
+        func mode(_ key: PropertyKey, _ other: AlphaConversion.Mode) throws -> AlphaConversion.Mode {
+            guard let value = wanted[key] else { return other }
+            guard case .string(let text) = value, let mode = AlphaConversion.Mode(rawValue: text) else {
+                throw MediaError(.usage, "\(key) takes premultiplied or straight, not \(value)")
+            }
+            return mode
+        }
+        return AlphaConversion(
+            source: try mode(.sourceAlphaMode, .straight), target: try mode(.alphaChannelMode, .premultiplied))
     }
 
     /// The source's average rate, if a session can take it.
