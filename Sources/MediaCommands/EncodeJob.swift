@@ -169,7 +169,8 @@ final class EncodeJob {
         // What the frames are by now, which is not what the file was where they were converted on the way.
         if let mode = video.alphaMode { properties[.sourceAlphaMode] = .string(mode.rawValue) }
         return CreateCompressionSession.Parameters(
-            codec: keepsAlpha ? "hevc-with-alpha" : "hevc", width: video.width, height: video.height, pixelFormat: format, timeBase: video.timeBase,
+            codec: keepsAlpha ? "hevc-with-alpha" : "hevc", width: video.width, height: video.height,
+            pixelFormat: format, timeBase: video.timeBase,
             encoderSpecification: specification, properties: properties)
     }
 
