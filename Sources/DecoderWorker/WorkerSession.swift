@@ -37,7 +37,7 @@ final class WorkerSession: @unchecked Sendable {
             store = PictureStore(
                 maxBytes: start.limits.maxPoolBytes, patience: .seconds(start.limits.clientStallSeconds)
             ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
-            (setup, opened) = try Self.open(start, store)
+            (setup, opened) = try Self.open(start, store, stats)
         } catch {
             WorkerStartup.refuse(error, connection.rawValue)
         }
@@ -52,13 +52,19 @@ final class WorkerSession: @unchecked Sendable {
 
     /// Chooses and, in hardware, opens; what does not open is an argument of the next choice.
     private static func open(
-        _ start: WorkerStart, _ store: PictureStore
+        _ start: WorkerStart, _ store: PictureStore, _ stats: StatsPage
     ) throws(SessionError) -> (SessionSetup, StreamDecoder?) {
-        var failures: [DecoderPolicy.Failure] = []
+        var failures = start.failures.map {
+            DecoderPolicy.Failure(decoderID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
+        }
         while true {
             let setup = try SessionSetup(start, failures: failures)
             let decoder = setup.choice.decoder
             guard decoder.isHardware else { return (setup, nil) }
+            // A driver may crash or hang here: the broker then knows which, and answers the call itself.
+            WorkerStartup.report(.opening(encoderID: decoder.id))
+            stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+            defer { stats.set(.busySinceNs, 0) }
             do throws(SessionError) {
                 return (setup, try setup.openDecoder(decoder, memory: store, session: setup.session))
             } catch {
