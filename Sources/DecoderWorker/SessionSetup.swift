@@ -52,13 +52,16 @@ struct SessionSetup {
     /// Opens the decoder that was chosen.
     func openDecoder(
         _ decoder: DecoderPolicy.Candidate, memory: any PictureMemory, session: DecompressionSession
-    ) throws(SessionError) -> StreamDecoder {
+    ) throws(SessionError) -> any PictureDecoder {
         var options = StreamDecoder.Options()
         (options.isRealTime, options.threads) = session.options
         options.device = decoder.device
         options.target = session.request.pixelFormat
         // What Create told stays, whoever decodes later.
         options.isSemiPlanar = choice.decoder.isHardware
+        if session.request.readsAlpha {
+            return try AlphaStreamDecoder(session.request.format, options, memory: memory)
+        }
         return try StreamDecoder(session.request.format, options, memory: memory)
     }
 

@@ -10,6 +10,9 @@ public struct DecompressionRequest: Hashable, Sendable {
     /// The pictures' layout; nil is what the decoder gives.
     public var pixelFormat: PixelFormat?
 
+    /// Whether the alpha layer is decoded: only where pictures have a place for it.
+    public var readsAlpha: Bool { pixelFormat?.hasAlpha ?? false }
+
     /// Checks and keeps what was asked for.
     ///
     /// - Throws: `CouldNotFindVideoDecoder` for a codec we do not have, what `StreamFormat` throws, else `Parameter`.

@@ -95,6 +95,16 @@ public struct StreamFormat: Hashable, Sendable {
         self.record = record
     }
 
+    /// A stream of 8 bits whose parameter sets all come in its packets, behind 4-byte lengths.
+    ///
+    /// - Throws: never; the initialiser it uses may.
+    public static func inBand() throws(SessionError) -> StreamFormat {
+        do throws(BitstreamError) {
+            let bytes = try DecoderConfigurationRecord().bytes()
+            do throws(SessionError) { return try StreamFormat(description: bytes) }
+        } catch { throw SessionError(.videoDecoderBadData, error.reason) }
+    }
+
     /// What the alpha layer's samples mean; nil when the description tells of none.
     public var alpha: AlphaMeaning? {
         var reader = AlphaLayerReader()
