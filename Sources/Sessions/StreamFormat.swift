@@ -97,12 +97,13 @@ public struct StreamFormat: Hashable, Sendable {
 
     /// A stream of 8 bits whose parameter sets all come in its packets, behind 4-byte lengths.
     ///
-    /// - Throws: never; the initialiser it uses may.
+    /// - Throws: as `init(description:)`, which takes what it is given here.
     public static func inBand() throws(SessionError) -> StreamFormat {
-        do throws(BitstreamError) {
-            let bytes = try DecoderConfigurationRecord().bytes()
-            do throws(SessionError) { return try StreamFormat(description: bytes) }
-        } catch { throw SessionError(.videoDecoderBadData, error.reason) }
+        let bytes: [UInt8]
+        do throws(BitstreamError) { bytes = try DecoderConfigurationRecord().bytes() } catch {
+            throw SessionError(.videoDecoderBadData, error.reason)
+        }
+        return try StreamFormat(description: bytes)
     }
 
     /// What the alpha layer's samples mean; nil when the description tells of none.
