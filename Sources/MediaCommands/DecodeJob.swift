@@ -173,6 +173,13 @@ final class DecodeJob {
                 SampleConverter(source: decoded.format, target: target).copy(
                     Self.planes(first, packed.layout), to: Self.planes(second, wanted.layout), width: frame.width,
                     height: frame.height)
+                if target.hasAlpha, !decoded.format.hasAlpha {
+                    // The converter knows of no fourth plane.
+                    let size = Int(wanted.layout.planes[3].stride) * frame.height
+                    second[Int(wanted.layout.planes[3].offset)...].prefix(size).withMemoryRebound(to: UInt8.self) {
+                        $0.update(repeating: 255)
+                    }
+                }
                 try write(UnsafeRawBufferPointer(second), wanted.layout)
             }
         }
