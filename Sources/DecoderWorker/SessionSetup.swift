@@ -36,6 +36,9 @@ struct SessionSetup {
         properties.publish(
             .pixelFormatOfFrames,
             .string(Self.pixelFormat(request, isHardware: choice.decoder.isHardware).rawValue))
+        let alpha = request.format.alpha
+        properties.publish(.containsAlphaChannel, .bool(alpha != nil))
+        properties.publish(.alphaChannelMode, alpha.map { .string($0.mode.rawValue) })
         properties.publish(.outputBitDepth, .int(Int64(request.format.bitDepth)))
         var session = DecompressionSession(
             request: request, properties: properties, maxPoolBytes: start.limits.maxPoolBytes)

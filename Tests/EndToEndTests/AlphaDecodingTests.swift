@@ -29,7 +29,7 @@ extension EndToEnd {
             #expect(decoder.session.created.pixelFormat == "YUVA")
             let properties = try decoder.session.copyProperties()
             #expect(properties[.containsAlphaChannel] == .bool(true))
-            #expect(properties[.alphaChannelMode] == .string("StraightAlpha"))
+            #expect(properties[.alphaChannelMode] == .string("straight"))
             try decoder.decode(stream)
             let path = server.folder.path("session.yuva")
             try Data(decoder.frames.flatMap(\.samples)).write(to: URL(fileURLWithPath: path))

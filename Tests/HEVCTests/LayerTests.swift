@@ -74,7 +74,10 @@ import Testing
         #expect(layers.scalabilityId(.dependency, ofLayer: 1) == 1)
         #expect(layers.relations == nil, "it ends inside the picture size")
         #expect(try vps.nalUnit() == nal)
-        #expect(throws: BitstreamError.self) { try { var copy = vps; try copy.setMultilayerExtension(layers) }() }
+        #expect(throws: BitstreamError.self) {
+            var copy = vps
+            try copy.setMultilayerExtension(layers)
+        }
     }
 
     @Test("an extension that is cut off tells its layers, or throws", arguments: [published, x265v4])
@@ -122,7 +125,8 @@ import Testing
         for index in layers.layers.indices { layers.layers[index].dimensionId = [0, 0] }
         layers.relations = VPSLayerRelations()
         #expect(throws: BitstreamError.self, "three layers' relations are not written") {
-            try { try vps.setMultilayerExtension(layers) }()
+            var copy = vps
+            try copy.setMultilayerExtension(layers)
         }
         // As bits: alignment is made by the reader, so only the layers are put behind it.
         var writer = BitWriter()
