@@ -228,13 +228,7 @@ struct DecodeThread {
         if picture.isKeyFrame { flags.insert(.sync) }
         if picture.isHardware { flags.insert(.hardware) }
         if damage.isDamaged(picture.sequence, packet.type ?? .trailR) { flags.insert(.damaged) }
-        switch picture.alpha {
-        case .none: break
-        case .present(let mode):
-            flags.insert(.alpha)
-            if mode == .premultiplied { flags.insert(.premultiplied) }
-        case .missing: flags.insert(.alphaMissing)
-        }
+        flags.formUnion(FrameDecoded.Flags(picture.alpha))
         var color = picture.color
         if let transfer = packet.unit.preferredTransfer, transfer != ColorDescription.unspecified {
             color.transfer = transfer
@@ -254,22 +248,9 @@ struct DecodeThread {
             sideData: [])
         if carriesMetadata {
             if packet.unit.hasLostSideData { message.flags.insert(.sideDataLost) }
-            Self.add(packet.unit.sideData, to: &message)
+            message.add(packet.unit.sideData)
         }
         worker.give(message, slot: picture.slot, owner)
-    }
-
-    /// As much of the metadata as a message holds.
-    private static func add(_ sideData: [FrameSideData], to message: inout FrameDecoded) {
-        var room = FrameDecoded.maxSideData
-        for data in sideData {
-            guard message.sideData.count < FrameDecoded.maxEntries, data.bytes.count <= room else {
-                message.flags.insert(.sideDataLost)
-                continue
-            }
-            room -= data.bytes.count
-            message.sideData.append(data)
-        }
     }
 
     /// Tells when the hardware stopped, or began again, to do the work.

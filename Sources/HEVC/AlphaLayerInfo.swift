@@ -16,7 +16,8 @@ public struct AlphaLayerInfo: Hashable, Sendable {
         guard let vps = sets.first(where: { $0.alphaLayerId != nil }), let id = vps.alphaLayerId else { return nil }
         layerId = id
         var info: AlphaChannelInfo?
-        for message in nalUnits.compactMap({ try? SEI(nal: $0) }).flatMap(\.messages) where message.payloadType == 165 {
+        for message in nalUnits.compactMap({ try? SEI(nal: $0) }).flatMap(\.messages)
+        where message.payloadType == 165 {
             if case .alphaChannelInfo(let told)? = try? message.interpreted() { info = told }
         }
         self.info = info

@@ -39,7 +39,8 @@ extension SequenceParameterSet {
         let last = (formats?.repFormats.count ?? 0) - 1
         let index = spsRepFormatIdx ?? formats?.repFormatIdx ?? min(layerIndex, last)
         guard let formats, formats.repFormats.indices.contains(index) else {
-            throw BitstreamError(.missingParameterSet, "The SPS takes its format from the VPS, which has none for it.")
+            throw BitstreamError(
+                .missingParameterSet, "The SPS takes its format from the VPS, which has none for it.")
         }
         let format = formats.repFormats[index]
         // What a format leaves out is that of the one before.

@@ -176,7 +176,8 @@ public final class AlphaStreamDecoder: PictureDecoder, @unchecked Sendable {
                 try handler(
                     .alphaDamage(
                         sequence,
-                        "the alpha layer's picture is \(alpha.width)x\(alpha.height), the base layer's \(width)x\(height)"))
+                        "the alpha layer's picture is \(alpha.width)x\(alpha.height), the base layer's \(width)x\(height)"
+                    ))
             } else if mine == nil {
                 try handler(.alphaDamage(sequence, "the alpha layer gave no picture"))
             }

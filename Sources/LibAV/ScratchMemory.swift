@@ -29,7 +29,9 @@ final class ScratchMemory: PictureMemory {
     func allocate(byteCount: Int) -> FrameSlot? {
         state.withLock { state in
             state.lastID += 1
-            if let index = state.spare.firstIndex(where: { $0.byteCount >= byteCount && $0.byteCount / 2 <= byteCount }) {
+            if let index = state.spare.firstIndex(where: {
+                $0.byteCount >= byteCount && $0.byteCount / 2 <= byteCount
+            }) {
                 let old = state.spare.remove(at: index)
                 let slot = FrameSlot(id: state.lastID, base: old.base, poolOffset: 0, byteCount: old.byteCount)
                 state.lent[slot.id] = slot

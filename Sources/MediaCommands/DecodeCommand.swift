@@ -50,7 +50,7 @@ struct DecodeCommand: ParsableCommand {
     enum Alpha: String, ExpressibleByArgument, CaseIterable {
         case premultiplied, straight
 
-        var mode: AlphaMode { self == .premultiplied ? .premultiplied : .straight }
+        var mode: AlphaChannelMode { self == .premultiplied ? .premultiplied : .straight }
     }
 
     @Argument(help: "The video to decode.")
@@ -96,12 +96,14 @@ struct DecodeCommand: ParsableCommand {
                 throw ValidationError("--background takes a colour as six hexadecimal digits, not '\(background)'.")
             }
             guard format == nil || format == .i420, alpha == nil else {
-                throw ValidationError("--background leaves no alpha and gives i420: no other --format, and no --alpha.")
+                throw ValidationError(
+                    "--background leaves no alpha and gives i420: no other --format, and no --alpha.")
             }
         }
         let isPNG = output.lowercased().hasSuffix(".png")
         if alpha != nil, format != .yuva || !isPNG {
-            throw ValidationError("--alpha is for .png with --format yuva; in raw yuva alpha is as the file has it.")
+            throw ValidationError(
+                "--alpha is for .png with --format yuva; in raw yuva alpha is as the file has it.")
         }
         let isRaw = output.lowercased().hasSuffix(".yuv") || output.lowercased().hasSuffix(".raw")
         if format == .yuva, !isRaw, !isPNG {

@@ -14,7 +14,7 @@ final class DecodeJob {
     private let specification: [PropertyKey: PropertyValue]
     private let format: PixelFormat?
     /// How colours are to stand to alpha in pictures that are written as RGBA.
-    private let alphaMode: AlphaMode
+    private let alphaMode: AlphaChannelMode
     /// What pictures with alpha are laid over; nil keeps alpha.
     private let background: AlphaFlattener.RGB?
     private let frameRate: Rational?
@@ -31,7 +31,8 @@ final class DecodeJob {
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
-        alphaMode: AlphaMode, background: AlphaFlattener.RGB?, frameRate: Rational?, keepsPartial: Bool, json: Bool, fallbackReason: String? = nil
+        alphaMode: AlphaChannelMode, background: AlphaFlattener.RGB?, frameRate: Rational?, keepsPartial: Bool,
+        json: Bool, fallbackReason: String? = nil
     ) {
         self.input = input
         self.output = output
@@ -84,7 +85,7 @@ final class DecodeJob {
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
         var breakOff: MediaError?
-        var mode: AlphaMode?
+        var mode: AlphaChannelMode?
         do {
             while !writer.isFull, let item = try source.next() {
                 if interruption.isSet { throw CommandFailure.interrupted }
@@ -132,7 +133,8 @@ final class DecodeJob {
         let part = Self.part(video.cleanAperture, width: frame.width, height: frame.height)
         var shown = FrameWriter.Description(
             width: Int(part.width), height: Int(part.height), format: target, color: frame.color,
-            frameRate: video.averageFrameRate ?? video.baseFrameRate, sampleAspectRatio: video.sampleAspectRatio, alphaMode: frame.alphaMode,
+            frameRate: video.averageFrameRate ?? video.baseFrameRate, sampleAspectRatio: video.sampleAspectRatio,
+            alphaMode: frame.alphaMode,
             wantedAlphaMode: alphaMode)
         func write(_ bytes: UnsafeRawBufferPointer, _ layout: FrameLayout) throws {
             if let background {

@@ -55,7 +55,7 @@ struct DecodeSummary: Encodable {
     init(
         input: String, output: String, reader: MediaReader, created: CreateDecompressionSession.Reply?,
         fallbackReason: String?, properties: [PropertyKey: PropertyValue], format: PixelFormat, writer: FrameWriter,
-        report: SourceReport, alphaMode: AlphaMode?,
+        report: SourceReport, alphaMode: AlphaChannelMode?,
         hardwareFrames: Int, seconds: Double, brokenOff: String?
     ) {
         self.input = input

@@ -145,7 +145,9 @@ struct InfoCommand: ParsableCommand {
                 video.alpha.map { $0 ? "alpha" : "no alpha" }, video.alphaMode.map { "\($0) alpha" },
             ])
         if let deviations = video.alphaDeviations {
-            row("alpha profile", [deviations.isEmpty ? "followed" : "not followed: " + deviations.joined(separator: "; ")])
+            row(
+                "alpha profile",
+                [deviations.isEmpty ? "followed" : "not followed: " + deviations.joined(separator: "; ")])
         }
         row("language", [video.language])
         return rows

@@ -149,7 +149,7 @@ final class SessionSource: VideoSource {
         if picture.flags.contains(.damaged) { told.damagedFrames += 1 }
         if picture.flags.contains(.hardware) { hardwareFrames += 1 }
         if picture.flags.contains(.alphaMissing) { told.alphaMissingFrames += 1 }
-        let mode: AlphaMode = picture.flags.contains(.premultiplied) ? .premultiplied : .straight
+        let mode: AlphaChannelMode = picture.flags.contains(.premultiplied) ? .premultiplied : .straight
         defer { told.frames += 1 }
         let session = session
         return SourceFrame(

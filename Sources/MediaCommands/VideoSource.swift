@@ -23,7 +23,7 @@ struct SourceFrame {
     var format: PixelFormat
     var color: ColorDescription
     /// How its colours stand to its alpha; nil where it has none of its own.
-    var alphaMode: AlphaMode?
+    var alphaMode: AlphaChannelMode?
     var place: Place
     /// Gives the samples up.
     var release: () throws -> Void

@@ -6,7 +6,7 @@ extension VideoDescription {
     /// How the colours of a stream with an alpha layer stand to its alpha; nil when its description tells of none.
     ///
     /// Premultiplied where no message tells.
-    public var alphaMode: AlphaMode? {
+    public var alphaMode: AlphaChannelMode? {
         guard codec == "hevc" else { return nil }
         return AlphaLayerInfo(nalUnits: AlphaLayerInfo.nalUnits(of: codecConfiguration)).map(\.mode)
     }
@@ -14,7 +14,7 @@ extension VideoDescription {
 
 extension AlphaLayerInfo {
     /// How colours stand to alpha; premultiplied where no message tells.
-    var mode: AlphaMode { info?.alphaChannelUseIdc == 0 ? .straight : .premultiplied }
+    var mode: AlphaChannelMode { info?.alphaChannelUseIdc == 0 ? .straight : .premultiplied }
 
     /// The NAL units of a configuration record, or of the start of an elementary stream.
     static func nalUnits(of configuration: [UInt8]) -> [[UInt8]] {

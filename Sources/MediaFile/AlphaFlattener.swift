@@ -16,7 +16,9 @@ public struct AlphaFlattener {
         public let blue: UInt8
 
         /// By its parts.
-        public init(red: UInt8, green: UInt8, blue: UInt8) { (self.red, self.green, self.blue) = (red, green, blue) }
+        public init(red: UInt8, green: UInt8, blue: UInt8) {
+            (self.red, self.green, self.blue) = (red, green, blue)
+        }
 
         /// From six hexadecimal digits, `RRGGBB`; nil for everything else.
         public init?(text: String) {

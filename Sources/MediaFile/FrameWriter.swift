@@ -24,14 +24,15 @@ public final class FrameWriter {
         /// Width over height of one sample; nil when not known.
         public var sampleAspectRatio: Rational?
         /// How colours stand to alpha; nil where the format has none.
-        public var alphaMode: AlphaMode?
+        public var alphaMode: AlphaChannelMode?
         /// How they are to stand in pictures of a form that can tell only by what is in it: PNG.
-        public var wantedAlphaMode = AlphaMode.straight
+        public var wantedAlphaMode = AlphaChannelMode.straight
 
         /// Describes frames.
         public init(
             width: Int, height: Int, format: PixelFormat, color: ColorDescription, frameRate: Rational?,
-            sampleAspectRatio: Rational?, alphaMode: AlphaMode? = nil, wantedAlphaMode: AlphaMode = .straight
+            sampleAspectRatio: Rational?, alphaMode: AlphaChannelMode? = nil,
+            wantedAlphaMode: AlphaChannelMode = .straight
         ) {
             self.width = width
             self.height = height

@@ -100,7 +100,8 @@ struct AlphaLayerReader: Sendable {
             guard let id = list.alphaLayerId, let index = list.layers.firstIndex(where: { $0.nuhLayerId == id })
             else { return }
             guard id > 0, list.relations?.directDependencyFlag != true else {
-                return layer = .unreadable("the alpha layer is predicted from the base layer, which no decoder here does")
+                return layer = .unreadable(
+                    "the alpha layer is predicted from the base layer, which no decoder here does")
             }
             let hasOrderCount = list.relations.map { !$0.pocLsbNotPresentFlag } ?? false
             layer = .alpha(id: id, index: index, idrHasOrderCount: hasOrderCount)
@@ -167,7 +168,9 @@ struct AlphaLayerReader: Sendable {
             // All sets before every picture that decoding can start from: the decoder may just have been opened.
             if header.nalUnitType.isIRAP {
                 if let known = try? vps.singleLayer.nalUnit() { append(known) }
-                for (_, set) in shared.filter({ own[$0.key] == nil }).sorted(by: { $0.key < $1.key }) { append(set) }
+                for (_, set) in shared.filter({ own[$0.key] == nil }).sorted(by: { $0.key < $1.key }) {
+                    append(set)
+                }
                 for (_, set) in own.sorted(by: { $0.key < $1.key }) { append(set) }
             }
         }

@@ -7,7 +7,7 @@ public struct AlphaMeaning: Hashable, Sendable {
     /// Whether the base layer's colours are multiplied by alpha.
     ///
     /// Premultiplied where no message tells: VideoToolbox's default.
-    public let mode: AlphaMode
+    public let mode: AlphaChannelMode
     /// Whether a message told the mode.
     public let isModeTold: Bool
     /// The opacity, 0…255, that each decoded value of 8 bits stands for; nil where it is the value itself.

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import Model
 
-/// Whether colours are multiplied by alpha, as the property of this name says it.
-public typealias AlphaChannelMode = AlphaMode
-
-extension AlphaMode {
+extension AlphaChannelMode {
     /// `alpha_channel_use_idc` (H.265 F.14.3.8).
     public var useIdc: Int { self == .premultiplied ? 1 : 0 }
 }

@@ -6,7 +6,7 @@ public enum PictureAlpha: Hashable, Sendable {
     /// Its stream has none, or none was asked for.
     case none
     /// It is the stream's.
-    case present(AlphaMode)
+    case present(AlphaChannelMode)
     /// The stream has alpha, but none came for this picture: it is opaque.
     case missing
 }

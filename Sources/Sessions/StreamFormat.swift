@@ -115,7 +115,8 @@ public struct StreamFormat: Hashable, Sendable {
 
     /// A VPS as a stream without further layers has it, so that no decoder looks for them; as it is where it cannot be read.
     static func singleLayer(_ nal: [UInt8]) -> [UInt8] {
-        guard let vps = try? VideoParameterSet(nal: nal), vps.vpsMaxLayersMinus1 > 0 || vps.vpsExtension != nil else {
+        guard let vps = try? VideoParameterSet(nal: nal), vps.vpsMaxLayersMinus1 > 0 || vps.vpsExtension != nil
+        else {
             return nal
         }
         return (try? vps.singleLayer.nalUnit()) ?? nal

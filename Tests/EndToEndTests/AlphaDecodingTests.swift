@@ -34,7 +34,10 @@ extension EndToEnd {
             let path = server.folder.path("session.yuva")
             try Data(decoder.frames.flatMap(\.samples)).write(to: URL(fileURLWithPath: path))
             #expect(try Self.digest(path) == Self.digest)
-            #expect(decoder.frames.allSatisfy { $0.description.flags.isDisjoint(with: [.alphaMissing, .premultiplied]) })
+            #expect(
+                decoder.frames.allSatisfy {
+                    $0.description.flags.isDisjoint(with: [.alphaMissing, .premultiplied])
+                })
             #expect(decoder.frames.allSatisfy { $0.description.flags.contains(.alpha) })
             #expect(decoder.reports.isEmpty)
 
@@ -109,8 +112,11 @@ extension EndToEnd {
 
             _ = try decode(["--format", "yuva"], "a.png")
             #expect(try Probe(server.folder.path("a.png")).field("pix_fmt") == "rgba")
-            let raw = try Data(contentsOf: URL(fileURLWithPath: server.folder.path("a.yuv"))).prefix(640 * 360 * 5 / 2)
-            let arguments = ["-v", "error", "-i", server.folder.path("a.png"), "-vf", "alphaextract", "-f", "rawvideo"]
+            let raw = try Data(contentsOf: URL(fileURLWithPath: server.folder.path("a.yuv"))).prefix(
+                640 * 360 * 5 / 2)
+            let arguments = [
+                "-v", "error", "-i", server.folder.path("a.png"), "-vf", "alphaextract", "-f", "rawvideo",
+            ]
             let alpha = try Programs.tool("ffmpeg", arguments + ["-pix_fmt", "gray", "-"]).output
             #expect(alpha == Array(raw.suffix(640 * 360)))
 

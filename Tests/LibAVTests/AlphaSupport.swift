@@ -152,5 +152,6 @@ func md5(_ bytes: [UInt8]) throws -> String {
 
 /// Whether both have the same bytes; a debug build's `==` looks at each alone.
 func same(_ a: [UInt8], _ b: [UInt8]) -> Bool {
-    a.count == b.count && a.withUnsafeBytes { a in b.withUnsafeBytes { b in memcmp(a.baseAddress, b.baseAddress, a.count) == 0 } }
+    guard a.count == b.count, !a.isEmpty else { return a.isEmpty && b.isEmpty }
+    return memcmp(a, b, a.count) == 0
 }
