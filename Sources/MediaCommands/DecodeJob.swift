@@ -52,7 +52,7 @@ final class DecodeJob {
         var options = MediaReader.Options()
         options.leavesHEVC = true
         options.frameRate = frameRate
-        var reader = try MediaReader(path: input, options: options)
+        var reader = try open(options)
         let firstReader = reader
         interruption.onSignal { firstReader.cancel() }
         let native: PixelFormat = reader.video.format.bitDepth > 8 ? .i010 : .yu12
@@ -116,13 +116,27 @@ final class DecodeJob {
         }
     }
 
+    /// Opens the input, with the alpha of its pixels where that is wanted and there.
+    private func open(_ options: MediaReader.Options) throws -> MediaReader {
+        guard background != nil || format?.hasAlpha == true else {
+            return try MediaReader(path: input, options: options)
+        }
+        var keeping = options
+        keeping.alpha = AlphaConversion(source: .straight, target: .straight)
+        do throws(MediaError) { return try MediaReader(path: input, options: keeping) } catch {
+            guard error.kind == .badInput, input != "-" else { throw error }
+            return try MediaReader(path: input, options: options)
+        }
+    }
+
     /// Says what becomes of alpha where that may not be what was expected.
     private func tellAlpha(_ video: VideoDescription, _ target: PixelFormat, isDecodedHere: Bool) {
-        if target.hasAlpha, video.alphaMode == nil {
-            Console.note("\(input) has no alpha layer: every picture is opaque")
+        if target.hasAlpha, video.alphaMode != nil { return }
+        if target.hasAlpha, video.alphaLayerMode == nil {
+            Console.note("\(input) has no alpha: every picture is opaque")
         } else if target.hasAlpha, isDecodedHere {
             Console.note("the alpha layer is left out: only the daemon decodes it")
-        } else if !target.hasAlpha, video.alphaMode != nil {
+        } else if !target.hasAlpha, video.alphaLayerMode != nil {
             Console.note("the alpha layer is left out; --format yuva keeps it, --background lays it over a colour")
         }
     }

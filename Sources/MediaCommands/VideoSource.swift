@@ -70,7 +70,9 @@ final class LocalSource: VideoSource {
             return .frame(
                 SourceFrame(
                     index: frame.index, pts: frame.pts, duration: frame.duration, width: frame.width,
-                    height: frame.height, format: frame.format, color: reader.video.color, place: .local(frame),
+                    height: frame.height, format: frame.format, color: reader.video.color,
+                    alphaMode: reader.video.alphaMode,
+                    place: .local(frame),
                     release: { frame.release() }))
         case nil: return nil
         }

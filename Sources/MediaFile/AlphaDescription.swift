@@ -6,7 +6,7 @@ extension VideoDescription {
     /// How the colours of a stream with an alpha layer stand to its alpha; nil when its description tells of none.
     ///
     /// Premultiplied where no message tells.
-    public var alphaMode: AlphaChannelMode? {
+    public var alphaLayerMode: AlphaChannelMode? {
         guard codec == "hevc" else { return nil }
         return AlphaLayerInfo(nalUnits: AlphaLayerInfo.nalUnits(of: codecConfiguration)).map(\.mode)
     }
