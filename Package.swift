@@ -114,7 +114,9 @@ let package = Package(
             dependencies: ["EncoderTesting", "HEVC", "Sessions", "Transport", "VAAPI", "X265", "vaapi-tool"],
             swiftSettings: common),
         .testTarget(name: "MediaFileTests", dependencies: ["LibAV", "MediaFile"], swiftSettings: common),
-        .testTarget(name: "LibAVTests", dependencies: ["LibAV", "HEVC", "Sessions"], swiftSettings: common),
+        .testTarget(
+            name: "LibAVTests", dependencies: ["LibAV", "HEVC", "MediaFile", "Model", "Sessions"],
+            swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
         .testTarget(

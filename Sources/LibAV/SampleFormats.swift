@@ -17,7 +17,7 @@ package enum SampleFormats {
         }
     }
 
-    /// libavutil's name for one of our formats.
+    /// libavutil's name for one of our formats; `AV_PIX_FMT_NONE` for half-float, which this libavutil has no name for.
     package static func libAV(_ format: PixelFormat) -> AVPixelFormat {
         switch format {
         case .yu12: AV_PIX_FMT_YUV420P
@@ -25,6 +25,9 @@ package enum SampleFormats {
         case .nv12: AV_PIX_FMT_NV12
         case .p010: AV_PIX_FMT_P010LE
         case .yuva: AV_PIX_FMT_YUVA420P
+        case .bgra8: AV_PIX_FMT_BGRA
+        case .rgba8: AV_PIX_FMT_RGBA
+        case .rgba16f: AV_PIX_FMT_NONE
         }
     }
 

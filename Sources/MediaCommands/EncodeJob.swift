@@ -28,6 +28,8 @@ final class EncodeJob {
     private let frameRate: Rational?
     private let keepsPartial: Bool
     private let keepsAlpha: Bool
+    /// Where alpha comes from an HEVC layer, how colours stand to it.
+    private var alphaLayerMode: AlphaChannelMode?
 
     private var underWay: [UInt64: SourceFrame] = [:]
     private var copied: [UInt64: FramePool.Slot] = [:]
@@ -71,7 +73,9 @@ final class EncodeJob {
         options.includesOtherStreams = true
         options.frameRate = frameRate
         options.alpha = try alphaConversion()
-        // HEVC's alpha layer is not decoded here yet: such an input is told to have no alpha.
+        // An HEVC stream's alpha layer is the daemon's to decode.
+        alphaLayerMode = options.alpha == nil ? nil : try alphaLayerMode(options)
+        if alphaLayerMode != nil { options.alpha = nil }
         options.leavesHEVC = options.alpha == nil
         var reader = try MediaReader(path: input, options: options)
         let firstReader = reader
@@ -80,7 +84,7 @@ final class EncodeJob {
         let writer = try MediaWriter(path: output, source: reader)
         let daemon = try Daemon.findAndTell()
         let decoder = try SessionSource.open(
-            reader, daemon, specification: decoderSpecification, pixelFormat: nil,
+            reader, daemon, specification: decoderSpecification, pixelFormat: alphaLayerMode == nil ? nil : .yuva,
             isInterrupted: { interruption.isSet })
         if decoder == nil, reader.handsOutPackets {
             options.leavesHEVC = false
@@ -97,6 +101,9 @@ final class EncodeJob {
         if keepsAlpha, output == "-" || output.lowercased().hasSuffix(".hevc") {
             warnings.append(
                 "warning: a raw stream with an alpha layer confuses players that know none; .mov and .mp4 do not")
+        }
+        if !keepsAlpha, reader.video.alphaLayerMode != nil {
+            warnings.append("warning: the input's alpha layer is left out; --alpha keeps it")
         }
         if let rate = reader.video.averageFrameRate, Self.frameRate(reader.video) == nil {
             warnings.append("warning: the source's frame rate, \(rate), is not believed; timestamps are kept")
@@ -128,6 +135,12 @@ final class EncodeJob {
             progress.update(done: packets)
         }
         let seconds = progress.seconds
+        if source.report.alphaMissingFrames > 0 {
+            warnings.append(
+                "warning: \(source.report.alphaMissingFrames) frames are opaque because their alpha is missing, first: "
+                    + (source.report.firstAlphaError ?? "unknown"))
+            warnings.last.map(Console.note)
+        }
         guard packets > 0 else { throw breakOff ?? MediaError(.badInput, "\(input) has no frames") }
         try writer.finish()
         session.invalidate()
@@ -167,11 +180,25 @@ final class EncodeJob {
         if let location = color.chromaLocation { properties[.chromaLocation] = .int(Int64(location)) }
         properties.merge(wanted) { _, wanted in wanted }
         // What the frames are by now, which is not what the file was where they were converted on the way.
-        if let mode = video.alphaMode { properties[.sourceAlphaMode] = .string(mode.rawValue) }
+        if let mode = alphaLayerMode ?? video.alphaMode { properties[.sourceAlphaMode] = .string(mode.rawValue) }
         return CreateCompressionSession.Parameters(
             codec: keepsAlpha ? "hevc-with-alpha" : "hevc", width: video.width, height: video.height,
             pixelFormat: format, timeBase: video.timeBase,
             encoderSpecification: specification, properties: properties)
+    }
+
+    /// How colours stand to the alpha of an input that has it in an HEVC layer; nil for every other input.
+    private func alphaLayerMode(_ options: MediaReader.Options) throws -> AlphaChannelMode? {
+        guard input != "-" else { return nil }
+        var look = options
+        (look.alpha, look.leavesHEVC) = (nil, true)
+        do throws(MediaError) {
+            let reader = try MediaReader(path: input, options: look)
+            return reader.handsOutPackets ? reader.video.alphaLayerMode : nil
+        } catch {
+            // The reader that keeps alpha tells what is wrong, if anything is.
+            return nil
+        }
     }
 
     /// What becomes of alpha; nil where it is dropped.

@@ -70,6 +70,7 @@ struct InfoCommand: ParsableCommand {
             rows.append(["bit rate", "\(Progress.decimal(Double(rate) / 1000, 0)) kbit/s"])
         }
         rows.append(["contains HDR video", info.containsHDRVideo ? "yes" : "no"])
+        rows.append(["contains alpha", info.containsAlpha ? "yes" : "no"])
         if info.chapters > 0 { rows.append(["chapters", "\(info.chapters)"]) }
         for video in info.video {
             rows += [[]] + Self.rows(video)
@@ -141,8 +142,13 @@ struct InfoCommand: ParsableCommand {
             "layers",
             [
                 video.layers.map { "\($0)" }, video.temporalLayers.map { "\($0) temporal" },
-                video.alpha.map { $0 ? "alpha" : "no alpha" },
+                video.alpha.map { $0 ? "alpha" : "no alpha" }, video.alphaMode.map { "\($0) alpha" },
             ])
+        if let deviations = video.alphaDeviations {
+            row(
+                "alpha profile",
+                [deviations.isEmpty ? "followed" : "not followed: " + deviations.joined(separator: "; ")])
+        }
         row("language", [video.language])
         return rows
     }

@@ -129,10 +129,13 @@ final class SessionSource: VideoSource {
         case .report(let message):
             if message.flags.contains(.dropped) { told.droppedFrames += 1 }
             guard message.status != .ok else { return nil }
-            told.errors += 1
-            if told.firstError == nil {
-                told.firstError = "packet \(message.frameID - 1): \(message.reason)"
+            let sentence = "packet \(message.frameID - 1): \(message.reason)"
+            guard !message.flags.contains(.alpha) else {
+                told.firstAlphaError = told.firstAlphaError ?? sentence
+                return nil
             }
+            told.errors += 1
+            told.firstError = told.firstError ?? sentence
             return nil
         case .frame(let frame): return stamp(frame)
         }
@@ -145,11 +148,14 @@ final class SessionSource: VideoSource {
         if isRepaired { told.repairedTimestamps += 1 }
         if picture.flags.contains(.damaged) { told.damagedFrames += 1 }
         if picture.flags.contains(.hardware) { hardwareFrames += 1 }
+        if picture.flags.contains(.alphaMissing) { told.alphaMissingFrames += 1 }
+        let mode: AlphaChannelMode = picture.flags.contains(.premultiplied) ? .premultiplied : .straight
         defer { told.frames += 1 }
         let session = session
         return SourceFrame(
             index: told.frames, pts: pts, duration: duration, width: Int(picture.width),
             height: Int(picture.height), format: picture.format, color: picture.color,
+            alphaMode: picture.flags.contains(.alpha) ? mode : nil,
             place: .session(frame.memory, arenaID: picture.arenaID, picture.layout),
             release: { try session.release(frame) })
     }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import LibAV
+public import Model
 
 /// What becomes of a source's alpha: whether its colours are multiplied by it, and whether they are to be.
 public struct AlphaConversion: Hashable, Sendable {
-    /// Whether colours are multiplied by alpha.
-    public enum Mode: String, Hashable, Sendable, CaseIterable {
-        /// They are: what is transparent is black.
-        case premultiplied
-        /// They are not. So is nearly every file: ProRes 4444, PNG, Animation, VP9.
-        case straight
-    }
+    /// Whether colours are multiplied by alpha; nearly no file's are: ProRes 4444, PNG, Animation, VP9.
+    public typealias Mode = AlphaChannelMode
 
     /// How the source's colours are.
     public var source: Mode

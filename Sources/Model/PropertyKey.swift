@@ -118,6 +118,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let alphaChannelMode = PropertyKey(rawValue: "AlphaChannelMode")
     /// The same of the frames that are handed over.
     public static let sourceAlphaMode = PropertyKey(rawValue: "SourceAlphaMode")
+    /// Whether the stream tells of an alpha layer; boolean, read-only, of decompression sessions (our own key).
+    public static let containsAlphaChannel = PropertyKey(rawValue: "ContainsAlphaChannel")
     /// Quality of the alpha layer, 0…1.
     public static let targetQualityForAlpha = PropertyKey(rawValue: "TargetQualityForAlpha")
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import Model
 
-/// Whether colours are multiplied by alpha.
-public enum AlphaChannelMode: String, Hashable, Sendable, CaseIterable {
-    /// They are: what is transparent is black.
-    case premultiplied
-    /// They are not.
-    case straight
-
+extension AlphaChannelMode {
     /// `alpha_channel_use_idc` (H.265 F.14.3.8).
     public var useIdc: Int { self == .premultiplied ? 1 : 0 }
 }

@@ -41,8 +41,8 @@ public struct CompressionRequest: Hashable, Sendable {
                 .couldNotFindVideoEncoder,
                 "no encoder here writes \(codec); \(Self.codec) and \(Self.alphaCodec) are what there is")
         }
-        guard let format = PixelFormat(rawValue: pixelFormat) else {
-            let known = PixelFormat.allCases.map(\.rawValue).joined(separator: ", ")
+        guard let format = PixelFormat.yCbCr.first(where: { $0.rawValue == pixelFormat }) else {
+            let known = PixelFormat.yCbCr.map(\.rawValue).joined(separator: ", ")
             throw SessionError(.parameter, "pixel format \(pixelFormat) is not one of \(known)")
         }
         if codec == Self.alphaCodec {

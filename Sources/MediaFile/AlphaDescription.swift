@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HEVC
+public import Model
+
+extension VideoDescription {
+    /// How the colours of a stream with an alpha layer stand to its alpha; nil when its description tells of none.
+    ///
+    /// Premultiplied where no message tells.
+    public var alphaLayerMode: AlphaChannelMode? {
+        guard codec == "hevc" else { return nil }
+        return AlphaLayerInfo(nalUnits: AlphaLayerInfo.nalUnits(of: codecConfiguration)).map(\.mode)
+    }
+}
+
+extension AlphaLayerInfo {
+    /// How colours stand to alpha; premultiplied where no message tells.
+    var mode: AlphaChannelMode { info?.alphaChannelUseIdc == 0 ? .straight : .premultiplied }
+
+    /// The NAL units of a configuration record, or of the start of an elementary stream.
+    static func nalUnits(of configuration: [UInt8]) -> [[UInt8]] {
+        let record = configuration.first == 1 ? try? DecoderConfigurationRecord(bytes: configuration) : nil
+        return record?.nalUnits ?? AnnexB.NALUnits(configuration).map { Array($0) }
+    }
+}

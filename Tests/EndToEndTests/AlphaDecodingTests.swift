@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWClient
+import Model
+import Testing
+import Wire
+
+extension EndToEnd {
+    /// Alpha layers through sessions and hwctl.
+    @Suite struct AlphaDecoding {
+        /// MD5 of the clip's pictures one after the other: Y, Cb, Cr and A of each, rows without gaps.
+        ///
+        /// Made by FFmpeg 8.1's own two-layer decoder, through PyAV, as yuva420p in presentation order.
+        static let digest = "3df31192943e3ae8f393dd344b8170fc"
+
+        static func clip() throws -> String {
+            try #require(Clips.named("bbb_alpha.mov", else: "bbb_alpha.mov")).path
+        }
+
+        static func digest(_ path: String) throws -> String {
+            String(try Programs.tool("md5sum", [path]).text.prefix(32))
+        }
+
+        @Test("A session gives the alpha that was asked for, and says whose it is")
+        func session() throws {
+            let server = try TestDaemon()
+            let stream = try CodedStream(try Self.clip())
+            let decoder = try Decoder(server.daemon, stream, pixelFormat: .yuva)
+            #expect(decoder.session.created.pixelFormat == "YUVA")
+            let properties = try decoder.session.copyProperties()
+            #expect(properties[.containsAlphaChannel] == .bool(true))
+            #expect(properties[.alphaChannelMode] == .string("straight"))
+            try decoder.decode(stream)
+            let path = server.folder.path("session.yuva")
+            try Data(decoder.frames.flatMap(\.samples)).write(to: URL(fileURLWithPath: path))
+            #expect(try Self.digest(path) == Self.digest)
+            #expect(
+                decoder.frames.allSatisfy {
+                    $0.description.flags.isDisjoint(with: [.alphaMissing, .premultiplied])
+                })
+            #expect(decoder.frames.allSatisfy { $0.description.flags.contains(.alpha) })
+            #expect(decoder.reports.isEmpty)
+
+            let base = try Decoder(server.daemon, stream, pixelFormat: .yu12)
+            try base.decode(stream)
+            let isSame = zip(base.frames, decoder.frames).allSatisfy { base, both in
+                base.samples == Array(both.samples.prefix(base.samples.count))
+            }
+            #expect(isSame && base.frames.count == 12)
+            #expect(base.frames.allSatisfy { !$0.description.flags.contains(.alpha) })
+        }
+
+        @Test("A stream without alpha is opaque")
+        func opaque() throws {
+            let server = try TestDaemon()
+            let stream = try CodedStream(width: 66, height: 50, frames: 5, in: server.folder)
+            let decoder = try Decoder(server.daemon, stream, pixelFormat: .yuva)
+            #expect(try decoder.session.copyProperties()[.containsAlphaChannel] == .bool(false))
+            try decoder.decode(stream)
+            #expect(decoder.frames.count == 5 && decoder.reports.isEmpty)
+            for frame in decoder.frames {
+                #expect(frame.samples.suffix(66 * 50).allSatisfy { $0 == 255 })
+                #expect(frame.description.flags.isDisjoint(with: [.alpha, .alphaMissing]))
+            }
+        }
+
+        @Test("Packets that lost their alpha are reported once each, and their pictures come")
+        func lost() throws {
+            let server = try TestDaemon()
+            var stream = try CodedStream(try Self.clip())
+            for index in [3, 5] {
+                // The alpha layer's slice is the second NAL unit.
+                let bytes = stream.units[index].bytes
+                let length = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+                stream.units[index].bytes = Array(bytes.prefix(4 + length))
+            }
+            let decoder = try Decoder(server.daemon, stream, pixelFormat: .yuva)
+            try decoder.decode(stream)
+            #expect(decoder.frames.count == 12)
+            #expect(decoder.frames.count { $0.description.flags.contains(.alphaMissing) } == 2)
+            #expect(decoder.reports.map(\.flags) == [.alpha, .alpha])
+            #expect(decoder.reports.allSatisfy { $0.reason.contains("no slices of the alpha layer") })
+        }
+
+        @Test("Hardware decodes both layers, and gives what software gives")
+        func hardware() throws {
+            let cache = try Scratch()
+            guard let server = try SimulatedHardware.daemon(cache: cache) else { return }
+            let stream = try CodedStream(try Self.clip())
+            let decoder = try Decoder(
+                server.daemon, stream, pixelFormat: .yuva, specification: HardwareDecoding.require)
+            #expect(decoder.session.created.usingHardware)
+            try decoder.decode(stream)
+            #expect(decoder.frames.allSatisfy { $0.description.flags.isSuperset(of: [.hardware, .alpha]) })
+            let path = server.folder.path("hardware.yuva")
+            try Data(decoder.frames.flatMap(\.samples)).write(to: URL(fileURLWithPath: path))
+            #expect(try Self.digest(path) == Self.digest)
+        }
+
+        @Test("hwctl writes alpha to raw files and pictures, lays it over a colour, and tells of it")
+        func hwctl() throws {
+            let server = try TestDaemon()
+            let clip = try Self.clip()
+            func decode(_ arguments: [String], _ output: String) throws -> Finished {
+                let run = try Programs.hwctl(
+                    ["decode"] + arguments + [clip, server.folder.path(output)], socket: server.socket)
+                #expect(run.status == 0, "\(run.errors)")
+                return run
+            }
+            _ = try decode(["--format", "yuva"], "a.yuv")
+            #expect(try Self.digest(server.folder.path("a.yuv")) == Self.digest)
+
+            _ = try decode(["--format", "yuva"], "a.png")
+            #expect(try Probe(server.folder.path("a.png")).field("pix_fmt") == "rgba")
+            let raw = try Data(contentsOf: URL(fileURLWithPath: server.folder.path("a.yuv"))).prefix(
+                640 * 360 * 5 / 2)
+            let arguments = [
+                "-v", "error", "-i", server.folder.path("a.png"), "-vf", "alphaextract", "-f", "rawvideo",
+            ]
+            let alpha = try Programs.tool("ffmpeg", arguments + ["-pix_fmt", "gray", "-"]).output
+            #expect(alpha == Array(raw.suffix(640 * 360)))
+
+            // Where it is transparent there is the colour: BT.601's red at the corner.
+            _ = try decode(["--background", "ff0000"], "red.yuv")
+            let red = try Data(contentsOf: URL(fileURLWithPath: server.folder.path("red.yuv")))
+            #expect(red.count == 12 * 640 * 360 * 3 / 2)
+            #expect([red[0], red[640 * 360], red[640 * 360 * 5 / 4]] == [81, 90, 240])
+
+            let base = try decode([], "b.y4m")
+            #expect(base.errors.contains("the alpha layer is left out"))
+            let y4m = try Programs.hwctl(["decode", "--format", "yuva", clip, "c.y4m"], socket: server.socket)
+            #expect(y4m.status == 64)
+
+            let info = try Programs.hwctl(["info", "--no-measure", "--json", clip], socket: server.socket)
+            let document = try JSON.decode(Info.self, from: info.output)
+            #expect(document.containsAlpha && document.video.first?.alphaMode == "straight")
+            #expect(document.video.first?.followsAlphaProfile == false)
+            #expect(document.video.first?.alphaDeviations?.count == 3)
+        }
+
+        struct Info: Decodable {
+            struct Track: Decodable {
+                var alphaMode: String?
+                var followsAlphaProfile: Bool?
+                var alphaDeviations: [String]?
+
+                enum CodingKeys: String, CodingKey {
+                    case alphaMode = "alpha_mode"
+                    case followsAlphaProfile = "follows_alpha_profile"
+                    case alphaDeviations = "alpha_profile_deviations"
+                }
+            }
+
+            var containsAlpha: Bool
+            var video: [Track]
+
+            enum CodingKeys: String, CodingKey {
+                case containsAlpha = "contains_alpha"
+                case video
+            }
+        }
+    }
+}
