@@ -21,7 +21,7 @@ import Testing
         #expect(try request().hasAlpha && request().bitDepth == 8)
         #expect(try !request("NV12", codec: "hevc").hasAlpha)
         for (format, codec, words) in [
-            ("NV12", "hevc-with-alpha", "has no alpha"), ("YUVA", "hevc", "hevc-with-alpha"),
+            ("NV12", "hevc-with-alpha", "not one of YUVA"), ("YUVA", "hevc", "which hevc takes"),
             ("P010", "hevc-with-alpha", "YUVA"),
         ] {
             let error = #expect(throws: SessionError.self) { try request(format, codec: codec) }
