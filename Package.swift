@@ -85,7 +85,7 @@ let package = Package(
         .executableTarget(
             name: "MediaCommands",
             dependencies: [
-                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Transport", "Wire", argumentParser,
+                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Sessions", "Transport", "Wire", argumentParser,
             ],
             swiftSettings: common),
 

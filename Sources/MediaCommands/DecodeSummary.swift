@@ -31,6 +31,7 @@ struct DecodeSummary: Encodable {
     private var alphaMode: String?
     private var alphaMissingFrames: Int
     private var firstAlphaError: String?
+    private var alphaWarning: String?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, codec, width, height, conversion, frames, seconds
@@ -88,6 +89,7 @@ struct DecodeSummary: Encodable {
         self.alphaMode = alphaMode?.rawValue
         alphaMissingFrames = report.alphaMissingFrames
         firstAlphaError = report.firstAlphaError
+        alphaWarning = EncodeAlpha.warning(report)
     }
 
     /// The lines for people.
@@ -101,10 +103,8 @@ struct DecodeSummary: Encodable {
             lines.append("warning: \(damagedFrames) frames have samples that are made up, up to the next key frame")
         }
         if droppedFrames > 0 { lines.append("warning: no picture came of \(droppedFrames) packets") }
-        if alphaMissingFrames > 0 {
-            lines.append(
-                "warning: \(alphaMissingFrames) frames are opaque because their alpha is missing, first: "
-                    + (firstAlphaError ?? "unknown"))
+        if let alphaWarning {
+            lines.append(alphaWarning)
         } else if let firstAlphaError {
             lines.append("warning: alpha is damaged, first: \(firstAlphaError)")
         }

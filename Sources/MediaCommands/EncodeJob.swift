@@ -72,9 +72,9 @@ final class EncodeJob {
         var options = MediaReader.Options()
         options.includesOtherStreams = true
         options.frameRate = frameRate
-        options.alpha = try alphaConversion()
+        options.alpha = keepsAlpha ? try EncodeAlpha.conversion(wanted) : nil
         // An HEVC stream's alpha layer is the daemon's to decode.
-        alphaLayerMode = options.alpha == nil ? nil : try alphaLayerMode(options)
+        alphaLayerMode = options.alpha == nil ? nil : EncodeAlpha.layerMode(of: input, options)
         if alphaLayerMode != nil { options.alpha = nil }
         options.leavesHEVC = options.alpha == nil
         var reader = try MediaReader(path: input, options: options)
@@ -135,11 +135,9 @@ final class EncodeJob {
             progress.update(done: packets)
         }
         let seconds = progress.seconds
-        if source.report.alphaMissingFrames > 0 {
-            warnings.append(
-                "warning: \(source.report.alphaMissingFrames) frames are opaque because their alpha is missing, first: "
-                    + (source.report.firstAlphaError ?? "unknown"))
-            warnings.last.map(Console.note)
+        if let line = EncodeAlpha.warning(source.report) {
+            warnings.append(line)
+            Console.note(line)
         }
         guard packets > 0 else { throw breakOff ?? MediaError(.badInput, "\(input) has no frames") }
         try writer.finish()
@@ -185,34 +183,6 @@ final class EncodeJob {
             codec: keepsAlpha ? "hevc-with-alpha" : "hevc", width: video.width, height: video.height,
             pixelFormat: format, timeBase: video.timeBase,
             encoderSpecification: specification, properties: properties)
-    }
-
-    /// How colours stand to the alpha of an input that has it in an HEVC layer; nil for every other input.
-    private func alphaLayerMode(_ options: MediaReader.Options) throws -> AlphaChannelMode? {
-        guard input != "-" else { return nil }
-        var look = options
-        (look.alpha, look.leavesHEVC) = (nil, true)
-        do throws(MediaError) {
-            let reader = try MediaReader(path: input, options: look)
-            return reader.handsOutPackets ? reader.video.alphaLayerMode : nil
-        } catch {
-            // The reader that keeps alpha tells what is wrong, if anything is.
-            return nil
-        }
-    }
-
-    /// What becomes of alpha; nil where it is dropped.
-    private func alphaConversion() throws -> AlphaConversion? {
-        guard keepsAlpha else { return nil }
-        func mode(_ key: PropertyKey, _ other: AlphaConversion.Mode) throws -> AlphaConversion.Mode {
-            guard let value = wanted[key] else { return other }
-            guard case .string(let text) = value, let mode = AlphaConversion.Mode(rawValue: text) else {
-                throw MediaError(.usage, "\(key) takes premultiplied or straight, not \(value)")
-            }
-            return mode
-        }
-        return AlphaConversion(
-            source: try mode(.sourceAlphaMode, .straight), target: try mode(.alphaChannelMode, .premultiplied))
     }
 
     /// The source's average rate, if a session can take it.
