@@ -76,7 +76,8 @@ public struct AlphaLayerMuxer: Sendable {
         }
         guard let mine = basePicture, let theirs = alphaPicture else {
             throw BitstreamError(
-                .malformed, "An access unit lacks the slices of the \(basePicture == nil ? "base" : "alpha layer").")
+                .malformed, "An access unit lacks the slices of the \(basePicture == nil ? "base" : "alpha layer")."
+            )
         }
         if let difference = mine.difference(from: theirs) {
             throw BitstreamError(.malformed, "The layers' pictures of POC \(mine.poc) differ in \(difference).")

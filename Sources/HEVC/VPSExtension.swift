@@ -145,7 +145,8 @@ public struct VPSExtension: Hashable, Sendable {
         for type in 0..<types {
             let bits = type < dimensionIdLenMinus1.count ? dimensionIdLenMinus1[type] + 1 : 6 - offset
             guard bits >= 0, offset + bits <= 6 else {
-                throw BitstreamError(.outOfRange, "The scalability dimensions need more than nuh_layer_id's six bits.")
+                throw BitstreamError(
+                    .outOfRange, "The scalability dimensions need more than nuh_layer_id's six bits.")
             }
             ids.append((nuhLayerId >> offset) & ((1 << bits) - 1))
             offset += bits

@@ -57,7 +57,8 @@ extension VPSLayerRelations {
         _ c: inout some SyntaxCoder, _ vps: VideoParameterSet
     ) throws(BitstreamError) {
         try c.ue("vps_num_profile_tier_level_minus1", &numProfileTierLevelMinus1, 0...63)
-        try c.size("profile_tier_level", &profileTierLevels, max(0, numProfileTierLevelMinus1 - 1), ProfileTierLevel())
+        try c.size(
+            "profile_tier_level", &profileTierLevels, max(0, numProfileTierLevelMinus1 - 1), ProfileTierLevel())
         for index in profileTierLevels.indices {
             try c.presence("vps_profile_present_flag", &profileTierLevels[index].general, ProfileTier())
             try profileTierLevels[index].code(&c, maxNumSubLayersMinus1: vps.vpsMaxSubLayersMinus1)
@@ -173,7 +174,8 @@ extension VPSLayerRelations {
 
     private static func refuse(_ name: StaticString, _ value: Int) throws(BitstreamError) {
         guard value == 0 else {
-            throw BitstreamError(.unsupported, "\(name) is \(value); sets besides the VPS's own are not interpreted.")
+            throw BitstreamError(
+                .unsupported, "\(name) is \(value); sets besides the VPS's own are not interpreted.")
         }
     }
 }

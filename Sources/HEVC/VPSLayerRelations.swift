@@ -53,7 +53,8 @@ public struct LayerSetOrdering: Hashable, Sendable {
     public var maxLatencyIncreasePlus1: Int
 
     /// The given needs.
-    public init(maxDecPicBufferingMinus1: [Int] = [], maxNumReorderPics: Int = 0, maxLatencyIncreasePlus1: Int = 0) {
+    public init(maxDecPicBufferingMinus1: [Int] = [], maxNumReorderPics: Int = 0, maxLatencyIncreasePlus1: Int = 0)
+    {
         self.maxDecPicBufferingMinus1 = maxDecPicBufferingMinus1
         self.maxNumReorderPics = maxNumReorderPics
         self.maxLatencyIncreasePlus1 = maxLatencyIncreasePlus1

@@ -147,7 +147,8 @@ struct EncodeCommand: ParsableCommand {
     ) -> EncodeJob {
         EncodeJob(
             input: input, output: output, specification: specification, properties: properties, json: json,
-            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, keepsAlpha: alpha != nil,
+            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial,
+            keepsAlpha: alpha != nil,
             fallbackReason: fallbackReason, allowsHardwareDecoder: allowsHardwareDecoder)
     }
 

@@ -89,7 +89,8 @@ final class AlphaConverter: PictureConverter {
         for plane in 1...2 {
             for line in 0..<(height + 1) / 2 {
                 let (first, second) = (row(plane, 2 * line), row(plane, min(2 * line + 1, height - 1)))
-                let results = (target.planes[plane] + line * target.strides[plane]).assumingMemoryBound(to: UInt8.self)
+                let results = (target.planes[plane] + line * target.strides[plane]).assumingMemoryBound(
+                    to: UInt8.self)
                 for x in 0..<(width + 1) / 2 {
                     let (left, right) = (max(2 * x - 1, 0), min(2 * x + 1, width - 1))
                     let sum =

@@ -79,7 +79,8 @@ public final class MediaReader: @unchecked Sendable {
                 throw MediaError(.badInput, "\(path) has no alpha channel: it is Y4M with C\(y4m.header.chroma)")
             }
             guard options.alpha != nil || y4m.header.format != .yuva else {
-                throw MediaError(.usage, "\(path) is Y4M with alpha (C\(y4m.header.chroma)): say what becomes of it")
+                throw MediaError(
+                    .usage, "\(path) is Y4M with alpha (C\(y4m.header.chroma)): say what becomes of it")
             }
             source = .y4m(y4m)
             var video = VideoDescription(y4m.header)

@@ -63,7 +63,8 @@ public enum AlphaExport {
                 pixelFormat: PixelFormat.yuva.rawValue, timeBase: Rational(1))
         } catch { verdict.reasons.append(error.reason) }
         if let wanted = settings.profileLevel, wanted.profile != .main {
-            verdict.reasons.append("\(wanted.name) has \(wanted.profile.bitDepth) bits; streams with alpha are Main, of 8")
+            verdict.reasons.append(
+                "\(wanted.name) has \(wanted.profile.bitDepth) bits; streams with alpha are Main, of 8")
         }
         switch settings.fileEnding {
         case "mov", "mp4": break

@@ -24,8 +24,6 @@ public struct CompressionRequest: Hashable, Sendable {
 
     /// What frames of sessions with alpha may be.
     public static let alphaFormats: [PixelFormat] = [.yuva]
-    /// What frames of sessions without alpha may be.
-    public static let opaqueFormats = PixelFormat.allCases.filter { !alphaFormats.contains($0) }
 
     /// Bits of a sample that the stream must hold; streams with alpha have 8, whatever the frames have.
     public var bitDepth: Int { hasAlpha ? 8 : pixelFormat.bitDepth }
@@ -41,19 +39,11 @@ public struct CompressionRequest: Hashable, Sendable {
                 .couldNotFindVideoEncoder,
                 "no encoder here writes \(codec); \(Self.codec) and \(Self.alphaCodec) are what there is")
         }
-        guard let format = PixelFormat.yCbCr.first(where: { $0.rawValue == pixelFormat }) else {
-            let known = PixelFormat.yCbCr.map(\.rawValue).joined(separator: ", ")
-            throw SessionError(.parameter, "pixel format \(pixelFormat) is not one of \(known)")
-        }
-        if codec == Self.alphaCodec {
-            guard Self.alphaFormats.contains(format) else {
-                let known = Self.alphaFormats.map(\.rawValue).joined(separator: ", ")
-                throw SessionError(
-                    .parameter, "pixel format \(pixelFormat) has no alpha; \(codec) takes \(known)")
-            }
-        } else if !Self.opaqueFormats.contains(format) {
+        let formats = codec == Self.alphaCodec ? Self.alphaFormats : PixelFormat.yCbCr
+        guard let format = formats.first(where: { $0.rawValue == pixelFormat }) else {
+            let known = formats.map(\.rawValue).joined(separator: ", ")
             throw SessionError(
-                .parameter, "pixel format \(pixelFormat) is for \(Self.alphaCodec); \(codec) has no alpha")
+                .parameter, "pixel format \(pixelFormat) is not one of \(known), which \(codec) takes")
         }
         // MaxLumaPs of level 6.2 (H.265 table A.8) bounds the area, and with it every buffer of a session.
         guard (1...Self.maxDimension).contains(width), (1...Self.maxDimension).contains(height),

@@ -27,7 +27,8 @@ enum Contradictions {
                     .parameter, "ProfileLevel \(asked.name): streams with alpha are Main, of 8 bits a sample")
             }
             if properties.bool(.fullRangeVideo) == true {
-                throw SessionError(.parameter, "FullRangeVideo: the base layer of streams with alpha is video range")
+                throw SessionError(
+                    .parameter, "FullRangeVideo: the base layer of streams with alpha is video range")
             }
         }
         guard let asked, asked.profile.bitDepth < depth else { return }

@@ -97,7 +97,8 @@ public enum PropertyTable {
 
         // Alpha.
         PropertySpec(
-            .alphaChannelMode, .choice(AlphaSettings.modeNames), default: .string("premultiplied"), isForAlpha: true,
+            .alphaChannelMode, .choice(AlphaSettings.modeNames), default: .string("premultiplied"),
+            isForAlpha: true,
             "Whether the stream's colours are multiplied by its alpha; written as alpha_channel_info (SEI 165)."),
         PropertySpec(
             .sourceAlphaMode, .choice(AlphaSettings.modeNames), isForAlpha: true,
@@ -106,7 +107,8 @@ public enum PropertyTable {
             set. Where the two differ each frame is converted.
             """),
         PropertySpec(
-            .targetQualityForAlpha, .number(0...1), default: .double(AlphaSettings.defaultQuality), isForAlpha: true,
+            .targetQualityForAlpha, .number(0...1), default: .double(AlphaSettings.defaultQuality),
+            isForAlpha: true,
             """
             Constant quality of the alpha layer; the rate properties govern the base layer alone. x265: CRF = 40 - 38 * \
             TargetQualityForAlpha.

@@ -45,7 +45,8 @@ public struct PropertyStore: Sendable {
             throw SessionError(.propertyNotSupported, "\(name) is not honoured by the \(backend.rawValue) \(noun)")
         }
         guard hasAlpha || !row.isForAlpha else {
-            throw SessionError(.propertyNotSupported, "\(name) belongs to sessions of \(CompressionRequest.alphaCodec)")
+            throw SessionError(
+                .propertyNotSupported, "\(name) belongs to sessions of \(CompressionRequest.alphaCodec)")
         }
         switch row.access {
         case .readOnly: throw SessionError(.propertyReadOnly, "\(name) can only be read")

@@ -11,7 +11,9 @@ extension EndToEnd {
     /// `hwctl encode --alpha`, and sessions of hevc-with-alpha.
     @Suite struct Alpha {
         /// A file with a soft mask over moving colour, made by ffmpeg.
-        static func clip(_ folder: Scratch, _ name: String, _ codec: [String], size: String = "192x108") throws -> String {
+        static func clip(_ folder: Scratch, _ name: String, _ codec: [String], size: String = "192x108") throws
+            -> String
+        {
             let path = folder.path(name)
             let mask = "geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='clip(255-6*(hypot(X-W/3-N*3,Y-H/2)-30),0,255)'"
             try Programs.tool(
@@ -41,7 +43,11 @@ extension EndToEnd {
                 let size = file[(place - 4)..<place].reduce(0) { $0 << 8 | Int($1) }
                 record = try DecoderConfigurationRecord(bytes: Array(file[(place + 4)..<(place - 4 + size)]))
                 let packets = try Programs.tool(
-                    "ffprobe", ["-v", "error", "-select_streams", "v", "-show_entries", "packet=pos,size", "-of", "csv=p=0", path])
+                    "ffprobe",
+                    [
+                        "-v", "error", "-select_streams", "v", "-show_entries", "packet=pos,size", "-of", "csv=p=0",
+                        path,
+                    ])
                 samples = try packets.text.split(separator: "\n").map { line in
                     let numbers = line.split(separator: ",").compactMap { Int($0) }
                     var units = try LengthPrefixedNALUnits(file[numbers[1]..<(numbers[1] + numbers[0])])
@@ -111,7 +117,9 @@ extension EndToEnd {
             let decoder = name.hasSuffix("webm") ? ["-c:v", "libvpx-vp9"] : []
             let reference = try Programs.tool(
                 "ffmpeg",
-                ["-v", "error"] + decoder + ["-i", input, "-vf", "alphaextract", "-f", "rawvideo", "-pix_fmt", "gray", "-"])
+                ["-v", "error"] + decoder + [
+                    "-i", input, "-vf", "alphaextract", "-f", "rawvideo", "-pix_fmt", "gray", "-",
+                ])
             let planes = try decode(try layers.stream(1), "yuvj420p", in: folder)
             let (luma, frame) = (192 * 108, 192 * 108 * 3 / 2)
             try #require(planes.count == 8 * frame && reference.output.count == 8 * luma)
@@ -144,13 +152,18 @@ extension EndToEnd {
             ])
             try #require(run.status == 0, "\(run.errors)")
             #expect(run.errors.contains("from straight to premultiplied"))
-            let seen = try Programs.tool("ffmpeg", ["-v", "error", "-i", output, "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
+            let seen = try Programs.tool(
+                "ffmpeg", ["-v", "error", "-i", output, "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
             // The same by ffmpeg, in RGB: over black is what premultiplied means.
-            let graph = "color=black:size=192x108:rate=25,format=gbrp[b];[0:v]format=gbrap[f];[b][f]overlay=format=gbrp:shortest=1,"
+            let graph =
+                "color=black:size=192x108:rate=25,format=gbrp[b];[0:v]format=gbrap[f];[b][f]overlay=format=gbrp:shortest=1,"
                 + "scale=out_color_matrix=bt601:out_range=tv:flags=accurate_rnd+full_chroma_int+bicubic"
             let expected = try Programs.tool(
                 "ffmpeg",
-                ["-v", "error", "-i", input, "-filter_complex", graph, "-frames:v", "8", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
+                [
+                    "-v", "error", "-i", input, "-filter_complex", graph, "-frames:v", "8", "-f", "rawvideo",
+                    "-pix_fmt", "yuv420p", "-",
+                ])
             try #require(seen.output.count == expected.output.count)
             let quality = psnr(seen.output, expected.output)
             #expect(quality > 38, "\(quality) dB")
@@ -175,13 +188,20 @@ extension EndToEnd {
             let raw = try Programs.hwctl(["encode", input, folder.path("out.hevc"), "--alpha", "straight"])
             #expect(raw.status == 0 && raw.errors.contains("confuses players"))
             for (arguments, status, words) in [
-                ([input, folder.path("x.mov"), "--alpha", "straight", "--profile", "main10"], Int32(64), "ProfileLevel"),
+                (
+                    [input, folder.path("x.mov"), "--alpha", "straight", "--profile", "main10"], Int32(64),
+                    "ProfileLevel"
+                ),
                 ([input, folder.path("x.mov"), "--alpha-quality", "0.5"], 64, "--alpha-quality"),
-                ([input, folder.path("x.mov"), "--alpha", "straight", "--alpha-quality", "1.5"], 64, "--alpha-quality"),
+                (
+                    [input, folder.path("x.mov"), "--alpha", "straight", "--alpha-quality", "1.5"], 64,
+                    "--alpha-quality"
+                ),
                 ([input, folder.path("x.mov")], 64, "C420alpha"),
             ] {
                 let refused = try Programs.hwctl(["encode"] + arguments)
-                #expect(refused.status == status && refused.errors.contains(words), "\(arguments): \(refused.errors)")
+                #expect(
+                    refused.status == status && refused.errors.contains(words), "\(arguments): \(refused.errors)")
             }
             let opaque = try Self.clip(folder, "opaque.mp4", ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
             let refused = try Programs.hwctl(["encode", opaque, folder.path("x.mov"), "--alpha", "premultiplied"])
@@ -203,7 +223,8 @@ extension EndToEnd {
             try #require(run.status == 0, "\(run.errors)")
             let summary = try JSON.decode(Hardware.Summary.self, from: run.output)
             #expect(summary.usingHardware == isHardware && summary.frames == 8)
-            #expect(isHardware || summary.fallbackReason?.contains("slice headers of its own") == true, "\(summary)")
+            #expect(
+                isHardware || summary.fallbackReason?.contains("slice headers of its own") == true, "\(summary)")
             let layers = try Layers(output)
             #expect(try decode(try layers.stream(1), "yuvj420p", in: folder).count == 8 * 192 * 108 * 3 / 2)
             let required = try Programs.hwctl(

@@ -197,7 +197,8 @@ import Testing
         both.outputLayerFlag = [true, false]
         both.profileTierLevelIdx = [3]
         both.ordering = [
-            LayerSetOrdering(maxDecPicBufferingMinus1: [4], maxNumReorderPics: 2, maxLatencyIncreasePlus1: 7), nil, nil,
+            LayerSetOrdering(maxDecPicBufferingMinus1: [4], maxNumReorderPics: 2, maxLatencyIncreasePlus1: 7), nil,
+            nil,
         ]
         second.outputLayerFlag = [true]
         second.profileTierLevelIdx = [2]

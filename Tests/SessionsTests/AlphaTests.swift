@@ -6,7 +6,8 @@ import Testing
 
 /// What sessions of hevc-with-alpha are created for, and what their properties resolve to.
 @Suite struct AlphaTests {
-    private func request(_ format: String = "YUVA", codec: String = "hevc-with-alpha") throws -> CompressionRequest {
+    private func request(_ format: String = "YUVA", codec: String = "hevc-with-alpha") throws -> CompressionRequest
+    {
         try CompressionRequest(codec: codec, width: 640, height: 360, pixelFormat: format, timeBase: Rational(1))
     }
 
@@ -20,7 +21,7 @@ import Testing
         #expect(try request().hasAlpha && request().bitDepth == 8)
         #expect(try !request("NV12", codec: "hevc").hasAlpha)
         for (format, codec, words) in [
-            ("NV12", "hevc-with-alpha", "has no alpha"), ("YUVA", "hevc", "hevc-with-alpha"),
+            ("NV12", "hevc-with-alpha", "not one of YUVA"), ("YUVA", "hevc", "which hevc takes"),
             ("P010", "hevc-with-alpha", "YUVA"),
         ] {
             let error = #expect(throws: SessionError.self) { try request(format, codec: codec) }
@@ -69,7 +70,9 @@ import Testing
             #expect(error?.status == .propertyNotSupported && error?.reason.contains("hevc-with-alpha") == true)
         }
         #expect(try store.copy([])["AlphaChannelMode"] == nil)
-        #expect(try PropertyStore(backend: .vaapi, hasAlpha: true).copy([])["AlphaChannelMode"] == .string("premultiplied"))
+        #expect(
+            try PropertyStore(backend: .vaapi, hasAlpha: true).copy([])["AlphaChannelMode"]
+                == .string("premultiplied"))
     }
 
     @Test func whatCannotBeExportedIsToldBeforehand() {
@@ -80,7 +83,8 @@ import Testing
         let opaque = AlphaExport.Source(hasAlpha: false, width: 20000, height: 1080)
         #expect(AlphaExport.check(opaque).reasons.count == 2 && !AlphaExport.check(opaque).isPossible)
         let deep = AlphaExport.Source(
-            hasAlpha: true, width: 64, height: 64, bitDepth: 12, color: ColorDescription(transfer: 16, isFullRange: true))
+            hasAlpha: true, width: 64, height: 64, bitDepth: 12,
+            color: ColorDescription(transfer: 16, isFullRange: true))
         let verdict = AlphaExport.check(deep, AlphaExport.Settings(fileEnding: "hevc"))
         #expect(verdict.isPossible && verdict.notes.count == 4)
     }

@@ -98,7 +98,9 @@ import Testing
         let (width, half) = (source.width, (source.width + 1) / 2)
         for index in 0..<source.frames {
             held += 1
-            let planes = [source.luma(index), source.chroma(index, 0), source.chroma(index, 1), source.alpha(index)]
+            let planes = [
+                source.luma(index), source.chroma(index, 0), source.chroma(index, 1), source.alpha(index),
+            ]
             let joined = planes.flatMap { $0 }
             try joined.withUnsafeBytes { bytes in
                 var start = try #require(bytes.baseAddress)
@@ -186,7 +188,9 @@ import Testing
         #expect(record.arrays.map(\.nalUnits.count)[..<3] == [1, 2, 2])
         let sets = try ParameterSets(nalUnits: record.arrays[..<3].flatMap(\.nalUnits))
         #expect(sets.videoParameterSets[0]?.alphaLayerId == 1)
-        #expect(sets.sequenceParameterSets[1]?.isFullRange == true && sets.sequenceParameterSets[0]?.isFullRange == false)
+        #expect(
+            sets.sequenceParameterSets[1]?.isFullRange == true
+                && sets.sequenceParameterSets[0]?.isFullRange == false)
         #expect(sets.pictureParameterSets[1]?.ppsSeqParameterSetId == 1)
         let messages = try record.arrays[3].nalUnits.flatMap { try SEI(nal: $0).messages }
         let info = AlphaChannelInfo(alphaChannelUseIdc: useIdc)
@@ -198,13 +202,16 @@ import Testing
         let source = Source(width: width, height: height, frames: 6)
         let stream = try Self.encode(source)
         let sets = try ParameterSets(nalUnits: stream.record.nalUnits.filter { $0[0] >> 1 < 39 })
-        let (base, alpha) = (try #require(sets.sequenceParameterSets[0]), try #require(sets.sequenceParameterSets[1]))
+        let (base, alpha) = (
+            try #require(sets.sequenceParameterSets[0]), try #require(sets.sequenceParameterSets[1])
+        )
         #expect(RepFormat(base) == RepFormat(alpha))
         #expect(base.width == (width + 1) / 2 * 2 && base.height == (height + 1) / 2 * 2)
         let layers = try #require(try sets.videoParameterSets[0]?.multilayerExtension())
         #expect(layers.relations?.repFormats == [RepFormat(base)])
         #expect(
-            try StreamDecoders.ffmpeg(try stream.layer(1), pixelFormat: "gray").count == base.width * base.height * 6)
+            try StreamDecoders.ffmpeg(try stream.layer(1), pixelFormat: "gray").count == base.width * base.height
+                * 6)
     }
 
     @Test("frames are not held longer than allowed", arguments: [0, 4, 12])
@@ -216,7 +223,9 @@ import Testing
 
     @Test(
         "what streams with alpha cannot be is refused by name",
-        arguments: [("ProfileLevel", PropertyValue.string("HEVC_Main10_AutoLevel")), ("FullRangeVideo", .bool(true))])
+        arguments: [
+            ("ProfileLevel", PropertyValue.string("HEVC_Main10_AutoLevel")), ("FullRangeVideo", .bool(true)),
+        ])
     func refusals(name: String, value: PropertyValue) {
         let error = #expect(throws: SessionError.self) { try Self.encode(Source(frames: 0), [name: value]) }
         #expect(error?.status == .parameter && error?.reason.contains(name) == true)
@@ -227,7 +236,10 @@ import Testing
         let source = Source(width: 16, height: 16, frames: 1)
         let alpha = SamplePlane(width: 16, height: 16)
         let ramp = (0..<256).map { UInt8($0) }
-        let planes = [[UInt8](repeating: 180, count: 256), [UInt8](repeating: 228, count: 64), [UInt8](repeating: 28, count: 64), ramp]
+        let planes = [
+            [UInt8](repeating: 180, count: 256), [UInt8](repeating: 228, count: 64),
+            [UInt8](repeating: 28, count: 64), ramp,
+        ]
         func split(_ planes: [[UInt8]], _ from: AlphaChannelMode, _ to: AlphaChannelMode) throws -> [[UInt8]] {
             let splitter = PlanarSplitter(width: source.width, height: source.height, source: from, target: to)
             let joined = planes.flatMap { $0 }
@@ -236,7 +248,8 @@ import Testing
                 let places = zip([0, 256, 320, 384], [16, 8, 8, 16]).map {
                     InputPicture.Plane(base: base + $0, stride: $1)
                 }
-                let picture = InputPicture(planes: places, frameID: 0, pts: 0, forceKeyFrame: false, baseFrameQP: nil)
+                let picture = InputPicture(
+                    planes: places, frameID: 0, pts: 0, forceKeyFrame: false, baseFrameQP: nil)
                 return try splitter.split(picture, alpha: alpha).enumerated().map { index, plane in
                     let side = index == 0 ? 16 : 8
                     return (0..<side).flatMap { row in
