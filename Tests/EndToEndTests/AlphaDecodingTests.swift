@@ -138,6 +138,60 @@ extension EndToEnd {
             #expect(document.video.first?.alphaDeviations?.count == 3)
         }
 
+        @Test(
+            "RGBA to a file and back: what is transparent or opaque stays so",
+            arguments: ["premultiplied", "straight"])
+        func roundTrip(_ mode: String) throws {
+            let server = try TestDaemon()
+            func file(_ name: String) -> String { server.folder.path(name) }
+            // Left transparent, right opaque, a ramp between.
+            let graph =
+                "testsrc2=size=160x96:rate=25,format=rgba,"
+                + "geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='clip((X-48)*4,0,255)'"
+            try Programs.tool(
+                "ffmpeg", ["-v", "error", "-f", "lavfi", "-i", graph, "-frames:v", "4", file("in-%d.png")])
+            func hwctl(_ arguments: [String]) throws {
+                let run = try Programs.hwctl(arguments, socket: server.socket)
+                try #require(run.status == 0, "\(run.errors)")
+            }
+            try hwctl(
+                [
+                    "encode", "--alpha", mode, "--alpha-quality", "0.9", "--quality", "0.95", "--preset",
+                    "ultrafast",
+                    file("in-%d.png"), file("clip.mov"),
+                ])
+            try hwctl(["decode", "--format", "yuva", file("clip.mov"), file("out-%d.png")])
+            func pixels(_ name: String) throws -> [UInt8] {
+                try Programs.tool(
+                    "ffmpeg", ["-v", "error", "-i", file(name), "-f", "rawvideo", "-pix_fmt", "rgba", "-"]
+                ).output
+            }
+            for number in 1...4 {
+                let (before, after) = (try pixels("in-\(number).png"), try pixels("out-\(number).png"))
+                try #require(before.count == after.count && before.count == 160 * 96 * 4)
+                var (worst, error, opaque) = (0, 0, 0)
+                for pixel in stride(from: 0, to: before.count, by: 4) {
+                    let alpha = before[pixel + 3]
+                    if alpha == 0 || alpha == 255 { worst = max(worst, abs(Int(alpha) - Int(after[pixel + 3]))) }
+                    guard alpha == 255 else { continue }
+                    opaque += 1
+                    error += abs(Int(before[pixel + 1]) - Int(after[pixel + 1]))
+                }
+                // Colours lose their chroma's resolution, so green's mean error is bounded, not each.
+                #expect(worst <= 3 && opaque > 0 && error / opaque < 12, "\(worst), \(error / max(1, opaque))")
+            }
+            // Without --alpha the file has the base alone; with it an HEVC input keeps its alpha.
+            try hwctl(["encode", file("clip.mov"), file("base.mov")])
+            let told = try Programs.hwctl(
+                ["info", "--no-measure", "--json", file("base.mov")], socket: server.socket)
+            #expect(try JSON.decode(Info.self, from: told.output).containsAlpha == false)
+            try hwctl(["encode", "--alpha", mode, "--preset", "ultrafast", file("clip.mov"), file("again.mov")])
+            let again = try Programs.hwctl(
+                ["info", "--no-measure", "--json", file("again.mov")], socket: server.socket)
+            let document = try JSON.decode(Info.self, from: again.output)
+            #expect(document.video.first?.alphaMode == mode && document.video.first?.followsAlphaProfile == true)
+        }
+
         struct Info: Decodable {
             struct Track: Decodable {
                 var alphaMode: String?
