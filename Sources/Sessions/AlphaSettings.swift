@@ -20,6 +20,13 @@ public struct AlphaSettings: Hashable, Sendable {
 
     static let modeNames = AlphaChannelMode.allCases.map(\.rawValue)
 
+    /// By its parts.
+    public init(mode: AlphaChannelMode, sourceMode: AlphaChannelMode, quality: Double) {
+        self.mode = mode
+        self.sourceMode = sourceMode
+        self.quality = quality
+    }
+
     /// Resolves the properties.
     init(_ properties: PropertyStore) {
         mode = properties.string(.alphaChannelMode).flatMap(AlphaChannelMode.init) ?? .premultiplied
