@@ -27,6 +27,10 @@ final class SessionSource: VideoSource {
     private let isInterrupted: () -> Bool
     private var clock: PresentationClock
     private var isInputDone = false
+    /// Whether the demuxer parts the layers of an access unit, as it does in raw streams.
+    private let joinsLayers: Bool
+    /// The last packet of such a stream, which the next one may belong to.
+    private var held: (bytes: [UInt8], packet: MediaPacket)?
     private var isFinished = false
     /// Why the input ended before its end; told when the decoder has given what it had.
     private var breakOff: (any Error)?
@@ -44,6 +48,7 @@ final class SessionSource: VideoSource {
         self.reader = reader
         self.isInterrupted = isInterrupted
         clock = reader.presentationClock
+        joinsLayers = reader.isUntimed && reader.video.alphaLayerMode != nil
         session = try DecompressionSession(
             daemon,
             CreateDecompressionSession.Parameters(
@@ -103,19 +108,39 @@ final class SessionSource: VideoSource {
         }
         switch item {
         case .packet(let packet)? where packet.streamIndex == reader.video.streamIndex:
-            try packet.withBytes { bytes in
-                _ = try session.decode(
-                    bytes, pts: reader.isUntimed ? nil : Self.possible(packet.pts),
-                    duration: (0..<(1 << 40)).contains(packet.duration) ? packet.duration : 0,
-                    isOutput: !packet.isDiscarded)
-            }
+            if joinsLayers { try join(packet) } else { try packet.withBytes { try send($0, packet) } }
         case .packet(let packet)?: return packet
         case .frame?: throw CommandFailure(.software, "the reader decodes what the session should")
         case nil:
             isInputDone = true
+            try sendHeld()
             try session.finishDelayedFrames()
         }
         return nil
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer, _ packet: MediaPacket) throws {
+        _ = try session.decode(
+            bytes, pts: reader.isUntimed ? nil : Self.possible(packet.pts),
+            duration: (0..<(1 << 40)).contains(packet.duration) ? packet.duration : 0, isOutput: !packet.isDiscarded
+        )
+    }
+
+    /// Sends what belongs together as one packet.
+    private func join(_ packet: MediaPacket) throws {
+        let bytes = packet.withBytes { Array($0) }
+        if packet.beginsInUpperLayer, held != nil {
+            held?.bytes += bytes
+        } else {
+            try sendHeld()
+            held = (bytes, packet)
+        }
+    }
+
+    private func sendHeld() throws {
+        guard let (bytes, packet) = held else { return }
+        held = nil
+        try bytes.withUnsafeBytes { try send($0, packet) }
     }
 
     /// A timestamp that a session takes; nil for one that no file means.

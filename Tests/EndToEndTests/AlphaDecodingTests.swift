@@ -161,6 +161,12 @@ extension EndToEnd {
                     file("in-%d.png"), file("clip.mov"),
                 ])
             try hwctl(["decode", "--format", "yuva", file("clip.mov"), file("out-%d.png")])
+            // A raw stream comes apart at the layers, and is put together again.
+            try hwctl(["encode", "--alpha", mode, "--preset", "ultrafast", file("clip.mov"), file("raw.hevc")])
+            let raw = try Programs.hwctl(
+                ["decode", "--json", "--format", "yuva", file("raw.hevc"), file("raw.yuv")], socket: server.socket)
+            let summary = try JSON.decode(Summary.self, from: raw.output)
+            #expect(summary == Summary(alphaMode: mode, missing: 0, dropped: 0, frames: 4))
             func pixels(_ name: String) throws -> [UInt8] {
                 try Programs.tool(
                     "ffmpeg", ["-v", "error", "-i", file(name), "-f", "rawvideo", "-pix_fmt", "rgba", "-"]
@@ -190,6 +196,20 @@ extension EndToEnd {
                 ["info", "--no-measure", "--json", file("again.mov")], socket: server.socket)
             let document = try JSON.decode(Info.self, from: again.output)
             #expect(document.video.first?.alphaMode == mode && document.video.first?.followsAlphaProfile == true)
+        }
+
+        struct Summary: Decodable, Equatable {
+            var alphaMode: String?
+            var missing: Int
+            var dropped: Int
+            var frames: Int
+
+            enum CodingKeys: String, CodingKey {
+                case alphaMode = "alpha_mode"
+                case missing = "alpha_missing_frames"
+                case dropped = "dropped_frames"
+                case frames
+            }
         }
 
         struct Info: Decodable {
