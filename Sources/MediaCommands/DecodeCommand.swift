@@ -20,6 +20,10 @@ struct DecodeCommand: ParsableCommand {
             Frames come in presentation order, cut to the file's clean aperture. Their depth is the stream's: 10 bits \
             become 8 only where --format asks for it. Damaged pictures are written, counted and told of.
 
+            --max-level N leaves out the temporal levels of an HEVC video above N; 0 keeps the base layer alone. A .mov or \
+            .mp4 says itself which pictures those are (tscl); elsewhere the session reads it from the NAL units, which is \
+            told, as is an annotation that contradicts them.
+
             EXAMPLES
               hwctl decode clip.mov clip.y4m
               hwctl decode --format nv12 clip.mp4 clip.yuv
@@ -57,6 +61,10 @@ struct DecodeCommand: ParsableCommand {
             valueName: "rate"))
     var frameRate: String?
 
+    @Option(
+        help: ArgumentHelp("Leave out temporal levels of an HEVC input above this one.", valueName: "0…6"))
+    var maxLevel: Int?
+
     @Flag(help: "When the input breaks off, keep the frames before that; the exit code still says that it did.")
     var keepPartial = false
 
@@ -64,6 +72,7 @@ struct DecodeCommand: ParsableCommand {
     var json = false
 
     func validate() throws {
+        try EncodeCommand.check(maxLevel: maxLevel)
         if json, output == "-" {
             throw ValidationError("--json and the output - would both go to standard output.")
         }
@@ -97,7 +106,8 @@ struct DecodeCommand: ParsableCommand {
     ) -> DecodeJob {
         DecodeJob(
             input: input, output: output, specification: specification, format: format?.pixelFormat,
-            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json,
+            frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
+            json: json,
             fallbackReason: fallbackReason)
     }
 

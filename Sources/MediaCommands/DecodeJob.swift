@@ -14,6 +14,7 @@ final class DecodeJob {
     private let specification: [PropertyKey: PropertyValue]
     private let format: PixelFormat?
     private let frameRate: Rational?
+    private let maxLevel: Int?
     private let keepsPartial: Bool
     private let json: Bool
     /// What to tell as the reason why software serves; nil leaves that to the daemon.
@@ -25,13 +26,14 @@ final class DecodeJob {
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
-        frameRate: Rational?, keepsPartial: Bool, json: Bool, fallbackReason: String? = nil
+        frameRate: Rational?, maxLevel: Int?, keepsPartial: Bool, json: Bool, fallbackReason: String? = nil
     ) {
         self.input = input
         self.output = output
         self.specification = specification
         self.format = format
         self.frameRate = frameRate
+        self.maxLevel = maxLevel
         self.keepsPartial = keepsPartial
         self.json = json
         self.fallbackReason = fallbackReason
@@ -43,6 +45,7 @@ final class DecodeJob {
         var options = MediaReader.Options()
         options.leavesHEVC = true
         options.frameRate = frameRate
+        (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
         var reader = try MediaReader(path: input, options: options)
         let firstReader = reader
         interruption.onSignal { firstReader.cancel() }
@@ -58,7 +61,7 @@ final class DecodeJob {
                 .unavailable, "hardware is required, but \(reader.video.codec) is decoded in this process")
         }
         if session == nil, reader.handsOutPackets {
-            options.leavesHEVC = false
+            (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
             reader = try MediaReader(path: input, options: options)
             let second = reader
             interruption.onSignal { second.cancel() }
@@ -66,6 +69,8 @@ final class DecodeJob {
         usesHardware = session?.session.created.usingHardware ?? false
         let source: any VideoSource = session ?? LocalSource(reader)
         for line in reader.warnings { Console.note(line) }
+        LevelSummary.announce(reader)
+        let early = reader.levels?.warning
         if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
         if target.bitDepth < reader.video.format.bitDepth {
             Console.note("\(reader.video.format.bitDepth) bits reduced to \(target.bitDepth), as asked")
@@ -95,7 +100,7 @@ final class DecodeJob {
             DecodeSummary(
                 input: input, output: output, reader: reader, created: session?.session.created,
                 fallbackReason: fallbackReason, properties: properties, format: target, writer: writer,
-                report: source.report,
+                report: source.report, earlyWarning: early,
                 hardwareFrames: session?.hardwareFrames ?? 0, seconds: seconds, brokenOff: breakOff?.reason))
         if let breakOff {
             throw CommandFailure(

@@ -28,6 +28,8 @@ struct DecodeSummary: Encodable {
     private var framesPerSecond: Double
     private var fileBytes: Int
     private var brokenOff: String?
+    private var levels: LevelSummary?
+    private var lateWarning: String?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, codec, width, height, conversion, frames, seconds
@@ -44,12 +46,13 @@ struct DecodeSummary: Encodable {
         case framesPerSecond = "frames_per_second"
         case fileBytes = "file_bytes"
         case brokenOff = "broken_off"
+        case levels = "temporal_levels"
     }
 
     init(
         input: String, output: String, reader: MediaReader, created: CreateDecompressionSession.Reply?,
         fallbackReason: String?, properties: [PropertyKey: PropertyValue], format: PixelFormat, writer: FrameWriter,
-        report: SourceReport,
+        report: SourceReport, earlyWarning: String?,
         hardwareFrames: Int, seconds: Double, brokenOff: String?
     ) {
         self.input = input
@@ -79,6 +82,8 @@ struct DecodeSummary: Encodable {
         framesPerSecond = Double(writer.frames) / max(seconds, 1e-6)
         fileBytes = writer.bytes
         self.brokenOff = brokenOff
+        levels = LevelSummary(reader, leftOut: report.leftOut)
+        lateWarning = levels?.lateWarning(earlyWarning)
     }
 
     /// The lines for people.
@@ -92,6 +97,8 @@ struct DecodeSummary: Encodable {
             lines.append("warning: \(damagedFrames) frames have samples that are made up, up to the next key frame")
         }
         if droppedFrames > 0 { lines.append("warning: no picture came of \(droppedFrames) packets") }
+        if let lateWarning { lines.append(lateWarning) }
+        if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
         lines.append("decoder: \(decoderID) (\(why))")
         lines.append(

@@ -26,6 +26,7 @@ final class EncodeJob {
     private let wanted: [PropertyKey: PropertyValue]
     private let json: Bool
     private let frameRate: Rational?
+    private let maxLevel: Int?
     private let keepsPartial: Bool
 
     private var underWay: [UInt64: SourceFrame] = [:]
@@ -50,8 +51,8 @@ final class EncodeJob {
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue],
-        properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, keepsPartial: Bool,
-        fallbackReason: String? = nil, allowsHardwareDecoder: Bool = true
+        properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, maxLevel: Int?,
+        keepsPartial: Bool, fallbackReason: String? = nil, allowsHardwareDecoder: Bool = true
     ) {
         self.input = input
         self.output = output
@@ -59,6 +60,7 @@ final class EncodeJob {
         wanted = properties
         self.json = json
         self.frameRate = frameRate
+        self.maxLevel = maxLevel
         self.keepsPartial = keepsPartial
         self.fallbackReason = fallbackReason
         self.allowsHardwareDecoder = allowsHardwareDecoder
@@ -69,6 +71,7 @@ final class EncodeJob {
         options.includesOtherStreams = true
         options.frameRate = frameRate
         options.leavesHEVC = true
+        (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
         var reader = try MediaReader(path: input, options: options)
         let firstReader = reader
         interruption.onSignal { firstReader.cancel() }
@@ -79,7 +82,7 @@ final class EncodeJob {
             reader, daemon, specification: decoderSpecification, pixelFormat: nil,
             isInterrupted: { interruption.isSet })
         if decoder == nil, reader.handsOutPackets {
-            options.leavesHEVC = false
+            (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
             reader = try MediaReader(path: input, options: options)
             let second = reader
             interruption.onSignal { second.cancel() }
@@ -108,6 +111,8 @@ final class EncodeJob {
         EncodeMetadata.apply(properties, to: &track)
         try writer.start(track)
         if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
+        LevelSummary.announce(reader)
+        let early = reader.levels?.warning
         for line in warnings + writer.notes { Console.note(line) }
 
         var progress = Progress(total: reader.video.frameCount)
@@ -128,7 +133,7 @@ final class EncodeJob {
             EncodeSummary(
                 input: input, output: output, created: session.created,
                 fallbackReason: fallbackReason ?? session.created.fallbackReason, properties: properties,
-                reader: reader, format: format, report: source.report, decoder: decoder,
+                reader: reader, format: format, report: source.report, decoder: decoder, earlyWarning: early,
                 frames: packets, videoBytes: videoBytes, fileBytes: fileSize(output) ?? videoBytes,
                 seconds: seconds,
                 notCopied: writer.notes, warnings: warnings, brokenOff: breakOff?.reason))

@@ -41,6 +41,8 @@ struct SourceReport {
     var firstError: String?
     var damagedFrames = 0
     var droppedFrames = 0
+    /// Packets above the temporal level that is wanted, which the session left out.
+    var leftOut = 0
     var repairedTimestamps = 0
 }
 

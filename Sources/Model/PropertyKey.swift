@@ -31,6 +31,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let decoderID = PropertyKey(rawValue: "DecoderID")
     /// Whether pictures carry the stream's per-frame HDR metadata; boolean.
     public static let propagateHDRMetadata = PropertyKey(rawValue: "PropagatePerFrameHDRDisplayMetadata")
+    /// The highest temporal level whose pictures are decoded; 0 to 6, which is all (our own key).
+    public static let maxTemporalLevel = PropertyKey(rawValue: "MaxTemporalLevel")
     /// Threads that the decoder may use; 0 is one a processor.
     public static let threadCount = PropertyKey(rawValue: "ThreadCount")
     /// The DRM fourcc of the pictures; read-only (our own key).

@@ -117,6 +117,8 @@ public struct PacketReport: SessionPayload, Hashable {
         public init(rawValue: UInt32) { self.rawValue = rawValue }
         /// No picture comes of the packet.
         public static let dropped = Flags(rawValue: 1)
+        /// Because its temporal level is above MaxTemporalLevel.
+        public static let aboveLevel = Flags(rawValue: 2)
     }
 
     /// The packet.
