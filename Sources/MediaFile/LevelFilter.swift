@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
 internal import LibAV
-public import Model
+internal import Model
 
 /// Which packets of an HEVC track belong to the temporal levels that are wanted.
 ///

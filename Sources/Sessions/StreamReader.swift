@@ -79,7 +79,8 @@ public struct StreamReader: Sendable {
         guard var units = try? LengthPrefixedNALUnits(unit.bytes[...]) else { return }
         while let nal = try? units.next() {
             guard let type = (try? NALUnitHeader(nal: nal))?.nalUnitType else { continue }
-            if type.isParameterSet || type == .eos || type == .eob, pending.count < Self.maxPending { pending.append(Array(nal)) }
+            let isKept = type.isParameterSet || type == .eos || type == .eob
+            if isKept, pending.count < Self.maxPending { pending.append(Array(nal)) }
         }
     }
 
