@@ -77,10 +77,12 @@ import Testing
         #expect(body(table, "sgpd", "tsas") == "01000000" + "74736173" + "00000000" + "00000001" + "00000000")
         #expect(
             body(table, "sbgp", "tsas")
-                == "00000000" + "74736173" + "00000003" + "0000000200000000" + "0000000300000001" + "0000000800000000")
+                == "00000000" + "74736173" + "00000003" + "0000000200000000" + "0000000300000001"
+                + "0000000800000000")
         #expect(
             body(table, "sbgp", "stsa")
-                == "00000000" + "73747361" + "00000003" + "0000000500000000" + "0000000100000001" + "0000000700000000")
+                == "00000000" + "73747361" + "00000003" + "0000000500000000" + "0000000100000001"
+                + "0000000700000000")
         #expect(body(table, "sgpd", "sync") == "01000000" + "73796e63" + "00000001" + "00000002" + "1415")
         #expect(
             body(table, "sbgp", "sync")
@@ -90,7 +92,8 @@ import Testing
         #expect(body(table, "sgpd", "rap ") == "01000000" + "72617020" + "00000001" + "00000001" + "83")
         #expect(
             body(table, "sbgp", "rap ")
-                == "00000000" + "72617020" + "00000003" + "0000000600000000" + "0000000100000001" + "0000000600000000")
+                == "00000000" + "72617020" + "00000003" + "0000000600000000" + "0000000100000001"
+                + "0000000600000000")
     }
 
     @Test func dependenciesFollowFromTheTypes() throws {
@@ -230,7 +233,8 @@ import Testing
             let index = Int.random(in: table.children.indices, using: &random)
             for _ in 0..<Int.random(in: 1...3, using: &random) where !table.children[index].fields.isEmpty {
                 let place = Int.random(in: table.children[index].fields.indices, using: &random)
-                table.children[index].fields[place] = [0, 1, 0x7F, 0xFF, 20, .random(in: 0...255)].randomElement() ?? 0
+                table.children[index].fields[place] =
+                    [0, 1, 0x7F, 0xFF, 20, .random(in: 0...255)].randomElement() ?? 0
             }
             if Bool.random() {
                 table.children[index].fields.removeLast(

@@ -56,7 +56,8 @@ import Testing
     static func frames(_ path: String) throws -> [(time: String, digest: String)] {
         let text = String(
             decoding: try run(
-                "ffmpeg", "-v", "error", "-xerror", "-i", path, "-map", "0:v:0", "-fps_mode", "passthrough", "-enc_time_base",
+                "ffmpeg", "-v", "error", "-xerror", "-i", path, "-map", "0:v:0", "-fps_mode", "passthrough",
+                "-enc_time_base",
                 "1:60000", "-f", "framemd5", "-"), as: UTF8.self)
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
             let fields = line.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
@@ -100,8 +101,11 @@ import Testing
     }
 
     @Test func theOutsideCheckPasses() throws {
-        guard let shared = Clips.shared else { return print("skipped: the shared tools are not beside the repository") }
-        let checker = URL(filePath: shared).deletingLastPathComponent().appending(path: "tools/check_temporal.py").path
+        guard let shared = Clips.shared else {
+            return print("skipped: the shared tools are not beside the repository")
+        }
+        let checker = URL(filePath: shared).deletingLastPathComponent().appending(path: "tools/check_temporal.py")
+            .path
         guard FileManager.default.fileExists(atPath: checker) else { return print("skipped: no check_temporal.py") }
         let scratch = try Scratch()
         let source = try Self.clip(scratch)
@@ -123,7 +127,8 @@ import Testing
         #expect(report.kept == levels.count { $0 == 0 } && report.dropped == levels.count { $0 == 1 })
         // The frames of level 0, found by their times in the whole.
         let packets = try probe(whole, "-show_entries", "packet=pts_time").map { $0[0] }
-        let kept = Set(zip(packets, levels).filter { $0.1 == 0 }.map { try! Double($0.0, format: .number) }.map { Int(($0 * 60000).rounded()) })
+        let times = packets.map { Int(((Double($0) ?? -1) * 60000).rounded()) }
+        let kept = Set(zip(times, levels).filter { $0.1 == 0 }.map(\.0))
         let expected = try Self.frames(whole).filter { kept.contains(Int($0.time) ?? -1) }
         let frames = try Self.frames(path)
         #expect(frames.map(\.time) == expected.map(\.time))
@@ -168,7 +173,8 @@ import Testing
             }
         }
         let info = try MediaInfo(path: whole).video[0]
-        #expect(info.annotationFaults?.first?.contains("\"tscl\": sample 1 is said to be of temporal level 1") == true)
+        #expect(
+            info.annotationFaults?.first?.contains("\"tscl\": sample 1 is said to be of temporal level 1") == true)
         let path = scratch.file("base.mov")
         let report = try #require(try Self.copy(whole, to: path, limit: 0))
         #expect(report.source == .headers && report.warning?.contains("annotations") == true)
