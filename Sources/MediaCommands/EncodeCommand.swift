@@ -31,6 +31,7 @@ struct EncodeCommand: ParsableCommand {
             EXAMPLES
               hwctl encode talk.mp4 talk.mov
               hwctl encode --bitrate 6M --preset fast --hardware require clip.mkv clip.mp4
+              hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
               ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
               hwctl encode --copy --max-level 0 slow-motion.mov small.mov
             """)
@@ -73,6 +74,18 @@ struct EncodeCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            "Frames a second of the lowest temporal level, which players can decode alone; each level above it doubles the rate, up to --expected-frame-rate.",
+            valueName: "rate"))
+    var baseLayerFrameRate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Frames a second that the encoder counts with, as 240 or 30000/1001; the source's when not given.",
+            valueName: "rate"))
+    var expectedFrameRate: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Set a session property, named as in VideoToolbox; may be repeated.", valueName: "key=value"))
     var property: [String] = []
 
@@ -112,9 +125,15 @@ struct EncodeCommand: ParsableCommand {
         if json, output == "-" {
             throw ValidationError("--json and the output - would both go to standard output.")
         }
-        if let frameRate, Rational(text: frameRate).map({ $0.value < 0.001 || $0.value > 1000 }) ?? true {
+        for (option, rate) in [
+            ("frame-rate", frameRate), ("base-layer-frame-rate", baseLayerFrameRate),
+            ("expected-frame-rate", expectedFrameRate),
+        ] {
+            guard let rate, Rational(text: rate).map({ $0.value < 0.001 || $0.value > 1000 }) ?? true else {
+                continue
+            }
             throw ValidationError(
-                "--frame-rate takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(frameRate)'.")
+                "--\(option) takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(rate)'.")
         }
         for text in property where !text.contains("=") || text.hasPrefix("=") {
             throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")
@@ -210,6 +229,11 @@ struct EncodeCommand: ParsableCommand {
         if let qp { properties[.qp] = .int(Int64(qp)) }
         if let preset { properties[.x265Preset] = .string(preset) }
         if let keyframeInterval { properties[.maxKeyFrameInterval] = .int(Int64(keyframeInterval)) }
+        for (key, rate) in [
+            (PropertyKey.baseLayerFrameRate, baseLayerFrameRate), (.expectedFrameRate, expectedFrameRate),
+        ] {
+            if let rate = rate.flatMap({ Rational(text: $0) }) { properties[key] = .string(rate.description) }
+        }
         for text in property {
             let pair = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             properties[PropertyKey(rawValue: String(pair[0]))] = Self.value(String(pair[1]))

@@ -110,6 +110,12 @@ struct EncodeSummary: Encodable {
         if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
         lines.append("encoder: \(encoderID) (\(why))")
+        if case .int(let levels)? = properties[PropertyKey.numberOfTemporalLevels.rawValue], levels > 1 {
+            lines.append("temporal levels: \(levels)")
+        }
+        if case .string(let notices)? = properties[PropertyKey.notices.rawValue] {
+            lines.append("note: \(notices)")
+        }
         var line = "\(output): \(frames) frames of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s"
         line += " (\(Progress.decimal(framesPerSecond, 1)) fps), \(Self.size(fileBytes))"
         if let averageBitRate { line += ", video \(Progress.decimal(averageBitRate / 1000, 0)) kbit/s" }

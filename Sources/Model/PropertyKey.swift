@@ -77,6 +77,12 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let realTime = PropertyKey(rawValue: "RealTime")
     /// Frames a second, for rate control and the VUI.
     public static let expectedFrameRate = PropertyKey(rawValue: "ExpectedFrameRate")
+    /// Frames a second of the lowest temporal level.
+    public static let baseLayerFrameRate = PropertyKey(rawValue: "BaseLayerFrameRate")
+    /// The part of the bits that the lowest temporal level gets, 0…1.
+    public static let baseLayerBitRateFraction = PropertyKey(rawValue: "BaseLayerBitRateFraction")
+    /// Temporal levels of the stream; read-only (our own key).
+    public static let numberOfTemporalLevels = PropertyKey(rawValue: "NumberOfTemporalLevels")
 
     /// Most frames the encoder may hold before it gives one.
     public static let maxFrameDelayCount = PropertyKey(rawValue: "MaxFrameDelayCount")
@@ -121,6 +127,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let x265Params = PropertyKey(rawValue: "X265Params")
 
     // What happened.
+    /// What is not exactly as the session asked, a sentence each; read-only (our own key).
+    public static let notices = PropertyKey(rawValue: "Notices")
     /// Packets taken whose pictures were not given out yet; read-only.
     public static let numberOfFramesBeingDecoded = PropertyKey(rawValue: "NumberOfFramesBeingDecoded")
     /// Frames taken and not yet given back as packets; read-only.
