@@ -152,7 +152,9 @@ struct EncodeCommand: ParsableCommand {
             ("--profile", profile != nil), ("--bitrate", bitrate != nil), ("--quality", quality != nil),
             ("--qp", qp != nil), ("--preset", preset != nil), ("--hardware", hardware != .prefer),
             ("--device", device != nil), ("--keyframe-interval", keyframeInterval != nil),
-            ("--property", !property.isEmpty), ("--frame-rate", frameRate != nil),
+            ("--base-layer-frame-rate", baseLayerFrameRate != nil),
+            ("--expected-frame-rate", expectedFrameRate != nil), ("--property", !property.isEmpty),
+            ("--frame-rate", frameRate != nil),
         ]
         return options.first { $0.1 }?.0
     }

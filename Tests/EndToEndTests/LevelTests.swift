@@ -136,6 +136,32 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
+        @Test("Four levels at 240 frames a second: each cut is whole and clean", arguments: ["mov", "mp4"])
+        func fourLevels(_ ending: String) throws {
+            let server = try TestDaemon()
+            let path = try Self.fourLevels(server, ending)
+            let info = try Programs.hwctl(["info", "--json", "--no-measure", path])
+            let object = try #require(try JSONSerialization.jsonObject(with: Data(info.output)) as? [String: Any])
+            let video = try #require((object["video"] as? [[String: Any]])?.first)
+            let rates = (video["temporal_levels"] as? [[String: Any]])?.map { $0["frame_rate"] as? String }
+            #expect(rates == ["30", "60", "120", "240"])
+            #expect(video["annotation_faults"] == nil, "\(info.text)")
+            for (limit, frames) in [(0, 13), (1, 25), (2, 49), (3, 97)] {
+                let expected = try Self.expected(path, upTo: limit, in: server.folder)
+                #expect(expected.count == frames * 128 * 96 * 3 / 2)
+                let (samples, run) = try decode(server, path, limit)
+                #expect(samples == expected && !run.errors.contains("warning"), "\(run.errors)")
+                let cut = server.folder.path("cut.\(ending)")
+                let copy = try Programs.hwctl(["encode", "--copy", "--max-level", "\(limit)", path, cut])
+                #expect(copy.status == 0 && !copy.errors.contains("warning"), "\(copy.errors)")
+                #expect(try Probe(cut).samples("yuv420p") == expected)
+                #expect(try Probe(cut).decodingMessages() == "")
+                let times = try Probe(cut).frameTimes().compactMap { $0 }
+                let gap = 1.0 / Double(30 << limit)
+                #expect(zip(times, times.dropFirst()).allSatisfy { abs($1 - $0 - gap) < 1e-4 })
+            }
+        }
+
         @Test(
             "A copy without its upper levels shows what is left when it was shown before",
             arguments: ["mov", "mp4"])
