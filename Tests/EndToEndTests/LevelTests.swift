@@ -144,7 +144,7 @@ extension EndToEnd {
             let object = try #require(try JSONSerialization.jsonObject(with: Data(info.output)) as? [String: Any])
             let video = try #require((object["video"] as? [[String: Any]])?.first)
             let rates = (video["temporal_levels"] as? [[String: Any]])?.map { $0["frame_rate"] as? String }
-            #expect(rates == ["30", "60", "120", "240"])
+            #expect(rates == ["30/1", "60/1", "120/1", "240/1"])
             #expect(video["annotation_faults"] == nil, "\(info.text)")
             for (limit, frames) in [(0, 13), (1, 25), (2, 49), (3, 97)] {
                 let expected = try Self.expected(path, upTo: limit, in: server.folder)
@@ -285,7 +285,7 @@ extension EndToEnd {
             #expect(video["annotation_faults"] == nil)
             let levels = try #require(video["temporal_levels"] as? [[String: Any]])
             #expect(levels.map { $0["level"] as? Int } == [0, 1])
-            #expect(levels.last?["frame_rate"] as? String == "60")
+            #expect(levels.last?["frame_rate"] as? String == "60/1")
             // The last run of the tscl map leads to a description that is not there.
             var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
             let place = try #require(

@@ -97,7 +97,7 @@ import Testing
         let info = try MediaInfo(path: path).video[0]
         #expect(info.temporalLayers == 2 && info.annotations == read.kinds && info.annotationFaults == nil)
         #expect(info.levels?.map(\.level) == [0, 1])
-        #expect(info.levels?.last?.frameRate == "60" && info.levels?.compactMap(\.frames).reduce(0, +) == 34)
+        #expect(info.levels?.last?.frameRate == "60/1" && info.levels?.compactMap(\.frames).reduce(0, +) == 34)
     }
 
     @Test func theOutsideCheckPasses() throws {
@@ -209,7 +209,7 @@ import Testing
         let level: [UInt8] = [0, 3, 2, 3, 1, 3, 2, 3]
         for frame in 0..<97 { rates.add(level: level[frame % 8], time: Int64(frame) * 125) }
         let found = (0..<4).map { rates.rate($0, full: Rational(240), tick: 1 / 30000.0)?.description }
-        #expect(found == ["30", "60", "120", "240"])
+        #expect(found == ["30/1", "60/1", "120/1", "240/1"])
         let ntsc = (0..<4).map { rates.rate($0, full: Rational(240000, 1001), tick: 1 / 30000.0)?.description }
         #expect(ntsc == ["30000/1001", "60000/1001", "120000/1001", "240000/1001"])
         #expect((0..<4).map { rates.total($0) } == [13, 25, 49, 97])
