@@ -42,7 +42,7 @@ final class CopyJob {
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
-        var durations = DisplayDurations<MediaPacket>()
+        var durations = DisplayDurations<MediaPacket>(reorderDepth: copy.reorderDepth)
         var breakOff: MediaError?
         do {
             while let item = try reader.next() {
@@ -52,13 +52,14 @@ final class CopyJob {
                     try writer.write(copied: packet)
                     continue
                 }
-                if reader.levels == nil {
-                    try write(packet, packet.duration, copy, writer)
-                } else {
-                    let (pts, dts) = try times(packet)
-                    for timed in durations.add(packet, pts: pts, dts: dts, duration: packet.duration) {
-                        try write(timed.packet, timed.duration, copy, writer)
+                let (pts, dts) = try times(packet)
+                let duration = packet.duration
+                if reader.levels?.dropsSome ?? false {
+                    for timed in durations.add(packet, pts: pts, dts: dts, duration: duration) {
+                        try write(timed, copy, writer)
                     }
+                } else {
+                    try write(.init(packet: packet, pts: pts, dts: dts, duration: duration), copy, writer)
                 }
                 progress.update(done: packets)
             }
@@ -66,7 +67,7 @@ final class CopyJob {
             breakOff = error
         }
         if let end = reader.levels?.end { durations.pass(pts: end, duration: 0) }
-        for timed in durations.finish() { try write(timed.packet, timed.duration, copy, writer) }
+        for timed in durations.finish() { try write(timed, copy, writer) }
         guard packets > 0 else { throw breakOff ?? MediaError(.badInput, "\(input) has no frames") }
         try writer.finish()
         let seconds = progress.seconds
@@ -89,18 +90,19 @@ final class CopyJob {
             throw MediaError(
                 .badInput, "\(input): packet \(packets + 1) of the video has no timestamps that can be kept")
         }
+        lastDTS = dts
         return (pts, dts)
     }
 
     private func write(
-        _ packet: MediaPacket, _ duration: Int64, _ copy: VideoCopy, _ writer: MediaWriter
+        _ timed: DisplayDurations<MediaPacket>.Timed, _ copy: VideoCopy, _ writer: MediaWriter
     ) throws(MediaError) {
-        let (pts, dts) = try times(packet)
-        lastDTS = dts
-        try packet.withBytes { (bytes) throws(MediaError) in
+        let isSync = timed.packet.isSync
+        try timed.packet.withBytes { (bytes) throws(MediaError) in
             func write(_ sample: UnsafeRawBufferPointer) throws(MediaError) {
                 videoBytes += sample.count
-                try writer.write(sample, pts: pts, dts: dts, duration: duration, isSync: packet.isSync)
+                try writer.write(
+                    sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync)
             }
             guard let sample = try copy.sample(bytes) else { return try write(bytes) }
             var failure: MediaError?

@@ -173,6 +173,8 @@ public struct LevelReport: Hashable, Sendable {
     public internal(set) var kept = 0
     /// Packets that were left out.
     public internal(set) var dropped = 0
+    /// Whether the stream is known to have levels above the limit, or may have.
+    public var dropsSome: Bool { levels.map { $0 > limit + 1 } ?? true }
     /// When the last picture ends, left out or not, in ticks of the video; nil when the file tells no times.
     public internal(set) var end: Int64?
     /// What is wrong with the file's annotations; nil where they agree with the pictures, or are not there.

@@ -130,8 +130,9 @@ struct TrackAnnotations {
             if picture.isIRAP ? dependsOn == 1 : dependsOn == 2 {
                 return "\(picture.isIRAP ? "" : "not ")to depend on others, and its NAL units say the opposite"
             }
-            let isDisposable = picture.type.isSubLayerNonReference && picture.temporalID == top
-            return dependedOn == 2 && !isDisposable ? "to be disposable, and its NAL units say that it is not" : nil
+            // A type that allows references does not say that there are any; of lower levels there are.
+            let isNeeded = picture.temporalID < top && !picture.type.isSubLayerNonReference
+            return dependedOn == 2 && isNeeded ? "to be disposable, and higher levels depend on it" : nil
         }
     }
 

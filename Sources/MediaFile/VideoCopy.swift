@@ -10,6 +10,8 @@ internal import LibAV
 public struct VideoCopy: Sendable {
     /// The record of what is left: where temporal levels are dropped, its parameter sets speak of the others alone.
     public let hvcC: [UInt8]
+    /// Pictures that precede one in decoding and follow it in output order, of what is left (H.265 7.4.3.2.1).
+    public let reorderDepth: Int
 
     private let path: String
     private let framing: PictureKind.Framing
@@ -51,6 +53,9 @@ public struct VideoCopy: Sendable {
                 record = try record.keepingSubLayers(upTo: levels.limit)
             }
             hvcC = try record.bytes()
+            reorderDepth =
+                record.nalUnits.lazy.compactMap { try? SequenceParameterSet(nal: $0) }
+                .filter { $0.header.nuhLayerId == 0 }.map(\.orderingInfo.highest.maxNumReorderPics).max() ?? 0
         } catch {
             throw MediaError(.badInput, "\(reader.path): the format description is damaged: \(error.reason)")
         }

@@ -148,7 +148,6 @@ import Testing
             (2, .tsaR, 2, "\"tscl\": sample 3"), (3, .trailN, 2, "\"tsas\": sample 4"),
             (5, .tsaR, 1, "\"stsa\": sample 6"), (6, .idrNLP, 0, "\"sync\": sample 7"),
             (6, .trailR, 0, "\"rap \": sample 7"), (1, .idrNLP, 0, "\"sdtp\": sample 2"),
-            (3, .tsaR, 2, "\"sdtp\": sample 4"),
         ]
         for (sample, type, level, words) in cases {
             var kinds = Self.pictures.map { PictureKind(type: $0.0.rawValue, temporalID: UInt8($0.1)) }

@@ -32,13 +32,12 @@ import Testing
         var track = VideoTrack(reader.video, hvcC: copy.hvcC)
         track.isCopy = true
         try writer.start(track)
-        var durations = DisplayDurations<MediaPacket>()
+        var durations = DisplayDurations<MediaPacket>(reorderDepth: copy.reorderDepth)
         func write(_ timed: [DisplayDurations<MediaPacket>.Timed]) throws {
             for item in timed {
-                let dts = try #require(item.packet.dts)
                 try item.packet.withBytes {
                     try writer.write(
-                        $0, pts: item.pts, dts: dts, duration: item.duration, isSync: item.packet.isSync)
+                        $0, pts: item.pts, dts: item.dts, duration: item.duration, isSync: item.packet.isSync)
                 }
             }
         }
@@ -192,16 +191,32 @@ import Testing
     }
 
     @Test func durationsReachToTheNextPictureThatIsLeft() {
-        // Shown every 10 ticks as 0 1 2 3 4 5 6 7 8; those of level 0 are left, decoded as 0 8 4.
-        var durations = DisplayDurations<Int>()
+        // Shown at 0 40 80 120 160, decoded as 0 80 40 160 120: one picture is ahead of its turn.
+        var durations = DisplayDurations<Int>(reorderDepth: 1)
         var done: [DisplayDurations<Int>.Timed] = []
-        for (number, pts) in [0, 80, 40, 120].enumerated() {
+        for (number, pts) in [0, 80, 40, 160, 120].enumerated() {
             done += durations.add(pts, pts: Int64(pts), dts: Int64(number * 20 - 20), duration: 10)
         }
-        durations.pass(pts: 130, duration: 10)
+        #expect(done.map(\.packet) == [0])
+        durations.pass(pts: 170, duration: 10)
         done += durations.finish()
-        #expect(done.map(\.packet) == [0, 80, 40, 120])
-        #expect(done.map(\.duration) == [40, 40, 40, 20])
+        #expect(done.map(\.packet) == [0, 80, 40, 160, 120])
+        #expect(done.map(\.duration) == [40, 40, 40, 20, 40])
+        #expect(done.map(\.dts) == [-40, 0, 40, 80, 120])
+    }
+
+    @Test func longStreamsKeepTheirTimesAndLittleMemory() {
+        var durations = DisplayDurations<Int>(reorderDepth: 1)
+        var done: [DisplayDurations<Int>.Timed] = []
+        for number in 0..<4000 {
+            // 0 2 1 4 3 6 5 …
+            let pts = number == 0 ? 0 : number % 2 == 1 ? number + 1 : number - 1
+            done += durations.add(number, pts: Int64(pts * 8), dts: Int64(number * 8 - 9), duration: 1)
+        }
+        done += durations.finish()
+        #expect(done.map(\.packet) == Array(0..<4000))
+        #expect(done.map(\.dts) == (0..<4000).map { Int64($0 * 8 - 8) })
+        #expect(done.dropLast(3).allSatisfy { $0.duration == 8 })
     }
 
     @Test func ratesAreWholePartsOfTheFullOne() {
