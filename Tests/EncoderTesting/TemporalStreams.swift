@@ -32,7 +32,7 @@ public enum TemporalStreams {
         }
         let sps = try result.sps
         var sets = ParameterSets()
-        for unit in try record.nalUnits { try sets.add(nal: unit[...]) }
+        for unit in record.nalUnits { try sets.add(nal: unit[...]) }
         guard let vps = sets.videoParameterSets[sps.spsVideoParameterSetId] else { return ["there is no VPS"] }
         if sps.spsMaxSubLayersMinus1 != count - 1 || vps.vpsMaxSubLayersMinus1 != count - 1 {
             faults.append("SPS and VPS tell \(sps.spsMaxSubLayersMinus1), \(vps.vpsMaxSubLayersMinus1)")
