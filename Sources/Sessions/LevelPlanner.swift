@@ -5,8 +5,8 @@
 /// Such an encoder codes an anchor every so many frames, and what lies between two anchors by a pyramid. Where the
 /// frames end in the middle of a group, its last frame would become the anchor, and level 0 and the levels
 /// above it would lose their rhythm. So the rest of a group is divided at its powers of two: of seven frames the 4th,
-/// 6th and 7th become anchors, each of the level that its place has anyway. A frame therefore waits until the
-/// frame it would be predicted from on the other side is there, or is known not to come.
+/// 6th and 7th become anchors, each of the level that its place has anyway. A group therefore waits until it is whole,
+/// or is known not to become so: a look-ahead wants no types where its own will do, and every type where not.
 public struct LevelPlanner: Sendable {
     /// What is settled of a frame.
     public struct Frame: Hashable, Sendable {
@@ -14,6 +14,8 @@ public struct LevelPlanner: Sendable {
         public enum Kind: Hashable, Sendable {
             /// Nothing: its own rhythm makes of it what it should be.
             case regular
+            /// That it lies between two anchors.
+            case between
             /// That no picture shown before it may refer across it.
             case anchor
             /// That it begins anew: nothing after it may refer to what was before.
@@ -64,9 +66,8 @@ public struct LevelPlanner: Sendable {
             return
         }
         waiting = waiting.lowerBound..<next
-        let isWhole = frame - start == levels.groupSize
-        while let first = waiting.first, isWhole || isSettled(first, by: frame) { settle(.regular, &queue) }
-        guard isWhole else { return }
+        guard waiting.count == levels.groupSize else { return }
+        settle(&queue) { _ in .regular }
         // With open GOPs a key frame at the interval is the last picture of its group.
         if isDue { lastKeyFrame = frame }
         start = frame
@@ -74,19 +75,17 @@ public struct LevelPlanner: Sendable {
 
     /// Appends what waits: no frame follows in the group.
     public mutating func finish(into queue: inout [Frame]) {
-        let last = waiting.upperBound - 1
-        while let first = waiting.first { settle(isSettled(first, by: last) ? .regular : .anchor, &queue) }
+        let count = waiting.count
+        // An anchor is what has no anchor behind it in its part of the pyramid.
+        settle(&queue) { $0 + (1 << $0.trailingZeroBitCount) <= count ? .between : .anchor }
     }
 
-    /// Whether the frame that follows one in its part of the pyramid has come.
-    private func isSettled(_ frame: Int, by last: Int) -> Bool {
-        let place = frame - start
-        return place + (1 << place.trailingZeroBitCount) <= last - start
-    }
-
-    private mutating func settle(_ kind: Frame.Kind, _ queue: inout [Frame]) {
-        let frame = waiting.lowerBound
-        queue.append(Frame(number: frame, kind: kind, level: levels.level(atPlace: frame - start)))
-        waiting = (frame + 1)..<waiting.upperBound
+    /// Appends what waits, each frame what it is by its place in the group.
+    private mutating func settle(_ queue: inout [Frame], _ kind: (Int) -> Frame.Kind) {
+        for frame in waiting {
+            let place = frame - start
+            queue.append(Frame(number: frame, kind: kind(place), level: levels.level(atPlace: place)))
+        }
+        waiting = waiting.upperBound..<waiting.upperBound
     }
 }

@@ -70,7 +70,7 @@ public struct TemporalLevels: Hashable, Sendable {
     }
 
     /// Frames that wait in front of an encoder that orders pictures itself, at most (`LevelPlanner`).
-    public var framesHeld: Int { groupSize / 2 }
+    public var framesHeld: Int { groupSize - 1 }
 
     /// `sub_layer_level_idc` of every level but the highest (H.265 7.4.4).
     ///

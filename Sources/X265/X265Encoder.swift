@@ -92,6 +92,7 @@ public final class X265Encoder: Encoder {
         picture.pointee.sliceType =
             switch kind {
             case .regular: X265_TYPE_AUTO
+            case .between: X265_TYPE_B
             case .anchor: X265_TYPE_P
             case .keyFrame: X265_TYPE_IDR
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import EncoderTesting
+import HEVC
 import Model
 import Sessions
 import Testing

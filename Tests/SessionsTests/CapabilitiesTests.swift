@@ -117,7 +117,7 @@ private enum Vendor {
         var path = CodecPath(entry, device: "/dev/dri/renderD128", driver: Vendor.mesa25)
         #expect(builtIn.apply(to: &path))
         #expect(path.quirks == ["mesa-25-no-b", "radeonsi-ctb-64-aligned-size"])
-        #expect(path.features == ["temporal-layers", "alpha-layer"] && path.reason == nil)
+        #expect(path.features == ["alpha-layer"] && path.reason == nil)
         path = CodecPath(entry, device: "/dev/dri/renderD128", driver: Vendor.nvidia)
         #expect(!builtIn.apply(to: &path))
         #expect(path.reason == "disabled by the quirk nvidia-decode-only: nvidia-vaapi-driver is a decoder only")

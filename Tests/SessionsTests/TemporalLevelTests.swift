@@ -72,7 +72,7 @@ import Testing
         both.merging(["AllowTemporalCompression": .bool(false)]) { $1 },
         both.merging(["RealTime": .bool(true)]) { $1 },
         both.merging(["AllowFrameReordering": .bool(false)]) { $1 },
-        both.merging(["MaxFrameDelayCount": .int(23)]) { $1 },
+        both.merging(["MaxFrameDelayCount": .int(26)]) { $1 },
         both.merging(["X265Params": .string("aq-mode=2:no-open-gop")]) { $1 },
         both.merging(["X265Params": .string("ref=3")]) { $1 },
     ])
@@ -85,7 +85,7 @@ import Testing
 
     @Test func hardwareNeedsNoReorderingAndTheDelayMaySuffice() throws {
         _ = try configuration(Self.both.merging(["RealTime": .bool(true)]) { $1 }, .vaapi)
-        _ = try configuration(Self.both.merging(["MaxFrameDelayCount": .int(24)]) { $1 })
+        _ = try configuration(Self.both.merging(["MaxFrameDelayCount": .int(27)]) { $1 })
         _ = try configuration(Self.both.merging(["X265Params": .string("aq-mode=2:slices=2")]) { $1 })
     }
 

@@ -78,7 +78,7 @@ import Testing
         #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
     }
 
-    @Test(arguments: [(2, 9), (3, 14), (4, 24)])
+    @Test(arguments: [(2, 9), (3, 15), (4, 27)])
     func theDelayIsKept(levels: Int, delay: Int) throws {
         let clip = Clip(format: .yu12, width: 64, height: 64, frames: 45)
         let result = try run(
