@@ -210,12 +210,14 @@ import Testing
         var done: [DisplayDurations<Int>.Timed] = []
         for number in 0..<4000 {
             // 0 2 1 4 3 6 5 …
-            let pts = number == 0 ? 0 : number % 2 == 1 ? number + 1 : number - 1
-            done += durations.add(number, pts: Int64(pts * 8), dts: Int64(number * 8 - 9), duration: 1)
+            let order = number == 0 ? 0 : number % 2 == 1 ? number + 1 : number - 1
+            let (pts, dts) = (Int64(order) * 8, Int64(number) * 8 - 9)
+            done += durations.add(number, pts: pts, dts: dts, duration: 1)
         }
         done += durations.finish()
         #expect(done.map(\.packet) == Array(0..<4000))
-        #expect(done.map(\.dts) == (0..<4000).map { Int64($0 * 8 - 8) })
+        let even = (0..<4000).map { number -> Int64 in Int64(number) * 8 - 8 }
+        #expect(done.map(\.dts) == even)
         #expect(done.dropLast(3).allSatisfy { $0.duration == 8 })
     }
 
