@@ -15,6 +15,14 @@ public struct DisplayDurations<Packet> {
         public var dts: Int64
         /// Until the next picture is shown.
         public var duration: Int64
+
+        /// A packet with the times it came with.
+        public init(packet: Packet, pts: Int64, dts: Int64, duration: Int64) {
+            self.packet = packet
+            self.pts = pts
+            self.dts = dts
+            self.duration = duration
+        }
     }
 
     private var queue: [(packet: Packet, pts: Int64, dts: Int64)] = []
