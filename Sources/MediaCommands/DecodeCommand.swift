@@ -25,6 +25,10 @@ struct DecodeCommand: ParsableCommand {
             file codes it, and a .png of that is RGBA with straight alpha, or as --alpha says. --background lays the \
             picture over a colour instead. Where a file has no alpha, all is opaque.
 
+            --max-level N leaves out the temporal levels of an HEVC video above N; 0 keeps the base layer alone. A .mov or \
+            .mp4 says itself which pictures those are (tscl); elsewhere the session reads it from the NAL units, which is \
+            told, as is an annotation that contradicts them.
+
             EXAMPLES
               hwctl decode clip.mov clip.y4m
               hwctl decode --format nv12 clip.mp4 clip.yuv
@@ -77,6 +81,10 @@ struct DecodeCommand: ParsableCommand {
             valueName: "rate"))
     var frameRate: String?
 
+    @Option(
+        help: ArgumentHelp("Leave out temporal levels of an HEVC input above this one.", valueName: "0…6"))
+    var maxLevel: Int?
+
     @Flag(help: "When the input breaks off, keep the frames before that; the exit code still says that it did.")
     var keepPartial = false
 
@@ -84,6 +92,7 @@ struct DecodeCommand: ParsableCommand {
     var json = false
 
     func validate() throws {
+        try EncodeCommand.check(maxLevel: maxLevel)
         if json, output == "-" {
             throw ValidationError("--json and the output - would both go to standard output.")
         }
@@ -135,7 +144,8 @@ struct DecodeCommand: ParsableCommand {
         DecodeJob(
             input: input, output: output, specification: specification, format: format?.pixelFormat,
             alphaMode: alpha?.mode ?? .straight, background: background.flatMap { AlphaFlattener.RGB(text: $0) },
-            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json,
+            frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
+            json: json,
             fallbackReason: fallbackReason)
     }
 

@@ -18,6 +18,7 @@ final class DecodeJob {
     /// What pictures with alpha are laid over; nil keeps alpha.
     private let background: AlphaFlattener.RGB?
     private let frameRate: Rational?
+    private let maxLevel: Int?
     private let keepsPartial: Bool
     private let json: Bool
     /// What to tell as the reason why software serves; nil leaves that to the daemon.
@@ -31,8 +32,8 @@ final class DecodeJob {
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
-        alphaMode: AlphaChannelMode, background: AlphaFlattener.RGB?, frameRate: Rational?, keepsPartial: Bool,
-        json: Bool, fallbackReason: String? = nil
+        alphaMode: AlphaChannelMode, background: AlphaFlattener.RGB?, frameRate: Rational?, maxLevel: Int?,
+        keepsPartial: Bool, json: Bool, fallbackReason: String? = nil
     ) {
         self.input = input
         self.output = output
@@ -41,6 +42,7 @@ final class DecodeJob {
         self.alphaMode = alphaMode
         self.background = background
         self.frameRate = frameRate
+        self.maxLevel = maxLevel
         self.keepsPartial = keepsPartial
         self.json = json
         self.fallbackReason = fallbackReason
@@ -52,6 +54,7 @@ final class DecodeJob {
         var options = MediaReader.Options()
         options.leavesHEVC = true
         options.frameRate = frameRate
+        (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
         var reader = try open(options)
         let firstReader = reader
         interruption.onSignal { firstReader.cancel() }
@@ -68,7 +71,7 @@ final class DecodeJob {
                 .unavailable, "hardware is required, but \(reader.video.codec) is decoded in this process")
         }
         if session == nil, reader.handsOutPackets {
-            options.leavesHEVC = false
+            (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
             reader = try MediaReader(path: input, options: options)
             let second = reader
             interruption.onSignal { second.cancel() }
@@ -77,6 +80,8 @@ final class DecodeJob {
         usesHardware = session?.session.created.usingHardware ?? false
         let source: any VideoSource = session ?? LocalSource(reader)
         for line in reader.warnings { Console.note(line) }
+        LevelSummary.announce(reader)
+        let early = reader.levels?.warning
         if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
         if target.bitDepth < reader.video.format.bitDepth {
             Console.note("\(reader.video.format.bitDepth) bits reduced to \(target.bitDepth), as asked")
@@ -108,7 +113,8 @@ final class DecodeJob {
             DecodeSummary(
                 input: input, output: output, reader: reader, created: session?.session.created,
                 fallbackReason: fallbackReason, properties: properties,
-                format: background == nil ? target : .yu12, writer: writer, report: source.report, alphaMode: mode,
+                format: background == nil ? target : .yu12, writer: writer, report: source.report,
+                earlyWarning: early, alphaMode: mode,
                 hardwareFrames: session?.hardwareFrames ?? 0, seconds: seconds, brokenOff: breakOff?.reason))
         if let breakOff {
             throw CommandFailure(

@@ -168,6 +168,9 @@ public struct DecompressionSession: Sendable {
         (properties.bool(.realTime) ?? false, Int(properties.integer(.threadCount) ?? 0))
     }
 
+    /// The highest temporal level that is wanted of the packets that come from now on.
+    public var maxTemporalLevel: Int { properties.integer(.maxTemporalLevel).map { Int($0) } ?? LevelGate.highest }
+
     /// Whether pictures carry HDR metadata.
     public var carriesHDRMetadata: Bool { properties.bool(.propagateHDRMetadata) ?? true }
 }
