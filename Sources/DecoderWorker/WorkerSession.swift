@@ -103,8 +103,10 @@ final class WorkerSession: @unchecked Sendable {
             try ByteReader().expectEnd(of: payload)
             end(.ok, "invalidated by the client")
         case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end, .frameDecoded, .packetReport,
-            .removeArena:
+            .removeArena, .frameTransferred:
             throw SessionError(.parameter, "message \(opcode) is the worker's to send")
+        case .transferFrame, .finishFrames:
+            throw SessionError(.parameter, "message \(opcode) is for pixel-transfer sessions")
         case .prepare, .encodeFrame, .completeFrames, .releasePacket:
             throw SessionError(.parameter, "message \(opcode) is for compression sessions")
         }
