@@ -40,6 +40,7 @@ let package = Package(
             name: "Wire", dependencies: ["Model"], exclude: ["org.hwdaemon.varlink"], swiftSettings: pure,
             plugins: ["EmbedText"]),
         .target(name: "HEVC", swiftSettings: pure),
+        .target(name: "Color", dependencies: ["Model"], swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
         .target(
             name: "Sessions", dependencies: ["HEVC", "Model"], swiftSettings: pure, plugins: ["EmbedText"]),
 
@@ -50,6 +51,12 @@ let package = Package(
             name: "CLibAV", pkgConfig: "libavformat libavcodec libswscale libavutil",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libavutil-dev"])]),
         .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
+        // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
+        .systemLibrary(name: "CVulkan", providers: [.apt(["libvulkan-dev"])]),
+        .systemLibrary(name: "CZimg", pkgConfig: "zimg", providers: [.apt(["libzimg-dev"])]),
+        .target(
+            name: "Shaders", dependencies: ["Color", "Model", "CVulkan", "CZimg"], exclude: ["Vulkan/GLSL"],
+            swiftSettings: common, plugins: ["CompileShaders"]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
         .target(name: "VAAPI", dependencies: ["Sessions", "HEVC", "CVA"], swiftSettings: common),
@@ -88,9 +95,12 @@ let package = Package(
             swiftSettings: common),
 
         .plugin(name: "EmbedText", capability: .buildTool()),
+        .plugin(name: "CompileShaders", capability: .buildTool()),
 
         .testTarget(name: "ModelTests", dependencies: ["Model"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: common),
+        .testTarget(name: "ColorTests", dependencies: ["Color", "Model"], swiftSettings: common),
+        .testTarget(name: "ShadersTests", dependencies: ["Color", "Model", "Shaders"], swiftSettings: common),
         .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),

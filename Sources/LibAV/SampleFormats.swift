@@ -24,6 +24,9 @@ package enum SampleFormats {
         case .i010: AV_PIX_FMT_YUV420P10LE
         case .nv12: AV_PIX_FMT_NV12
         case .p010: AV_PIX_FMT_P010LE
+        case .rgba16f: AV_PIX_FMT_NONE  // half floats came with later libavutils
+        case .bgra8: AV_PIX_FMT_BGRA
+        case .rgba8: AV_PIX_FMT_RGBA
         }
     }
 

@@ -12,12 +12,25 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     case yu12 = "YU12"
     /// 10-bit 4:2:0: luma, Cb, Cr, 10 bits at the low end of 16-bit little-endian words.
     case i010 = "I010"
+    /// Half floats R, G, B, A (DRM_FORMAT_ABGR16161616F), extended linear: 1.0 is reference white. Pixel transfer only.
+    case rgba16f = "AB4H"
+    /// Bytes B, G, R, A (DRM_FORMAT_ARGB8888, whose fourcc names a little-endian word). Pixel transfer only.
+    case bgra8 = "AR24"
+    /// Bytes R, G, B, A (DRM_FORMAT_ABGR8888). Pixel transfer only.
+    case rgba8 = "AB24"
+
+    /// The 4:2:0 formats, which codecs take and give.
+    public static let coded: [PixelFormat] = [.nv12, .p010, .yu12, .i010]
+
+    /// Whether it is Y'CbCr 4:2:0; otherwise one plane of R, G, B and alpha.
+    public var isYCbCr: Bool { Self.coded.contains(self) }
 
     /// Bits of a sample that carry its value.
     public var bitDepth: Int {
         switch self {
-        case .nv12, .yu12: 8
+        case .nv12, .yu12, .bgra8, .rgba8: 8
         case .p010, .i010: 10
+        case .rgba16f: 16
         }
     }
 
@@ -28,7 +41,7 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     public var isSemiPlanar: Bool { self == .nv12 || self == .p010 }
 
     /// Planes a frame has.
-    public var planeCount: Int { isSemiPlanar ? 2 : 3 }
+    public var planeCount: Int { isSemiPlanar ? 2 : isYCbCr ? 3 : 1 }
 
     /// The fourcc as a little-endian integer, as it stands in messages.
     public var fourcc: UInt32 {
@@ -43,6 +56,7 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
 
     /// Bytes that a row of `plane` occupies in a picture `width` samples wide; 4:2:0 rounds an odd width up.
     public func rowBytes(plane: Int, width: Int) -> Int {
+        if !isYCbCr { return width * 4 * bytesPerSample }
         if plane == 0 { return width * bytesPerSample }
         let chroma = (width + 1) / 2 * bytesPerSample
         return isSemiPlanar ? chroma * 2 : chroma
