@@ -26,6 +26,7 @@ let package = Package(
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["EncoderWorker"]),
         .executable(name: "hwdaemon-decoder", targets: ["DecoderWorker"]),
+        .executable(name: "hwdaemon-transfer", targets: ["TransferWorker"]),
         .executable(name: "hwdaemon-probe", targets: ["ProbeWorker"]),
         .executable(name: "hwdaemon-verify", targets: ["VerifyWorker"]),
     ],
@@ -53,9 +54,9 @@ let package = Package(
         .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
         // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
         .systemLibrary(name: "CVulkan", providers: [.apt(["libvulkan-dev"])]),
-        .systemLibrary(name: "CZimg", pkgConfig: "zimg", providers: [.apt(["libzimg-dev"])]),
+        .target(name: "CPixels"),
         .target(
-            name: "Shaders", dependencies: ["Color", "Model", "CVulkan", "CZimg"], exclude: ["Vulkan/GLSL"],
+            name: "Shaders", dependencies: ["Color", "Model", "CVulkan", "CPixels"], exclude: ["Vulkan/GLSL"],
             swiftSettings: common, plugins: ["CompileShaders"]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
@@ -76,6 +77,9 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "DecoderWorker", dependencies: ["LibAV", "Sessions", "Transport", "Wire", "Worker"],
+            swiftSettings: common),
+        .executableTarget(
+            name: "TransferWorker", dependencies: ["Color", "Model", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
             swiftSettings: common),
         .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
         .executableTarget(

@@ -118,6 +118,10 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// x265 options as `key=value:key=value`, passed through (our own key).
     public static let x265Params = PropertyKey(rawValue: "X265Params")
 
+    // Pixel transfer.
+    /// What converts the pictures, in words; read-only (our own key).
+    public static let pixelTransferDevice = PropertyKey(rawValue: "PixelTransferDevice")
+
     // What happened.
     /// Packets taken whose pictures were not given out yet; read-only.
     public static let numberOfFramesBeingDecoded = PropertyKey(rawValue: "NumberOfFramesBeingDecoded")

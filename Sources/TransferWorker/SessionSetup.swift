@@ -55,7 +55,8 @@ struct SessionSetup {
         guard let color else { return conversion }
         var changed = conversion
         do throws(SessionError) {
-            changed.source.signal = try SignalDescription(color, width: conversion.source.width, height: conversion.source.height)
+            changed.source.signal = try SignalDescription(
+                color, width: conversion.source.width, height: conversion.source.height)
             try changed.validate()
         } catch {
             throw SessionError(.pixelTransferNotSupported, error.reason)
@@ -65,8 +66,9 @@ struct SessionSetup {
 
     /// Opens a converter where the client wants it.
     func open(_ conversion: Conversion) throws(SessionError) -> OpenConverter {
-        let (converter, reason) = try ConverterChoice.makeConverter(for: conversion, device: device)
-        return OpenConverter(converter: converter, fallbackReason: reason)
+        let chosen = try ConverterChoice.makeConverter(for: conversion, device: device)
+        return OpenConverter(
+            converter: chosen.converter, isGPU: chosen.isGPU, fallbackReason: chosen.reason)
     }
 }
 
@@ -74,19 +76,20 @@ struct SessionSetup {
 struct OpenConverter: @unchecked Sendable {
     /// Used from one thread at a time: Create's opens it, the converting thread takes it.
     let converter: any PixelConverter
+    let isGPU: Bool
     let fallbackReason: String?
 
     /// What the client is answered.
     func reply(_ session: String) -> CreateTransferSession.Reply {
         CreateTransferSession.Reply(
-            session: session, device: converter.device, usingGPU: converter.isGPU, fallbackReason: fallbackReason,
+            session: session, device: converter.device, usingGPU: isGPU, fallbackReason: fallbackReason,
             maxFramesInFlight: TransferSession.maxFramesInFlight)
     }
 
     /// What the broker is told; the id is a label of its metrics, so it names the kind and not the machine's model.
     var report: WorkerReport {
         .created(
-            encoderID: "org.hwdaemon.transfer.\(converter.kind)", usingHardware: converter.isGPU,
+            encoderID: "org.hwdaemon.transfer.\(converter is CPUConverter ? "cpu" : "vulkan")", usingHardware: isGPU,
             fallbackReason: fallbackReason)
     }
 

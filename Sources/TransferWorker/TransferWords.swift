@@ -33,7 +33,7 @@ enum TransferWords {
             throw SessionError(
                 .parameter, "\(side).pixel_format \(image.pixelFormat.prefix(64)) is not one of \(known)")
         }
-        let signal = SignalDescription.assumed(for: format, width: width, height: height)
+        let signal = try assumed(format, width, height)
         let range = image.range ?? (signal.isFullRange ? "full" : "video")
         guard ["video", "full"].contains(range) else {
             throw SessionError(.parameter, "\(side).range \(range.prefix(64)) is not one of video, full")
@@ -46,6 +46,17 @@ enum TransferWords {
                 matrix: try named(image.matrix, "\(side).matrix", else: signal.matrix), isFullRange: range == "full",
                 siting: try named(image.siting, "\(side).siting", else: signal.siting)),
             alpha: try named(image.alpha, "\(side).alpha", else: .premultiplied))
+    }
+
+    /// What is not told: BT.709's video, or its 601 where the picture is small; sRGB bytes; half floats of Display P3.
+    private static func assumed(
+        _ format: PixelFormat, _ width: Int, _ height: Int
+    ) throws(SessionError) -> SignalDescription {
+        switch format {
+        case .rgba16f: SignalDescription(primaries: .displayP3, transfer: .linear)
+        case .bgra8, .rgba8: SignalDescription(transfer: .sRGB)
+        default: try SignalDescription(ColorDescription(), width: width, height: height)
+        }
     }
 
     /// How it is done.
