@@ -2,7 +2,7 @@
 import Foundation
 import PackagePlugin
 
-/// Compiles compute shaders (`*.comp`) to SPIR-V with glslc and embeds each as words of a Swift array.
+/// Compiles compute shaders (`*.comp`) to SPIR-V with glslc and embeds each as hexadecimal digits in Swift.
 @main
 struct CompileShaders: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
@@ -16,14 +16,17 @@ struct CompileShaders: BuildToolPlugin {
         }
     }
 
-    /// One shader as `static let <name>: [UInt32]` of `SPIRV`; edits of an included file compile it again.
+    /// One shader as `static let <name>` of `SPIRV`; edits of an included file compile it again.
     private func compile(_ context: PluginContext, _ input: URL, included: [URL]) -> Command {
         let name = input.deletingPathExtension().lastPathComponent
         let output = context.pluginWorkDirectoryURL.appendingPathComponent("\(name).spv.swift")
+        // Unoptimised: drivers do that, and glslc would inline every call into a shader eight times the size. Hexadecimal
+        // digits in a string, because array literals of this length take a compiler minutes.
         let script = """
-            glslc -O --target-env=vulkan1.1 -mfmt=num -o "$2.words" "$1" && \
-            { printf 'extension SPIRV {\\n    static let %s: [UInt32] = [\\n' "$3"; cat "$2.words"; \
-            printf '    ]\\n}\\n'; } > "$2.new" && rm "$2.words" && mv "$2.new" "$2"
+            set -e; glslc --target-env=vulkan1.1 -o "$2.spv" "$1"
+            { printf 'extension SPIRV {\\n    static let %s: StaticString = "' "$3"
+            od -An -v -tx4 "$2.spv" | tr -d ' \\n'; printf '"\\n}\\n'; } > "$2.new"
+            rm "$2.spv"; mv "$2.new" "$2"
             """
         return .buildCommand(
             displayName: "Compiling \(input.lastPathComponent)",
