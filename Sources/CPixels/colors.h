@@ -23,10 +23,12 @@ INLINE vf apply(const hwd_curve *curve, vf x) {
     return (vf)((vi)look_up(curve->pairs, index, part) ^ sign);
 }
 
+/// A pixel's gain. By a sum it is 0 where the sum is not above 0, whatever the curve says there.
 INLINE vf gain_of(const hwd_gain *gain, vf r, vf g, vf b) {
     const float *w = gain->weights;
-    const bool is_maximum = w[0] == 0 && w[1] == 0 && w[2] == 0;
-    return apply(&gain->curve, is_maximum ? at_least(at_least(r, g), b) : w[0] * r + (w[1] * g + w[2] * b));
+    if (w[0] == 0 && w[1] == 0 && w[2] == 0) return apply(&gain->curve, at_least(at_least(r, g), b));
+    const vf sum = w[0] * r + (w[1] * g + w[2] * b);
+    return (vf)((vi)apply(&gain->curve, sum) & (sum > splat(0)));
 }
 
 /// One over alpha; 0 where alpha is 0.
