@@ -76,7 +76,7 @@ let package = Package(
             name: "EncoderWorker", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "Worker", "X265"],
             swiftSettings: common),
         .executableTarget(
-            name: "DecoderWorker", dependencies: ["LibAV", "Sessions", "Transport", "Wire", "Worker"],
+            name: "DecoderWorker", dependencies: ["Color", "LibAV", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
             swiftSettings: common),
         .executableTarget(
             name: "TransferWorker", dependencies: ["Color", "Model", "Sessions", "Shaders", "Transport", "Wire", "Worker"],

@@ -9,6 +9,14 @@ enum ByteSink: Sendable {
     /// Writes all of `bytes`.
     /// - Throws: `io`, also where the reader of a pipe has gone.
     func write(_ bytes: [UInt8]) throws(MediaError) {
+        let result = bytes.withUnsafeBytes { buffer -> Result<Void, MediaError> in
+            do throws(MediaError) { return .success(try write(buffer)) } catch { return .failure(error) }
+        }
+        try result.get()
+    }
+
+    /// The same for bytes that lie elsewhere.
+    func write(_ bytes: UnsafeRawBufferPointer) throws(MediaError) {
         let error =
             switch self {
             case .file(let file): Self.writeAll(file.descriptor, bytes)
@@ -37,21 +45,19 @@ enum ByteSink: Sendable {
     }
 
     /// 0, or the errno that ended the writing.
-    private static func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Int32 {
-        bytes.withUnsafeBytes { buffer in
-            var written = 0
-            while written < buffer.count, let base = buffer.baseAddress {
-                let count = Glibc.write(descriptor, base + written, buffer.count - written)
-                if count > 0 {
-                    written += count
-                } else if count == 0 {
-                    return EIO
-                } else if errno != EINTR {
-                    return errno
-                }
+    private static func writeAll(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+        var written = 0
+        while written < bytes.count, let base = bytes.baseAddress {
+            let count = Glibc.write(descriptor, base + written, bytes.count - written)
+            if count > 0 {
+                written += count
+            } else if count == 0 {
+                return EIO
+            } else if errno != EINTR {
+                return errno
             }
-            return 0
         }
+        return 0
     }
 
     /// Turns the SIGPIPE of a write on this thread into its EPIPE, whatever the process does with the signal.

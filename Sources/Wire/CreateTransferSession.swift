@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-public import Model
 
 /// Opens a pixel-transfer session; an upgrade call.
 public enum CreateTransferSession: ControlMethod {
