@@ -5,13 +5,13 @@ extension ConversionPlan {
     ///
     /// - Parameter codes: The source's codes, chroma brought to the pixel.
     /// - Parameter alpha: The source's alpha, 0…1; 1 where it has none.
-    public func convert(_ codes: Triple, alpha: Double) -> (codes: Triple, alpha: Double) {
-        var (color, alpha) = (decode(codes), alpha)
+    public func convert(_ codes: Triple, alpha sourceAlpha: Double) -> (codes: Triple, alpha: Double) {
+        var (color, alpha) = (decode(codes), sourceAlpha)
         if let key = conversion.options.effects.chromaKey {
             let chroma = keyMatrix * color
             alpha *= key.alpha(cb: chroma.y, cr: chroma.z)
         }
-        if unpremultiplies { color = alpha > 0 ? color / alpha : .zero }
+        if unpremultiplies { color = sourceAlpha > 0 ? color / sourceAlpha : .zero }
         if !keepsValues { color = toTarget(color) }
         if premultiplies { color *= alpha }
         return (encode(color), alpha)

@@ -29,7 +29,8 @@ final class VulkanInstance {
     /// - Throws: `CouldNotCreateInstance`: no loader, no driver at all.
     init(validates: Bool = false) throws(SessionError) {
         library = try VulkanLibrary()
-        let isValidated = try validates && Self.layers(library).contains(Self.validationLayer)
+        let installed = validates ? try Self.layers(library) : []
+        let isValidated = installed.contains(Self.validationLayer)
         let create: PFN_vkCreateInstance = try library.load("vkCreateInstance")
         let layers = isValidated ? [Self.validationLayer] : []
         let extensions = isValidated ? [VK_EXT_DEBUG_UTILS_EXTENSION_NAME] : []
