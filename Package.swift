@@ -73,7 +73,8 @@ let package = Package(
             name: "HWDaemon", dependencies: ["Sessions", "Transport", "Wire", argumentParser, logging],
             swiftSettings: common),
         .executableTarget(
-            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "Worker", "X265"],
+            name: "EncoderWorker",
+            dependencies: ["Color", "Sessions", "Shaders", "Transport", "VAAPI", "Wire", "Worker", "X265"],
             swiftSettings: common),
         .executableTarget(
             name: "DecoderWorker", dependencies: ["Color", "LibAV", "Sessions", "Shaders", "Transport", "Wire", "Worker"],

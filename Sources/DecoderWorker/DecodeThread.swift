@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Color
 internal import HEVC
 internal import LibAV
 internal import Model

@@ -4,6 +4,7 @@ internal import LibAV
 internal import Model
 internal import Sessions
 internal import Shaders
+internal import Transport
 
 /// Brings decoded pictures to the RGB that a session asked for, into memory that its client reads.
 final class FrameConversion {

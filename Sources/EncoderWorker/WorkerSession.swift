@@ -233,6 +233,14 @@ final class WorkerSession: @unchecked Sendable {
         send(FrameReleased(frameID: frameID))
     }
 
+    /// What converts frames in RGB, and why it is no GPU; called on the codec thread.
+    func tell(converter device: String, _ reason: String?) {
+        state.withLock { session in
+            session.publish(.pixelTransferDevice, .string(device))
+            session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))
+        }
+    }
+
     /// A packet is about to go out; called on the codec thread.
     func countPacket(bytes: Int) {
         stats.add(.framesOut, 1)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import CLibAV
 internal import Glibc
 
 /// Reads raw frames of one size, one after the other, from a file or standard input ("-").

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
+public import Model
 
 /// How and where a session converts between Y'CbCr and RGB, as its properties say.
 public struct LightOptions: Hashable, Sendable {
@@ -14,6 +14,28 @@ public struct LightOptions: Hashable, Sendable {
         referenceWhite = properties.number(.referenceWhite) ?? 203
         hlgPeak = properties.number(.hlgPeakLuminance) ?? 1000
         device = properties.string(.pixelTransferDevicePreference) ?? "auto"
+    }
+}
+
+/// What frames in RGB that a session encodes are.
+public struct FrameConversionSettings: Hashable, Sendable {
+    /// How their samples lie.
+    public let format: PixelFormat
+    /// Their primaries and transfer function; half floats are linear.
+    public let color: ColorDescription
+    /// How they are converted.
+    public let light: LightOptions
+
+    init(format: PixelFormat, _ properties: PropertyStore) {
+        self.format = format
+        light = LightOptions(properties)
+        let unspecified = ColorDescription.unspecified
+        let primaries = properties.codePoint(.sourceColorPrimaries, ColorNames.primaries)
+        let transfer = properties.codePoint(.sourceTransferFunction, ColorNames.transfer)
+        let isLinear = format == .rgba16f
+        color = ColorDescription(
+            primaries: primaries != unspecified ? primaries : isLinear ? 12 : 1,
+            transfer: isLinear ? 8 : transfer != unspecified ? transfer : 13)
     }
 }
 
