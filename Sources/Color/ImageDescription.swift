@@ -19,7 +19,7 @@ public struct ImageDescription: Hashable, Sendable {
     public var height: Int
     /// What the samples mean; for RGB formats primaries and transfer count only.
     public var signal: SignalDescription
-    /// Whether colours are multiplied by alpha. Y'CbCr has no alpha: a source's is 1 everywhere, and a target's is
+    /// Whether colours are multiplied by alpha. Where a format has none, a source's is 1 everywhere, and a target's is
     /// dropped, its colours being those of this mode.
     public var alpha: AlphaMode
 

@@ -30,7 +30,7 @@ struct ConvertCommand: ParsableCommand {
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
-        case nv12, p010, i420, i010, rgba16f, bgra8, rgba8
+        case nv12, p010, i420, i010, yuva, rgba16f, bgra8, rgba8
 
         var pixelFormat: PixelFormat {
             switch self {
@@ -38,6 +38,7 @@ struct ConvertCommand: ParsableCommand {
             case .p010: .p010
             case .i420: .yu12
             case .i010: .i010
+            case .yuva: .yuva
             case .rgba16f: .rgba16f
             case .bgra8: .bgra8
             case .rgba8: .rgba8

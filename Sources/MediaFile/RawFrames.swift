@@ -101,7 +101,7 @@ public final class RawFrameWriter {
     ///
     /// - Throws: `io`.
     public func write(_ frame: UnsafeRawBufferPointer) throws(MediaError) {
-        try sink.write(frame)
+        try sink.write([frame])
         frames += 1
         bytes += frame.count
     }

@@ -26,8 +26,9 @@ public struct DecompressionRequest: Hashable, Sendable {
             throw SessionError(.couldNotFindVideoDecoder, "no decoder here reads \(codec); hevc is what there is")
         }
         if let pixelFormat {
-            guard let format = PixelFormat(rawValue: pixelFormat) else {
-                let known = PixelFormat.allCases.map(\.rawValue).joined(separator: ", ")
+            let formats = PixelFormat.yCbCr + PixelFormat.rgb
+            guard let format = formats.first(where: { $0.rawValue == pixelFormat }) else {
+                let known = formats.map(\.rawValue).joined(separator: ", ")
                 throw SessionError(.parameter, "pixel format \(pixelFormat) is not one of \(known)")
             }
             self.pixelFormat = format

@@ -23,16 +23,23 @@ public enum ConverterChoice {
         for conversion: Conversion, device: Device = .auto, threads: Int? = nil
     ) throws(SessionError) -> (converter: any PixelConverter, isGPU: Bool, reason: String?) {
         let plan = try ConversionPlan(conversion)
+        // An alpha plane of its own is the CPU's: shaders know one in RGB alone.
+        let hasAlphaPlane = conversion.source.format == .yuva || conversion.target.format == .yuva
         switch device {
         case .cpu: return (try CPUConverter(conversion, threads: threads), false, nil)
         case .vulkan:
             do throws(SessionError) {
+                guard !hasAlphaPlane else {
+                    throw SessionError(.parameter, "YUVA is converted on the CPU alone")
+                }
                 let gpu = try VulkanDevice(allowsSoftware: true)
                 return (try VulkanConverter(plan, on: gpu), gpu.description.kind != .software, nil)
             } catch { throw SessionError(.pixelTransferNotSupported, "Vulkan is asked for, but \(error.reason)") }
         case .auto:
             let reason: String
-            if !hasGPUNode {
+            if hasAlphaPlane {
+                reason = "YUVA is converted on the CPU alone"
+            } else if !hasGPUNode {
                 // Not even the loader is opened: the software drivers that it opens take as long as many pictures.
                 reason = "this process sees no GPU: there is no render node"
             } else {

@@ -7,7 +7,7 @@ import Testing
 
 /// The CPU's loops against the formulas in Double.
 @Suite(.serialized) struct CPUConverterTests {
-    static let ycbcr: [PixelFormat] = [.nv12, .p010, .yu12, .i010]
+    static let ycbcr: [PixelFormat] = [.nv12, .p010, .yu12, .i010, .yuva]
     static let rgb: [PixelFormat] = [.rgba16f, .bgra8, .rgba8]
 
     static let pq = SignalDescription(primaries: .bt2020, transfer: .pq, matrix: .bt2020, siting: .topLeft)
@@ -96,9 +96,9 @@ import Testing
                 .rgba16f, SignalDescription(transfer: .linear), .rgba8, bytes, width: width, height: height))
     }
 
-    @Test("Alpha is divided out and multiplied in", arguments: CPUConverterTests.rgb)
+    @Test("Alpha is divided out and multiplied in", arguments: CPUConverterTests.rgb + [.yuva])
     func alpha(_ from: PixelFormat) throws {
-        for to in Self.rgb {
+        for to in Self.rgb + [.yuva] {
             for alpha in [(AlphaMode.straight, AlphaMode.premultiplied), (.premultiplied, .straight)] {
                 func signal(_ format: PixelFormat) -> SignalDescription {
                     SignalDescription(primaries: .bt709, transfer: format == .rgba16f ? .linear : .sRGB)

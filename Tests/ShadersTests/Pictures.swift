@@ -25,8 +25,8 @@ extension Picture {
         var numbers = Numbers(seed)
         var picture = Picture(image.format, width: image.width, height: image.height)
         let isYCbCr = image.format.isYCbCr
-        for component in 0..<(isYCbCr ? 3 : 4) {
-            let isChroma = isYCbCr && component > 0
+        for component in 0..<(image.format.hasAlpha ? 4 : 3) {
+            let isChroma = isYCbCr && (component == 1 || component == 2)
             for y in 0..<(isChroma ? picture.chromaHeight : picture.height) {
                 for x in 0..<(isChroma ? picture.chromaWidth : picture.width) {
                     picture[component, x, y] =

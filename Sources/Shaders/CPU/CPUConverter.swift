@@ -117,11 +117,8 @@ public final class CPUConverter: PixelConverter {
 }
 
 extension PixelFormat {
-    /// Whether there is an alpha beside the colours.
-    var carriesAlpha: Bool { !isYCbCr }
-
     /// Y', Cb, Cr and, where there is one, alpha; of Y'CbCr formats.
-    fileprivate var componentCount: Int { carriesAlpha ? 4 : 3 }
+    fileprivate var componentCount: Int { hasAlpha ? 4 : 3 }
 
     /// Where a component of a Y'CbCr format lies: its plane, the bytes before its first sample and from one to the next.
     fileprivate func place(_ component: Int) -> (plane: Int, offset: Int, step: Int) {
@@ -143,7 +140,7 @@ extension hwd_layout {
         self.init(
             form: format.isYCbCr ? HWD_YCBCR : format == .rgba16f ? HWD_HALVES : HWD_BYTES, words: isWide,
             shift: isWide && format.isSemiPlanar ? 6 : 0, interleaved: format.isSemiPlanar,
-            alpha: format.isYCbCr && format.carriesAlpha, swaps: format == .bgra8,
+            alpha: format.isYCbCr && format.hasAlpha, swaps: format == .bgra8,
             top: Float(1 << min(depth, 10)) - 1)
     }
 }
