@@ -130,7 +130,7 @@ let package = Package(
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
         .testTarget(
-            name: "EndToEndTests", dependencies: ["CLinux", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
+            name: "EndToEndTests", dependencies: ["CLinux", "Color", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
             swiftSettings: common),
     ]
 )

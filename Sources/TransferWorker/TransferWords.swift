@@ -34,6 +34,11 @@ enum TransferWords {
                 .parameter, "\(side).pixel_format \(image.pixelFormat.prefix(64)) is not one of \(known)")
         }
         let signal = try assumed(format, width, height)
+        if format == .rgba16f, let transfer = image.transfer, transfer != TransferFunction.linear.rawValue {
+            throw SessionError(
+                .pixelTransferNotSupported,
+                "\(side): half floats are extended linear here, not \(transfer.prefix(64))")
+        }
         let range = image.range ?? (signal.isFullRange ? "full" : "video")
         guard ["video", "full"].contains(range) else {
             throw SessionError(.parameter, "\(side).range \(range.prefix(64)) is not one of video, full")

@@ -138,8 +138,9 @@ do {
     case "latency": result = try latency(daemon, rounds: count)
     case "churn": result = try churn(daemon, rounds: count)
     case "overhead": result = try overhead(daemon, frames: count)
+    case "transfer": result = try transfer(daemon, rounds: count)
     default:
-        print("usage: session-bench latency|churn|overhead COUNT")
+        print("usage: session-bench latency|churn|overhead|transfer COUNT")
         exit(64)
     }
     print(String(decoding: try JSON.encode(result), as: UTF8.self))
