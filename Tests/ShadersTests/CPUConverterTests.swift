@@ -26,7 +26,8 @@ import Testing
     }
 
     /// Converts a picture of any codes and compares.
-    static func check(_ conversion: Conversion, seed: UInt64 = 1, _ place: SourceLocation = #_sourceLocation) throws {
+    static func check(_ conversion: Conversion, seed: UInt64 = 1, _ place: SourceLocation = #_sourceLocation) throws
+    {
         let reference = try ReferenceConverter(conversion)
         let picture = Picture.any(conversion.source, seed: seed)
         let values = reference.values(picture)
@@ -50,7 +51,8 @@ import Testing
                     primaries: .bt2020, transfer: transfer, matrix: matrix, isFullRange: isFullRange)
                 try Self.check(
                     Self.conversion(
-                        Self.ycbcr[index], signal, .rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear)))
+                        Self.ycbcr[index], signal, .rgba16f,
+                        SignalDescription(primaries: .displayP3, transfer: .linear)))
             }
         }
     }
@@ -63,7 +65,8 @@ import Testing
                     primaries: .bt2020, transfer: transfer, matrix: matrix, isFullRange: isFullRange)
                 try Self.check(
                     Self.conversion(
-                        .rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear), Self.ycbcr[index + 1],
+                        .rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear),
+                        Self.ycbcr[index + 1],
                         signal))
             }
         }
