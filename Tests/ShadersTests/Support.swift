@@ -22,7 +22,8 @@ enum TestDevice {
     }()
 
     static let cacheFolder: String = {
-        var template = Array("\(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")/hwdaemon-test-XXXXXX".utf8CString)
+        var template = Array(
+            "\(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")/hwdaemon-test-XXXXXX".utf8CString)
         return mkdtemp(&template).map { String(cString: $0) } ?? "/tmp"
     }()
 
