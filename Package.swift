@@ -26,6 +26,7 @@ let package = Package(
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["EncoderWorker"]),
         .executable(name: "hwdaemon-decoder", targets: ["DecoderWorker"]),
+        .executable(name: "hwdaemon-transfer", targets: ["TransferWorker"]),
         .executable(name: "hwdaemon-probe", targets: ["ProbeWorker"]),
         .executable(name: "hwdaemon-verify", targets: ["VerifyWorker"]),
     ],
@@ -53,9 +54,9 @@ let package = Package(
         .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
         // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
         .systemLibrary(name: "CVulkan", providers: [.apt(["libvulkan-dev"])]),
-        .systemLibrary(name: "CZimg", pkgConfig: "zimg", providers: [.apt(["libzimg-dev"])]),
+        .target(name: "CPixels"),
         .target(
-            name: "Shaders", dependencies: ["Color", "Model", "CVulkan", "CZimg"], exclude: ["Vulkan/GLSL"],
+            name: "Shaders", dependencies: ["Color", "Model", "CVulkan", "CPixels"], exclude: ["Vulkan/GLSL"],
             swiftSettings: common, plugins: ["CompileShaders"]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
@@ -72,10 +73,14 @@ let package = Package(
             name: "HWDaemon", dependencies: ["Sessions", "Transport", "Wire", argumentParser, logging],
             swiftSettings: common),
         .executableTarget(
-            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "Worker", "X265"],
+            name: "EncoderWorker",
+            dependencies: ["Color", "Sessions", "Shaders", "Transport", "VAAPI", "Wire", "Worker", "X265"],
             swiftSettings: common),
         .executableTarget(
-            name: "DecoderWorker", dependencies: ["LibAV", "Sessions", "Transport", "Wire", "Worker"],
+            name: "DecoderWorker", dependencies: ["Color", "LibAV", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
+            swiftSettings: common),
+        .executableTarget(
+            name: "TransferWorker", dependencies: ["Color", "Model", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
             swiftSettings: common),
         .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
         .executableTarget(
@@ -100,7 +105,7 @@ let package = Package(
         .testTarget(name: "ModelTests", dependencies: ["Model"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: common),
         .testTarget(name: "ColorTests", dependencies: ["Color", "Model"], swiftSettings: common),
-        .testTarget(name: "ShadersTests", dependencies: ["Color", "Model", "Shaders"], swiftSettings: common),
+        .testTarget(name: "ShadersTests", dependencies: ["CPixels", "Color", "Model", "Shaders"], swiftSettings: common),
         .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
@@ -125,7 +130,7 @@ let package = Package(
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
         .testTarget(
-            name: "EndToEndTests", dependencies: ["CLinux", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
+            name: "EndToEndTests", dependencies: ["CLinux", "Color", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
             swiftSettings: common),
     ]
 )

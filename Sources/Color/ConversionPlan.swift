@@ -67,8 +67,8 @@ public struct ConversionPlan: Sendable {
         clipsSource = options.overRange == .clip && !keepsValues && source.format != .rgba16f
         clipsTarget = options.overRange == .clip && !keepsValues && target.format != .rgba16f
         unpremultiplies =
-            !source.format.isYCbCr && source.alpha == .premultiplied && (!keepsValues || target.alpha == .straight)
-        let hasAlpha = !source.format.isYCbCr || effects.chromaKey != nil
+            source.format.hasAlpha && source.alpha == .premultiplied && (!keepsValues || target.alpha == .straight)
+        let hasAlpha = source.format.hasAlpha || effects.chromaKey != nil
         premultiplies =
             hasAlpha && target.alpha == .premultiplied
             && (unpremultiplies || source.alpha == .straight || !keepsValues)

@@ -21,7 +21,7 @@ public struct ImageDescription: Hashable, Sendable {
     public var signal: SignalDescription
     /// Whether colours are multiplied by alpha.
     ///
-    /// Y'CbCr has no alpha: a source's is 1 everywhere, and a target's is dropped, its colours being those of this
+    /// Where a format has none, a source's is 1 everywhere, and a target's is dropped, its colours being those of this
     /// mode.
     public var alpha: AlphaMode
 

@@ -55,7 +55,7 @@ public struct Picture: Hashable, Sendable {
             let order = format == .bgra8 && component < 3 ? 2 - component : component
             return (0, ((y * width + x) * 4 + order) * size)
         }
-        if component == 0 { return (0, (y * width + x) * size) }
+        if component == 0 || component == 3 { return (component, (y * width + x) * size) }
         return format.isSemiPlanar
             ? (1, ((y * chromaWidth + x) * 2 + component - 1) * size) : (component, (y * chromaWidth + x) * size)
     }

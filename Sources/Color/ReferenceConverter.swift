@@ -48,7 +48,8 @@ public struct ReferenceConverter: Sendable {
                 chroma[1].append(sum.z)
             }
         }
-        return [pixels.map(\.codes.x)] + chroma
+        let alpha = plan.conversion.target.format.hasAlpha ? [pixels.map(\.alpha)] : []
+        return [pixels.map(\.codes.x)] + chroma + alpha
     }
 
     /// The pixels that a chroma sample is the mean of, counted from luma (2i, 2j), with their weights, for each axis.
@@ -85,18 +86,26 @@ public struct ReferenceConverter: Sendable {
             return (at(i, j) * (1 - a) + at(i + 1, j) * a) * (1 - b)
                 + (at(i, j + 1) * (1 - a) + at(i + 1, j + 1) * a) * b
         }
-        return ([Double(source[0, x, y]), chroma(1), chroma(2)], 1)
+        let alpha = source.format.hasAlpha ? Double(source[3, x, y]) / 255 : 1
+        return ([Double(source[0, x, y]), chroma(1), chroma(2)], alpha)
     }
 
     private func rescaled(_ source: Picture) -> Values {
         let (factor, offset) = plan.rescaling
-        return (0..<3).map { component in
+        var values: Values = (0..<3).map { component in
             let (width, height) =
                 component == 0 ? (source.width, source.height) : (source.chromaWidth, source.chromaHeight)
             return (0..<width * height).map { index in
                 Double(source[component, index % width, index / width]) * factor[component] + offset[component]
             }
         }
+        if plan.conversion.target.format.hasAlpha {
+            values.append(
+                (0..<source.width * source.height).map { index in
+                    source.format.hasAlpha ? Double(source[3, index % source.width, index / source.width]) / 255 : 1
+                })
+        }
+        return values
     }
 
     /// Values as the target's codes: floor(x + 0.5), dithered where the plan says so, or half floats.
@@ -105,7 +114,7 @@ public struct ReferenceConverter: Sendable {
         var picture = Picture(target.format, width: target.width, height: target.height)
         let top = Double(1 << target.format.bitDepth) - 1
         for (component, plane) in values.enumerated() {
-            let width = target.format.isYCbCr && component > 0 ? picture.chromaWidth : picture.width
+            let width = target.format.isYCbCr && (component == 1 || component == 2) ? picture.chromaWidth : picture.width
             for (index, value) in plane.enumerated() {
                 let (x, y) = (index % width, index / width)
                 if target.format == .rgba16f {

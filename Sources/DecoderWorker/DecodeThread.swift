@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Color
 internal import HEVC
 internal import LibAV
 internal import Model
@@ -60,12 +61,23 @@ struct DecodeThread {
     /// Packets after which one that gave no picture is given up: more than any stream reorders.
     private static let maxDelay: Int64 = 128
 
+    /// Brings pictures to RGB; nil where they are given as they are decoded.
+    private let conversion: FrameConversion?
+
     init(worker: WorkerSession, jobs: WorkQueue<DecodeJob>, decoder: StreamDecoder?) {
         self.worker = worker
         self.jobs = jobs
         self.decoder = decoder
         reader = StreamReader(worker.setup.session.request.format)
         isHardware = worker.setup.choice.decoder.isHardware
+        conversion = worker.setup.wish.map { wish in
+            FrameConversion(wish.color, to: wish.format, from: worker.store, into: worker.output) { device, reason in
+                worker.withSession { session in
+                    session.publish(.pixelTransferDevice, .string(device))
+                    session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))
+                }
+            }
+        }
     }
 
     /// Works until the queue is closed; every error ends the session.
@@ -224,6 +236,10 @@ struct DecodeThread {
         var color = picture.color
         if let transfer = packet.unit.preferredTransfer, transfer != ColorDescription.unspecified {
             color.transfer = transfer
+        }
+        var (picture, owner) = (picture, owner)
+        if let conversion {
+            (picture, color, owner) = try conversion.convert(picture, color, alpha: .premultiplied)
         }
         let (aperture, carriesMetadata) = worker.withSession { session in
             (session.cleanAperture(width: picture.width, height: picture.height), session.carriesHDRMetadata)

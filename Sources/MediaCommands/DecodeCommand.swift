@@ -20,14 +20,18 @@ struct DecodeCommand: ParsableCommand {
             Frames come in presentation order, cut to the file's clean aperture. Their depth is the stream's: 10 bits \
             become 8 only where --format asks for it. Damaged pictures are written, counted and told of.
 
+            --format rgba16f gives half floats R, G, B, A in extended linear light: 1.0 is reference white and highlights \
+            lie above; bgra8 and rgba8 are bytes with sRGB's curve. Each picture's own colour description is followed.
+
             EXAMPLES
               hwctl decode clip.mov clip.y4m
+              hwctl decode --format rgba16f --primaries p3 hdr.mov hdr.raw
               hwctl decode --format nv12 clip.mp4 clip.yuv
               hwctl decode clip.mkv - | ffplay -i -
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
-        case nv12, p010, i420, i010
+        case nv12, p010, i420, i010, rgba16f, bgra8, rgba8
 
         var pixelFormat: PixelFormat {
             switch self {
@@ -35,6 +39,9 @@ struct DecodeCommand: ParsableCommand {
             case .p010: .p010
             case .i420: .yu12
             case .i010: .i010
+            case .rgba16f: .rgba16f
+            case .bgra8: .bgra8
+            case .rgba8: .rgba8
             }
         }
     }
@@ -50,6 +57,24 @@ struct DecodeCommand: ParsableCommand {
 
     @Option(help: "How samples lie; by default planar (i420, or i010 for more than 8 bits).")
     var format: Format?
+
+    enum Primaries: String, ExpressibleByArgument, CaseIterable {
+        case bt709 = "709"
+        case p3
+        case bt2020 = "2020"
+
+        /// H.273's number.
+        var code: Int64 { [.bt709: 1, .p3: 12, .bt2020: 9][self] ?? 2 }
+    }
+
+    @Option(help: "The primaries of rgba16f (p3 when not given), bgra8 and rgba8 (709 when not given).")
+    var primaries: Primaries?
+
+    @Option(help: "Nits of the linear value 1.0 in rgba16f; 203 when not given.")
+    var referenceWhite: Double?
+
+    @Option(help: "What converts to RGB: auto is a GPU where there is one.")
+    var device: ConvertCommand.Device?
 
     @Option(
         help: ArgumentHelp(
@@ -71,8 +96,16 @@ struct DecodeCommand: ParsableCommand {
             throw ValidationError(
                 "--frame-rate takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(frameRate)'.")
         }
+        let isRGB = format.map { !$0.pixelFormat.isYCbCr } ?? false
+        if primaries != nil || referenceWhite != nil || device != nil, !isRGB {
+            throw ValidationError(
+                "--primaries, --reference-white and --device are for --format rgba16f, bgra8 and rgba8.")
+        }
+        if let referenceWhite, !(1...10000).contains(referenceWhite) {
+            throw ValidationError("--reference-white takes nits from 1 to 10000, not \(referenceWhite).")
+        }
         let isRaw = output.lowercased().hasSuffix(".yuv") || output.lowercased().hasSuffix(".raw")
-        if let format, format.pixelFormat.isSemiPlanar, !isRaw {
+        if let format, format.pixelFormat.isSemiPlanar || isRGB, !isRaw {
             throw ValidationError(
                 "--format \(format.rawValue) is for .yuv and .raw; the others hold planar samples.")
         }
@@ -97,7 +130,7 @@ struct DecodeCommand: ParsableCommand {
     ) -> DecodeJob {
         DecodeJob(
             input: input, output: output, specification: specification, format: format?.pixelFormat,
-            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json,
+            properties: properties, frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json,
             fallbackReason: fallbackReason)
     }
 
@@ -105,6 +138,15 @@ struct DecodeCommand: ParsableCommand {
     private func mayTryAgain(_ job: DecodeJob, _ error: ClientError) -> Bool {
         guard hardware == .prefer, job.usesHardware, input != "-", output != "-" else { return false }
         return error.code == .session(.videoDecoderMalfunction)
+    }
+
+    /// The session's properties: what RGB is to be.
+    private var properties: [PropertyKey: PropertyValue] {
+        var properties: [PropertyKey: PropertyValue] = [:]
+        properties[.destinationColorPrimaries] = primaries.map { .int($0.code) }
+        properties[.referenceWhite] = referenceWhite.map(PropertyValue.double)
+        properties[.pixelTransferDevicePreference] = device.map { .string($0.rawValue) }
+        return properties
     }
 
     private var specification: [PropertyKey: PropertyValue] {

@@ -13,6 +13,7 @@ final class DecodeJob {
     private let output: String
     private let specification: [PropertyKey: PropertyValue]
     private let format: PixelFormat?
+    private let sessionProperties: [PropertyKey: PropertyValue]
     private let frameRate: Rational?
     private let keepsPartial: Bool
     private let json: Bool
@@ -25,12 +26,14 @@ final class DecodeJob {
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
-        frameRate: Rational?, keepsPartial: Bool, json: Bool, fallbackReason: String? = nil
+        properties: [PropertyKey: PropertyValue] = [:], frameRate: Rational?, keepsPartial: Bool, json: Bool,
+        fallbackReason: String? = nil
     ) {
         self.input = input
         self.output = output
         self.specification = specification
         self.format = format
+        sessionProperties = properties
         self.frameRate = frameRate
         self.keepsPartial = keepsPartial
         self.json = json
@@ -52,10 +55,16 @@ final class DecodeJob {
         if reader.handsOutPackets {
             session = try SessionSource.open(
                 reader, try Daemon.findAndTell(), specification: specification, pixelFormat: target,
-                isInterrupted: { interruption.isSet })
+                properties: sessionProperties, isInterrupted: { interruption.isSet })
         } else if specification[.requireHardwareDecoder] == .bool(true) {
             throw CommandFailure(
                 .unavailable, "hardware is required, but \(reader.video.codec) is decoded in this process")
+        }
+        if session == nil, !target.isYCbCr {
+            throw CommandFailure(
+                .badInput,
+                "only HEVC is brought to \(target.rawValue) as it is decoded, and \(input) holds "
+                    + "\(reader.video.codec); decode it to raw nv12 or p010 and convert that (hwctl convert)")
         }
         if session == nil, reader.handsOutPackets {
             options.leavesHEVC = false

@@ -42,21 +42,25 @@ public struct PictureView {
         guard let base = memory.baseAddress else { return nil }
         let place = layout.planes[plane]
         // An odd corner shares its chroma sample with the row or column before it.
-        let x = plane == 0 ? Int(part.x) : Int(part.x) / 2 * (format.isSemiPlanar ? 2 : 1)
-        let y = plane == 0 ? Int(part.y) : Int(part.y) / 2
+        let isChroma = plane == 1 || plane == 2
+        let x = isChroma ? Int(part.x) / 2 * (format.isSemiPlanar ? 2 : 1) : Int(part.x) * (format.isRGB ? 4 : 1)
+        let y = isChroma ? Int(part.y) / 2 : Int(part.y)
         let offset = Int(place.offset) + y * Int(place.stride) + x * format.bytesPerSample
         return (base + offset, Int(place.stride))
     }
 
-    /// Copies the part to `target`, rows and planes without gaps; `target` has `packedSize` bytes from there on.
-    func pack(to target: UnsafeMutableRawPointer) {
-        var target = target
+    /// Adds the part's bytes to `pieces`, row after row and plane after plane; rows without gaps are one piece.
+    func gather(in pieces: inout [UnsafeRawBufferPointer]) {
         for number in 0..<format.planeCount {
             guard let (start, stride) = plane(number) else { return }
             let row = format.rowBytes(plane: number, width: Int(part.width))
-            for line in 0..<format.rows(plane: number, height: Int(part.height)) {
-                target.copyMemory(from: start + line * stride, byteCount: row)
-                target += row
+            let rows = format.rows(plane: number, height: Int(part.height))
+            if stride == row {
+                pieces.append(UnsafeRawBufferPointer(start: start, count: row * rows))
+            } else {
+                for line in 0..<rows {
+                    pieces.append(UnsafeRawBufferPointer(start: start + line * stride, count: row))
+                }
             }
         }
     }

@@ -24,8 +24,9 @@ public struct CompressionRequest: Hashable, Sendable {
         guard codec == "hevc" else {
             throw SessionError(.couldNotFindVideoEncoder, "no encoder here writes \(codec); hevc is what there is")
         }
-        guard let format = PixelFormat(rawValue: pixelFormat), format.isYCbCr else {
-            let known = PixelFormat.coded.map(\.rawValue).joined(separator: ", ")
+        let formats = PixelFormat.yCbCr + PixelFormat.rgb
+        guard let format = formats.first(where: { $0.rawValue == pixelFormat }) else {
+            let known = formats.map(\.rawValue).joined(separator: ", ")
             throw SessionError(.parameter, "pixel format \(pixelFormat) is not one of \(known)")
         }
         // MaxLumaPs of level 6.2 (H.265 table A.8) bounds the area, and with it every buffer of a session.

@@ -19,7 +19,8 @@ enum Contradictions {
         _ request: CompressionRequest, _ properties: PropertyStore
     ) throws(SessionError) {
         let depth = request.pixelFormat.bitDepth
-        guard let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:)),
+        // RGB is converted anyway, to whatever the profile holds.
+        guard request.pixelFormat.isYCbCr, let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:)),
             asked.profile.bitDepth < depth
         else { return }
         throw SessionError(

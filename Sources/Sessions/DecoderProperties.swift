@@ -17,6 +17,14 @@ extension PropertyTable {
             .cleanAperture, .aperture, access: .live,
             "The part of the picture that the container shows; each picture carries it, if it lies inside."),
 
+        // Pictures in RGB.
+        PropertySpec(
+            .destinationColorPrimaries, .codePoint(ColorNames.primaries),
+            "Primaries of pictures in RGB; P3_D65 of half floats when not set, else ITU_R_709_2."),
+        PropertySpec(
+            .destinationTransferFunction, .codePoint(ColorNames.transfer),
+            "Transfer function of pictures in bytes of RGB, sRGB when not set; half floats are linear."),
+
         // What is.
         PropertySpec(.decoderID, .text, access: .readOnly, "The decoder that serves the session."),
         PropertySpec(
@@ -32,5 +40,5 @@ extension PropertyTable {
         PropertySpec(
             .numberOfFramesBeingDecoded, .integer(0...Int64.max), access: .readOnly,
             "Packets taken whose pictures were not given out yet."),
-    ]
+    ] + pixelTransfer
 }

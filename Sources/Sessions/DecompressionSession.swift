@@ -10,6 +10,12 @@ public struct DecompressionRequest: Hashable, Sendable {
     /// The pictures' layout; nil is what the decoder gives.
     public var pixelFormat: PixelFormat?
 
+    /// Whether decoded pictures are brought to RGB.
+    public var isConverted: Bool { pixelFormat.map { !$0.isYCbCr } ?? false }
+
+    /// The layout that the decoder is to give; nil is what it gives.
+    public var decodedFormat: PixelFormat? { isConverted ? nil : pixelFormat }
+
     /// Checks and keeps what was asked for.
     ///
     /// - Throws: `CouldNotFindVideoDecoder` for a codec we do not have, what `StreamFormat` throws, else `Parameter`.
@@ -20,8 +26,9 @@ public struct DecompressionRequest: Hashable, Sendable {
             throw SessionError(.couldNotFindVideoDecoder, "no decoder here reads \(codec); hevc is what there is")
         }
         if let pixelFormat {
-            guard let format = PixelFormat(rawValue: pixelFormat), format.isYCbCr else {
-                let known = PixelFormat.coded.map(\.rawValue).joined(separator: ", ")
+            let formats = PixelFormat.yCbCr + PixelFormat.rgb
+            guard let format = formats.first(where: { $0.rawValue == pixelFormat }) else {
+                let known = formats.map(\.rawValue).joined(separator: ", ")
                 throw SessionError(.parameter, "pixel format \(pixelFormat) is not one of \(known)")
             }
             self.pixelFormat = format
@@ -161,6 +168,16 @@ public struct DecompressionSession: Sendable {
     public var options: (isRealTime: Bool, threads: Int) {
         (properties.bool(.realTime) ?? false, Int(properties.integer(.threadCount) ?? 0))
     }
+
+    /// What `DestinationColorPrimaries` and `DestinationTransferFunction` say of pictures in RGB.
+    public var destinationColor: ColorDescription {
+        ColorDescription(
+            primaries: properties.codePoint(.destinationColorPrimaries, ColorNames.primaries),
+            transfer: properties.codePoint(.destinationTransferFunction, ColorNames.transfer))
+    }
+
+    /// How and where pictures are brought to RGB.
+    public var lightOptions: LightOptions { LightOptions(properties) }
 
     /// Whether pictures carry HDR metadata.
     public var carriesHDRMetadata: Bool { properties.bool(.propagateHDRMetadata) ?? true }

@@ -95,6 +95,14 @@ public enum PropertyTable {
             .hdrMetadataInsertionMode, .choice(["Auto", "None"]), default: .string("Auto"),
             "Whether the static HDR metadata go into the stream (Auto) or not (None)."),
 
+        // Frames in RGB.
+        PropertySpec(
+            .sourceColorPrimaries, .codePoint(ColorNames.primaries),
+            "Primaries of frames in RGB; P3_D65 of half floats when not set, else ITU_R_709_2."),
+        PropertySpec(
+            .sourceTransferFunction, .codePoint(ColorNames.transfer),
+            "Transfer function of frames in bytes of RGB, sRGB when not set; half floats are linear."),
+
         // x265.
         PropertySpec(
             .x265Preset, .choice(x265Presets), default: .string("medium"), by: [.x265],
@@ -117,7 +125,7 @@ public enum PropertyTable {
         PropertySpec(
             .numberOfPendingFrames, .integer(0...Int64.max), access: .readOnly,
             "Frames taken and not yet given back as packets."),
-    ]
+    ] + pixelTransfer
 
     /// x265's presets, fastest first.
     public static let x265Presets = [

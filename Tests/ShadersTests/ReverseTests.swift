@@ -26,7 +26,7 @@ extension VulkanTests {
                         primaries: Primaries.allCases[count % 5], transfer: transfer,
                         matrix: YCbCrMatrix.allCases[turn % 3], isFullRange: turn > 2, siting: .left)
                     // HLG and linear light need pipelines of their own.
-                    let format = transfer == .hlg || transfer == .linear ? .p010 : PixelFormat.coded[turn % 4]
+                    let format = transfer == .hlg || transfer == .linear ? .p010 : PixelFormat.yCbCr[turn % 4]
                     try expectRight(
                         Conversion(
                             source: image(.rgba16f, SignalDescription(primaries: .displayP3), .straight),
@@ -71,7 +71,7 @@ extension VulkanTests {
                 Conversion(source: image(.rgba16f, p3, alpha), target: image(format, sRGB, .premultiplied)))
         }
 
-        @Test("Every format to every other, and odd sizes", arguments: PixelFormat.coded, PixelFormat.coded)
+        @Test("Every format to every other, and odd sizes", arguments: PixelFormat.yCbCr, PixelFormat.yCbCr)
         func formats(from: PixelFormat, to: PixelFormat) throws {
             let video = SignalDescription(siting: .topLeft)
             for (width, height) in [(18, 10), (9, 5)] {

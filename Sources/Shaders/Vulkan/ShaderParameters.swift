@@ -28,7 +28,7 @@ struct ShaderParameters {
         switch format {
         case .nv12: 0
         case .p010: 1
-        case .yu12: 2
+        case .yu12, .yuva: 2  // YUVA never comes here: VulkanConverter refuses it
         case .i010: 3
         case .rgba16f: 4
         case .bgra8: 5
