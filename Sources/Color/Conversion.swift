@@ -28,7 +28,8 @@ public struct Conversion: Hashable, Sendable {
                     + "colours are converted here, sizes are not")
         }
         guard (1...16384).contains(source.width), (1...16384).contains(source.height) else {
-            throw SessionError(.parameter, "a picture of \(source.width)x\(source.height) is not possible (16384 at most)")
+            throw SessionError(
+                .parameter, "a picture of \(source.width)x\(source.height) is not possible (16384 at most)")
         }
         for image in [source, target] where image.format == .rgba16f && image.signal.transfer != .linear {
             throw SessionError(

@@ -30,9 +30,12 @@ public struct ConversionOptions: Hashable, Sendable {
     /// Whether 8-bit targets of deeper sources are dithered (an ordered 8x8 pattern) instead of rounded.
     public var dither: Bool
     /// The target's peak in multiples of reference white: HDR sources are brought under it as BT.2390 5.4.1 says.
+    ///
     /// nil leaves them as they are.
     public var targetHeadroom: Double?
-    /// The source's peak for that, cd/m²: its mastering display's or MaxCLL. nil is 1000, or `hlgPeak` for HLG.
+    /// The source's peak for that, cd/m²: its mastering display's or MaxCLL.
+    ///
+    /// nil is 1000, or `hlgPeak` for HLG.
     public var masteringPeak: Double?
     /// Changes of the picture itself.
     public var effects: Effects

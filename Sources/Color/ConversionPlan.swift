@@ -61,7 +61,8 @@ public struct ConversionPlan: Sendable {
             && effects.isNone && toneMapping == nil
         let isYCbCr = source.format.isYCbCr && target.format.isYCbCr
         let (from, to) = (source.signal, target.signal)
-        rescales = keepsValues && isYCbCr && from.matrix == to.matrix && from.siting == to.siting
+        rescales =
+            keepsValues && isYCbCr && from.matrix == to.matrix && from.siting == to.siting
             && source.alpha == target.alpha
         clipsSource = options.overRange == .clip && !keepsValues && source.format != .rgba16f
         clipsTarget = options.overRange == .clip && !keepsValues && target.format != .rgba16f
@@ -69,7 +70,8 @@ public struct ConversionPlan: Sendable {
             source.format.hasAlpha && source.alpha == .premultiplied && (!keepsValues || target.alpha == .straight)
         let hasAlpha = source.format.hasAlpha || effects.chromaKey != nil
         premultiplies =
-            hasAlpha && target.alpha == .premultiplied && (unpremultiplies || source.alpha == .straight || !keepsValues)
+            hasAlpha && target.alpha == .premultiplied
+            && (unpremultiplies || source.alpha == .straight || !keepsValues)
         forwardScale = from.transfer == .pq ? PQ.peak / options.referenceWhite : 1
         inverseScale = to.transfer == .pq ? options.referenceWhite / PQ.peak : 1
         sourceHLG = from.transfer == .hlg ? HLGDisplay(options, from.primaries) : nil
@@ -78,8 +80,10 @@ public struct ConversionPlan: Sendable {
         dithers = options.dither && target.format.bitDepth == 8 && source.format.bitDepth > 8
     }
 
-    /// Largest E' that `decode` can give in absolute value, and to which tables of `forward` reach: above 1 only where
-    /// the curve goes on. Codes outside their range and extreme chroma stay below 2.17.
+    /// Largest E' that `decode` can give in absolute value, and to which tables of `forward` reach: above 1 only
+    /// where the curve goes on.
+    ///
+    /// Codes outside their range and extreme chroma stay below 2.17.
     public var forwardLimit: Double {
         clipsSource || conversion.source.signal.transfer == .pq || !conversion.source.format.isYCbCr ? 1 : 2.25
     }

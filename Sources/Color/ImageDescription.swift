@@ -19,11 +19,15 @@ public struct ImageDescription: Hashable, Sendable {
     public var height: Int
     /// What the samples mean; for RGB formats primaries and transfer count only.
     public var signal: SignalDescription
-    /// Whether colours are multiplied by alpha. Where a format has none, a source's is 1 everywhere, and a target's is
-    /// dropped, its colours being those of this mode.
+    /// Whether colours are multiplied by alpha.
+    ///
+    /// Where a format has none, a source's is 1 everywhere, and a target's is dropped, its colours being those of this
+    /// mode.
     public var alpha: AlphaMode
 
-    /// Names a picture. Half floats are extended linear whatever `signal.transfer` says: 1.0 is reference white.
+    /// Names a picture.
+    ///
+    /// Half floats are extended linear whatever `signal.transfer` says: 1.0 is reference white.
     public init(
         format: PixelFormat, width: Int, height: Int, signal: SignalDescription, alpha: AlphaMode = .premultiplied
     ) {

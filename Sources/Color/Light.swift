@@ -27,8 +27,9 @@ public struct HLGDisplay: Hashable, Sendable {
     }
 }
 
-/// BT.2390 5.4.1's way under a display's peak: of the largest component, one factor a pixel, so that hue stays. Black is
-/// 0 on both sides.
+/// BT.2390 5.4.1's way under a display's peak: of the largest component, one factor a pixel, so that hue stays.
+///
+/// Black is 0 on both sides.
 public struct ToneMapping: Hashable, Sendable {
     /// cd/m² of 1.0.
     let referenceWhite: Double

@@ -19,7 +19,8 @@ public struct Picture: Hashable, Sendable {
         self.height = height
         planes = (0..<format.planeCount).map {
             [UInt8](
-                repeating: 0, count: format.rowBytes(plane: $0, width: width) * format.rows(plane: $0, height: height))
+                repeating: 0,
+                count: format.rowBytes(plane: $0, width: width) * format.rows(plane: $0, height: height))
         }
     }
 
@@ -29,8 +30,9 @@ public struct Picture: Hashable, Sendable {
     /// Chroma rows.
     public var chromaHeight: Int { (height + 1) / 2 }
 
-    /// Sets or reads a component's code: 0 is Y' or R, 1 Cb or G, 2 Cr or B, 3 alpha, chroma at its own places. Codes of
-    /// half floats are their bits.
+    /// Sets or reads a component's code: 0 is Y' or R, 1 Cb or G, 2 Cr or B, 3 alpha, chroma at its own places.
+    ///
+    /// Codes of half floats are their bits.
     public subscript(component: Int, x: Int, y: Int) -> Int {
         get {
             let (plane, at) = place(component, x, y)

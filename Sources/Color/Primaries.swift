@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// Which red, green and blue are meant; white is D65 (0.3127, 0.3290) in all. The raw value is the command line's name.
+/// Which red, green and blue are meant; white is D65 (0.3127, 0.3290) in all.
+///
+/// The raw value is the command line's name.
 public enum Primaries: String, CaseIterable, Hashable, Sendable {
     /// ITU-R BT.709, also sRGB's.
     case bt709 = "709"

@@ -80,7 +80,8 @@ public struct ReferenceConverter: Sendable {
         func chroma(_ component: Int) -> Double {
             func at(_ i: Int, _ j: Int) -> Double {
                 Double(
-                    source[component, min(max(i, 0), source.chromaWidth - 1), min(max(j, 0), source.chromaHeight - 1)])
+                    source[
+                        component, min(max(i, 0), source.chromaWidth - 1), min(max(j, 0), source.chromaHeight - 1)])
             }
             return (at(i, j) * (1 - a) + at(i + 1, j) * a) * (1 - b)
                 + (at(i, j + 1) * (1 - a) + at(i + 1, j + 1) * a) * b

@@ -6,10 +6,16 @@ extension ConversionPlan {
 
     /// Light for E' from 0 to `forwardLimit` in equal steps, to be read with linear interpolation: within 0.01 of a half
     /// float's unit.
-    public var forwardTable: [Float] {
+    public var forwardTable: [Float] { forwardTable(upTo: forwardLimit) }
+
+    /// The same from 0 to a sixteenth of `forwardLimit`: where squares begin, equal steps of the whole are too wide for the
+    /// smallest half floats.
+    public var forwardTableNearZero: [Float] { forwardTable(upTo: forwardLimit / 16) }
+
+    private func forwardTable(upTo limit: Double) -> [Float] {
         let transfer = conversion.source.signal.transfer
         return (0..<Self.forwardEntries).map { index in
-            let value = forwardLimit * Double(index) / Double(Self.forwardEntries - 1)
+            let value = limit * Double(index) / Double(Self.forwardEntries - 1)
             return Float(forwardScale * transfer.decode(value))
         }
     }

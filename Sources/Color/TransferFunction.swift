@@ -3,7 +3,9 @@ import func Glibc.exp
 import func Glibc.log
 import func Glibc.pow
 
-/// How a nonlinear value E' becomes light. The raw value is the name on the command line.
+/// How a nonlinear value E' becomes light.
+///
+/// The raw value is the name on the command line.
 public enum TransferFunction: String, CaseIterable, Hashable, Sendable {
     /// ITU-R BT.1886 with a black of 0: E'^2.4, what a reference display does with BT.709 and BT.2020 SDR.
     case bt1886
@@ -28,8 +30,10 @@ public enum TransferFunction: String, CaseIterable, Hashable, Sendable {
     /// E'^2.8 (H.273 table 3, value 5).
     case gamma28 = "gamma2.8"
 
-    /// Light of a value in 0…1 (and above, where the curve goes on): 1.0 is SDR white, 10000 cd/m² for PQ, and for HLG
-    /// the scene's peak, before its OOTF. `hlgApple12` gives 0…12.
+    /// Light of a value in 0…1 (and above, where the curve goes on): 1.0 is SDR white, 10000 cd/m² for PQ, and for
+    /// HLG the scene's peak, before its OOTF.
+    ///
+    /// `hlgApple12` gives 0…12.
     ///
     /// Negative values are mirrored: f(−x) = −f(x). PQ stops at ±1, beyond which its formula has a pole.
     public func decode(_ value: Double) -> Double {
@@ -52,7 +56,9 @@ public enum TransferFunction: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// The value of a light, the inverse of `decode`. PQ of 0 is 7.3e-7, not 0.
+    /// The value of a light, the inverse of `decode`.
+    ///
+    /// PQ of 0 is 7.3e-7, not 0.
     public func encode(_ light: Double) -> Double {
         if light < 0 { return -encode(-light) }
         switch self {

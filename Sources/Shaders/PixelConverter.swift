@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import Model
 
-/// A plane that is read: its first sample and the bytes from row to row. The caller's for the length of a call.
+/// A plane that is read: its first sample and the bytes from row to row.
+///
+/// The caller's for the length of a call.
 @safe public struct PlaneView {
     /// The plane's first sample.
     public let base: UnsafeRawPointer
@@ -29,7 +31,9 @@ public import Model
     }
 }
 
-/// Converts pictures as one `Conversion` says, again and again. Used from one thread; may use others inside.
+/// Converts pictures as one `Conversion` says, again and again.
+///
+/// Used from one thread; may use others inside.
 public protocol PixelConverter: AnyObject {
     /// What does the work, for people: "NVIDIA H100 (driver 550.54)", "llvmpipe (…)", "CPU, libzimg 3.0.4".
     var device: String { get }

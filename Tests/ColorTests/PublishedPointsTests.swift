@@ -35,12 +35,14 @@ import Testing
         let grey = 1000 * Glibc.pow(scene, 0.2) * scene
         #expect(isClose(grey, 203.152, 1e-3))
         // The two models of gamma meet badly at 400 cd/m²: .011 apart.
-        #expect(isClose(HLG.gamma(peak: 400) - HLG.gamma(peak: 399.999), 0.011, 0.013))
+        #expect(isClose(HLG.gamma(peak: 399.999) - HLG.gamma(peak: 400), 0.011, 5e-4))
     }
 
-    @Test("What .1 of SDR is", arguments: [
-        (TransferFunction.bt1886, 0.0040), (.bt709OETF, 0.0224), (.apple709, 0.0109), (.sRGB, 0.0100),
-    ])
+    @Test(
+        "What .1 of SDR is",
+        arguments: [
+            (TransferFunction.bt1886, 0.0040), (.bt709OETF, 0.02249), (.apple709, 0.0109), (.sRGB, 0.0100),
+        ])
     func readingsOfSDR(transfer: TransferFunction, light: Double) {
         #expect(isClose(transfer.decode(0.1), light, 5e-5))
         #expect(isClose(transfer.decode(1), 1, 1e-12))
@@ -55,10 +57,13 @@ import Testing
         }
     }
 
-    @Test("Matrices (H.273, BT.2020)", arguments: [
-        (YCbCrMatrix.bt2020, [1.4746, -0.16455313, -0.57135313, 1.8814]),
-        (.bt709, [1.5748, -0.18732427, -0.46812427, 1.8556]), (.bt601, [1.402, -0.34413629, -0.71413629, 1.772]),
-    ])
+    @Test(
+        "Matrices (H.273, BT.2020)",
+        arguments: [
+            (YCbCrMatrix.bt2020, [1.4746, -0.16455313, -0.57135313, 1.8814]),
+            (.bt709, [1.5748, -0.18732427, -0.46812427, 1.8556]),
+            (.bt601, [1.402, -0.34413629, -0.71413629, 1.772]),
+        ])
     func matrices(matrix: YCbCrMatrix, numbers: [Double]) {
         let (red, green, blue) = matrix.toRGB.rows
         #expect(zip([red.z, green.y, green.z, blue.y], numbers).allSatisfy { isClose($0, $1, 6e-9) })
@@ -68,40 +73,49 @@ import Testing
         }
     }
 
-    @Test("Primaries, unrounded (BT.2087 prints 4 digits)", arguments: [
-        (
-            Primaries.bt2020, Primaries.displayP3,
-            [
-                1.3435782526, -0.2821796705, -0.0613985821, -0.0652974528, 1.0757879158, -0.0104904631, 0.0028217873,
-                -0.0195984945, 1.0167767073,
-            ]
-        ),
-        (
-            .bt2020, .bt709,
-            [
-                1.6604910021, -0.5876411388, -0.0728498633, -0.1245504745, 1.1328998971, -0.0083494226, -0.0181507634,
-                -0.1005788980, 1.1187296614,
-            ]
-        ),
-        (
-            .displayP3, .bt2020,
-            [
-                0.7538330344, 0.1985973691, 0.0475695966, 0.0457438490, 0.9417772198, 0.0124789312, -0.0012103404,
-                0.0176017173, 0.9836086231,
-            ]
-        ),
-        (
-            .bt709, .displayP3,
-            [0.8224619687, 0.1775380313, 0, 0.0331941989, 0.9668058011, 0, 0.0170826307, 0.0723974407, 0.9105199286]
-        ),
-        (
-            .bt709, .bt2020,
-            [
-                0.6274038959, 0.3292830384, 0.0433130657, 0.0690972894, 0.9195403951, 0.0113623156, 0.0163914389,
-                0.0880133079, 0.8955952532,
-            ]
-        ),
-    ])
+    @Test(
+        "Primaries, unrounded (BT.2087 prints 4 digits)",
+        arguments: [
+            (
+                Primaries.bt2020, Primaries.displayP3,
+                [
+                    1.3435782526, -0.2821796705, -0.0613985821, -0.0652974528, 1.0757879158, -0.0104904631,
+                    0.0028217873,
+                    -0.0195984945, 1.0167767073,
+                ]
+            ),
+            (
+                .bt2020, .bt709,
+                [
+                    1.6604910021, -0.5876411388, -0.0728498633, -0.1245504745, 1.1328998971, -0.0083494226,
+                    -0.0181507634,
+                    -0.1005788980, 1.1187296614,
+                ]
+            ),
+            (
+                .displayP3, .bt2020,
+                [
+                    0.7538330344, 0.1985973691, 0.0475695966, 0.0457438490, 0.9417772198, 0.0124789312,
+                    -0.0012103404,
+                    0.0176017173, 0.9836086231,
+                ]
+            ),
+            (
+                .bt709, .displayP3,
+                [
+                    0.8224619687, 0.1775380313, 0, 0.0331941989, 0.9668058011, 0, 0.0170826307, 0.0723974407,
+                    0.9105199286,
+                ]
+            ),
+            (
+                .bt709, .bt2020,
+                [
+                    0.6274038959, 0.3292830384, 0.0433130657, 0.0690972894, 0.9195403951, 0.0113623156,
+                    0.0163914389,
+                    0.0880133079, 0.8955952532,
+                ]
+            ),
+        ])
     func primaries(from: Primaries, to: Primaries, numbers: [Double]) {
         let rows = from.conversion(to: to).rows
         let ours = [rows.0, rows.1, rows.2].flatMap { [$0.x, $0.y, $0.z] }

@@ -40,7 +40,9 @@ struct DeviceBuffer: ~Copyable {
                 let type = device.memoryType(
                     requirements.memoryTypeBits, required: VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, preferred: preferred)
-            else { throw SessionError(.allocationFailed, "\(device.description.name) has no memory that the CPU sees") }
+            else {
+                throw SessionError(.allocationFailed, "\(device.description.name) has no memory that the CPU sees")
+            }
             var info = VkMemoryAllocateInfo()
             info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO
             info.allocationSize = requirements.size
@@ -70,7 +72,8 @@ struct DeviceBuffer: ~Copyable {
         let functions = device.functions
         let kind = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
         guard let query = functions.getHostPointerProperties, let start = pages.baseAddress else {
-            throw SessionError(.pixelTransferNotSupported, "\(device.description.name) takes no memory of a process")
+            throw SessionError(
+                .pixelTransferNotSupported, "\(device.description.name) takes no memory of a process")
         }
         var pointer = VkMemoryHostPointerPropertiesEXT()
         pointer.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT

@@ -70,7 +70,9 @@ final class PictureSlice {
         guard let pool, let set, let commandPool, let commands, let fence else {
             throw SessionError(.allocationFailed, "Vulkan made no command buffer")
         }
-        (self.pool, self.set, self.commandPool, self.commands, self.fence) = (pool, set, commandPool, commands, fence)
+        (self.pool, self.set, self.commandPool, self.commands, self.fence) = (
+            pool, set, commandPool, commands, fence
+        )
     }
 
     deinit {

@@ -44,7 +44,9 @@ struct PipelineCacheFile {
         return Array(bytes[8..<16]) == Self.checksum(content) ? content : nil
     }
 
-    /// Keeps bytes: written beside, then renamed, so that no reader sees half of them. What fails is left out.
+    /// Keeps bytes: written beside, then renamed, so that no reader sees half of them.
+    ///
+    /// What fails is left out.
     func write(_ content: [UInt8]) {
         guard let folder, let path, content.count <= Self.maximumSize else { return }
         mkdir(String(folder.dropLast("/hwdaemon".count)), 0o700)

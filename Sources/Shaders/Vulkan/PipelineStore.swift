@@ -29,7 +29,8 @@ final class PipelineStore {
             var binding = VkDescriptorSetLayoutBinding()
             binding.binding = UInt32(index)
             binding.descriptorType =
-                index == Self.parametersBinding ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+                index == Self.parametersBinding
+                ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
             binding.descriptorCount = 1
             binding.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT.rawValue
             return binding
@@ -143,7 +144,9 @@ final class PipelineStore {
             size <= PipelineCacheFile.maximumSize
         else { return }
         var bytes = [UInt8](repeating: 0, count: size)
-        guard device.functions.getPipelineCacheData(device.handle, cache, &size, &bytes) == VK_SUCCESS else { return }
+        guard device.functions.getPipelineCacheData(device.handle, cache, &size, &bytes) == VK_SUCCESS else {
+            return
+        }
         file.write(Array(bytes.prefix(size)))
         isChanged = false
     }

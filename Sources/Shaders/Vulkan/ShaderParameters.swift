@@ -41,7 +41,8 @@ struct ShaderParameters {
         let flags = [
             plan.keepsValues, plan.clipsSource, plan.clipsTarget, source.signal.transfer == .linear,
             target.signal.transfer == .linear, plan.sourceHLG != nil, plan.targetHLG != nil,
-            target.signal.transfer == .pq, plan.toneMapping != nil, plan.conversion.options.effects.chromaKey != nil,
+            target.signal.transfer == .pq, plan.toneMapping != nil,
+            plan.conversion.options.effects.chromaKey != nil,
             plan.unpremultiplies, plan.premultiplies, plan.dithers, plan.rescales,
         ]
         let siting = source.signal.siting.offset
@@ -80,13 +81,15 @@ struct ShaderParameters {
         let (source, target) = (plan.conversion.source.signal.transfer, plan.conversion.target.signal.transfer)
         let zeros = [Float](repeating: 0, count: LogTable.count)
         let usesCurves = !plan.keepsValues
-        let forward =
-            usesCurves && source != .linear
-            ? plan.forwardTable : [Float](repeating: 0, count: ConversionPlan.forwardEntries)
-        return forward + (usesCurves && target != .linear ? plan.inverseTable : zeros)
-            + (plan.sourceHLG.map { hlg in LogTable.values { hlg.displayGain(sceneLuminance: $0) } } ?? zeros)
-            + (plan.targetHLG.map { hlg in LogTable.values { hlg.sceneGain(displayLuminance: $0) } } ?? zeros)
-            + (plan.toneMapping.map { tone in LogTable.values { tone.gain(largest: $0) } } ?? zeros)
+        let usesForward = usesCurves && source != .linear
+        let noForward = [Float](repeating: 0, count: ConversionPlan.forwardEntries)
+        var tables = usesForward ? plan.forwardTable : noForward
+        tables += usesCurves && target != .linear ? plan.inverseTable : zeros
+        tables += plan.sourceHLG.map { hlg in LogTable.values { hlg.displayGain(sceneLuminance: $0) } } ?? zeros
+        tables += plan.targetHLG.map { hlg in LogTable.values { hlg.sceneGain(displayLuminance: $0) } } ?? zeros
+        tables += plan.toneMapping.map { tone in LogTable.values { tone.gain(largest: $0) } } ?? zeros
+        tables += usesForward ? plan.forwardTableNearZero : noForward
+        return tables
     }
 }
 

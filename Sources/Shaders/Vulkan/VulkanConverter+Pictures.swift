@@ -52,7 +52,9 @@ extension VulkanConverter {
             seen(self.source.planes[index], source[index].base, source[index].stride, slot, isTarget: false)
         }
         let to = target.indices.map { index in
-            seen(self.target.planes[index], UnsafeRawPointer(target[index].base), target[index].stride, slot, isTarget: true)
+            seen(
+                self.target.planes[index], UnsafeRawPointer(target[index].base), target[index].stride, slot,
+                isTarget: true)
         }
         let all = from + to
         let isStaged = all.contains { !$0.isDirect }
@@ -109,7 +111,8 @@ extension VulkanConverter {
         }
         for (index, (plane, stride)) in zip(planes, strides).enumerated() where stride < plane.rowBytes {
             throw SessionError(
-                .parameter, "plane \(index) of the \(side): a stride of \(stride) cannot hold \(plane.rowBytes) bytes")
+                .parameter,
+                "plane \(index) of the \(side): a stride of \(stride) cannot hold \(plane.rowBytes) bytes")
         }
     }
 
@@ -138,7 +141,8 @@ extension VulkanConverter {
             isTarget
             ? (slot.download.handle, slot.download.memory.count) : (slot.upload.handle, slot.upload.memory.count)
         return Seen(
-            geometry: plane, buffer: handle, size: size, offset: plane.offset, stride: plane.stride, isDirect: false)
+            geometry: plane, buffer: handle, size: size, offset: plane.offset, stride: plane.stride, isDirect: false
+        )
     }
 
     private func start(
@@ -159,14 +163,22 @@ extension VulkanConverter {
             let base = bind(plane, part, &bindings[index])
             Self.set(&place.sourceBase, index, base)
             Self.set(&place.sourceStride, index, plane.stride)
-            if index == 0 { place.sourceLuma = Int32(part.lowerBound) } else { place.sourceChroma = Int32(part.lowerBound) }
+            if index == 0 {
+                place.sourceLuma = Int32(part.lowerBound)
+            } else {
+                place.sourceChroma = Int32(part.lowerBound)
+            }
         }
         for (index, plane) in to.enumerated() {
             let part = plane.geometry.rows(of: rows, margin: 0)
             let base = bind(plane, part, &bindings[3 + index])
             Self.set(&place.targetBase, index, base)
             Self.set(&place.targetStride, index, plane.stride)
-            if index == 0 { place.targetLuma = Int32(part.lowerBound) } else { place.targetChroma = Int32(part.lowerBound) }
+            if index == 0 {
+                place.targetLuma = Int32(part.lowerBound)
+            } else {
+                place.targetChroma = Int32(part.lowerBound)
+            }
         }
         let across = parameters.pixelsPerInvocation * parameters.workgroup.x
         let down = 2 * parameters.workgroup.y

@@ -23,6 +23,8 @@ public final class VulkanConverter: PixelConverter {
     var slots: [FrameSlot] = []
     var regions: [ImportedRegion] = []
     var lastTicket = 0
+    /// Bytes that a binding can hold; tests make it small.
+    var bindingLimit: Int
 
     /// Bytes of the uniform buffer, after which the tables begin.
     static let tablesOffset = 256
@@ -44,9 +46,13 @@ public final class VulkanConverter: PixelConverter {
     /// - Throws: What the driver says.
     public init(_ plan: ConversionPlan, on gpu: VulkanDevice) throws(SessionError) {
         if let failure = gpu.failure { throw failure }
+        guard plan.conversion.source.format != .yuva, plan.conversion.target.format != .yuva else {
+            throw SessionError(.pixelTransferNotSupported, "shaders know no plane of alpha: YUVA is converted on the CPU")
+        }
         self.gpu = gpu
         self.plan = plan
         device = gpu.description.label
+        bindingLimit = Int(gpu.limits.maxStorageBufferRange)
         parameters = ShaderParameters(plan, workgroup: gpu.description.kind == .software ? (16, 1) : (16, 4))
         source = PlaneGeometry.planes(of: plan.conversion.source)
         target = PlaneGeometry.planes(of: plan.conversion.target)
@@ -83,7 +89,7 @@ public final class VulkanConverter: PixelConverter {
         var rows = height.roundedUp(to: 2)
         for (plane, stride) in planes {
             // Margins on both sides, and what aligning the binding's start adds.
-            let fitting = (Int(gpu.limits.maxStorageBufferRange) - PlaneGeometry.bindingAlignment) / stride - 6
+            let fitting = (bindingLimit - PlaneGeometry.bindingAlignment) / stride - 6
             guard fitting > 0 else {
                 throw SessionError(
                     .parameter, "\(device) cannot see rows of \(stride) bytes; its buffers end before the second")

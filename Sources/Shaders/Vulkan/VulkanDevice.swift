@@ -130,7 +130,8 @@ public final class VulkanDevice {
         let wanted = preferred.reduce(0) { $0 | $1.rawValue }
         var best: (type: UInt32, score: Int)?
         withUnsafeBytes(of: memory.memoryTypes) { bytes in
-            for (index, type) in bytes.bindMemory(to: VkMemoryType.self).prefix(Int(memory.memoryTypeCount)).enumerated()
+            for (index, type) in bytes.bindMemory(to: VkMemoryType.self).prefix(Int(memory.memoryTypeCount))
+                .enumerated()
             where bits >> index & 1 != 0 && type.propertyFlags & needed == needed {
                 let score = (type.propertyFlags & wanted).nonzeroBitCount
                 if best.map({ $0.score < score }) ?? true { best = (UInt32(index), score) }

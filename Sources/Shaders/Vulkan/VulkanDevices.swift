@@ -37,7 +37,9 @@ extension VulkanInstance {
             guard let device, let description = try describe(device, index) else { continue }
             devices.append((device, description))
         }
-        return devices.sorted { ($0.description.kind, $0.description.index) < ($1.description.kind, $1.description.index) }
+        return devices.sorted {
+            ($0.description.kind, $0.description.index) < ($1.description.kind, $1.description.index)
+        }
     }
 
     /// Names of a device's extensions.
@@ -45,12 +47,14 @@ extension VulkanInstance {
         var count: UInt32 = 0
         try check(functions.enumerateExtensions(device, nil, &count, nil), "vkEnumerateDeviceExtensionProperties")
         var found = [VkExtensionProperties](repeating: VkExtensionProperties(), count: Int(count))
-        try check(functions.enumerateExtensions(device, nil, &count, &found), "vkEnumerateDeviceExtensionProperties")
+        try check(
+            functions.enumerateExtensions(device, nil, &count, &found), "vkEnumerateDeviceExtensionProperties")
         return Set(found.prefix(Int(count)).map { text($0.extensionName) })
     }
 
     /// A device's own words; nil for one below Vulkan 1.1, which has neither SPIR-V 1.3 nor these queries.
-    private func describe(_ device: VkPhysicalDevice, _ index: Int) throws(SessionError) -> VulkanDeviceDescription? {
+    private func describe(_ device: VkPhysicalDevice, _ index: Int) throws(SessionError) -> VulkanDeviceDescription?
+    {
         let extensions = try extensions(device)
         var plain = VkPhysicalDeviceProperties2()
         plain.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2

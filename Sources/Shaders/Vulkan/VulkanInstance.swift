@@ -3,7 +3,9 @@ internal import CVulkan
 internal import Model
 internal import Synchronization
 
-/// What the validation layer complained about. Drivers may report from threads of their own.
+/// What the validation layer complained about.
+///
+/// Drivers may report from threads of their own.
 public final class ValidationLog: Sendable {
     private let kept = Mutex<[String]>([])
 
@@ -73,7 +75,8 @@ final class VulkanInstance {
     }
 
     private static func layers(_ library: VulkanLibrary) throws(SessionError) -> [String] {
-        let enumerate: PFN_vkEnumerateInstanceLayerProperties = try library.load("vkEnumerateInstanceLayerProperties")
+        let enumerate: PFN_vkEnumerateInstanceLayerProperties = try library.load(
+            "vkEnumerateInstanceLayerProperties")
         var count: UInt32 = 0
         try check(enumerate(&count, nil), "vkEnumerateInstanceLayerProperties")
         var layers = [VkLayerProperties](repeating: VkLayerProperties(), count: Int(count))

@@ -23,7 +23,9 @@ struct VulkanLibrary {
         getInstanceProcAddr = unsafeBitCast(symbol, to: PFN_vkGetInstanceProcAddr.self)
     }
 
-    /// A function by its name, of an instance or before there is one. `Function` must be the name's own PFN type.
+    /// A function by its name, of an instance or before there is one.
+    ///
+    /// `Function` must be the name's own PFN type.
     func load<Function>(_ name: String, _ instance: VkInstance? = nil) throws(SessionError) -> Function {
         guard let pointer = getInstanceProcAddr(instance, name) else {
             throw SessionError(.couldNotCreateInstance, "Vulkan's loader has no \(name)")

@@ -42,10 +42,11 @@ layout(std140, binding = 6) uniform Parameters {
     vec4 offset;
 } P;
 
-// forward (4096), then log tables of 2946: inverse, display gain, scene gain, tone gain.
+// forward (4096), log tables of 2946: inverse, display gain, scene gain, tone gain; forward of the lowest sixteenth (4096).
 layout(std430, binding = 7) readonly buffer Tables { float table[]; };
 const uint FORWARD = 4096, LOG = 2946;
 const uint INVERSE = FORWARD, DISPLAY = FORWARD + LOG, SCENE = FORWARD + 2 * LOG, TONE = FORWARD + 3 * LOG;
+const uint NEAR_ZERO = FORWARD + 4 * LOG;
 
 layout(push_constant) uniform Place {
     uint sourceBase[3];    // bytes from a binding's start to its first row
@@ -68,9 +69,13 @@ vec3 affine(vec4 rows[3], vec3 v) {
 
 float forwardOf(float value) {
     float position = min(abs(value) * P.sourceLuma.w, float(FORWARD - 1));
+    bool isLow = position < float(FORWARD - 1) / 16.0;
+    if (isLow) position *= 16.0;
     uint index = min(uint(position), FORWARD - 2);
+    float fraction = position - float(index);
+    if (isLow) index += NEAR_ZERO;
     float low = table[index];
-    float light = low + (position - float(index)) * (table[index + 1] - low);
+    float light = low + fraction * (table[index + 1] - low);
     return CLIPS_SOURCE ? light : value < 0.0 ? -light : light;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Anything to Y'CbCr 4:2:0: eight pixels of two rows an invocation, so that every store is a whole word.
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "core.glsl"
 #include "load.glsl"
 
@@ -47,7 +48,7 @@ void main() {
     uint luma0 = 0u, luma1 = 0u, wordCb = 0u, wordCr = 0u;
     vec2 left = vec2(0.0);
     if (TENT_X == 0 && !RESCALES) left = columnAt(x0 - 1, j).chroma;
-    for (int k = 0; k < 4; k++) {
+    [[dont_unroll]] for (int k = 0; k < 4; k++) {
         int x = x0 + 2 * k, i = x >> 1;
         if (x >= at.width) break;
         Column a = columnAt(x, j), b = columnAt(x + 1, j);
