@@ -77,10 +77,12 @@ let package = Package(
             dependencies: ["Color", "Sessions", "Shaders", "Transport", "VAAPI", "Wire", "Worker", "X265"],
             swiftSettings: common),
         .executableTarget(
-            name: "DecoderWorker", dependencies: ["Color", "LibAV", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
+            name: "DecoderWorker",
+            dependencies: ["Color", "LibAV", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
             swiftSettings: common),
         .executableTarget(
-            name: "TransferWorker", dependencies: ["Color", "Model", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
+            name: "TransferWorker",
+            dependencies: ["Color", "Model", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
             swiftSettings: common),
         .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
         .executableTarget(
@@ -105,7 +107,8 @@ let package = Package(
         .testTarget(name: "ModelTests", dependencies: ["Model"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: common),
         .testTarget(name: "ColorTests", dependencies: ["Color", "Model"], swiftSettings: common),
-        .testTarget(name: "ShadersTests", dependencies: ["CPixels", "Color", "Model", "Shaders"], swiftSettings: common),
+        .testTarget(
+            name: "ShadersTests", dependencies: ["CPixels", "Color", "Model", "Shaders"], swiftSettings: common),
         .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
@@ -130,7 +133,8 @@ let package = Package(
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
         .testTarget(
-            name: "EndToEndTests", dependencies: ["CLinux", "Color", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
+            name: "EndToEndTests",
+            dependencies: ["CLinux", "Color", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
             swiftSettings: common),
     ]
 )

@@ -37,7 +37,9 @@ INLINE vf inverse_of(vf a) {
     return (vf)((vi)(splat(1) / choose(is_there, a, splat(1))) & is_there);
 }
 
-static void convert_colors(const hwd_plan *plan, int count, buffers *at) {
+static void convert_colors(const hwd_plan *shared, int count, buffers *at) {
+    // A copy that nothing else points to stays in registers while floats are written.
+    const hwd_plan own = *shared, *plan = &own;
     const float *m = plan->colors;
     if (!plan->clips_source && !plan->divides && !plan->converts && !plan->clips_target && !plan->multiplies) return;
     for (int x = 0; x < count; x += WIDTH) {

@@ -85,7 +85,8 @@ INLINE vf row_of(const float *m, vf x, vf y, vf z) { return m[0] * x + (m[1] * y
 
 static void read_ycbcr(const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, buffers *to) {
     const hwd_layout *form = &plan->source;
-    const float *m = plan->to_rgb;
+    float m[12];
+    memcpy(m, plan->to_rgb, sizeof m);
     const uint8_t *luma = source[0].base + y * source[0].stride;
     const hwd_plane *alpha = form->alpha ? &source[form->interleaved ? 2 : 3] : NULL;
     for (int x = 0; x < count; x += WIDTH) {
@@ -94,8 +95,9 @@ static void read_ycbcr(const hwd_plan *plan, const hwd_plane *source, int y, int
         store(to->r + x, row_of(m, value, cb, cr));
         store(to->g + x, row_of(m + 4, value, cb, cr));
         store(to->b + x, row_of(m + 8, value, cb, cr));
-        store(to->a + x, alpha
-            ? load_bytes(alpha->base + y * alpha->stride + x0 + x, count - x) * (1.f / 255) : splat(1));
+        // Without alpha the stretch is 1 from the start.
+        if (alpha)
+            store(to->a + x, load_bytes(alpha->base + y * alpha->stride + x0 + x, count - x) * (1.f / 255));
     }
 }
 
@@ -161,6 +163,7 @@ bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane
     buffers to;
     float *memory;
     if (!allocate(plan, &to, &memory)) return false;
+    for (int x = 0; x < STRETCH; x += WIDTH) store(to.a + x, splat(1));
     const bool shrinks = plan->target.form == HWD_YCBCR;
     // Rows around this share that its chroma needs as well.
     const int before = shrinks && plan->down_y[0] != 0 ? 1 : 0;

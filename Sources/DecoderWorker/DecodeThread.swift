@@ -71,7 +71,8 @@ struct DecodeThread {
         reader = StreamReader(worker.setup.session.request.format)
         isHardware = worker.setup.choice.decoder.isHardware
         conversion = worker.setup.wish.map { wish in
-            FrameConversion(wish.color, to: wish.format, from: worker.store, into: worker.output) { device, reason in
+            FrameConversion(wish.color, to: wish.format, from: worker.store, into: worker.output) {
+                device, reason in
                 worker.withSession { session in
                     session.publish(.pixelTransferDevice, .string(device))
                     session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))

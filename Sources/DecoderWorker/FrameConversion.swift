@@ -64,7 +64,9 @@ final class FrameConversion {
             picture.format, width: width, height: height, poolSize: UInt64(memory.size))
         try converter.convert(
             picture.layout.planes.map { PlaneView(base: source + Int($0.offset), stride: Int($0.stride)) },
-            into: packed.layout.planes.map { MutablePlaneView(base: slot.base + Int($0.offset), stride: Int($0.stride)) }
+            into: packed.layout.planes.map {
+                MutablePlaneView(base: slot.base + Int($0.offset), stride: Int($0.stride))
+            }
         )
         var result = picture
         result.format = format

@@ -21,18 +21,9 @@ final class FrameConversion {
     init(_ settings: FrameConversionSettings, _ configuration: EncoderConfiguration) throws(SessionError) {
         let request = configuration.request
         let (width, height) = (request.width, request.height)
-        var options = ConversionOptions()
-        options.referenceWhite = settings.light.referenceWhite
-        options.hlgPeak = settings.light.hlgPeak
-        let conversion = Conversion(
-            source: ImageDescription(
-                format: settings.format, width: width, height: height, signal: try SignalDescription(settings.color)),
-            target: ImageDescription(
-                format: request.pixelFormat, width: width, height: height,
-                signal: try SignalDescription(configuration.color, width: width, height: height)),
-            options: options)
         let chosen = try ConverterChoice.makeConverter(
-            for: conversion, device: ConverterChoice.Device(rawValue: settings.light.device) ?? .auto)
+            for: try Self.conversion(settings, configuration),
+            device: ConverterChoice.Device(rawValue: settings.light.device) ?? .auto)
         converter = chosen.converter
         fallbackReason = chosen.reason
         let packed = FrameLayout.packed(request.pixelFormat, width: width, height: height)
@@ -41,6 +32,33 @@ final class FrameConversion {
     }
 
     deinit { memory.deallocate() }
+
+    /// Checks that a session's frames can be converted, if they are to be.
+    ///
+    /// - Throws: `PixelTransferNotSupported`, by name, for a colour that is not converted.
+    static func check(_ session: CompressionSession) throws(SessionError) {
+        let configuration = try EncoderConfiguration(request: session.request, properties: session.properties)
+        guard let settings = configuration.conversion else { return }
+        try conversion(settings, configuration).validate()
+    }
+
+    private static func conversion(
+        _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration
+    ) throws(SessionError) -> Conversion {
+        let request = configuration.request
+        let (width, height) = (request.width, request.height)
+        var options = ConversionOptions()
+        options.referenceWhite = settings.light.referenceWhite
+        options.hlgPeak = settings.light.hlgPeak
+        return Conversion(
+            source: ImageDescription(
+                format: settings.format, width: width, height: height,
+                signal: try SignalDescription(settings.color)),
+            target: ImageDescription(
+                format: request.pixelFormat, width: width, height: height,
+                signal: try SignalDescription(configuration.color, width: width, height: height)),
+            options: options)
+    }
 
     /// The frame's double, which stays until the next one.
     func convert(_ planes: [InputPicture.Plane]) throws(SessionError) -> [InputPicture.Plane] {

@@ -88,7 +88,9 @@ final class ConvertJob {
     }
 
     /// Planes and rows without gaps: as raw files have them.
-    private static func packed(_ format: PixelFormat, _ width: Int, _ height: Int) -> (layout: FrameLayout, size: Int) {
+    private static func packed(_ format: PixelFormat, _ width: Int, _ height: Int) -> (
+        layout: FrameLayout, size: Int
+    ) {
         var planes: [FrameLayout.Plane] = []
         var offset = 0
         for plane in 0..<format.planeCount {

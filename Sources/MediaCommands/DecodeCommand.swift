@@ -130,7 +130,8 @@ struct DecodeCommand: ParsableCommand {
     ) -> DecodeJob {
         DecodeJob(
             input: input, output: output, specification: specification, format: format?.pixelFormat,
-            properties: properties, frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json,
+            properties: properties, frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial,
+            json: json,
             fallbackReason: fallbackReason)
     }
 

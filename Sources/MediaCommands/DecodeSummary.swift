@@ -72,7 +72,9 @@ struct DecodeSummary: Encodable {
         height = reader.video.height
         pixelFormat = format.rawValue
         if case .string(let device)? = properties[.pixelTransferDevice] { pixelTransferDevice = device }
-        if case .string(let reason)? = properties[.pixelTransferFallbackReason] { pixelTransferFallbackReason = reason }
+        if case .string(let reason)? = properties[.pixelTransferFallbackReason] {
+            pixelTransferFallbackReason = reason
+        }
         conversion = reader.video.conversion
         frames = writer.frames
         self.hardwareFrames = hardwareFrames

@@ -22,7 +22,9 @@ enum LoadedFiles {
             guard path.hasPrefix("/"), !path.hasPrefix("/memfd:") else { continue }
             guard !path.hasSuffix(" (deleted)") else { return [] }
             paths.insert(path)
-            if let slash = path.lastIndex(of: "/"), slash != path.startIndex { paths.insert(String(path[..<slash])) }
+            if let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+                paths.insert(String(path[..<slash]))
+            }
         }
         guard paths.count <= maximum else { return [] }
         return paths.sorted().map { FileStamp(now: $0) }

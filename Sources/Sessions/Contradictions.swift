@@ -20,7 +20,8 @@ enum Contradictions {
     ) throws(SessionError) {
         let depth = request.pixelFormat.bitDepth
         // RGB is converted anyway, to whatever the profile holds.
-        guard request.pixelFormat.isYCbCr, let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:)),
+        guard request.pixelFormat.isYCbCr,
+            let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:)),
             asked.profile.bitDepth < depth
         else { return }
         throw SessionError(

@@ -40,5 +40,5 @@ extension PropertyTable {
         PropertySpec(
             .numberOfFramesBeingDecoded, .integer(0...Int64.max), access: .readOnly,
             "Packets taken whose pictures were not given out yet."),
-    ] + pixelTransfer
+    ]
 }

@@ -125,16 +125,17 @@ public enum PropertyTable {
         PropertySpec(
             .numberOfPendingFrames, .integer(0...Int64.max), access: .readOnly,
             "Frames taken and not yet given back as packets."),
-    ] + pixelTransfer
+    ]
 
     /// x265's presets, fastest first.
     public static let x265Presets = [
         "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow", "placebo",
     ]
 
-    private static let byKey = Dictionary(uniqueKeysWithValues: compression.map { ($0.key, $0) })
+    private static let byKey = Dictionary(uniqueKeysWithValues: (compression + pixelTransfer).map { ($0.key, $0) })
 
-    private static let decoderByKey = Dictionary(uniqueKeysWithValues: decompression.map { ($0.key, $0) })
+    private static let decoderByKey = Dictionary(
+        uniqueKeysWithValues: (decompression + pixelTransfer).map { ($0.key, $0) })
 
     /// The row of a key in compression sessions; nil for a key that does not exist.
     public static func row(_ key: PropertyKey) -> PropertySpec? { byKey[key] }
@@ -146,7 +147,9 @@ public enum PropertyTable {
 
     /// The rows a back end honours.
     public static func rows(of backend: PropertySpec.Backend) -> [PropertySpec] {
-        (backend.isDecoder ? decompression : compression).filter { $0.honouredBy.contains(backend) }
+        ((backend.isDecoder ? decompression : compression) + pixelTransfer).filter {
+            $0.honouredBy.contains(backend)
+        }
     }
 }
 

@@ -106,7 +106,8 @@ public struct TransferSession: Sendable {
         guard writable.contains(frame.target.poolID) else {
             throw SessionError(
                 .parameter,
-                "frame \(frame.frameID) is to be written to pool \(frame.target.poolID), which is sealed against it")
+                "frame \(frame.frameID) is to be written to pool \(frame.target.poolID), which is sealed against it"
+            )
         }
         guard frame.source.poolID != frame.target.poolID || !from.overlaps(to) else {
             throw SessionError(.parameter, "frame \(frame.frameID) would overwrite itself")

@@ -7,7 +7,8 @@ internal import Worker
 @main
 struct TransferWorkerMain {
     static func main() {
-        WorkerStartup.run(program: "hwdaemon-transfer", noun: "converter", rehearse: {}) { start, connection, signals in
+        WorkerStartup.run(program: "hwdaemon-transfer", noun: "converter", rehearse: {}) {
+            start, connection, signals in
             try WorkerSession(start: start, connection: connection, signals: signals).run()
         }
     }

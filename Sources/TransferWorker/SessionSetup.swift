@@ -89,7 +89,8 @@ struct OpenConverter: @unchecked Sendable {
     /// What the broker is told; the id is a label of its metrics, so it names the kind and not the machine's model.
     var report: WorkerReport {
         .created(
-            encoderID: "org.hwdaemon.transfer.\(converter is CPUConverter ? "cpu" : "vulkan")", usingHardware: isGPU,
+            encoderID: "org.hwdaemon.transfer.\(converter is CPUConverter ? "cpu" : "vulkan")",
+            usingHardware: isGPU,
             fallbackReason: fallbackReason)
     }
 

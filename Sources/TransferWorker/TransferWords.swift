@@ -48,7 +48,8 @@ enum TransferWords {
             signal: SignalDescription(
                 primaries: try named(image.primaries, "\(side).primaries", else: signal.primaries),
                 transfer: try named(image.transfer, "\(side).transfer", else: signal.transfer),
-                matrix: try named(image.matrix, "\(side).matrix", else: signal.matrix), isFullRange: range == "full",
+                matrix: try named(image.matrix, "\(side).matrix", else: signal.matrix),
+                isFullRange: range == "full",
                 siting: try named(image.siting, "\(side).siting", else: signal.siting)),
             alpha: try named(image.alpha, "\(side).alpha", else: .premultiplied))
     }

@@ -78,7 +78,9 @@ extension EndToEnd {
                 try session.send(opcode: Opcode.transferFrame.rawValue, bytes)
             },
             Wrong("a frame to encode", says: "for compression sessions") { try $0.send($0.frame()) },
-            Wrong("the worker's own message", says: "worker's to send") { try $0.send(FrameTransferred(frameID: 1)) },
+            Wrong("the worker's own message", says: "worker's to send") {
+                try $0.send(FrameTransferred(frameID: 1))
+            },
             Wrong("finish with a payload", says: "bytes too many") { session in
                 try session.send(opcode: Opcode.finishFrames.rawValue, [0])
             },
@@ -121,7 +123,8 @@ extension EndToEnd {
                 var source = Transfers.pq
                 source.matrix = matrix
                 #expect {
-                    _ = try RawSession(server, transferring: source, to: Transfers.halves, width: width, height: height)
+                    _ = try RawSession(
+                        server, transferring: source, to: Transfers.halves, width: width, height: height)
                 } throws: { error in
                     guard let error = error as? SessionError else { return false }
                     return error.status == .parameter && error.reason.contains(words)

@@ -61,7 +61,9 @@ extension EndToEnd {
                     // The unit of the component, or an eighth of the largest one's: a test of the former alone fails
                     // near zero after a matrix.
                     func unit(_ value: Double) -> Double {
-                        Double(sign: .plus, exponent: max(value == 0 ? -14 : Int(value.exponent), -14) - 10, significand: 1)
+                        Double(
+                            sign: .plus, exponent: max(value == 0 ? -14 : Int(value.exponent), -14) - 10,
+                            significand: 1)
                     }
                     let off = abs(value - wanted[component])
                     worst = max(worst, min(off / unit(abs(wanted[component])), off / unit(largest) * 8))
@@ -109,10 +111,18 @@ extension EndToEnd {
             try Data(samples.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }).write(
                 to: URL(fileURLWithPath: input))
             let (middle, output) = (folder.path("middle.p010"), folder.path("out.f16"))
-            let common = ["--size", "\(width)x\(height)", "--transfer", "hlg", "--matrix", "2020", "--device", "cpu"]
+            let common = [
+                "--size", "\(width)x\(height)", "--transfer", "hlg", "--matrix", "2020", "--device", "cpu",
+            ]
             for arguments in [
-                [input, middle, "--from", "rgba16f", "--to", "p010", "--from-primaries", "p3", "--to-primaries", "2020"],
-                [middle, output, "--from", "p010", "--to", "rgba16f", "--from-primaries", "2020", "--to-primaries", "p3"],
+                [
+                    input, middle, "--from", "rgba16f", "--to", "p010", "--from-primaries", "p3", "--to-primaries",
+                    "2020",
+                ],
+                [
+                    middle, output, "--from", "p010", "--to", "rgba16f", "--from-primaries", "2020",
+                    "--to-primaries", "p3",
+                ],
             ] {
                 let done = try Programs.hwctl(["convert"] + arguments + common)
                 try #require(done.status == 0, "\(done.errors)")
@@ -133,7 +143,8 @@ extension EndToEnd {
             let transfer = try Transferer(server.daemon, Self.pq, Self.halves, width: 32, height: 16)
             transfer.fill { _ in 0x8000 }
             let first = try transfer.convert()
-            let hlg = try transfer.convert(ColorDescription(primaries: 9, transfer: 18, matrix: 9, chromaLocation: 2))
+            let hlg = try transfer.convert(
+                ColorDescription(primaries: 9, transfer: 18, matrix: 9, chromaLocation: 2))
             #expect(first.status == .ok && hlg.status == .ok)
             #expect(transfer.results.count == 2 && transfer.results[0] != transfer.results[1])
             for (color, name) in [
@@ -149,7 +160,9 @@ extension EndToEnd {
             let again = try transfer.convert()
             #expect(again.status == .ok && transfer.results.last == transfer.results.first)
             let session = try #require(try server.sessions().first)
-            #expect(session.kind == "transfer" && session.framesIn == 7 && session.encoderID == "org.hwdaemon.transfer.cpu")
+            #expect(
+                session.kind == "transfer" && session.framesIn == 7
+                    && session.encoderID == "org.hwdaemon.transfer.cpu")
             #expect(session.width == 32 && session.height == 16)
             transfer.session.invalidate()
             #expect(try server.result(transfer.session.created.session).code == 0)

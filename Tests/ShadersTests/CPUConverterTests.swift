@@ -26,7 +26,8 @@ import Testing
     }
 
     /// Converts a picture of any codes and compares.
-    static func check(_ conversion: Conversion, seed: UInt64 = 1, _ place: SourceLocation = #_sourceLocation) throws {
+    static func check(_ conversion: Conversion, seed: UInt64 = 1, _ place: SourceLocation = #_sourceLocation) throws
+    {
         let reference = try ReferenceConverter(conversion)
         let picture = Picture.any(conversion.source, seed: seed)
         let values = reference.values(picture)
@@ -50,7 +51,8 @@ import Testing
                     primaries: .bt2020, transfer: transfer, matrix: matrix, isFullRange: isFullRange)
                 try Self.check(
                     Self.conversion(
-                        Self.ycbcr[index], signal, .rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear)))
+                        Self.ycbcr[index], signal, .rgba16f,
+                        SignalDescription(primaries: .displayP3, transfer: .linear)))
             }
         }
     }
@@ -63,7 +65,8 @@ import Testing
                     primaries: .bt2020, transfer: transfer, matrix: matrix, isFullRange: isFullRange)
                 try Self.check(
                     Self.conversion(
-                        .rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear), Self.ycbcr[index + 1],
+                        .rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear),
+                        Self.ycbcr[index + 1],
                         signal))
             }
         }
@@ -74,7 +77,7 @@ import Testing
         var signal = Self.pq
         signal.siting = siting
         let light = SignalDescription(primaries: .bt2020, transfer: .linear)
-        for format in Self.ycbcr {
+        for format in [PixelFormat.nv12, .i010] {
             try Self.check(Self.conversion(format, signal, .rgba16f, light))
             for way in [ConversionOptions.ChromaDownsampling.box, .siting] {
                 try Self.check(
@@ -165,6 +168,51 @@ import Testing
             let again = try halves.converted(by: CPUConverter(back), to: back.target)
             for y in 0..<32 {
                 for x in 0..<64 { #expect(abs(again[0, x, y] - picture[0, x, y]) <= 1) }
+            }
+        }
+    }
+
+    @Test("Large pictures, which threads share and no cache holds")
+    func large() throws {
+        let (width, height) = (1410, 751)
+        let conversion = Self.conversion(
+            .p010, Self.hlg, .rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear), width: width,
+            height: height)
+        let reference = try ReferenceConverter(conversion)
+        var picture = Picture(.p010, width: width, height: height)
+        var numbers = Numbers(5)
+        for plane in picture.planes.indices {
+            picture.planes[plane].withUnsafeMutableBytes { bytes in
+                for offset in stride(from: 0, to: bytes.count, by: 2) {
+                    bytes.storeBytes(
+                        of: UInt16(truncatingIfNeeded: numbers.next()) & 0xFFC0, toByteOffset: offset,
+                        as: UInt16.self)
+                }
+            }
+        }
+        // Rows of 64 bytes' multiple, as sessions have them.
+        let row = (width * 8 + 63) & ~63
+        let target = UnsafeMutableRawBufferPointer.allocate(byteCount: row * height, alignment: 64)
+        defer { target.deallocate() }
+        try picture.planes[0].withUnsafeBytes { luma in
+            try picture.planes[1].withUnsafeBytes { chroma in
+                try CPUConverter(conversion, threads: 3).convert(
+                    [
+                        PlaneView(base: try #require(luma.baseAddress), stride: width * 2),
+                        PlaneView(base: try #require(chroma.baseAddress), stride: width * 2),
+                    ], into: [MutablePlaneView(base: try #require(target.baseAddress), stride: row)])
+            }
+        }
+        for index in stride(from: 0, to: width * height, by: 211) {
+            let (x, y) = (index % width, index / width)
+            let (codes, alpha) = reference.components(picture, x, y)
+            let wanted = reference.plan.convert(codes, alpha: alpha).codes
+            let got = (0..<3).map {
+                Half.value(target.load(fromByteOffset: y * row + x * 8 + $0 * 2, as: UInt16.self))
+            }
+            let largest = max(abs(wanted.x), abs(wanted.y), abs(wanted.z))
+            for component in 0..<3 {
+                #expect(abs(got[component] - wanted[component]) <= largest / 1024 + 0x1p-24, "pixel \(x), \(y)")
             }
         }
     }

@@ -31,7 +31,8 @@ extension Picture {
                 for x in 0..<(isChroma ? picture.chromaWidth : picture.width) {
                     picture[component, x, y] =
                         image.format == .rgba16f
-                        ? Int(half(component, &numbers)) : Int.random(in: 0..<1 << image.format.bitDepth, using: &numbers)
+                        ? Int(half(component, &numbers))
+                        : Int.random(in: 0..<1 << image.format.bitDepth, using: &numbers)
                 }
             }
         }
@@ -71,14 +72,19 @@ extension Picture {
         let to = targets.map { UnsafeMutableRawBufferPointer.copy($0.bytes) }
         defer { (from + to).forEach { $0.deallocate() } }
         try converter.convert(
-            zip(from, sources).map { PlaneView(base: UnsafeRawPointer($0.baseAddress!), stride: $1.stride) },
-            into: zip(to, targets).map { MutablePlaneView(base: $0.baseAddress!, stride: $1.stride) })
+            try zip(from, sources).map {
+                PlaneView(base: UnsafeRawPointer(try #require($0.baseAddress)), stride: $1.stride)
+            },
+            into: try zip(to, targets).map {
+                MutablePlaneView(base: try #require($0.baseAddress), stride: $1.stride)
+            })
         var result = Picture(target.format, width: width, height: height)
         for plane in to.indices {
             let row = target.format.rowBytes(plane: plane, width: width)
             for line in 0..<target.format.rows(plane: plane, height: height) {
                 let start = line * (row + gap)
-                result.planes[plane].replaceSubrange(line * row..<(line + 1) * row, with: to[plane][start..<start + row])
+                result.planes[plane].replaceSubrange(
+                    line * row..<(line + 1) * row, with: to[plane][start..<start + row])
                 let isUntouched = to[plane][start + row..<start + row + gap].allSatisfy { $0 == filler }
                 #expect(isUntouched, "bytes behind row \(line) of plane \(plane) were written")
             }

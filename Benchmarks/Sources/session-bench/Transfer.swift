@@ -6,12 +6,14 @@ import Model
 import Transport
 import Wire
 
-/// Milliseconds a 4K frame of P010 PQ takes to become half floats of Display P3 in a session, frame by frame, and of the
-/// same number of bytes moved by memcpy on as many threads. They take turns, so that both see the same machine.
+/// Milliseconds a 4K frame of P010 PQ takes to become half floats of Display P3 in a session, and memcpy of its bytes.
+///
+/// memcpy moves the same number of bytes on as many threads; they take turns, so that both see the same machine.
 func transfer(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     let (width, height) = (3840, 2160)
     let pq = CreateTransferSession.Image(
-        pixelFormat: PixelFormat.p010.rawValue, primaries: "2020", transfer: "pq", matrix: "2020", siting: "topleft")
+        pixelFormat: PixelFormat.p010.rawValue, primaries: "2020", transfer: "pq", matrix: "2020", siting: "topleft"
+    )
     let halves = CreateTransferSession.Image(pixelFormat: PixelFormat.rgba16f.rawValue, primaries: "p3")
     let session = try TransferSession(
         daemon,
@@ -71,7 +73,9 @@ private func fill(_ memory: UnsafeMutableRawBufferPointer, _ layout: FrameLayout
     for (index, plane) in layout.planes.enumerated() {
         for row in 0..<(index == 0 ? height : height / 2) {
             let line = UnsafeMutableRawBufferPointer(
-                rebasing: memory[Int(plane.offset) + row * Int(plane.stride)..<Int(plane.offset) + row * Int(plane.stride) + width * 2]
+                rebasing: memory[
+                    Int(plane.offset) + row * Int(plane.stride)..<Int(plane.offset) + row * Int(plane.stride)
+                        + width * 2]
             ).bindMemory(to: UInt16.self)
             for x in 0..<width {
                 let code = index == 0 ? 64 + (x * 7 + row * 13) % 877 : 480 + (x + row) % 65

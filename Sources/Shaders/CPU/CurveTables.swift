@@ -58,10 +58,14 @@ extension hwd_plan {
         from_rgb = Self.rows(plan.encode)
         let taps = ReferenceConverter.taps(plan.conversion)
         for (place, weight) in taps.x {
-            withUnsafeMutableBytes(of: &down_x) { $0.storeBytes(of: Float(weight), toByteOffset: 4 * (place + 1), as: Float.self) }
+            withUnsafeMutableBytes(of: &down_x) {
+                $0.storeBytes(of: Float(weight), toByteOffset: 4 * (place + 1), as: Float.self)
+            }
         }
         for (place, weight) in taps.y {
-            withUnsafeMutableBytes(of: &down_y) { $0.storeBytes(of: Float(weight), toByteOffset: 4 * (place + 1), as: Float.self) }
+            withUnsafeMutableBytes(of: &down_y) {
+                $0.storeBytes(of: Float(weight), toByteOffset: 4 * (place + 1), as: Float.self)
+            }
         }
         dithers = plan.dithers
         if converts { setLight(plan, tables) }

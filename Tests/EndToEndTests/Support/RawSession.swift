@@ -58,7 +58,8 @@ final class RawSession {
 
     /// Creates a pixel-transfer session.
     init(
-        _ server: TestDaemon, transferring source: CreateTransferSession.Image, to target: CreateTransferSession.Image,
+        _ server: TestDaemon, transferring source: CreateTransferSession.Image,
+        to target: CreateTransferSession.Image,
         width: Int = width, height: Int = height
     ) throws {
         format = .yu12

@@ -16,7 +16,8 @@ final class Transferer {
     private var sent: UInt64 = 0
 
     init(
-        _ daemon: Daemon, _ from: CreateTransferSession.Image, _ to: CreateTransferSession.Image, width: Int, height: Int
+        _ daemon: Daemon, _ from: CreateTransferSession.Image, _ to: CreateTransferSession.Image, width: Int,
+        height: Int
     ) throws {
         session = try TransferSession(
             daemon,
