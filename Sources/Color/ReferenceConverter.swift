@@ -114,7 +114,8 @@ public struct ReferenceConverter: Sendable {
         var picture = Picture(target.format, width: target.width, height: target.height)
         let top = Double(1 << target.format.bitDepth) - 1
         for (component, plane) in values.enumerated() {
-            let width = target.format.isYCbCr && (component == 1 || component == 2) ? picture.chromaWidth : picture.width
+            let width =
+                target.format.isYCbCr && (component == 1 || component == 2) ? picture.chromaWidth : picture.width
             for (index, value) in plane.enumerated() {
                 let (x, y) = (index % width, index / width)
                 if target.format == .rgba16f {

@@ -21,7 +21,7 @@ extension VulkanTests {
                 for (s, siting) in ChromaSiting.allCases.enumerated() {
                     for (t, transfer) in TransferFunction.allCases.enumerated() {
                         let isSpecial = transfer == .hlg || transfer == .linear
-                        for turn in 0..<6 where everything || (turn + s + t) % 2 == 0 {
+                        for turn in 0..<6 where everything || (turn + s + t) % 3 == 0 {
                             for overRange in ConversionOptions.OverRange.allCases {
                                 let isPaired = s == f || (format == .p010 && !isSpecial && overRange == .clip)
                                 guard everything || isPaired else { continue }
@@ -63,7 +63,7 @@ extension VulkanTests {
         @Test(
             "Near black, where a curve is all bend", arguments: [TransferFunction.hlgApple12, .gamma28, .pq, .sRGB])
         func nearBlack(transfer: TransferFunction) throws {
-            for seed in 0..<6 {
+            for seed in 4..<6 {
                 try expectRight(
                     Conversion(
                         source: ImageDescription(

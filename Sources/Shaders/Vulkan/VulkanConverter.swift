@@ -47,7 +47,8 @@ public final class VulkanConverter: PixelConverter {
     public init(_ plan: ConversionPlan, on gpu: VulkanDevice) throws(SessionError) {
         if let failure = gpu.failure { throw failure }
         guard plan.conversion.source.format != .yuva, plan.conversion.target.format != .yuva else {
-            throw SessionError(.pixelTransferNotSupported, "shaders know no plane of alpha: YUVA is converted on the CPU")
+            throw SessionError(
+                .pixelTransferNotSupported, "shaders know no plane of alpha: YUVA is converted on the CPU")
         }
         self.gpu = gpu
         self.plan = plan
