@@ -25,7 +25,18 @@ extension PropertyTable {
             .destinationTransferFunction, .codePoint(ColorNames.transfer),
             "Transfer function of pictures in bytes of RGB, sRGB when not set; half floats are linear."),
 
+        PropertySpec(
+            .destinationAlphaMode, .choice(AlphaSettings.modeNames), access: .live,
+            "Whether colours of pictures in RGB are multiplied by their alpha; as in the stream when not set."),
+
         // What is.
+        PropertySpec(
+            .containsAlphaChannel, .boolean, access: .readOnly,
+            "Whether the stream has an alpha layer, as Create's format description says."),
+        PropertySpec(
+            .alphaChannelMode, .choice(AlphaSettings.modeNames), access: .readOnly,
+            "Whether the stream's colours are multiplied by its alpha; premultiplied where it does not say, null without alpha."
+        ),
         PropertySpec(.decoderID, .text, access: .readOnly, "The decoder that serves the session."),
         PropertySpec(
             .usingHardwareDecoder, .boolean, access: .readOnly, "Whether that is hardware, at this moment."),

@@ -21,6 +21,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var conversion: FrameConversionSettings?
     /// The profile.
     public var profile: Profile
+    /// What becomes of alpha; nil for a stream without.
+    public var alpha: AlphaSettings?
     /// The level; nil leaves it to the stream.
     public var level: Level?
     /// How many bits.
@@ -68,7 +70,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
         self.request = request
 
         let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:))
-        profile = asked?.profile ?? Profile(holding: request.pixelFormat.bitDepth)
+        profile = asked?.profile ?? Profile(holding: request.bitDepth)
+        alpha = request.hasAlpha ? AlphaSettings(properties) : nil
         level = asked?.level
         frameRate = properties.value(.expectedFrameRate).flatMap(PropertyText.frameRate) ?? Rational(30)
         let coded = PaddedSize(request)
