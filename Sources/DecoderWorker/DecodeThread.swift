@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Color
 internal import HEVC
 internal import LibAV
 internal import Model
@@ -64,6 +65,9 @@ struct DecodeThread {
     /// Packets after which one that gave no picture is given up: more than any stream reorders.
     private static let maxDelay: Int64 = 128
 
+    /// Brings pictures to RGB; nil where they are given as they are decoded.
+    private let conversion: FrameConversion?
+
     init(worker: WorkerSession, jobs: WorkQueue<DecodeJob>, decoder: (any PictureDecoder)?) {
         self.worker = worker
         self.jobs = jobs
@@ -71,6 +75,15 @@ struct DecodeThread {
         let request = worker.setup.session.request
         reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
         isHardware = worker.setup.choice.decoder.isHardware
+        conversion = worker.setup.wish.map { wish in
+            FrameConversion(wish.color, to: wish.format, from: worker.store, into: worker.output) {
+                device, reason in
+                worker.withSession { session in
+                    session.publish(.pixelTransferDevice, .string(device))
+                    session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))
+                }
+            }
+        }
     }
 
     /// Works until the queue is closed; every error ends the session.
@@ -240,11 +253,16 @@ struct DecodeThread {
         if picture.isKeyFrame { flags.insert(.sync) }
         if picture.isHardware { flags.insert(.hardware) }
         if damage.isDamaged(picture.sequence, packet.type ?? .trailR) { flags.insert(.damaged) }
-        flags.formUnion(FrameDecoded.Flags(picture.alpha))
         var color = picture.color
         if let transfer = packet.unit.preferredTransfer, transfer != ColorDescription.unspecified {
             color.transfer = transfer
         }
+        var (picture, owner) = (picture, owner)
+        if let conversion {
+            let wanted = worker.withSession { $0.destinationAlphaMode }
+            (picture, color, owner) = try conversion.convert(picture, color, alpha: wanted)
+        }
+        flags.formUnion(FrameDecoded.Flags(picture.alpha))
         let (aperture, carriesMetadata) = worker.withSession { session in
             (session.cleanAperture(width: picture.width, height: picture.height), session.carriesHDRMetadata)
         }

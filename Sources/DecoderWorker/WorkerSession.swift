@@ -11,7 +11,10 @@ internal import Worker
 final class WorkerSession: @unchecked Sendable {
     let setup: SessionSetup
     let stats: StatsPage
+    /// What the decoder writes to; the client's too, unless pictures are converted.
     let store: PictureStore
+    /// What the client reads.
+    let output: PictureStore
 
     private let start: WorkerStart
     private let signals: SignalFD
@@ -36,10 +39,15 @@ final class WorkerSession: @unchecked Sendable {
         do throws(SessionError) {
             let stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
             self.stats = stats
-            store = PictureStore(
-                maxBytes: start.limits.maxPoolBytes, patience: .seconds(start.limits.clientStallSeconds)
-            ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
+            func makeStore() -> PictureStore {
+                PictureStore(
+                    maxBytes: start.limits.maxPoolBytes, patience: .seconds(start.limits.clientStallSeconds)
+                ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
+            }
+            let store = makeStore()
+            self.store = store
             (setup, opened) = try Self.open(start, store, stats)
+            output = setup.session.request.isConverted ? makeStore() : store
         } catch {
             WorkerStartup.refuse(error, connection.rawValue)
         }
@@ -111,8 +119,10 @@ final class WorkerSession: @unchecked Sendable {
             try ByteReader().expectEnd(of: payload)
             end(.ok, "invalidated by the client")
         case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end, .frameDecoded, .packetReport,
-            .removeArena:
+            .removeArena, .frameTransferred:
             throw SessionError(.parameter, "message \(opcode) is the worker's to send")
+        case .transferFrame, .finishFrames:
+            throw SessionError(.parameter, "message \(opcode) is for pixel-transfer sessions")
         case .prepare, .encodeFrame, .completeFrames, .releasePacket:
             throw SessionError(.parameter, "message \(opcode) is for compression sessions")
         }
@@ -189,7 +199,7 @@ final class WorkerSession: @unchecked Sendable {
         guard owner != nil else {
             throw SessionError(.parameter, "picture \(pictureID) is not the client's to release")
         }
-        store.wake()
+        output.wake()
     }
 
     // MARK: - For the codec thread
@@ -214,7 +224,7 @@ final class WorkerSession: @unchecked Sendable {
     /// Waits until the client may have one more picture.
     func waitForCredit() throws(SessionError) {
         let limit = DecompressionSession.maxFramesInFlight
-        _ = try store.wait(for: { held.withLock { $0.count } < limit ? true : nil }) {
+        _ = try output.wait(for: { held.withLock { $0.count } < limit ? true : nil }) {
             SessionError(
                 .parameter,
                 "the client released no picture for \(Int(start.limits.clientStallSeconds)) s and holds them all")
@@ -223,7 +233,7 @@ final class WorkerSession: @unchecked Sendable {
 
     /// Sends a picture, whose samples stay until it is released.
     func give(_ picture: FrameDecoded, slot: Int, _ owner: any AnyObject & Sendable) {
-        for change in store.changes(before: slot) {
+        for change in output.changes(before: slot) {
             switch change {
             case .added(let id, let memory):
                 withExtendedLifetime(memory) {

@@ -17,6 +17,7 @@ final class DecodeJob {
     private let alphaMode: AlphaChannelMode
     /// What pictures with alpha are laid over; nil keeps alpha.
     private let background: AlphaFlattener.RGB?
+    private let sessionProperties: [PropertyKey: PropertyValue]
     private let frameRate: Rational?
     private let maxLevel: Int?
     private let keepsPartial: Bool
@@ -32,8 +33,9 @@ final class DecodeJob {
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
-        alphaMode: AlphaChannelMode, background: AlphaFlattener.RGB?, frameRate: Rational?, maxLevel: Int?,
-        keepsPartial: Bool, json: Bool, fallbackReason: String? = nil
+        properties: [PropertyKey: PropertyValue] = [:], alphaMode: AlphaChannelMode,
+        background: AlphaFlattener.RGB?, frameRate: Rational?, maxLevel: Int?, keepsPartial: Bool, json: Bool,
+        fallbackReason: String? = nil
     ) {
         self.input = input
         self.output = output
@@ -41,6 +43,7 @@ final class DecodeJob {
         self.format = format
         self.alphaMode = alphaMode
         self.background = background
+        sessionProperties = properties
         self.frameRate = frameRate
         self.maxLevel = maxLevel
         self.keepsPartial = keepsPartial
@@ -65,10 +68,16 @@ final class DecodeJob {
         if reader.handsOutPackets {
             session = try SessionSource.open(
                 reader, try Daemon.findAndTell(), specification: specification, pixelFormat: target,
-                isInterrupted: { interruption.isSet })
+                properties: sessionProperties, isInterrupted: { interruption.isSet })
         } else if specification[.requireHardwareDecoder] == .bool(true) {
             throw CommandFailure(
                 .unavailable, "hardware is required, but \(reader.video.codec) is decoded in this process")
+        }
+        if session == nil, !target.isYCbCr {
+            throw CommandFailure(
+                .badInput,
+                "only HEVC is brought to \(target.rawValue) as it is decoded, and \(input) holds "
+                    + "\(reader.video.codec); decode it to raw nv12 or p010 and convert that (hwctl convert)")
         }
         if session == nil, reader.handsOutPackets {
             (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
@@ -124,7 +133,7 @@ final class DecodeJob {
 
     /// Opens the input, with the alpha of its pixels where that is wanted and there.
     private func open(_ options: MediaReader.Options) throws -> MediaReader {
-        guard background != nil || format?.hasAlpha == true else {
+        guard background != nil || format == .yuva else {
             return try MediaReader(path: input, options: options)
         }
         var keeping = options
@@ -137,8 +146,8 @@ final class DecodeJob {
 
     /// Says what becomes of alpha where that may not be what was expected.
     private func tellAlpha(_ video: VideoDescription, _ target: PixelFormat, isDecodedHere: Bool) {
-        if target.hasAlpha, video.alphaMode != nil { return }
-        if target.hasAlpha, video.alphaLayerMode == nil {
+        if video.alphaMode != nil { return }
+        if target == .yuva, video.alphaLayerMode == nil {
             Console.note("\(input) has no alpha: every picture is opaque")
         } else if target.hasAlpha, isDecodedHere {
             Console.note("the alpha layer is left out: only the daemon decodes it")

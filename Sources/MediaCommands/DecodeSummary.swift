@@ -16,6 +16,8 @@ struct DecodeSummary: Encodable {
     private var width: Int
     private var height: Int
     private var pixelFormat: String
+    private var pixelTransferDevice: String?
+    private var pixelTransferFallbackReason: String?
     private var conversion: String?
     private var frames: Int
     private var hardwareFrames: Int
@@ -41,6 +43,8 @@ struct DecodeSummary: Encodable {
         case usingHardware = "UsingHardwareAcceleratedVideoDecoder"
         case fallbackReason = "FallbackReason"
         case pixelFormat = "pixel_format"
+        case pixelTransferDevice = "PixelTransferDevice"
+        case pixelTransferFallbackReason = "PixelTransferFallbackReason"
         case hardwareFrames = "hardware_frames"
         case damagedFrames = "damaged_frames"
         case droppedFrames = "dropped_frames"
@@ -77,6 +81,10 @@ struct DecodeSummary: Encodable {
         width = reader.video.width
         height = reader.video.height
         pixelFormat = format.rawValue
+        if case .string(let device)? = properties[.pixelTransferDevice] { pixelTransferDevice = device }
+        if case .string(let reason)? = properties[.pixelTransferFallbackReason] {
+            pixelTransferFallbackReason = reason
+        }
         conversion = reader.video.conversion
         frames = writer.frames
         self.hardwareFrames = hardwareFrames
@@ -117,6 +125,10 @@ struct DecodeSummary: Encodable {
         if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
         lines.append("decoder: \(decoderID) (\(why))")
+        if let pixelTransferDevice {
+            lines.append(
+                "converter: \(pixelTransferDevice)" + (pixelTransferFallbackReason.map { " (\($0))" } ?? ""))
+        }
         lines.append(
             "\(output): \(frames) frames of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s "
                 + "(\(Progress.decimal(framesPerSecond, 1)) fps), \(pixelFormat)")
