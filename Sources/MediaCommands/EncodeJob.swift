@@ -26,6 +26,7 @@ final class EncodeJob {
     private let wanted: [PropertyKey: PropertyValue]
     private let json: Bool
     private let frameRate: Rational?
+    private let maxLevel: Int?
     private let keepsPartial: Bool
     private let keepsAlpha: Bool
     /// Where alpha comes from an HEVC layer, how colours stand to it.
@@ -53,8 +54,9 @@ final class EncodeJob {
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue],
-        properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, keepsPartial: Bool,
-        keepsAlpha: Bool = false, fallbackReason: String? = nil, allowsHardwareDecoder: Bool = true
+        properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, maxLevel: Int?,
+        keepsPartial: Bool, keepsAlpha: Bool = false, fallbackReason: String? = nil,
+        allowsHardwareDecoder: Bool = true
     ) {
         self.keepsAlpha = keepsAlpha
         self.input = input
@@ -63,6 +65,7 @@ final class EncodeJob {
         wanted = properties
         self.json = json
         self.frameRate = frameRate
+        self.maxLevel = maxLevel
         self.keepsPartial = keepsPartial
         self.fallbackReason = fallbackReason
         self.allowsHardwareDecoder = allowsHardwareDecoder
@@ -72,9 +75,10 @@ final class EncodeJob {
         var options = MediaReader.Options()
         options.includesOtherStreams = true
         options.frameRate = frameRate
-        options.alpha = try alphaConversion()
+        (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
+        options.alpha = keepsAlpha ? try EncodeAlpha.conversion(wanted) : nil
         // An HEVC stream's alpha layer is the daemon's to decode.
-        alphaLayerMode = options.alpha == nil ? nil : try alphaLayerMode(options)
+        alphaLayerMode = options.alpha == nil ? nil : EncodeAlpha.layerMode(of: input, options)
         if alphaLayerMode != nil { options.alpha = nil }
         options.leavesHEVC = options.alpha == nil
         var reader = try MediaReader(path: input, options: options)
@@ -87,7 +91,7 @@ final class EncodeJob {
             reader, daemon, specification: decoderSpecification, pixelFormat: alphaLayerMode == nil ? nil : .yuva,
             isInterrupted: { interruption.isSet })
         if decoder == nil, reader.handsOutPackets {
-            options.leavesHEVC = false
+            (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
             reader = try MediaReader(path: input, options: options)
             let second = reader
             interruption.onSignal { second.cancel() }
@@ -123,6 +127,8 @@ final class EncodeJob {
         EncodeMetadata.apply(properties, to: &track)
         try writer.start(track)
         if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
+        LevelSummary.announce(reader)
+        let early = reader.levels?.warning
         for line in warnings + writer.notes { Console.note(line) }
 
         var progress = Progress(total: reader.video.frameCount)
@@ -135,11 +141,9 @@ final class EncodeJob {
             progress.update(done: packets)
         }
         let seconds = progress.seconds
-        if source.report.alphaMissingFrames > 0 {
-            warnings.append(
-                "warning: \(source.report.alphaMissingFrames) frames are opaque because their alpha is missing, first: "
-                    + (source.report.firstAlphaError ?? "unknown"))
-            warnings.last.map(Console.note)
+        if let line = EncodeAlpha.warning(source.report) {
+            warnings.append(line)
+            Console.note(line)
         }
         guard packets > 0 else { throw breakOff ?? MediaError(.badInput, "\(input) has no frames") }
         try writer.finish()
@@ -149,7 +153,7 @@ final class EncodeJob {
             EncodeSummary(
                 input: input, output: output, created: session.created,
                 fallbackReason: fallbackReason ?? session.created.fallbackReason, properties: properties,
-                reader: reader, format: format, report: source.report, decoder: decoder,
+                reader: reader, format: format, report: source.report, decoder: decoder, earlyWarning: early,
                 frames: packets, videoBytes: videoBytes, fileBytes: fileSize(output) ?? videoBytes,
                 seconds: seconds,
                 notCopied: writer.notes, warnings: warnings, brokenOff: breakOff?.reason))
@@ -185,34 +189,6 @@ final class EncodeJob {
             codec: keepsAlpha ? "hevc-with-alpha" : "hevc", width: video.width, height: video.height,
             pixelFormat: format, timeBase: video.timeBase,
             encoderSpecification: specification, properties: properties)
-    }
-
-    /// How colours stand to the alpha of an input that has it in an HEVC layer; nil for every other input.
-    private func alphaLayerMode(_ options: MediaReader.Options) throws -> AlphaChannelMode? {
-        guard input != "-" else { return nil }
-        var look = options
-        (look.alpha, look.leavesHEVC) = (nil, true)
-        do throws(MediaError) {
-            let reader = try MediaReader(path: input, options: look)
-            return reader.handsOutPackets ? reader.video.alphaLayerMode : nil
-        } catch {
-            // The reader that keeps alpha tells what is wrong, if anything is.
-            return nil
-        }
-    }
-
-    /// What becomes of alpha; nil where it is dropped.
-    private func alphaConversion() throws -> AlphaConversion? {
-        guard keepsAlpha else { return nil }
-        func mode(_ key: PropertyKey, _ other: AlphaConversion.Mode) throws -> AlphaConversion.Mode {
-            guard let value = wanted[key] else { return other }
-            guard case .string(let text) = value, let mode = AlphaConversion.Mode(rawValue: text) else {
-                throw MediaError(.usage, "\(key) takes premultiplied or straight, not \(value)")
-            }
-            return mode
-        }
-        return AlphaConversion(
-            source: try mode(.sourceAlphaMode, .straight), target: try mode(.alphaChannelMode, .premultiplied))
     }
 
     /// The source's average rate, if a session can take it.

@@ -12,6 +12,19 @@ extension VideoDescription {
     }
 }
 
+extension MediaPacket {
+    /// Whether a packet of a byte stream begins with a layer above the base.
+    ///
+    /// Demuxers that know no layers part the access units of raw streams there.
+    public var beginsInUpperLayer: Bool {
+        withBytes { bytes in
+            var units = AnnexB.NALUnits(Array(bytes.prefix(64)))
+            guard let nal = units.next(), let header = try? NALUnitHeader(nal: nal) else { return false }
+            return header.nuhLayerId > 0
+        }
+    }
+}
+
 extension AlphaLayerInfo {
     /// How colours stand to alpha; premultiplied where no message tells.
     var mode: AlphaChannelMode { info?.alphaChannelUseIdc == 0 ? .straight : .premultiplied }

@@ -15,8 +15,10 @@ public enum RateControl: Hashable, Sendable {
 
 /// Everything an encoder needs to know to open, resolved from the request and the properties.
 public struct EncoderConfiguration: Hashable, Sendable {
-    /// Size, format, time base.
+    /// Size, time base, and the format that the encoder takes.
     public var request: CompressionRequest
+    /// What frames in RGB are, and how they are converted to that format; nil where frames are coded as they come.
+    public var conversion: FrameConversionSettings?
     /// The profile.
     public var profile: Profile
     /// What becomes of alpha; nil for a stream without.
@@ -47,6 +49,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var lookAhead: Int?
     /// Frames a second.
     public var frameRate: Rational
+    /// Its temporal levels; with more than one `maxKeyFrameInterval` is set, to a multiple of their group.
+    public var temporalLevels: TemporalLevels
     /// For the VUI.
     public var color: ColorDescription
     /// For the VUI; nil says nothing.
@@ -99,6 +103,12 @@ public struct EncoderConfiguration: Hashable, Sendable {
         allowOpenGOP = properties.bool(.allowOpenGOP) ?? true
         maxFrameDelay = properties.integer(.maxFrameDelayCount).map(Int.init)
         lookAhead = properties.integer(.suggestedLookAheadFrameCount).map(Int.init)
+        temporalLevels = try Self.temporalLevels(properties, frameRate)
+        if temporalLevels.count > 1 {
+            let most = maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval
+            try Contradictions.check(temporalLevels, keyFrameInterval: most, properties)
+            maxKeyFrameInterval = most - most % temporalLevels.groupSize
+        }
 
         color = ColorDescription(
             primaries: properties.codePoint(.colorPrimaries, ColorNames.primaries),
@@ -106,6 +116,15 @@ public struct EncoderConfiguration: Hashable, Sendable {
             matrix: properties.codePoint(.yCbCrMatrix, ColorNames.matrix),
             isFullRange: properties.bool(.fullRangeVideo) ?? false,
             chromaLocation: properties.integer(.chromaLocation).map(UInt8.init(truncatingIfNeeded:)))
+        if !request.pixelFormat.isYCbCr {
+            // What is not told is BT.709's, and the stream says so.
+            let unspecified = ColorDescription.unspecified
+            if color.primaries == unspecified { color.primaries = 1 }
+            if color.transfer == unspecified { color.transfer = 1 }
+            if color.matrix == unspecified { color.matrix = color.primaries == 9 ? 9 : 1 }
+            conversion = FrameConversionSettings(format: request.pixelFormat, properties)
+            self.request.pixelFormat = profile.bitDepth > 8 ? .p010 : .nv12
+        }
         pixelAspectRatio = properties.string(.pixelAspectRatio).flatMap(PropertyText.aspectRatio)
         let insertsHDR = properties.string(.hdrMetadataInsertionMode) != "None"
         masteringDisplay =
@@ -114,5 +133,27 @@ public struct EncoderConfiguration: Hashable, Sendable {
 
         prioritizesSpeed = properties.bool(.prioritizeSpeed) ?? false
         x265Preset = prioritizesSpeed ? "veryfast" : properties.string(.x265Preset) ?? "medium"
+    }
+
+    private static func temporalLevels(
+        _ properties: PropertyStore, _ frameRate: Rational
+    ) throws(SessionError) -> TemporalLevels {
+        guard let base = properties.value(.baseLayerFrameRate).flatMap(PropertyText.frameRate) else {
+            return TemporalLevels(frameRate: frameRate)
+        }
+        guard properties.isSet(.expectedFrameRate) else {
+            throw SessionError(
+                .parameter, "BaseLayerFrameRate is a part of ExpectedFrameRate: set that too, before or with it")
+        }
+        return try TemporalLevels(base: base, full: frameRate)
+    }
+
+    /// Bits a second that the stream never or only for a while exceeds; nil where nothing bounds it.
+    public var bitRate: Int64? {
+        if let limit = dataRateLimit { return Int64(Double(limit.bytes) * 8 / limit.seconds) }
+        switch rateControl {
+        case .averageBitRate(let bitRate), .constantBitRate(let bitRate): return bitRate
+        case .quality, .constantQP: return nil
+        }
     }
 }

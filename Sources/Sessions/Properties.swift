@@ -46,6 +46,16 @@ public enum PropertyTable {
         PropertySpec(
             .allowOpenGOP, .boolean, default: .bool(true),
             "Whether leading pictures of a key frame may refer across it (CRA instead of IDR)."),
+        PropertySpec(
+            .baseLayerFrameRate, .frameRate,
+            """
+            Frames a second of the lowest temporal level, which decodes alone; each level above it doubles the rate, up \
+            to ExpectedFrameRate, which must be set. Where no number of levels fits, the next lower rate is taken and \
+            Notices tells. In software not with RealTime, nor without reordering.
+            """),
+        PropertySpec(
+            .baseLayerBitRateFraction, .number(0...1), by: [],
+            "The part of the bits that the lowest temporal level gets; no encoder here divides them by levels."),
 
         // Latency.
         PropertySpec(
@@ -114,6 +124,14 @@ public enum PropertyTable {
             TargetQualityForAlpha.
             """),
 
+        // Frames in RGB.
+        PropertySpec(
+            .sourceColorPrimaries, .codePoint(ColorNames.primaries),
+            "Primaries of frames in RGB; P3_D65 of half floats when not set, else ITU_R_709_2."),
+        PropertySpec(
+            .sourceTransferFunction, .codePoint(ColorNames.transfer),
+            "Transfer function of frames in bytes of RGB, sRGB when not set; half floats are linear."),
+
         // x265.
         PropertySpec(
             .x265Preset, .choice(x265Presets), default: .string("medium"), by: [.x265],
@@ -134,6 +152,12 @@ public enum PropertyTable {
         PropertySpec(
             .fallbackReason, .text, access: .readOnly, "Why it is not hardware, when hardware was allowed."),
         PropertySpec(
+            .numberOfTemporalLevels, .integer(1...7), access: .readOnly,
+            "Temporal levels of the stream; 1 without hierarchy."),
+        PropertySpec(
+            .notices, .text, access: .readOnly,
+            "What is not exactly as it was set, a sentence each; null when everything is."),
+        PropertySpec(
             .numberOfPendingFrames, .integer(0...Int64.max), access: .readOnly,
             "Frames taken and not yet given back as packets."),
     ]
@@ -143,9 +167,10 @@ public enum PropertyTable {
         "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow", "placebo",
     ]
 
-    private static let byKey = Dictionary(uniqueKeysWithValues: compression.map { ($0.key, $0) })
+    private static let byKey = Dictionary(uniqueKeysWithValues: (compression + pixelTransfer).map { ($0.key, $0) })
 
-    private static let decoderByKey = Dictionary(uniqueKeysWithValues: decompression.map { ($0.key, $0) })
+    private static let decoderByKey = Dictionary(
+        uniqueKeysWithValues: (decompression + pixelTransfer).map { ($0.key, $0) })
 
     /// The row of a key in compression sessions; nil for a key that does not exist.
     public static func row(_ key: PropertyKey) -> PropertySpec? { byKey[key] }
@@ -157,7 +182,9 @@ public enum PropertyTable {
 
     /// The rows a back end honours.
     public static func rows(of backend: PropertySpec.Backend) -> [PropertySpec] {
-        (backend.isDecoder ? decompression : compression).filter { $0.honouredBy.contains(backend) }
+        ((backend.isDecoder ? decompression : compression) + pixelTransfer).filter {
+            $0.honouredBy.contains(backend)
+        }
     }
 }
 

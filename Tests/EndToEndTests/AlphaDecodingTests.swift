@@ -50,6 +50,41 @@ extension EndToEnd {
             #expect(base.frames.allSatisfy { !$0.description.flags.contains(.alpha) })
         }
 
+        @Test("Pictures in RGB carry the stream's alpha, multiplied into their colours or not")
+        func rgb() throws {
+            let server = try TestDaemon()
+            let stream = try CodedStream(try Self.clip())
+            func decode(_ format: PixelFormat, _ mode: String? = nil) throws -> Decoder {
+                let decoder = try Decoder(
+                    server.daemon, stream, pixelFormat: format,
+                    properties: mode.map { [.destinationAlphaMode: .string($0)] } ?? [:])
+                for unit in stream.units.prefix(1) { try decoder.decode(unit) }
+                try decoder.finish()
+                return decoder
+            }
+            let alpha = try #require(try decode(.yuva).frames.first).samples.suffix(640 * 360)
+            let (straight, multiplied) = (try decode(.rgba8), try decode(.rgba8, "premultiplied"))
+            let (plain, bytes) = (try #require(straight.frames.first), try #require(multiplied.frames.first))
+            #expect(plain.description.flags.intersection([.alpha, .premultiplied]) == .alpha)
+            #expect(bytes.description.flags.isSuperset(of: [.alpha, .premultiplied]))
+            let swapped = try #require(try decode(.bgra8).frames.first).samples
+            let halves = try #require(try decode(.rgba16f).frames.first).samples
+            var (wrong, worst) = (0, 0)
+            for (index, value) in alpha.enumerated() where index % 7 == 0 {
+                let at = 4 * index
+                let half = Float16(
+                    bitPattern: UInt16(halves[2 * at + 6]) | UInt16(halves[2 * at + 7]) << 8)
+                if plain.samples[at + 3] != value || bytes.samples[at + 3] != value || swapped[at + 3] != value
+                    || abs(Float(half) - Float(value) / 255) > 0.001
+                {
+                    wrong += 1
+                }
+                let expected = (Int(plain.samples[at + 1]) * Int(value) + 127) / 255
+                worst = max(worst, abs(Int(bytes.samples[at + 1]) - expected))
+            }
+            #expect(wrong == 0 && worst <= 1)
+        }
+
         @Test("A stream without alpha is opaque")
         func opaque() throws {
             let server = try TestDaemon()
@@ -136,6 +171,80 @@ extension EndToEnd {
             #expect(document.containsAlpha && document.video.first?.alphaMode == "straight")
             #expect(document.video.first?.followsAlphaProfile == false)
             #expect(document.video.first?.alphaDeviations?.count == 3)
+        }
+
+        @Test(
+            "RGBA to a file and back: what is transparent or opaque stays so",
+            arguments: ["premultiplied", "straight"])
+        func roundTrip(_ mode: String) throws {
+            let server = try TestDaemon()
+            func file(_ name: String) -> String { server.folder.path(name) }
+            // Left transparent, right opaque, a ramp between.
+            let graph =
+                "testsrc2=size=160x96:rate=25,format=rgba,"
+                + "geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='clip((X-48)*4,0,255)'"
+            try Programs.tool(
+                "ffmpeg", ["-v", "error", "-f", "lavfi", "-i", graph, "-frames:v", "4", file("in-%d.png")])
+            func hwctl(_ arguments: [String]) throws {
+                let run = try Programs.hwctl(arguments, socket: server.socket)
+                try #require(run.status == 0, "\(run.errors)")
+            }
+            try hwctl(
+                [
+                    "encode", "--alpha", mode, "--alpha-quality", "0.9", "--quality", "0.95", "--preset",
+                    "ultrafast",
+                    file("in-%d.png"), file("clip.mov"),
+                ])
+            try hwctl(["decode", "--format", "yuva", file("clip.mov"), file("out-%d.png")])
+            // A raw stream comes apart at the layers, and is put together again.
+            try hwctl(["encode", "--alpha", mode, "--preset", "ultrafast", file("clip.mov"), file("raw.hevc")])
+            let raw = try Programs.hwctl(
+                ["decode", "--json", "--format", "yuva", file("raw.hevc"), file("raw.yuv")], socket: server.socket)
+            let summary = try JSON.decode(Summary.self, from: raw.output)
+            #expect(summary == Summary(alphaMode: mode, missing: 0, dropped: 0, frames: 4))
+            func pixels(_ name: String) throws -> [UInt8] {
+                try Programs.tool(
+                    "ffmpeg", ["-v", "error", "-i", file(name), "-f", "rawvideo", "-pix_fmt", "rgba", "-"]
+                ).output
+            }
+            for number in 1...4 {
+                let (before, after) = (try pixels("in-\(number).png"), try pixels("out-\(number).png"))
+                try #require(before.count == after.count && before.count == 160 * 96 * 4)
+                var (worst, error, opaque) = (0, 0, 0)
+                for pixel in stride(from: 0, to: before.count, by: 4) {
+                    let alpha = before[pixel + 3]
+                    if alpha == 0 || alpha == 255 { worst = max(worst, abs(Int(alpha) - Int(after[pixel + 3]))) }
+                    guard alpha == 255 else { continue }
+                    opaque += 1
+                    error += abs(Int(before[pixel + 1]) - Int(after[pixel + 1]))
+                }
+                // Colours lose their chroma's resolution, so green's mean error is bounded, not each.
+                #expect(worst <= 3 && opaque > 0 && error / opaque < 12, "\(worst), \(error / max(1, opaque))")
+            }
+            // Without --alpha the file has the base alone; with it an HEVC input keeps its alpha.
+            try hwctl(["encode", file("clip.mov"), file("base.mov")])
+            let told = try Programs.hwctl(
+                ["info", "--no-measure", "--json", file("base.mov")], socket: server.socket)
+            #expect(try JSON.decode(Info.self, from: told.output).containsAlpha == false)
+            try hwctl(["encode", "--alpha", mode, "--preset", "ultrafast", file("clip.mov"), file("again.mov")])
+            let again = try Programs.hwctl(
+                ["info", "--no-measure", "--json", file("again.mov")], socket: server.socket)
+            let document = try JSON.decode(Info.self, from: again.output)
+            #expect(document.video.first?.alphaMode == mode && document.video.first?.followsAlphaProfile == true)
+        }
+
+        struct Summary: Decodable, Equatable {
+            var alphaMode: String?
+            var missing: Int
+            var dropped: Int
+            var frames: Int
+
+            enum CodingKeys: String, CodingKey {
+                case alphaMode = "alpha_mode"
+                case missing = "alpha_missing_frames"
+                case dropped = "dropped_frames"
+                case frames
+            }
         }
 
         struct Info: Decodable {
