@@ -100,7 +100,8 @@ let package = Package(
         .executableTarget(
             name: "MediaCommands",
             dependencies: [
-                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Sessions", "Transport", "Wire", argumentParser,
+                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Sessions", "Transport", "Wire",
+                argumentParser,
             ],
             swiftSettings: common),
 

@@ -11,6 +11,8 @@ internal import Wire
 struct PendingPacket: Sendable {
     var request: PacketRequest
     var pool: SharedMemory
+    /// The highest temporal level that was wanted when it came.
+    var maxLevel: Int
     /// The message to answer once the decoder has taken it, if the client wants that.
     var replyTo: UInt32?
 }
@@ -42,6 +44,7 @@ struct DecodeThread {
     private var decoder: (any PictureDecoder)?
     private var reader: StreamReader
     private var damage = DamageTracker()
+    private var gate = LevelGate()
     private var sent: [Int64: Sent] = [:]
     private var lastSequence: Int64 = 0
     private var lastPicture: UInt64 = 0
@@ -124,6 +127,15 @@ struct DecodeThread {
         lastSequence += 1
         let sequence = lastSequence
         let request = packet.request
+        if !unit.isRefused, let type = unit.pictureType, damage.hasBegun || type.isIRAP,
+            !gate.admits(type, level: unit.temporalLevel, limit: packet.maxLevel)
+        {
+            reader.setAside(unit)
+            if unit.endsSequence { damage.endSequence() }
+            return report(
+                request, .ok, [.dropped, .aboveLevel],
+                "the picture is of temporal level \(unit.temporalLevel), above those that are decoded")
+        }
         if let fault = unit.fault {
             let isLost = unit.isRefused || unit.pictureType == nil
             report(request, fault.status, isLost ? .dropped : [], fault.reason)
@@ -301,6 +313,7 @@ struct DecodeThread {
     private func report(
         _ packet: PacketRequest, _ status: Status, _ flags: PacketReport.Flags, _ reason: String
     ) {
+        if flags.contains(.dropped) { worker.countDropped() }
         worker.send(PacketReport(frameID: packet.frameID, status: status, flags: flags, reason: reason))
     }
 }

@@ -23,6 +23,8 @@ final class WorkerSession: @unchecked Sendable {
     private let state: Mutex<DecompressionSession>
     /// Pictures the client has, by number; each keeps its samples where they are.
     private let held = Mutex<[UInt64: any AnyObject & Sendable]>([:])
+    /// Packets of which no picture comes.
+    private let dropped = Atomic<UInt64>(0)
     /// The decoder that was opened for Create, until the codec thread takes it.
     private let opened: (any PictureDecoder)?
     /// Only the I/O thread touches the pools; packets under way hold their own reference.
@@ -136,7 +138,8 @@ final class WorkerSession: @unchecked Sendable {
             return []
         case .copyProperties:
             let keys = try JSON.decode([String].self, from: bytes)
-            let pending = stats[.framesIn] &- stats[.framesOut]
+            let gone = stats[.framesOut] &+ dropped.load(ordering: .relaxed)
+            let pending = stats[.framesIn] &- min(stats[.framesIn], gone)
             let values = try state.withLock { session throws(SessionError) in
                 session.publish(.numberOfFramesBeingDecoded, .int(Int64(clamping: pending)))
                 return try session.properties.copy(keys)
@@ -171,13 +174,17 @@ final class WorkerSession: @unchecked Sendable {
         let request = PacketRequest(
             frameID: frame.frameID, pts: frame.pts, duration: frame.duration, poolID: frame.poolID,
             offset: frame.offset, size: frame.size, isOutput: !frame.flags.contains(.doNotOutput))
-        try state.withLock { session throws(SessionError) in try session.admit(request) }
+        // The level that is wanted now: a later change is for later packets, however many wait.
+        let maxLevel = try state.withLock { session throws(SessionError) in
+            try session.admit(request)
+            return session.maxTemporalLevel
+        }
         guard let pool = pools[frame.poolID] else {
             throw SessionError(.parameter, "there is no pool \(frame.poolID)")
         }
         stats.add(.framesIn, 1)
         let reply = frame.flags.contains(.asynchronous) ? nil : sequence
-        try push(.decode(PendingPacket(request: request, pool: pool, replyTo: reply)))
+        try push(.decode(PendingPacket(request: request, pool: pool, maxLevel: maxLevel, replyTo: reply)))
     }
 
     private func push(_ job: DecodeJob) throws(SessionError) {
@@ -206,6 +213,12 @@ final class WorkerSession: @unchecked Sendable {
     func releasePacket(_ frameID: UInt64) {
         state.withLock { $0.release(frameID) }
         send(FrameReleased(frameID: frameID))
+    }
+
+    /// No picture comes of a packet, which is progress all the same.
+    func countDropped() {
+        dropped.add(1, ordering: .relaxed)
+        stats.set(.progressNs, MonotonicTime.now.nanoseconds)
     }
 
     /// Waits until the client may have one more picture.

@@ -41,6 +41,9 @@ final class OpenHardware {
         encoder = try LayeredEncoder.hardware(node: node.rawValue, path: self.path, configuration)
     }
 
+    /// What the encoder does otherwise than asked, a sentence each.
+    var notes: [String] { encoder?.notes ?? [] }
+
     /// The encoder, opened anew where properties have changed since Create.
     ///
     /// - Throws: why it no longer opens.

@@ -39,20 +39,23 @@ struct SessionSetup {
         while true {
             // Each round adds a failure of another encoder, so that there are no more rounds than encoders.
             let choice = try Policy.choose(wish, snapshot: start.snapshot, failures: failures)
-            let session = try Self.session(request, choice, initial, start.limits)
+            var session = try Self.session(request, choice, initial, start.limits)
             guard choice.encoder.hardware else {
                 (self.session, self.choice, hardware) = (session, choice, nil)
                 return
             }
+            let opened: OpenHardware
             do throws(VAAPIFailure) {
-                hardware = try Self.open(choice.encoder, session, start, whileOpening)
-                (self.session, self.choice) = (session, choice)
-                return
+                opened = try Self.open(choice.encoder, session, start, whileOpening)
             } catch {
                 failures.append(
                     Policy.Failure(
                         encoderID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
+                continue
             }
+            try session.note(opened.notes)
+            (self.session, self.choice, hardware) = (session, choice, opened)
+            return
         }
     }
 
@@ -96,7 +99,7 @@ struct SessionSetup {
     private static func softwareProperties(_ initial: [String: PropertyValue]) -> [String] {
         initial.filter { name, value in
             guard value != .null, let row = PropertyTable.row(PropertyKey(rawValue: name)) else { return false }
-            return row.access != .readOnly && !row.honouredBy.contains(.vaapi)
+            return row.access != .readOnly && row.honouredBy.contains(.x265) && !row.honouredBy.contains(.vaapi)
         }.keys.sorted()
     }
 

@@ -26,8 +26,12 @@ struct DecodeCommand: ParsableCommand {
             picture over a colour instead. Where a file has no alpha, all is opaque.
 
             --format rgba16f gives half floats R, G, B, A in extended linear light: 1.0 is reference white and highlights \
-            lie above; bgra8 and rgba8 are bytes with sRGB's curve. Each picture's own colour description is followed, and its alpha, \
-            multiplied into the colours as the stream has it, or as --alpha says.
+            lie above; bgra8 and rgba8 are bytes with sRGB's curve. Each picture's own colour description is followed, \
+            and its alpha, multiplied into the colours as the stream has it, or as --alpha says.
+
+            --max-level N leaves out the temporal levels of an HEVC video above N; 0 keeps the base layer alone. A .mov or \
+            .mp4 says itself which pictures those are (tscl); elsewhere the session reads it from the NAL units, which is \
+            told, as is an annotation that contradicts them.
 
             EXAMPLES
               hwctl decode clip.mov clip.y4m
@@ -103,6 +107,10 @@ struct DecodeCommand: ParsableCommand {
             valueName: "rate"))
     var frameRate: String?
 
+    @Option(
+        help: ArgumentHelp("Leave out temporal levels of an HEVC input above this one.", valueName: "0…6"))
+    var maxLevel: Int?
+
     @Flag(help: "When the input breaks off, keep the frames before that; the exit code still says that it did.")
     var keepPartial = false
 
@@ -110,6 +118,7 @@ struct DecodeCommand: ParsableCommand {
     var json = false
 
     func validate() throws {
+        try EncodeCommand.check(maxLevel: maxLevel)
         if json, output == "-" {
             throw ValidationError("--json and the output - would both go to standard output.")
         }
@@ -170,7 +179,8 @@ struct DecodeCommand: ParsableCommand {
             input: input, output: output, specification: specification, format: format?.pixelFormat,
             properties: properties, alphaMode: alpha?.mode ?? .straight,
             background: background.flatMap { AlphaFlattener.RGB(text: $0) },
-            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json,
+            frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
+            json: json,
             fallbackReason: fallbackReason)
     }
 

@@ -19,6 +19,7 @@ final class DecodeJob {
     private let background: AlphaFlattener.RGB?
     private let sessionProperties: [PropertyKey: PropertyValue]
     private let frameRate: Rational?
+    private let maxLevel: Int?
     private let keepsPartial: Bool
     private let json: Bool
     /// What to tell as the reason why software serves; nil leaves that to the daemon.
@@ -33,7 +34,7 @@ final class DecodeJob {
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
         properties: [PropertyKey: PropertyValue] = [:], alphaMode: AlphaChannelMode,
-        background: AlphaFlattener.RGB?, frameRate: Rational?, keepsPartial: Bool, json: Bool,
+        background: AlphaFlattener.RGB?, frameRate: Rational?, maxLevel: Int?, keepsPartial: Bool, json: Bool,
         fallbackReason: String? = nil
     ) {
         self.input = input
@@ -44,6 +45,7 @@ final class DecodeJob {
         self.background = background
         sessionProperties = properties
         self.frameRate = frameRate
+        self.maxLevel = maxLevel
         self.keepsPartial = keepsPartial
         self.json = json
         self.fallbackReason = fallbackReason
@@ -55,6 +57,7 @@ final class DecodeJob {
         var options = MediaReader.Options()
         options.leavesHEVC = true
         options.frameRate = frameRate
+        (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
         var reader = try open(options)
         let firstReader = reader
         interruption.onSignal { firstReader.cancel() }
@@ -77,7 +80,7 @@ final class DecodeJob {
                     + "\(reader.video.codec); decode it to raw nv12 or p010 and convert that (hwctl convert)")
         }
         if session == nil, reader.handsOutPackets {
-            options.leavesHEVC = false
+            (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
             reader = try MediaReader(path: input, options: options)
             let second = reader
             interruption.onSignal { second.cancel() }
@@ -86,6 +89,8 @@ final class DecodeJob {
         usesHardware = session?.session.created.usingHardware ?? false
         let source: any VideoSource = session ?? LocalSource(reader)
         for line in reader.warnings { Console.note(line) }
+        LevelSummary.announce(reader)
+        let early = reader.levels?.warning
         if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
         if target.bitDepth < reader.video.format.bitDepth {
             Console.note("\(reader.video.format.bitDepth) bits reduced to \(target.bitDepth), as asked")
@@ -117,7 +122,8 @@ final class DecodeJob {
             DecodeSummary(
                 input: input, output: output, reader: reader, created: session?.session.created,
                 fallbackReason: fallbackReason, properties: properties,
-                format: background == nil ? target : .yu12, writer: writer, report: source.report, alphaMode: mode,
+                format: background == nil ? target : .yu12, writer: writer, report: source.report,
+                earlyWarning: early, alphaMode: mode,
                 hardwareFrames: session?.hardwareFrames ?? 0, seconds: seconds, brokenOff: breakOff?.reason))
         if let breakOff {
             throw CommandFailure(

@@ -34,6 +34,8 @@ struct DecodeSummary: Encodable {
     private var alphaMissingFrames: Int
     private var firstAlphaError: String?
     private var alphaWarning: String?
+    private var levels: LevelSummary?
+    private var lateWarning: String?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, codec, width, height, conversion, frames, seconds
@@ -55,12 +57,13 @@ struct DecodeSummary: Encodable {
         case alphaMode = "alpha_mode"
         case alphaMissingFrames = "alpha_missing_frames"
         case firstAlphaError = "first_alpha_error"
+        case levels = "temporal_levels"
     }
 
     init(
         input: String, output: String, reader: MediaReader, created: CreateDecompressionSession.Reply?,
         fallbackReason: String?, properties: [PropertyKey: PropertyValue], format: PixelFormat, writer: FrameWriter,
-        report: SourceReport, alphaMode: AlphaChannelMode?,
+        report: SourceReport, earlyWarning: String?, alphaMode: AlphaChannelMode?,
         hardwareFrames: Int, seconds: Double, brokenOff: String?
     ) {
         self.input = input
@@ -98,6 +101,8 @@ struct DecodeSummary: Encodable {
         alphaMissingFrames = report.alphaMissingFrames
         firstAlphaError = report.firstAlphaError
         alphaWarning = EncodeAlpha.warning(report)
+        levels = LevelSummary(reader, leftOut: report.leftOut)
+        lateWarning = levels?.lateWarning(earlyWarning)
     }
 
     /// The lines for people.
@@ -116,6 +121,8 @@ struct DecodeSummary: Encodable {
         } else if let firstAlphaError {
             lines.append("warning: alpha is damaged, first: \(firstAlphaError)")
         }
+        if let lateWarning { lines.append(lateWarning) }
+        if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
         lines.append("decoder: \(decoderID) (\(why))")
         if let pixelTransferDevice {

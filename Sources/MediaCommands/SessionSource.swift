@@ -55,6 +55,7 @@ final class SessionSource: VideoSource {
             CreateDecompressionSession.Parameters(
                 formatDescription: reader.video.codecConfiguration, timeBase: reader.video.timeBase,
                 pixelFormat: pixelFormat, decoderSpecification: specification, properties: properties))
+        if let levels = reader.levels, levels.isLeftToSession { try session.setMaxTemporalLevel(levels.limit) }
     }
 
     /// The decoder an HEVC file is given to: a session's, or nil where only this process can read its kind.
@@ -154,7 +155,11 @@ final class SessionSource: VideoSource {
             isFinished = true
             return nil
         case .report(let message):
-            if message.flags.contains(.dropped) { told.droppedFrames += 1 }
+            if message.flags.contains(.aboveLevel) {
+                told.leftOut += 1
+            } else if message.flags.contains(.dropped) {
+                told.droppedFrames += 1
+            }
             guard message.status != .ok else { return nil }
             let sentence = "packet \(message.frameID - 1): \(message.reason)"
             guard !message.flags.contains(.alpha) else {

@@ -31,6 +31,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let decoderID = PropertyKey(rawValue: "DecoderID")
     /// Whether pictures carry the stream's per-frame HDR metadata; boolean.
     public static let propagateHDRMetadata = PropertyKey(rawValue: "PropagatePerFrameHDRDisplayMetadata")
+    /// The highest temporal level whose pictures are decoded; 0 to 6, which is all (our own key).
+    public static let maxTemporalLevel = PropertyKey(rawValue: "MaxTemporalLevel")
     /// Threads that the decoder may use; 0 is one a processor.
     public static let threadCount = PropertyKey(rawValue: "ThreadCount")
     /// The DRM fourcc of the pictures; read-only (our own key).
@@ -75,6 +77,12 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let realTime = PropertyKey(rawValue: "RealTime")
     /// Frames a second, for rate control and the VUI.
     public static let expectedFrameRate = PropertyKey(rawValue: "ExpectedFrameRate")
+    /// Frames a second of the lowest temporal level.
+    public static let baseLayerFrameRate = PropertyKey(rawValue: "BaseLayerFrameRate")
+    /// The part of the bits that the lowest temporal level gets, 0…1.
+    public static let baseLayerBitRateFraction = PropertyKey(rawValue: "BaseLayerBitRateFraction")
+    /// Temporal levels of the stream; read-only (our own key).
+    public static let numberOfTemporalLevels = PropertyKey(rawValue: "NumberOfTemporalLevels")
 
     /// Most frames the encoder may hold before it gives one.
     public static let maxFrameDelayCount = PropertyKey(rawValue: "MaxFrameDelayCount")
@@ -152,6 +160,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let pixelTransferDevice = PropertyKey(rawValue: "PixelTransferDevice")
 
     // What happened.
+    /// What is not exactly as the session asked, a sentence each; read-only (our own key).
+    public static let notices = PropertyKey(rawValue: "Notices")
     /// Packets taken whose pictures were not given out yet; read-only.
     public static let numberOfFramesBeingDecoded = PropertyKey(rawValue: "NumberOfFramesBeingDecoded")
     /// Frames taken and not yet given back as packets; read-only.

@@ -11,6 +11,13 @@ extension PropertyTable {
             .threadCount, .integer(0...64), default: .int(0), by: [.libavcodec],
             "Threads of the software decoder; 0 is one a processor."),
         PropertySpec(
+            .maxTemporalLevel, .integer(0...Int64(LevelGate.highest)), default: .int(Int64(LevelGate.highest)),
+            access: .live,
+            """
+            The highest temporal level that is decoded; packets of higher ones are reported and left out. A higher limit \
+            holds from where the stream allows it (a key frame, TSA or STSA picture).
+            """),
+        PropertySpec(
             .propagateHDRMetadata, .boolean, default: .bool(true), access: .live,
             "Whether pictures carry the stream's HDR metadata: mastering display, light levels, HDR10+, RPU."),
         PropertySpec(

@@ -191,6 +191,9 @@ public struct DecompressionSession: Sendable {
     /// How and where pictures are brought to RGB.
     public var lightOptions: LightOptions { LightOptions(properties) }
 
+    /// The highest temporal level that is wanted of the packets that come from now on.
+    public var maxTemporalLevel: Int { properties.integer(.maxTemporalLevel).map { Int($0) } ?? LevelGate.highest }
+
     /// Whether pictures carry HDR metadata.
     public var carriesHDRMetadata: Bool { properties.bool(.propagateHDRMetadata) ?? true }
 }

@@ -46,6 +46,16 @@ public enum PropertyTable {
         PropertySpec(
             .allowOpenGOP, .boolean, default: .bool(true),
             "Whether leading pictures of a key frame may refer across it (CRA instead of IDR)."),
+        PropertySpec(
+            .baseLayerFrameRate, .frameRate,
+            """
+            Frames a second of the lowest temporal level, which decodes alone; each level above it doubles the rate, up \
+            to ExpectedFrameRate, which must be set. Where no number of levels fits, the next lower rate is taken and \
+            Notices tells. In software not with RealTime, nor without reordering.
+            """),
+        PropertySpec(
+            .baseLayerBitRateFraction, .number(0...1), by: [],
+            "The part of the bits that the lowest temporal level gets; no encoder here divides them by levels."),
 
         // Latency.
         PropertySpec(
@@ -141,6 +151,12 @@ public enum PropertyTable {
         ),
         PropertySpec(
             .fallbackReason, .text, access: .readOnly, "Why it is not hardware, when hardware was allowed."),
+        PropertySpec(
+            .numberOfTemporalLevels, .integer(1...7), access: .readOnly,
+            "Temporal levels of the stream; 1 without hierarchy."),
+        PropertySpec(
+            .notices, .text, access: .readOnly,
+            "What is not exactly as it was set, a sentence each; null when everything is."),
         PropertySpec(
             .numberOfPendingFrames, .integer(0...Int64.max), access: .readOnly,
             "Frames taken and not yet given back as packets."),

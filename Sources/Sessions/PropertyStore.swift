@@ -3,7 +3,8 @@ public import Model
 
 /// The properties of one session: what was set, checked against the table.
 public struct PropertyStore: Sendable {
-    private let backend: PropertySpec.Backend
+    /// The back end that serves the session.
+    let backend: PropertySpec.Backend
     private let hasAlpha: Bool
     private var values: [PropertyKey: PropertyValue] = [:]
 

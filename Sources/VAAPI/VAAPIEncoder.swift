@@ -144,6 +144,15 @@ public final class VAAPIEncoder: Encoder {
                 .videoEncoderMalfunction,
                 "the driver coded a picture of type \(slice.nalUnitType), not \(picture.nalUnitType)")
         }
+        guard
+            context.settings.structure.temporalLevels == 1
+                || (slice.nalUnitType == picture.nalUnitType && slice.temporalId == picture.temporalID)
+        else {
+            throw SessionError(
+                .videoEncoderMalfunction,
+                "the driver coded \(slice.nalUnitType) at temporal level \(slice.temporalId), not "
+                    + "\(picture.nalUnitType) at \(picture.temporalID)")
+        }
         guard reader.parameterSets.allSatisfy(parameterSets.contains) else {
             throw SessionError(.videoEncoderMalfunction, "the driver's parameter sets changed in the stream")
         }
