@@ -50,13 +50,15 @@ final class FrameConversion {
         var options = ConversionOptions()
         options.referenceWhite = settings.light.referenceWhite
         options.hlgPeak = settings.light.hlgPeak
+        // The encoder of two layers brings colours to the stream's mode itself.
+        let alpha: AlphaMode = configuration.alpha?.sourceMode == .straight ? .straight : .premultiplied
         return Conversion(
             source: ImageDescription(
                 format: settings.format, width: width, height: height,
-                signal: try SignalDescription(settings.color)),
+                signal: try SignalDescription(settings.color), alpha: alpha),
             target: ImageDescription(
                 format: request.pixelFormat, width: width, height: height,
-                signal: try SignalDescription(configuration.color, width: width, height: height)),
+                signal: try SignalDescription(configuration.color, width: width, height: height), alpha: alpha),
             options: options)
     }
 
