@@ -47,8 +47,7 @@ final class Encoder {
             daemon,
             CreateCompressionSession.Parameters(
                 codec: codec, width: width, height: height, pixelFormat: format,
-                timeBase: try #require(Rational(1, 30)),
-                properties: properties))
+                timeBase: try #require(Rational(1, 30)), properties: properties))
         (self.format, self.width, self.height) = (format, width, height)
         pool = try FramePool(
             slotSize: FrameLayout.packed(format, width: width, height: height).size, slotCount: slots)
