@@ -26,6 +26,9 @@ public final class VulkanConverter: PixelConverter {
     /// Bytes that a binding can hold; tests make it small.
     var bindingLimit: Int
 
+    /// Seconds after which a slice that does not end is given up.
+    var patience: Double
+
     /// Bytes of the uniform buffer, after which the tables begin.
     static let tablesOffset = 256
 
@@ -53,6 +56,7 @@ public final class VulkanConverter: PixelConverter {
         self.gpu = gpu
         self.plan = plan
         device = gpu.description.label
+        patience = gpu.description.kind == .software ? 30 : 5
         bindingLimit = Int(gpu.limits.maxStorageBufferRange)
         parameters = ShaderParameters(plan, workgroup: gpu.description.kind == .software ? (16, 1) : (16, 4))
         source = PlaneGeometry.planes(of: plan.conversion.source)
