@@ -60,6 +60,7 @@ let package = Package(
             swiftSettings: common, plugins: ["CompileShaders"]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
+        .target(name: "Alpha", dependencies: ["HEVC", "Model", "Sessions"], swiftSettings: common),
         .target(name: "VAAPI", dependencies: ["Sessions", "HEVC", "CVA"], swiftSettings: common),
         .target(
             name: "Probing", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
@@ -74,7 +75,9 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "EncoderWorker",
-            dependencies: ["Color", "Sessions", "Shaders", "Transport", "VAAPI", "Wire", "Worker", "X265"],
+            dependencies: [
+                "Alpha", "Color", "Sessions", "Shaders", "Transport", "VAAPI", "Wire", "Worker", "X265",
+            ],
             swiftSettings: common),
         .executableTarget(
             name: "DecoderWorker",
@@ -97,7 +100,8 @@ let package = Package(
         .executableTarget(
             name: "MediaCommands",
             dependencies: [
-                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Transport", "Wire", argumentParser,
+                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Sessions", "Transport", "Wire",
+                argumentParser,
             ],
             swiftSettings: common),
 
@@ -120,7 +124,8 @@ let package = Package(
             name: "vaapi-tool", dependencies: ["EncoderTesting", "Sessions", "VAAPI"], path: "Tests/VAAPITool",
             swiftSettings: common),
         .testTarget(
-            name: "X265Tests", dependencies: ["EncoderTesting", "X265", "HEVC", "Sessions"], swiftSettings: common),
+            name: "X265Tests", dependencies: ["Alpha", "EncoderTesting", "X265", "HEVC", "Sessions"],
+            swiftSettings: common),
         .testTarget(
             name: "VAAPITests", dependencies: ["EncoderTesting", "HEVC", "Sessions", "VAAPI"],
             swiftSettings: common),
@@ -129,12 +134,14 @@ let package = Package(
             dependencies: ["EncoderTesting", "HEVC", "Sessions", "Transport", "VAAPI", "X265", "vaapi-tool"],
             swiftSettings: common),
         .testTarget(name: "MediaFileTests", dependencies: ["LibAV", "MediaFile"], swiftSettings: common),
-        .testTarget(name: "LibAVTests", dependencies: ["LibAV", "HEVC", "Sessions"], swiftSettings: common),
+        .testTarget(
+            name: "LibAVTests", dependencies: ["LibAV", "HEVC", "MediaFile", "Model", "Sessions"],
+            swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["CLinux", "Color", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
+            dependencies: ["CLinux", "Color", "HEVC", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
             swiftSettings: common),
     ]
 )

@@ -39,18 +39,26 @@ final class FrameConversion {
 
     /// A picture's double in RGB, and what keeps it where it is.
     ///
-    /// - Parameter color: what the picture's values mean.
+    /// - Parameters:
+    ///   - color: what the picture's values mean.
+    ///   - mode: whether its colours are to be multiplied by alpha; nil leaves them as they are.
     /// - Throws: `PixelTransferNotSupported` for a colour that is not converted; what waiting for the client throws.
     func convert(
-        _ picture: OutputPicture, _ color: ColorDescription, alpha: AlphaMode
+        _ picture: OutputPicture, _ color: ColorDescription, alpha mode: AlphaChannelMode?
     ) throws(SessionError) -> (OutputPicture, ColorDescription, any AnyObject & Sendable) {
         let (width, height) = (picture.width, picture.height)
+        // What is opaque has one mode only.
+        var (from, to) = (AlphaMode.premultiplied, AlphaMode.premultiplied)
+        if case .present(let coded) = picture.alpha {
+            from = coded == .straight ? .straight : .premultiplied
+            to = (mode ?? coded) == .straight ? .straight : .premultiplied
+        }
         let target = ImageDescription(
-            format: format, width: width, height: height, signal: wanted.target, alpha: alpha)
+            format: format, width: width, height: height, signal: wanted.target, alpha: to)
         let conversion = Conversion(
             source: ImageDescription(
                 format: picture.format, width: width, height: height,
-                signal: try SignalDescription(color, width: width, height: height), alpha: alpha),
+                signal: try SignalDescription(color, width: width, height: height), alpha: from),
             target: target, options: wanted.options)
         let converter = try converter(for: conversion)
 
@@ -70,6 +78,7 @@ final class FrameConversion {
         )
         var result = picture
         result.format = format
+        if case .present(let coded) = picture.alpha { result.alpha = .present(mode ?? coded) }
         result.slot = slot.id
         result.layout = FrameLayout.packed(format, width: width, height: height, base: Int(slot.poolOffset)).layout
         return (result, wanted.targetCodePoints, holder)

@@ -23,8 +23,10 @@ final class WorkerSession: @unchecked Sendable {
     private let state: Mutex<DecompressionSession>
     /// Pictures the client has, by number; each keeps its samples where they are.
     private let held = Mutex<[UInt64: any AnyObject & Sendable]>([:])
+    /// Packets of which no picture comes.
+    private let dropped = Atomic<UInt64>(0)
     /// The decoder that was opened for Create, until the codec thread takes it.
-    private let opened: StreamDecoder?
+    private let opened: (any PictureDecoder)?
     /// Only the I/O thread touches the pools; packets under way hold their own reference.
     private var pools: [UInt32: SharedMemory] = [:]
 
@@ -44,7 +46,7 @@ final class WorkerSession: @unchecked Sendable {
             }
             let store = makeStore()
             self.store = store
-            (setup, opened) = try Self.open(start, store)
+            (setup, opened) = try Self.open(start, store, stats)
             output = setup.session.request.isConverted ? makeStore() : store
         } catch {
             WorkerStartup.refuse(error, connection.rawValue)
@@ -60,13 +62,19 @@ final class WorkerSession: @unchecked Sendable {
 
     /// Chooses and, in hardware, opens; what does not open is an argument of the next choice.
     private static func open(
-        _ start: WorkerStart, _ store: PictureStore
-    ) throws(SessionError) -> (SessionSetup, StreamDecoder?) {
-        var failures: [DecoderPolicy.Failure] = []
+        _ start: WorkerStart, _ store: PictureStore, _ stats: StatsPage
+    ) throws(SessionError) -> (SessionSetup, (any PictureDecoder)?) {
+        var failures = start.failures.map {
+            DecoderPolicy.Failure(decoderID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
+        }
         while true {
             let setup = try SessionSetup(start, failures: failures)
             let decoder = setup.choice.decoder
             guard decoder.isHardware else { return (setup, nil) }
+            // A driver may crash or hang here: the broker then knows which, and answers the call itself.
+            WorkerStartup.report(.opening(encoderID: decoder.id))
+            stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+            defer { stats.set(.busySinceNs, 0) }
             do throws(SessionError) {
                 return (setup, try setup.openDecoder(decoder, memory: store, session: setup.session))
             } catch {
@@ -130,7 +138,8 @@ final class WorkerSession: @unchecked Sendable {
             return []
         case .copyProperties:
             let keys = try JSON.decode([String].self, from: bytes)
-            let pending = stats[.framesIn] &- stats[.framesOut]
+            let gone = stats[.framesOut] &+ dropped.load(ordering: .relaxed)
+            let pending = stats[.framesIn] &- min(stats[.framesIn], gone)
             let values = try state.withLock { session throws(SessionError) in
                 session.publish(.numberOfFramesBeingDecoded, .int(Int64(clamping: pending)))
                 return try session.properties.copy(keys)
@@ -165,13 +174,17 @@ final class WorkerSession: @unchecked Sendable {
         let request = PacketRequest(
             frameID: frame.frameID, pts: frame.pts, duration: frame.duration, poolID: frame.poolID,
             offset: frame.offset, size: frame.size, isOutput: !frame.flags.contains(.doNotOutput))
-        try state.withLock { session throws(SessionError) in try session.admit(request) }
+        // The level that is wanted now: a later change is for later packets, however many wait.
+        let maxLevel = try state.withLock { session throws(SessionError) in
+            try session.admit(request)
+            return session.maxTemporalLevel
+        }
         guard let pool = pools[frame.poolID] else {
             throw SessionError(.parameter, "there is no pool \(frame.poolID)")
         }
         stats.add(.framesIn, 1)
         let reply = frame.flags.contains(.asynchronous) ? nil : sequence
-        try push(.decode(PendingPacket(request: request, pool: pool, replyTo: reply)))
+        try push(.decode(PendingPacket(request: request, pool: pool, maxLevel: maxLevel, replyTo: reply)))
     }
 
     private func push(_ job: DecodeJob) throws(SessionError) {
@@ -202,6 +215,12 @@ final class WorkerSession: @unchecked Sendable {
         send(FrameReleased(frameID: frameID))
     }
 
+    /// No picture comes of a packet, which is progress all the same.
+    func countDropped() {
+        dropped.add(1, ordering: .relaxed)
+        stats.set(.progressNs, MonotonicTime.now.nanoseconds)
+    }
+
     /// Waits until the client may have one more picture.
     func waitForCredit() throws(SessionError) {
         let limit = DecompressionSession.maxFramesInFlight
@@ -224,9 +243,12 @@ final class WorkerSession: @unchecked Sendable {
             }
         }
         held.withLock { $0[picture.pictureID] = owner }
-        let samples = Int(picture.width) * Int(picture.height)
+        let bytes = (0..<picture.format.planeCount).reduce(0) { sum, plane in
+            sum + picture.format.rowBytes(plane: plane, width: Int(picture.width))
+                * picture.format.rows(plane: plane, height: Int(picture.height))
+        }
         stats.add(.framesOut, 1)
-        stats.add(.bytesOut, UInt64(samples * 3 / 2 * picture.format.bytesPerSample))
+        stats.add(.bytesOut, UInt64(bytes))
         stats.set(.progressNs, MonotonicTime.now.nanoseconds)
         stats.set(.width, UInt64(picture.width))
         stats.set(.height, UInt64(picture.height))

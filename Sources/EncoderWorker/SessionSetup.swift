@@ -39,20 +39,23 @@ struct SessionSetup {
         while true {
             // Each round adds a failure of another encoder, so that there are no more rounds than encoders.
             let choice = try Policy.choose(wish, snapshot: start.snapshot, failures: failures)
-            let session = try Self.session(request, choice, initial, start.limits)
+            var session = try Self.session(request, choice, initial, start.limits)
             guard choice.encoder.hardware else {
                 (self.session, self.choice, hardware) = (session, choice, nil)
                 return
             }
+            let opened: OpenHardware
             do throws(VAAPIFailure) {
-                hardware = try Self.open(choice.encoder, session, start, whileOpening)
-                (self.session, self.choice) = (session, choice)
-                return
+                opened = try Self.open(choice.encoder, session, start, whileOpening)
             } catch {
                 failures.append(
                     Policy.Failure(
                         encoderID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
+                continue
             }
+            try session.note(opened.notes)
+            (self.session, self.choice, hardware) = (session, choice, opened)
+            return
         }
     }
 
@@ -78,7 +81,7 @@ struct SessionSetup {
         _ limits: WorkerLimits
     ) throws(SessionError) -> CompressionSession {
         let encoder = choice.encoder
-        var properties = PropertyStore(backend: encoder.hardware ? .vaapi : .x265)
+        var properties = PropertyStore(backend: encoder.hardware ? .vaapi : .x265, hasAlpha: request.hasAlpha)
         properties.publish(.encoderID, .string(encoder.id))
         properties.publish(.usingHardware, .bool(encoder.hardware))
         properties.publish(
@@ -96,7 +99,7 @@ struct SessionSetup {
     private static func softwareProperties(_ initial: [String: PropertyValue]) -> [String] {
         initial.filter { name, value in
             guard value != .null, let row = PropertyTable.row(PropertyKey(rawValue: name)) else { return false }
-            return row.access != .readOnly && !row.honouredBy.contains(.vaapi)
+            return row.access != .readOnly && row.honouredBy.contains(.x265) && !row.honouredBy.contains(.vaapi)
         }.keys.sorted()
     }
 
@@ -104,10 +107,10 @@ struct SessionSetup {
         _ initial: [String: PropertyValue], _ request: CompressionRequest
     ) throws(SessionError) -> Profile {
         guard let value = initial[PropertyKey.profileLevel.rawValue] else {
-            return Profile(holding: request.pixelFormat.bitDepth)
+            return Profile(holding: request.bitDepth)
         }
         try PropertyTable.row(.profileLevel)?.validate(value)
-        return ProfileLevel(name: value.description)?.profile ?? Profile(holding: request.pixelFormat.bitDepth)
+        return ProfileLevel(name: value.description)?.profile ?? Profile(holding: request.bitDepth)
     }
 
     /// Goes from a call to its reply once, with a made-up call.

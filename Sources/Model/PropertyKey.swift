@@ -31,6 +31,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let decoderID = PropertyKey(rawValue: "DecoderID")
     /// Whether pictures carry the stream's per-frame HDR metadata; boolean.
     public static let propagateHDRMetadata = PropertyKey(rawValue: "PropagatePerFrameHDRDisplayMetadata")
+    /// The highest temporal level whose pictures are decoded; 0 to 6, which is all (our own key).
+    public static let maxTemporalLevel = PropertyKey(rawValue: "MaxTemporalLevel")
     /// Threads that the decoder may use; 0 is one a processor.
     public static let threadCount = PropertyKey(rawValue: "ThreadCount")
     /// The DRM fourcc of the pictures; read-only (our own key).
@@ -75,6 +77,12 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let realTime = PropertyKey(rawValue: "RealTime")
     /// Frames a second, for rate control and the VUI.
     public static let expectedFrameRate = PropertyKey(rawValue: "ExpectedFrameRate")
+    /// Frames a second of the lowest temporal level.
+    public static let baseLayerFrameRate = PropertyKey(rawValue: "BaseLayerFrameRate")
+    /// The part of the bits that the lowest temporal level gets, 0…1.
+    public static let baseLayerBitRateFraction = PropertyKey(rawValue: "BaseLayerBitRateFraction")
+    /// Temporal levels of the stream; read-only (our own key).
+    public static let numberOfTemporalLevels = PropertyKey(rawValue: "NumberOfTemporalLevels")
 
     /// Most frames the encoder may hold before it gives one.
     public static let maxFrameDelayCount = PropertyKey(rawValue: "MaxFrameDelayCount")
@@ -112,6 +120,17 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// `Auto` or `None`.
     public static let hdrMetadataInsertionMode = PropertyKey(rawValue: "HDRMetadataInsertionMode")
 
+    // Alpha, in sessions of hevc-with-alpha.
+
+    /// Whether the stream's colours are multiplied by its alpha: `premultiplied` or `straight`.
+    public static let alphaChannelMode = PropertyKey(rawValue: "AlphaChannelMode")
+    /// The same of the frames that are handed over.
+    public static let sourceAlphaMode = PropertyKey(rawValue: "SourceAlphaMode")
+    /// Whether the stream tells of an alpha layer; boolean, read-only, of decompression sessions (our own key).
+    public static let containsAlphaChannel = PropertyKey(rawValue: "ContainsAlphaChannel")
+    /// Quality of the alpha layer, 0…1.
+    public static let targetQualityForAlpha = PropertyKey(rawValue: "TargetQualityForAlpha")
+
     // x265.
     /// One of x265's presets (our own key).
     public static let x265Preset = PropertyKey(rawValue: "X265Preset")
@@ -123,6 +142,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let destinationColorPrimaries = PropertyKey(rawValue: "DestinationColorPrimaries")
     /// Transfer function of decoded pictures in bytes of RGB, by H.273 number or CoreVideo name.
     public static let destinationTransferFunction = PropertyKey(rawValue: "DestinationTransferFunction")
+    /// Whether colours of decoded pictures in RGB are multiplied by alpha, `premultiplied` or `straight` (our own key).
+    public static let destinationAlphaMode = PropertyKey(rawValue: "DestinationAlphaMode")
     /// Primaries of frames in RGB that are to be encoded, by H.273 number or CoreVideo name (our own key).
     public static let sourceColorPrimaries = PropertyKey(rawValue: "SourceColorPrimaries")
     /// Transfer function of frames in bytes of RGB that are to be encoded (our own key).
@@ -139,6 +160,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let pixelTransferDevice = PropertyKey(rawValue: "PixelTransferDevice")
 
     // What happened.
+    /// What is not exactly as the session asked, a sentence each; read-only (our own key).
+    public static let notices = PropertyKey(rawValue: "Notices")
     /// Packets taken whose pictures were not given out yet; read-only.
     public static let numberOfFramesBeingDecoded = PropertyKey(rawValue: "NumberOfFramesBeingDecoded")
     /// Frames taken and not yet given back as packets; read-only.

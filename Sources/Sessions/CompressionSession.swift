@@ -57,6 +57,8 @@ public struct CompressionSession: Sendable {
     /// Where it stands.
     public private(set) var state = State.created
 
+    private var encoderNotes: [String] = []
+
     private var pools: PoolLedger
     private var inFlight: [UInt64: UInt32] = [:]
     private var lastPTS: Int64?
@@ -76,8 +78,9 @@ public struct CompressionSession: Sendable {
     public mutating func setProperties(_ new: [String: PropertyValue]) throws(SessionError) {
         var changed = properties
         try changed.set(new, isOpen: state != .created)
-        _ = try EncoderConfiguration(request: request, properties: changed)
+        let configuration = try EncoderConfiguration(request: request, properties: changed)
         properties = changed
+        tell(configuration)
     }
 
     /// Makes a read-only property tell `value`.
@@ -90,11 +93,29 @@ public struct CompressionSession: Sendable {
     public mutating func prepare() throws(SessionError) -> EncoderConfiguration? {
         guard state == .created else { return nil }
         let configuration = try EncoderConfiguration(request: request, properties: properties)
+        let levels = configuration.temporalLevels
         keyFrames = KeyFrameClock(
-            seconds: properties.number(.maxKeyFrameIntervalDuration), timeBase: request.timeBase)
+            seconds: properties.number(.maxKeyFrameIntervalDuration), timeBase: request.timeBase,
+            levels: levels.count > 1 ? levels : nil)
         publish(.outputBitDepth, .int(Int64(configuration.profile.bitDepth)))
+        tell(configuration)
         state = .encoding
         return configuration
+    }
+
+    /// Takes what the encoder does otherwise than asked, a sentence each, into `Notices`.
+    ///
+    /// - Throws: `Parameter` when properties contradict each other.
+    public mutating func note(_ notes: [String]) throws(SessionError) {
+        encoderNotes = notes
+        tell(try EncoderConfiguration(request: request, properties: properties))
+    }
+
+    /// Publishes what the properties became.
+    private mutating func tell(_ configuration: EncoderConfiguration) {
+        publish(.numberOfTemporalLevels, .int(Int64(configuration.temporalLevels.count)))
+        let notices = [configuration.temporalLevels.notice].compactMap { $0 } + encoderNotes
+        publish(.notices, notices.isEmpty ? nil : .string(notices.joined(separator: "; ")))
     }
 
     /// Takes a pool of `size` bytes.

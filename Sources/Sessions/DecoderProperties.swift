@@ -11,6 +11,13 @@ extension PropertyTable {
             .threadCount, .integer(0...64), default: .int(0), by: [.libavcodec],
             "Threads of the software decoder; 0 is one a processor."),
         PropertySpec(
+            .maxTemporalLevel, .integer(0...Int64(LevelGate.highest)), default: .int(Int64(LevelGate.highest)),
+            access: .live,
+            """
+            The highest temporal level that is decoded; packets of higher ones are reported and left out. A higher limit \
+            holds from where the stream allows it (a key frame, TSA or STSA picture).
+            """),
+        PropertySpec(
             .propagateHDRMetadata, .boolean, default: .bool(true), access: .live,
             "Whether pictures carry the stream's HDR metadata: mastering display, light levels, HDR10+, RPU."),
         PropertySpec(
@@ -25,7 +32,18 @@ extension PropertyTable {
             .destinationTransferFunction, .codePoint(ColorNames.transfer),
             "Transfer function of pictures in bytes of RGB, sRGB when not set; half floats are linear."),
 
+        PropertySpec(
+            .destinationAlphaMode, .choice(AlphaSettings.modeNames), access: .live,
+            "Whether colours of pictures in RGB are multiplied by their alpha; as in the stream when not set."),
+
         // What is.
+        PropertySpec(
+            .containsAlphaChannel, .boolean, access: .readOnly,
+            "Whether the stream has an alpha layer, as Create's format description says."),
+        PropertySpec(
+            .alphaChannelMode, .choice(AlphaSettings.modeNames), access: .readOnly,
+            "Whether the stream's colours are multiplied by its alpha; premultiplied where it does not say, null without alpha."
+        ),
         PropertySpec(.decoderID, .text, access: .readOnly, "The decoder that serves the session."),
         PropertySpec(
             .usingHardwareDecoder, .boolean, access: .readOnly, "Whether that is hardware, at this moment."),

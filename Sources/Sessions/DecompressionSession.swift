@@ -10,11 +10,19 @@ public struct DecompressionRequest: Hashable, Sendable {
     /// The pictures' layout; nil is what the decoder gives.
     public var pixelFormat: PixelFormat?
 
+    /// The layouts that pictures are given in.
+    static let pixelFormats = PixelFormat.yCbCr + [.yuva] + PixelFormat.rgb
+
     /// Whether decoded pictures are brought to RGB.
     public var isConverted: Bool { pixelFormat.map { !$0.isYCbCr } ?? false }
 
+    /// Whether the alpha layer is decoded: for pictures that have a place for it.
+    ///
+    /// On the way to RGB only where the format description tells of one: pictures with alpha have 8 bits.
+    public var readsAlpha: Bool { pixelFormat == .yuva || isConverted && format.alpha != nil }
+
     /// The layout that the decoder is to give; nil is what it gives.
-    public var decodedFormat: PixelFormat? { isConverted ? nil : pixelFormat }
+    public var decodedFormat: PixelFormat? { readsAlpha ? .yuva : isConverted ? nil : pixelFormat }
 
     /// Checks and keeps what was asked for.
     ///
@@ -26,9 +34,8 @@ public struct DecompressionRequest: Hashable, Sendable {
             throw SessionError(.couldNotFindVideoDecoder, "no decoder here reads \(codec); hevc is what there is")
         }
         if let pixelFormat {
-            let formats = PixelFormat.yCbCr + PixelFormat.rgb
-            guard let format = formats.first(where: { $0.rawValue == pixelFormat }) else {
-                let known = formats.map(\.rawValue).joined(separator: ", ")
+            guard let format = Self.pixelFormats.first(where: { $0.rawValue == pixelFormat }) else {
+                let known = Self.pixelFormats.map(\.rawValue).joined(separator: ", ")
                 throw SessionError(.parameter, "pixel format \(pixelFormat) is not one of \(known)")
             }
             self.pixelFormat = format
@@ -167,6 +174,14 @@ public struct DecompressionSession: Sendable {
     /// The decoder's properties as it is opened with them.
     public var options: (isRealTime: Bool, threads: Int) {
         (properties.bool(.realTime) ?? false, Int(properties.integer(.threadCount) ?? 0))
+    }
+
+    /// The highest temporal level that is wanted of the packets that come from now on.
+    public var maxTemporalLevel: Int { properties.integer(.maxTemporalLevel).map { Int($0) } ?? LevelGate.highest }
+
+    /// Whether colours of pictures in RGB are to be multiplied by alpha; nil as in the stream.
+    public var destinationAlphaMode: AlphaChannelMode? {
+        properties.string(.destinationAlphaMode).flatMap(AlphaChannelMode.init)
     }
 
     /// What `DestinationColorPrimaries` and `DestinationTransferFunction` say of pictures in RGB.

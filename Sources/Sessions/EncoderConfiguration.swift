@@ -21,6 +21,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var conversion: FrameConversionSettings?
     /// The profile.
     public var profile: Profile
+    /// What becomes of alpha; nil for a stream without.
+    public var alpha: AlphaSettings?
     /// The level; nil leaves it to the stream.
     public var level: Level?
     /// How many bits.
@@ -47,6 +49,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var lookAhead: Int?
     /// Frames a second.
     public var frameRate: Rational
+    /// Its temporal levels; with more than one `maxKeyFrameInterval` is set, to a multiple of their group.
+    public var temporalLevels: TemporalLevels
     /// For the VUI.
     public var color: ColorDescription
     /// For the VUI; nil says nothing.
@@ -68,7 +72,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
         self.request = request
 
         let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:))
-        profile = asked?.profile ?? Profile(holding: request.pixelFormat.bitDepth)
+        profile = asked?.profile ?? Profile(holding: request.bitDepth)
+        alpha = request.hasAlpha ? AlphaSettings(properties) : nil
         level = asked?.level
         frameRate = properties.value(.expectedFrameRate).flatMap(PropertyText.frameRate) ?? Rational(30)
         let coded = PaddedSize(request)
@@ -98,6 +103,12 @@ public struct EncoderConfiguration: Hashable, Sendable {
         allowOpenGOP = properties.bool(.allowOpenGOP) ?? true
         maxFrameDelay = properties.integer(.maxFrameDelayCount).map(Int.init)
         lookAhead = properties.integer(.suggestedLookAheadFrameCount).map(Int.init)
+        temporalLevels = try Self.temporalLevels(properties, frameRate)
+        if temporalLevels.count > 1 {
+            let most = maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval
+            try Contradictions.check(temporalLevels, keyFrameInterval: most, properties)
+            maxKeyFrameInterval = most - most % temporalLevels.groupSize
+        }
 
         color = ColorDescription(
             primaries: properties.codePoint(.colorPrimaries, ColorNames.primaries),
@@ -122,5 +133,27 @@ public struct EncoderConfiguration: Hashable, Sendable {
 
         prioritizesSpeed = properties.bool(.prioritizeSpeed) ?? false
         x265Preset = prioritizesSpeed ? "veryfast" : properties.string(.x265Preset) ?? "medium"
+    }
+
+    private static func temporalLevels(
+        _ properties: PropertyStore, _ frameRate: Rational
+    ) throws(SessionError) -> TemporalLevels {
+        guard let base = properties.value(.baseLayerFrameRate).flatMap(PropertyText.frameRate) else {
+            return TemporalLevels(frameRate: frameRate)
+        }
+        guard properties.isSet(.expectedFrameRate) else {
+            throw SessionError(
+                .parameter, "BaseLayerFrameRate is a part of ExpectedFrameRate: set that too, before or with it")
+        }
+        return try TemporalLevels(base: base, full: frameRate)
+    }
+
+    /// Bits a second that the stream never or only for a while exceeds; nil where nothing bounds it.
+    public var bitRate: Int64? {
+        if let limit = dataRateLimit { return Int64(Double(limit.bytes) * 8 / limit.seconds) }
+        switch rateControl {
+        case .averageBitRate(let bitRate), .constantBitRate(let bitRate): return bitRate
+        case .quality, .constantQP: return nil
+        }
     }
 }

@@ -46,6 +46,16 @@ public enum PropertyTable {
         PropertySpec(
             .allowOpenGOP, .boolean, default: .bool(true),
             "Whether leading pictures of a key frame may refer across it (CRA instead of IDR)."),
+        PropertySpec(
+            .baseLayerFrameRate, .frameRate,
+            """
+            Frames a second of the lowest temporal level, which decodes alone; each level above it doubles the rate, up \
+            to ExpectedFrameRate, which must be set. Where no number of levels fits, the next lower rate is taken and \
+            Notices tells. In software not with RealTime, nor without reordering.
+            """),
+        PropertySpec(
+            .baseLayerBitRateFraction, .number(0...1), by: [],
+            "The part of the bits that the lowest temporal level gets; no encoder here divides them by levels."),
 
         // Latency.
         PropertySpec(
@@ -95,6 +105,25 @@ public enum PropertyTable {
             .hdrMetadataInsertionMode, .choice(["Auto", "None"]), default: .string("Auto"),
             "Whether the static HDR metadata go into the stream (Auto) or not (None)."),
 
+        // Alpha.
+        PropertySpec(
+            .alphaChannelMode, .choice(AlphaSettings.modeNames), default: .string("premultiplied"),
+            isForAlpha: true,
+            "Whether the stream's colours are multiplied by its alpha; written as alpha_channel_info (SEI 165)."),
+        PropertySpec(
+            .sourceAlphaMode, .choice(AlphaSettings.modeNames), isForAlpha: true,
+            """
+            Whether the colours of the frames handed over are multiplied by their alpha; as AlphaChannelMode when not \
+            set. Where the two differ each frame is converted.
+            """),
+        PropertySpec(
+            .targetQualityForAlpha, .number(0...1), default: .double(AlphaSettings.defaultQuality),
+            isForAlpha: true,
+            """
+            Constant quality of the alpha layer; the rate properties govern the base layer alone. x265: CRF = 40 - 38 * \
+            TargetQualityForAlpha.
+            """),
+
         // Frames in RGB.
         PropertySpec(
             .sourceColorPrimaries, .codePoint(ColorNames.primaries),
@@ -122,6 +151,12 @@ public enum PropertyTable {
         ),
         PropertySpec(
             .fallbackReason, .text, access: .readOnly, "Why it is not hardware, when hardware was allowed."),
+        PropertySpec(
+            .numberOfTemporalLevels, .integer(1...7), access: .readOnly,
+            "Temporal levels of the stream; 1 without hierarchy."),
+        PropertySpec(
+            .notices, .text, access: .readOnly,
+            "What is not exactly as it was set, a sentence each; null when everything is."),
         PropertySpec(
             .numberOfPendingFrames, .integer(0...Int64.max), access: .readOnly,
             "Frames taken and not yet given back as packets."),

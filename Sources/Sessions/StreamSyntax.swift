@@ -41,18 +41,21 @@ public struct StreamSyntax: Sendable {
         profile.frameOnlyConstraintFlag = true
         profile.tierFlag = level.needsHighTier(bitRate)
         tier.general = profile
-        let ordering = SubLayerOrderingInfo(subLayers: [
-            SubLayerOrdering(
-                maxDecPicBufferingMinus1: structure.maxDecPicBufferingMinus1,
-                maxNumReorderPics: structure.reorderDepth)
-        ])
+        let ordering = SubLayerOrderingInfo(subLayers: structure.subLayers)
+        if structure.temporalLevels > 1 {
+            let levels = configuration.temporalLevels.levelIdcs(
+                general: tier.generalLevelIdc, width: size.width, height: size.height, bitRate: bitRate)
+            tier.subLayers = levels.map { SubLayerProfileTierLevel(levelIdc: $0) }
+        }
 
         var vps = VideoParameterSet()
+        vps.vpsMaxSubLayersMinus1 = structure.temporalLevels - 1
         vps.profileTierLevel = tier
         vps.orderingInfo = ordering
         self.vps = vps
 
         var sps = SequenceParameterSet()
+        sps.spsMaxSubLayersMinus1 = structure.temporalLevels - 1
         sps.spsTemporalIdNestingFlag = true
         sps.profileTierLevel = tier
         sps.orderingInfo = ordering

@@ -48,6 +48,20 @@ public struct X265Options: Hashable, Sendable {
         options.first { ["crf", "bitrate", "qp", "lossless"].contains($0.name) }?.name
     }
 
+    /// The first option that decides how pictures depend on each other, if there is one.
+    public var structuralOption: String? {
+        options.first { option in
+            let name = option.name
+            return Self.structural.contains(name.hasPrefix("no-") ? String(name.dropFirst(3)) : name)
+        }?.name
+    }
+
+    private static let structural: Set<String> = [
+        "b-adapt", "b-pyramid", "bframe-bias", "bframes", "fades", "gop-lookahead", "hist-scenecut", "hrd",
+        "intra-refresh", "keyint", "log2-max-poc-lsb", "min-keyint", "open-gop", "radl", "rc-lookahead", "ref",
+        "scenecut", "vui-hrd-info", "zones",
+    ]
+
     private static let owned: [String: String] = [
         "annexb": "the session frames its NAL units itself",
         "aud": "the session owns the access-unit structure",

@@ -99,6 +99,7 @@ struct EncoderSettings {
             limits.allowsFuture = false
         }
         structure = PictureStructure(configuration, limits: limits)
+        try Self.checkLevels(configuration, path, structure, limits, takesSliceHeaders: takesSliceHeaders)
         if configuration.maxKeyFrameInterval != 1, structure.keyFrameInterval == 1 {
             notes.append("the driver codes without references: every picture is a key frame")
         }
@@ -111,6 +112,22 @@ struct EncoderSettings {
         mayDeriveImages = adjustments.isSet("derive_image") ?? true
         qualityLevel = Self.qualityLevel(configuration, attributes.encoding, adjustments)
         self.notes = notes
+    }
+
+    /// Throws where the session's temporal levels cannot be had: a driver that writes slice headers of its own keeps what
+    /// it wants, and one with few references cannot keep a level's.
+    private static func checkLevels(
+        _ configuration: EncoderConfiguration, _ path: HardwarePath, _ structure: PictureStructure,
+        _ limits: ReferenceLimits, takesSliceHeaders: Bool
+    ) throws(VAAPIFailure) {
+        let count = configuration.temporalLevels.count
+        guard count > 1 else { return }
+        guard path.features.contains("temporal-layers"), takesSliceHeaders else {
+            throw cannot("no temporal levels: the driver writes slice headers of its own")
+        }
+        guard structure.temporalLevels == count else {
+            throw cannot("no \(count) temporal levels: the driver keeps \(limits.total) references")
+        }
     }
 
     private static let usefulHeaders =

@@ -27,7 +27,7 @@ extension VAEncSequenceParameterBufferHEVC {
         seq_fields.bits.sample_adaptive_offset_enabled_flag = sps.sampleAdaptiveOffsetEnabledFlag.bit
         seq_fields.bits.sps_temporal_mvp_enabled_flag = sps.spsTemporalMvpEnabledFlag.bit
         seq_fields.bits.low_delay_seq = (structure.anchorDistance == 1).bit
-        seq_fields.bits.hierachical_flag = (structure.anchorDistance > 2).bit
+        seq_fields.bits.hierachical_flag = (structure.anchorDistance > 2 || structure.temporalLevels > 1).bit
         log2_min_luma_coding_block_size_minus3 = UInt8(sps.log2MinLumaCodingBlockSizeMinus3)
         log2_diff_max_min_luma_coding_block_size = UInt8(sps.log2DiffMaxMinLumaCodingBlockSize)
         log2_min_transform_block_size_minus2 = UInt8(sps.log2MinLumaTransformBlockSizeMinus2)
@@ -100,7 +100,8 @@ extension VAEncPictureParameterBufferHEVC {
         pic_fields.bits.cu_qp_delta_enabled_flag = (pps.diffCuQpDeltaDepth != nil).bit
         pic_fields.bits.pps_loop_filter_across_slices_enabled_flag = pps.ppsLoopFilterAcrossSlicesEnabledFlag.bit
         // 0 leaves the level to coding_type, which says enough where there is no pyramid.
-        hierarchical_level_plus1 = settings.structure.anchorDistance > 2 ? UInt8(picture.level + 1) : 0
+        let isHierarchical = settings.structure.anchorDistance > 2 || settings.structure.temporalLevels > 1
+        hierarchical_level_plus1 = isHierarchical ? UInt8(picture.level + 1) : 0
     }
 
     /// Fills one of libva's arrays of 15 pictures, the rest of it with none.

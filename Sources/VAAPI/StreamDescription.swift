@@ -57,6 +57,11 @@ enum StreamDescription {
                     + "\(ordering.maxNumReorderPics), the pictures need \(structure.maxReferences) and "
                     + "\(structure.reorderDepth).")
         }
+        guard sps.spsMaxSubLayersMinus1 + 1 == structure.temporalLevels else {
+            throw BitstreamError(
+                .unsupported,
+                "The SPS tells \(sps.spsMaxSubLayersMinus1 + 1) temporal levels, not \(structure.temporalLevels).")
+        }
         let (before, vui) = (sps, VUIParameters(configuration))
         if sps.width != settings.size.shownWidth || sps.height != settings.size.shownHeight {
             sps.conformanceWindow = WindowOffsets(

@@ -34,6 +34,9 @@ public final class VAAPIEncoder: Encoder {
     /// What the driver does not do exactly as the session asked, a sentence each.
     public let notes: [String]
 
+    /// Whether slices have the headers that this module wrote, and not some of the driver's own.
+    public var writesSliceHeaders: Bool { context.settings.packedHeaders & UInt32(VA_ENC_PACKED_HEADER_SLICE) != 0 }
+
     /// What the driver calls itself.
     public let driver: String
 
@@ -140,6 +143,15 @@ public final class VAAPIEncoder: Encoder {
             throw SessionError(
                 .videoEncoderMalfunction,
                 "the driver coded a picture of type \(slice.nalUnitType), not \(picture.nalUnitType)")
+        }
+        guard
+            context.settings.structure.temporalLevels == 1
+                || (slice.nalUnitType == picture.nalUnitType && slice.temporalId == picture.temporalID)
+        else {
+            throw SessionError(
+                .videoEncoderMalfunction,
+                "the driver coded \(slice.nalUnitType) at temporal level \(slice.temporalId), not "
+                    + "\(picture.nalUnitType) at \(picture.temporalID)")
         }
         guard reader.parameterSets.allSatisfy(parameterSets.contains) else {
             throw SessionError(.videoEncoderMalfunction, "the driver's parameter sets changed in the stream")

@@ -7,27 +7,57 @@ internal import Sessions
 enum StreamHeaders {
     /// The hvcC record of these NAL units (without start codes or lengths), and sps_max_num_reorder_pics.
     ///
-    /// Where the encoder was given more than the frame has, the SPS's conformance window cuts it off again.
+    /// Where the encoder was given more than the frame has, the SPS's conformance window cuts it off again. Temporal
+    /// levels, of which x265 knows nothing, are told by the VPS and the SPS.
     static func describe(
-        _ nalUnits: [[UInt8]], shown size: PaddedSize
+        _ nalUnits: [[UInt8]], _ configuration: EncoderConfiguration
     ) throws(SessionError) -> (record: [UInt8], reorderDepth: Int) {
         do throws(BitstreamError) {
             var reorderDepth = 0
             var units: [[UInt8]] = []
             for unit in nalUnits {
-                guard try NALUnitHeader(nal: unit).nalUnitType == .sps else {
-                    units.append(unit)
-                    continue
+                switch try NALUnitHeader(nal: unit).nalUnitType {
+                case .vps:
+                    var vps = try VideoParameterSet(nal: unit)
+                    let layers = subLayers(configuration, vps.profileTierLevel, vps.orderingInfo)
+                    try layers?.divide(&vps)
+                    units.append(layers == nil ? unit : try vps.nalUnit())
+                case .sps:
+                    var sps = try SequenceParameterSet(nal: unit)
+                    reorderDepth = sps.orderingInfo.highest.maxNumReorderPics
+                    crop(&sps, to: PaddedSize(configuration.request))
+                    try subLayers(configuration, sps.profileTierLevel, sps.orderingInfo)?.divide(&sps)
+                    units.append(try sps.nalUnit())
+                default: units.append(unit)
                 }
-                var sps = try SequenceParameterSet(nal: unit)
-                reorderDepth = sps.orderingInfo.highest.maxNumReorderPics
-                crop(&sps, to: size)
-                units.append(try sps.nalUnit())
             }
             return (try DecoderConfigurationRecord(nalUnits: units).bytes(), reorderDepth)
         } catch {
             throw SessionError(.videoEncoderMalfunction, "x265's parameter sets cannot be read: \(error.reason)")
         }
+    }
+
+    /// The levels of a stream as its parameter sets tell them; nil where it has one.
+    ///
+    /// A level's pictures refer to the anchors on both sides and to the levels below, and x265 codes what lies under
+    /// the middle of a group in the order it is shown: no level reorders by more than the whole stream.
+    private static func subLayers(
+        _ configuration: EncoderConfiguration, _ tier: ProfileTierLevel, _ ordering: SubLayerOrderingInfo
+    ) -> TemporalSubLayers? {
+        let (levels, highest, size) = (
+            configuration.temporalLevels, ordering.highest, PaddedSize(configuration.request)
+        )
+        guard levels.count > 1 else { return nil }
+        let parts = (0..<levels.count - 1).map { level in
+            SubLayerOrdering(
+                maxDecPicBufferingMinus1: min(level + 1, highest.maxDecPicBufferingMinus1),
+                maxNumReorderPics: min(level, highest.maxNumReorderPics))
+        }
+        return TemporalSubLayers(
+            levelIdcs: levels.levelIdcs(
+                general: tier.generalLevelIdc, width: size.width, height: size.height,
+                bitRate: configuration.bitRate),
+            ordering: parts + [highest])
     }
 
     private static func crop(_ sps: inout SequenceParameterSet, to size: PaddedSize) {

@@ -11,6 +11,8 @@ public final class X265Encoder: Encoder {
     private let picture: UnsafeMutablePointer<x265_picture>
     private let output: UnsafeMutablePointer<x265_picture>
     private let source: PictureSource
+    /// Where the stream has temporal levels.
+    private let levelled: LevelledFrames?
     private var decodeTimes: DecodeTimes
     private var isFinished = false
 
@@ -21,12 +23,36 @@ public final class X265Encoder: Encoder {
     ///
     /// - Throws: `Parameter` when x265 does not take the size or an option, `CouldNotFindVideoEncoder` when libx265
     ///   was built without the bit depth, `VideoEncoderMalfunction` when its parameter sets cannot be read.
-    public init(_ configuration: EncoderConfiguration) throws(SessionError) {
+    public convenience init(_ configuration: EncoderConfiguration) throws(SessionError) {
+        try self.init(configuration, role: .alone)
+    }
+
+    /// Opens the encoder of an alpha layer: it makes each picture what its frame's `kind` says.
+    ///
+    /// Frames are `YU12` with alpha as luma and neutral chroma.
+    /// - Parameters:
+    ///   - configuration: `EncoderConfiguration.alphaLayer` of the session's.
+    ///   - base: the base layer's encoder, made `leadingAlpha`.
+    /// - Throws: as for any other.
+    public convenience init(
+        alpha configuration: EncoderConfiguration, following base: X265Encoder
+    ) throws(SessionError) {
+        try self.init(configuration, role: .follower(try base.structure()))
+    }
+
+    /// Opens the encoder of a base layer, whose structure an alpha layer can follow.
+    ///
+    /// - Throws: as for any other.
+    public convenience init(leadingAlpha configuration: EncoderConfiguration) throws(SessionError) {
+        try self.init(configuration, role: .leader)
+    }
+
+    init(_ configuration: EncoderConfiguration, role: X265Role) throws(SessionError) {
         let depth = configuration.profile.bitDepth
         guard let api = hwd_x265_api(Int32(depth)) else {
             throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
         }
-        let parameters = try X265Parameters(api: api, configuration)
+        let parameters = try X265Parameters(api: api, configuration, role: role)
         guard let encoder = api.pointee.encoder_open(parameters.pointer) else {
             // It refuses what its checks of the parameters find, 16384x16 for example; memory is all else it can lack.
             throw SessionError(
@@ -47,9 +73,11 @@ public final class X265Encoder: Encoder {
         source = PictureSource(configuration.request)
 
         do throws(SessionError) {
-            let headers = try Self.headers(
-                api: api, encoder: encoder, shown: PaddedSize(configuration.request))
+            let units = try Self.headers(api: api, encoder: encoder)
+            let headers = try StreamHeaders.describe(units, configuration)
             formatDescription = headers.record
+            let hasLevels = configuration.temporalLevels.count > 1
+            levelled = hasLevels ? try LevelledFrames(configuration, parameterSets: units) : nil
             let tick = configuration.request.timeBase.value
             decodeTimes = DecodeTimes(
                 reorderDepth: headers.reorderDepth,
@@ -72,13 +100,31 @@ public final class X265Encoder: Encoder {
     /// Takes a frame and gives the pictures that are ready.
     public func encode(_ input: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
         precondition(!isFinished, "encode after finish")
+        decodeTimes.frameIn(pts: input.pts)
+        guard let levelled else {
+            return try submit(input, input.forceKeyFrame ? .keyFrame : .regular, handler)
+        }
+        try levelled.add(input) { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }
+    }
+
+    private func submit(
+        _ input: InputPicture, _ kind: LevelPlanner.Frame.Kind, _ handler: EncodedPictureHandler
+    ) throws(SessionError) {
         source.fill(picture, from: input)
         picture.pointee.pts = input.pts
         picture.pointee.userData = UnsafeMutableRawPointer(bitPattern: UInt(input.frameID))
-        picture.pointee.sliceType = input.forceKeyFrame ? X265_TYPE_IDR : X265_TYPE_AUTO
+        picture.pointee.sliceType =
+            input.kind.map(\.x265Type)
+            ?? {
+                switch kind {
+                case .regular: X265_TYPE_AUTO
+                case .between: X265_TYPE_B
+                case .anchor: X265_TYPE_P
+                case .keyFrame: X265_TYPE_IDR
+                }
+            }()
         // x265 counts a forced QP from 1; 0 is none.
         picture.pointee.forceqp = input.baseFrameQP.map { Int32($0 + 1) } ?? 0
-        decodeTimes.frameIn(pts: input.pts)
         _ = try step(picture, handler)
     }
 
@@ -86,7 +132,18 @@ public final class X265Encoder: Encoder {
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
         guard !isFinished else { return }
         isFinished = true
+        try levelled?.finish { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }
         while try step(nil, handler) {}
+    }
+
+    /// What the open encoder's pictures are like, where another is to make the same.
+    private func structure() throws(SessionError) -> X265Structure {
+        guard let parameters = api.pointee.param_alloc() else {
+            throw SessionError(.allocationFailed, "no memory for x265's parameters")
+        }
+        defer { api.pointee.param_free(parameters) }
+        api.pointee.encoder_parameters(encoder, parameters)
+        return X265Structure(parameters.pointee)
     }
 
     /// One call into x265; true when a picture came out.
@@ -111,8 +168,14 @@ public final class X265Encoder: Encoder {
             frameID: UInt64(UInt(bitPattern: output.pointee.userData)), pts: output.pointee.pts, dts: dts,
             nalUnitType: UInt8(slice.type),
             // nuh_temporal_id_plus1: the low three bits of the byte after the 4-byte length and the type.
-            temporalLevel: slice.sizeBytes > 5 ? (slice.payload[5] & 7) &- 1 : 0)
-        try handler(coded, try Self.bytes(of: units).bytes)
+            temporalLevel: slice.sizeBytes > 5 ? (slice.payload[5] & 7) &- 1 : 0,
+            kind: PictureKind(x265Type: output.pointee.sliceType))
+        let bytes = try Self.bytes(of: units)
+        if let levelled {
+            try levelled.relabel(coded, bytes, handler)
+        } else {
+            try handler(coded, bytes.bytes)
+        }
         return true
     }
 
@@ -133,19 +196,18 @@ public final class X265Encoder: Encoder {
         return UnsafeRawBufferPointer(start: start, count: end - start)
     }
 
-    /// The hvcC record of an open encoder, and how deep it reorders.
+    /// The parameter sets and SEI messages of an open encoder, as NAL units.
     private static func headers(
-        api: UnsafePointer<x265_api>, encoder: OpaquePointer, shown size: PaddedSize
-    ) throws(SessionError) -> (record: [UInt8], reorderDepth: Int) {
+        api: UnsafePointer<x265_api>, encoder: OpaquePointer
+    ) throws(SessionError) -> [[UInt8]] {
         var nals: UnsafeMutablePointer<x265_nal>?
         var count: UInt32 = 0
         guard api.pointee.encoder_headers(encoder, &nals, &count) > 0, let nals else {
             throw SessionError(.videoEncoderMalfunction, "x265 gave no parameter sets")
         }
-        let units = UnsafeBufferPointer(start: nals, count: Int(count)).map { unit in
+        return UnsafeBufferPointer(start: nals, count: Int(count)).map { unit in
             // Without the 4-byte length.
             [UInt8](UnsafeBufferPointer(start: unit.payload, count: Int(unit.sizeBytes)).dropFirst(4))
         }
-        return try StreamHeaders.describe(units, shown: size)
     }
 }

@@ -8,7 +8,9 @@ final class X265Parameters {
     let pointer: UnsafeMutablePointer<x265_param>
     private let api: UnsafePointer<x265_api>
 
-    init(api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration) throws(SessionError) {
+    init(
+        api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration, role: X265Role = .alone
+    ) throws(SessionError) {
         guard let pointer = api.pointee.param_alloc() else {
             throw SessionError(.allocationFailed, "no memory for x265's parameters")
         }
@@ -16,15 +18,17 @@ final class X265Parameters {
         self.api = api
         // zerolatency: no B pictures, no look-ahead, one frame at a time (x265's documentation of --tune).
         let tune = configuration.realTime ? "zerolatency" : nil
-        guard api.pointee.param_default_preset(pointer, configuration.x265Preset, tune) == 0 else {
-            throw SessionError(.parameter, "x265 has no preset \(configuration.x265Preset)")
+        let preset = role.preset(for: configuration.x265Preset)
+        guard api.pointee.param_default_preset(pointer, preset, tune) == 0 else {
+            throw SessionError(.parameter, "x265 has no preset \(preset)")
         }
         setFormat(configuration)
         setStructure(configuration)
         setLatency(configuration)
         setRate(configuration)
         try setHDR(configuration)
-        try pass(configuration.x265Options)
+        try pass(role.options(configuration.x265Options))
+        role.apply(to: pointer)
         guard api.pointee.param_apply_profile(pointer, configuration.profile == .main ? "main" : "main10") == 0
         else {
             throw SessionError(.parameter, "x265 cannot write \(configuration.profile.rawValue) with these options")
@@ -77,11 +81,31 @@ final class X265Parameters {
         if let interval = configuration.maxKeyFrameInterval { pointer.pointee.keyframeMax = Int32(interval) }
         if !configuration.allowFrameReordering { pointer.pointee.bframes = 0 }
         pointer.pointee.bOpenGOP = configuration.allowOpenGOP ? 1 : 0
+        setLevels(configuration)
         // The session's own framing: lengths instead of start codes, parameter sets in the format description.
         pointer.pointee.bAnnexB = 0
         pointer.pointee.bRepeatHeaders = 0
         pointer.pointee.bEnableAccessUnitDelimiters = 0
         pointer.pointee.logLevel = X265_LOG_ERROR
+    }
+
+    /// Has x265 code its B pictures as temporal levels want them, all groups alike.
+    ///
+    /// One reference, because with more a picture of level 0 refers to B pictures before it. `LevelPlanner` sees to
+    /// groups that break off.
+    private func setLevels(_ configuration: EncoderConfiguration) {
+        let levels = configuration.temporalLevels
+        guard levels.count > 1 else { return }
+        let interval = Int32(configuration.maxKeyFrameInterval ?? 0)
+        pointer.pointee.keyframeMax = interval
+        pointer.pointee.keyframeMin = interval
+        pointer.pointee.bframes = Int32(levels.groupSize - 1)
+        pointer.pointee.bFrameAdaptive = X265_B_ADAPT_NONE
+        pointer.pointee.bBPyramid = 1
+        pointer.pointee.scenecutThreshold = 0
+        pointer.pointee.bHistBasedSceneCut = 0
+        pointer.pointee.maxNumReferences = 1
+        pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Int32(levels.groupSize))
     }
 
     /// Bounds what x265 holds back.
@@ -90,9 +114,12 @@ final class X265Parameters {
     /// on a busy machine, where its look-ahead falls behind, one more (measured; hence 5). Without look-ahead it gives
     /// each frame at once. `PropertyEffectTests` holds it to that.
     private func setLatency(_ configuration: EncoderConfiguration) {
-        if let lookAhead = configuration.lookAhead { pointer.pointee.lookaheadDepth = Int32(lookAhead) }
+        let levels = configuration.temporalLevels
+        // A group is ordered at once, whatever is suggested, and has been found to fit into the delay.
+        let least = levels.count > 1 ? levels.groupSize : 0
+        if let lookAhead = configuration.lookAhead { pointer.pointee.lookaheadDepth = Int32(max(least, lookAhead)) }
         if let delay = configuration.maxFrameDelay {
-            let budget = Int32(max(0, delay - 5))
+            let budget = Int32(max(0, delay - 5 - levels.framesHeld))
             pointer.pointee.bframes = min(pointer.pointee.bframes, max(0, budget - 1) / 2)
             pointer.pointee.lookaheadDepth = min(pointer.pointee.lookaheadDepth, budget - pointer.pointee.bframes)
             pointer.pointee.frameNumThreads = 1
@@ -145,8 +172,8 @@ final class X265Parameters {
         if let payload = configuration.contentLight { try pass("max-cll", HDRText.contentLight(payload)) }
     }
 
-    private func pass(_ options: X265Options) throws(SessionError) {
-        for option in options.options { try pass(option.name, option.value) }
+    private func pass(_ options: [X265Options.Option]) throws(SessionError) {
+        for option in options { try pass(option.name, option.value) }
     }
 
     private func pass(_ name: String, _ value: String?) throws(SessionError) {

@@ -18,13 +18,15 @@ import Testing
     private static let backends = Backend.all.filter { [.x265, .vaapi("full")].contains($0) }
 
     static let writable = backends.flatMap { backend in
-        PropertyTable.rows(of: backend.kind).filter { $0.access != .readOnly }
+        PropertyTable.rows(of: backend.kind).filter { $0.access != .readOnly && !$0.isForAlpha }
             .map { Case(backend: backend, name: $0.key.rawValue) }
     }
 
     static let unwritable = backends.flatMap { backend in
-        PropertyTable.compression.filter { !$0.honouredBy.contains(backend.kind) || $0.access == .readOnly }
-            .map { Case(backend: backend, name: $0.key.rawValue) }
+        PropertyTable.compression.filter {
+            !$0.honouredBy.contains(backend.kind) || $0.access == .readOnly || $0.isForAlpha
+        }
+        .map { Case(backend: backend, name: $0.key.rawValue) }
     }
 
     private func session(_ backend: Backend) throws -> CompressionSession {
@@ -39,12 +41,13 @@ import Testing
         let row = try #require(PropertyTable.row(PropertyKey(rawValue: place.name)))
         for value in RowValues.samples(row.kind) {
             var session = try session(place.backend)
-            try session.setProperties([place.name: value])
+            let values = RowValues.companions(of: place.name, value).merging([place.name: value]) { $1 }
+            try session.setProperties(values)
             let read = try session.properties.copy([place.name])[place.name]
             #expect(read == value)
             _ = try #require(try session.prepare())
             let result = try place.backend.run(
-                EncodeJob(Clip(format: .nv12, width: 64, height: 64, frames: 2), [place.name: value]))
+                EncodeJob(Clip(format: .nv12, width: 64, height: 64, frames: 2), values))
             #expect(result.failure == nil, "\(value): \(result.failure ?? "")")
             #expect(result.pictures.count == 2)
             #expect(try !result.record.nalUnits.isEmpty)

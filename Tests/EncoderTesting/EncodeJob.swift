@@ -90,6 +90,8 @@ public struct CodedPicture: Codable, Sendable {
     public var dts: Int64
     /// `nal_unit_type`.
     public var nalUnitType: UInt8
+    /// `TemporalId`.
+    public var temporalLevel: UInt8
     /// Length-prefixed NAL units; `Data`, for JSON's sake.
     public var data: Data
 
@@ -101,6 +103,7 @@ public struct CodedPicture: Codable, Sendable {
         pts = picture.pts
         dts = picture.dts
         nalUnitType = picture.nalUnitType
+        temporalLevel = picture.temporalLevel
         data = Data(bytes)
     }
 
@@ -145,11 +148,13 @@ public struct EncodeResult: Codable, Sendable {
         }
     }
 
-    /// The whole stream in the form of annex B, its pictures from `first` on.
-    public func stream(from first: Int = 0) throws -> [UInt8] {
+    /// The whole stream in the form of annex B, its pictures from `first` on, up to a temporal level.
+    public func stream(from first: Int = 0, through level: UInt8 = .max) throws -> [UInt8] {
         var stream: [UInt8] = []
         for unit in try record.nalUnits { AnnexB.append(unit, to: &stream) }
-        for picture in pictures[first...] { try AnnexB.append(lengthPrefixed: picture.bytes[...], to: &stream) }
+        for picture in pictures[first...] where picture.temporalLevel <= level {
+            try AnnexB.append(lengthPrefixed: picture.bytes[...], to: &stream)
+        }
         return stream
     }
 

@@ -22,6 +22,17 @@ public enum RowValues {
         }
     }
 
+    /// What must be set with a row's value for it to make sense.
+    public static func companions(of key: String, _ value: PropertyValue) -> [String: PropertyValue] {
+        guard key == "BaseLayerFrameRate" else { return [:] }
+        // Any rate is half of some.
+        switch value {
+        case .int(let rate): return ["ExpectedFrameRate": .int(2 * rate)]
+        case .double(let rate): return ["ExpectedFrameRate": .double(2 * rate)]
+        default: return ["ExpectedFrameRate": .string("60000/1001")]
+        }
+    }
+
     /// Values that a row must refuse.
     public static func misfits(_ kind: PropertySpec.Kind) -> [PropertyValue] {
         let foreign: [PropertyValue] = [.array([]), .object([:])]

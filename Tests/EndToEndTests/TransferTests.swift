@@ -169,6 +169,31 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
+        @Test("A converter that dies or hangs costs its session, which is told why")
+        func deaths() throws {
+            let server = try TestDaemon("--set", "StallTimeout=0.5")
+            for signal in [SIGKILL, SIGSEGV] {
+                let transfer = try Transferer(server.daemon, Self.pq, Self.halves, width: 32, height: 16)
+                let worker = try #require(server.workers.first)
+                kill(worker.pid, signal)
+                let error = sessionError { _ = try transfer.convert() }
+                #expect(error?.status == .invalidSession)
+                #expect(error?.reason.contains(signal == SIGKILL ? "SIGKILL" : "SIGSEGV") ?? false)
+                #expect(server.hasNoWorkers())
+            }
+            // Stopped in the middle of a picture, which takes a large part of a second without optimisation.
+            let transfer = try Transferer(server.daemon, Self.pq, Self.halves, width: 4096, height: 2160)
+            let pid = try #require(server.workers.first).pid
+            let stopper = try Thread.spawn(name: "stop") {
+                usleep(100_000)
+                kill(pid, SIGSTOP)
+            }
+            let error = sessionError { for _ in 0..<2000 { _ = try transfer.convert() } }
+            stopper.join()
+            #expect(error?.status == .invalidSession)
+            #expect(error?.reason.contains("without progress") ?? false, "\(error?.reason ?? "no error")")
+        }
+
         static let refused: [([String], Int32, String)] = [
             (["--size", "64x31"], 65, "no whole number of frames"),
             (["--size", "64"], 64, "--size"),

@@ -117,7 +117,7 @@ private enum Vendor {
         var path = CodecPath(entry, device: "/dev/dri/renderD128", driver: Vendor.mesa25)
         #expect(builtIn.apply(to: &path))
         #expect(path.quirks == ["mesa-25-no-b", "radeonsi-ctb-64-aligned-size"])
-        #expect(path.features == ["temporal-layers", "alpha-layer"] && path.reason == nil)
+        #expect(path.features == ["alpha-layer"] && path.reason == nil)
         path = CodecPath(entry, device: "/dev/dri/renderD128", driver: Vendor.nvidia)
         #expect(!builtIn.apply(to: &path))
         #expect(path.reason == "disabled by the quirk nvidia-decode-only: nvidia-vaapi-driver is a decoder only")
@@ -136,7 +136,7 @@ private enum Vendor {
         #expect(changed.path("hevc-main10-encode") == nil && changed.path("hevc-main-encode") != nil)
         #expect(changed.paths.count == builtIn.paths.count)
         let mesa = try #require(changed.quirks.first { $0.id == "mesa-25-no-b" })
-        #expect(mesa.versions?.from == "26" && mesa.disableFeatures == ["b-frames"])
+        #expect(mesa.versions?.from == "26" && mesa.disableFeatures == ["b-frames", "temporal-layers"])
         #expect(changed.quirks.last?.id == "local" && changed.quirks.last?.why == "tried")
         #expect(changed.quirks(driver: "anything", pciID: nil, path: "p").isEmpty)
     }

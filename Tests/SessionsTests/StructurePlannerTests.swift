@@ -5,8 +5,8 @@ import Sessions
 import Testing
 
 /// The decoded picture buffer of H.265 C.5.2, fed with a plan: what a decoder makes of it.
-private struct DecoderModel {
-    let structure: PictureStructure
+struct DecoderModel {
+    let needs: SubLayerOrdering
     /// PicOrderCntVal of pictures in the buffer; true while one waits to be shown.
     var buffer: [Int: Bool] = [:]
     /// PicOrderCntVal of the pictures that a later one may refer to.
@@ -35,7 +35,7 @@ private struct DecoderModel {
         references = kept
         for poc in buffer.keys where buffer[poc] == false && !kept.contains(poc) { buffer[poc] = nil }
         // C.5.2.2: room for the picture, and no more waiting than sps_max_num_reorder_pics.
-        while waiting > structure.reorderDepth || buffer.count > structure.maxDecPicBufferingMinus1 {
+        while waiting > needs.maxNumReorderPics || buffer.count > needs.maxDecPicBufferingMinus1 {
             try #require(waiting > 0, "the buffer is full of references")
             bumpOne()
         }
@@ -43,7 +43,7 @@ private struct DecoderModel {
         references.insert(picture.poc)
         types[picture.poc] = picture.nalUnitType
         fullest = max(fullest, buffer.count)
-        while waiting > structure.reorderDepth { bumpOne() }
+        while waiting > needs.maxNumReorderPics { bumpOne() }
     }
 
     private var waiting: Int { buffer.values.count { $0 } }
@@ -114,7 +114,7 @@ private struct DecoderModel {
             for forced in [[], [1], [5, 6], [3, 9, 10, 30]] as [Set<Int>] {
                 let pictures = plan(structure, frames: frames, forced: forced)
                 #expect(pictures.count == frames)
-                var decoder = DecoderModel(structure: structure)
+                var decoder = DecoderModel(needs: try #require(structure.subLayers.last))
                 for picture in pictures { try decoder.decode(picture) }
                 decoder.bump(downTo: 0)
                 #expect(decoder.shown == Array(0..<frames), "\(structure), \(frames) frames, \(forced)")

@@ -24,7 +24,7 @@ func transfer(_ daemon: Daemon, rounds: Int, device: String = "cpu") throws -> [
     let target = try SharedMemory(creating: "bench-target", size: to.size)
     guard let samples = source.mutableBytes, let result = target.mutableBytes else { return [:] }
     fill(samples, from.layout, width, height)
-    memset(result.baseAddress, 1, to.size)
+    _ = result.initializeMemory(as: UInt8.self, repeating: 1)
     try session.addPool(source, id: 1)
     try session.addPool(target, id: 2)
 
@@ -32,7 +32,7 @@ func transfer(_ daemon: Daemon, rounds: Int, device: String = "cpu") throws -> [
     let moved = (from.size + to.size) / 2
     let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: moved, alignment: 64)
     defer { copy.deallocate() }
-    memset(copy.baseAddress, 1, moved)
+    _ = copy.initializeMemory(as: UInt8.self, repeating: 1)
     let threads = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     var (converted, copied): ([Double], [Double]) = ([], [])
     for round in 0..<rounds + 3 {
@@ -49,9 +49,10 @@ func transfer(_ daemon: Daemon, rounds: Int, device: String = "cpu") throws -> [
         let part = moved / threads
         let (base, other) = (UInt(bitPattern: copy.baseAddress), UInt(bitPattern: result.baseAddress))
         DispatchQueue.concurrentPerform(iterations: threads) { index in
-            memcpy(
-                UnsafeMutableRawPointer(bitPattern: base + UInt(index * part)),
-                UnsafeRawPointer(bitPattern: other + UInt(index * part)), part)
+            guard let to = UnsafeMutableRawPointer(bitPattern: base + UInt(index * part)),
+                let from = UnsafeRawPointer(bitPattern: other + UInt(index * part))
+            else { return }
+            memcpy(to, from, part)
         }
         // What the first rounds touch for the first time is no steady cost.
         if round >= 3 {

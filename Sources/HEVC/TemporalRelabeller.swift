@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+/// Puts the pictures of a stream of one sub-layer into temporal sub-layers that its encoder knew nothing of.
+///
+/// The encoder must have coded so that no picture needs one of a higher sub-layer, or of its own above the lowest, and
+/// must refer to one picture in each direction. What is left then is to say so: the temporal ids and types of
+/// NAL unit headers, and reference picture sets, which may not even list a picture of a higher sub-layer
+/// (7.4.8). Slice data stay as they are. Nothing is believed: a set that would lose a picture its slice refers to,
+/// or a picture order count that would change, is an error.
+public struct TemporalRelabeller: Sendable {
+    private var sets: ParameterSets
+    /// Picture order counts with the temporal ids there were, and with those there will be.
+    private var before = PictureOrderCount()
+    private var after = PictureOrderCount()
+    /// TemporalId of the pictures a decoder still has, by PicOrderCntVal.
+    private var kept: [Int: Int] = [:]
+
+    /// The picture at hand.
+    private struct Picture {
+        var type: NALUnitType
+        var poc: Int
+        var references: ShortTermRefPicSet?
+        /// Whether the set is another than the encoder's.
+        var isChanged = false
+    }
+
+    /// - Parameter parameterSets: of the stream, as NAL units.
+    public init(parameterSets: [[UInt8]]) throws(BitstreamError) {
+        sets = try ParameterSets(nalUnits: parameterSets)
+    }
+
+    /// Appends an access unit to `output` with another temporal id, both as NAL units behind 4-byte lengths.
+    ///
+    /// - Returns: the type its slices have become.
+    /// - Throws: `malformed` when the picture cannot be of that sub-layer; what parsing it throws.
+    public mutating func relabel(
+        _ sample: ArraySlice<UInt8>, temporalId: Int, into output: inout [UInt8]
+    ) throws(BitstreamError) -> NALUnitType {
+        output.reserveCapacity(output.count + sample.count + 64)
+        var units = try LengthPrefixedNALUnits(sample)
+        var picture: Picture?
+        while let nal = try units.next() {
+            var header = try NALUnitHeader(nal: nal)
+            switch header.nalUnitType {
+            case .vps, .sps:
+                throw BitstreamError(
+                    .unsupported, "Parameter sets inside a stream are not divided into sub-layers.")
+            case .pps:
+                // In effect from the lowest sub-layer on, as it was.
+                try sets.add(nal: nal)
+                try LengthPrefixedNALUnits.append(nal, to: &output)
+            case let type where type.isSlice:
+                try LengthPrefixedNALUnits.append(try relabelled(nal, temporalId, &picture), to: &output)
+            default:
+                // Delimiters, SEI messages and metadata go with their picture.
+                header.nuhTemporalIdPlus1 = temporalId + 1
+                try LengthPrefixedNALUnits.append(try header.bytes() + nal.dropFirst(2), to: &output)
+            }
+        }
+        guard let picture else { throw BitstreamError(.malformed, "An access unit has no slice.") }
+        let set = picture.references ?? ShortTermRefPicSet()
+        let named = Set((set.negativePics + set.positivePics).map { picture.poc + $0.deltaPoc })
+        kept = kept.filter { named.contains($0.key) }
+        kept[picture.poc] = temporalId
+        return picture.type
+    }
+
+    /// A slice segment's NAL unit; the first of a picture settles what holds for all.
+    private mutating func relabelled(
+        _ nal: ArraySlice<UInt8>, _ temporalId: Int, _ picture: inout Picture?
+    ) throws(BitstreamError) -> [UInt8] {
+        var slice = try SliceSegment(nal: nal, parameterSets: sets)
+        let known: Picture
+        if let picture { known = picture } else { known = try settle(slice.sliceHeader, temporalId) }
+        picture = known
+        slice.sliceHeader.header = NALUnitHeader(known.type, nuhTemporalIdPlus1: temporalId + 1)
+        guard known.isChanged, slice.sliceHeader.references != nil, let set = known.references else {
+            return try slice.nalUnit(parameterSets: sets)
+        }
+        try checkLists(of: slice.sliceHeader, with: set)
+        slice.sliceHeader.references?.shortTermRefPicSetIdx = nil
+        slice.sliceHeader.references?.shortTermRefPicSet = set
+        return try slice.nalUnit(parameterSets: sets)
+    }
+
+    private mutating func settle(
+        _ header: SliceSegmentHeader, _ temporalId: Int
+    ) throws(BitstreamError) -> Picture {
+        let type = try Self.type(header.header.nalUnitType, in: temporalId)
+        let sps = try sets.active(ppsId: header.slicePicParameterSetId).sps
+        let poc = before.next(header, sps: sps)
+        var relabelled = header
+        relabelled.header = NALUnitHeader(type, nuhTemporalIdPlus1: temporalId + 1)
+        guard after.next(relabelled, sps: sps) == poc else {
+            throw BitstreamError(
+                .malformed, "Picture order count \(poc) does not follow from the sub-layers' lowest pictures.")
+        }
+        guard let references = header.references else { return Picture(type: type, poc: poc) }
+        guard references.longTermRefPics.isEmpty, header.listEntryL0 == nil, header.listEntryL1 == nil else {
+            throw BitstreamError(
+                .unsupported, "Long-term references and modified lists are not divided into sub-layers.")
+        }
+        let set = pruned(references.shortTermRefPicSet, of: header, poc, temporalId)
+        let isChanged = set.numDeltaPocs != references.shortTermRefPicSet.numDeltaPocs
+        return Picture(type: type, poc: poc, references: set, isChanged: isChanged)
+    }
+
+    /// A set without the pictures of sub-layers that a picture may not list, those that are gone, and those that
+    /// nothing will refer to.
+    ///
+    /// The last make sure that a part of the sub-layers fits into its part of the decoded picture buffer: an
+    /// encoder that refers to one picture in each direction never again needs what lies behind the picture that a P
+    /// picture refers to, or before the one that an intra picture's leading pictures refer to.
+    private func pruned(
+        _ set: ShortTermRefPicSet, of header: SliceSegmentHeader, _ poc: Int, _ temporalId: Int
+    ) -> ShortTermRefPicSet {
+        func stays(_ reference: ShortTermRefPic) -> Bool {
+            guard let level = kept[poc + reference.deltaPoc] else { return false }
+            return level < max(1, temporalId)
+        }
+        let negative = set.negativePics.filter(stays)
+        guard header.sliceType != .b else {
+            return ShortTermRefPicSet(negativePics: negative, positivePics: set.positivePics.filter(stays))
+        }
+        let active = header.sliceType == .p ? header.numRefIdxL0ActiveMinus1 + 1 : 1
+        return ShortTermRefPicSet(negativePics: Array(negative.prefix(active)), positivePics: [])
+    }
+
+    /// Throws unless a slice's lists hold the same pictures with another set.
+    private func checkLists(
+        of header: SliceSegmentHeader, with set: ShortTermRefPicSet
+    ) throws(BitstreamError) {
+        guard let old = header.references?.shortTermRefPicSet, header.sliceType != .i else { return }
+        for (isSecond, active) in [
+            (false, header.numRefIdxL0ActiveMinus1 + 1),
+            (true, header.sliceType == .b ? header.numRefIdxL1ActiveMinus1 + 1 : 0),
+        ] where old.list(isSecond, active) != set.list(isSecond, active) {
+            throw BitstreamError(.malformed, "A slice refers to a picture of a sub-layer that it may not refer to.")
+        }
+    }
+
+    /// The type of table 7-1 that says the same of a picture in another sub-layer.
+    private static func type(_ type: NALUnitType, in temporalId: Int) throws(BitstreamError) -> NALUnitType {
+        if temporalId == 0 { return type }
+        switch type {
+        case .trailN: return .tsaN
+        case .trailR: return .tsaR
+        case .radlN, .radlR, .raslN, .raslR: return type
+        default: throw BitstreamError(.malformed, "A picture of type \(type) cannot have TemporalId \(temporalId).")
+        }
+    }
+}
+
+extension ShortTermRefPicSet {
+    /// The POC differences in a reference picture list of `count` entries that is not modified (8-8, 8-10).
+    fileprivate func list(_ isSecond: Bool, _ count: Int) -> [Int] {
+        let before = negativePics.filter(\.usedByCurrPic).map(\.deltaPoc)
+        let after = positivePics.filter(\.usedByCurrPic).map(\.deltaPoc)
+        let all = isSecond ? after + before : before + after
+        return all.isEmpty ? [] : (0..<count).map { all[$0 % all.count] }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
+
+extension Contradictions {
+    /// What cannot hold together with several temporal levels.
+    ///
+    /// - Parameter keyFrameInterval: frames from a key frame to the next, at most.
+    static func check(
+        _ levels: TemporalLevels, keyFrameInterval: Int, _ properties: PropertyStore
+    ) throws(SessionError) {
+        guard keyFrameInterval >= levels.groupSize else {
+            let key: PropertyKey =
+                properties.bool(.allowTemporalCompression) == false
+                ? .allowTemporalCompression : .maxKeyFrameInterval
+            throw contradict(
+                key, "a key frame belongs to the lowest temporal level, which has every \(levels.groupSize)th frame"
+            )
+        }
+        // A VA-API driver is told what to refer to, in whatever order; x265 has levels by its order alone.
+        guard properties.backend == .x265 else { return }
+        for key in [PropertyKey.realTime, .allowFrameReordering]
+        where properties.bool(key) == (key == .realTime) {
+            throw contradict(key, "x265 has temporal levels only by coding frames in another order than shown")
+        }
+        if let delay = properties.integer(.maxFrameDelayCount), delay < levels.leastDelayOfX265 {
+            throw contradict(
+                .maxFrameDelayCount,
+                "\(levels.count) temporal levels hold back up to \(levels.leastDelayOfX265) frames in x265")
+        }
+        let options = try X265Options(parsing: properties.string(.x265Params) ?? "")
+        if let option = options.structuralOption {
+            throw contradict(.x265Params, "with temporal levels the session owns \(option)")
+        }
+    }
+
+    private static func contradict(_ key: PropertyKey, _ reason: String) -> SessionError {
+        SessionError(.parameter, "BaseLayerFrameRate and \(key) contradict each other: \(reason)")
+    }
+}
+
+extension TemporalLevels {
+    /// The least `MaxFrameDelayCount` with which x265 can order a whole group.
+    ///
+    /// A group's B pictures, a look-ahead of one frame more, the 5 frames besides that x265 was measured to hold, and
+    /// those that wait in front of it.
+    var leastDelayOfX265: Int { 2 * groupSize - 1 + 5 + framesHeld }
+}

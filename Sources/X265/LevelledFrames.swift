@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HEVC
+internal import Model
+internal import Sessions
+
+/// What stands between a session and x265 where the stream has temporal levels: frames go in with what they must be,
+/// and pictures come out with the level they have.
+final class LevelledFrames {
+    private var planner: LevelPlanner
+    private var relabeller: TemporalRelabeller
+    private let copies: FrameCopies
+    private var settled: [LevelPlanner.Frame] = []
+    private var nextFrame = 0
+    /// Levels of the frames inside x265, by the client's numbers.
+    private var levels: [UInt64: Int] = [:]
+    /// The access unit that came out last; its memory is kept.
+    private var sample: [UInt8] = []
+
+    /// - Parameter parameterSets: as x265 gave them.
+    init(_ configuration: EncoderConfiguration, parameterSets: [[UInt8]]) throws(SessionError) {
+        planner = LevelPlanner(
+            configuration.temporalLevels, keyFrameInterval: configuration.maxKeyFrameInterval ?? 0,
+            isOpenGOP: configuration.allowOpenGOP)
+        copies = FrameCopies(configuration.request)
+        do throws(BitstreamError) {
+            relabeller = try TemporalRelabeller(parameterSets: parameterSets)
+        } catch {
+            throw SessionError(.videoEncoderMalfunction, "x265's parameter sets cannot be read: \(error.reason)")
+        }
+    }
+
+    /// Takes a frame and hands on those that are settled by it, in the order they came in.
+    func add(
+        _ input: InputPicture, _ submit: (InputPicture, LevelPlanner.Frame.Kind) throws(SessionError) -> Void
+    ) throws(SessionError) {
+        let number = nextFrame
+        nextFrame += 1
+        planner.add(forceKeyFrame: input.forceKeyFrame, to: &settled)
+        // The last to be settled is the one that has just come, if it is; then it need not be copied.
+        if settled.last?.number != number { copies.keep(input, as: number) }
+        try handOn(submit, current: (number, input))
+    }
+
+    /// Hands on the frames that wait.
+    func finish(
+        _ submit: (InputPicture, LevelPlanner.Frame.Kind) throws(SessionError) -> Void
+    ) throws(SessionError) {
+        planner.finish(into: &settled)
+        try handOn(submit, current: nil)
+    }
+
+    private func handOn(
+        _ submit: (InputPicture, LevelPlanner.Frame.Kind) throws(SessionError) -> Void,
+        current: (number: Int, picture: InputPicture)?
+    ) throws(SessionError) {
+        let frames = settled
+        settled.removeAll(keepingCapacity: true)
+        for frame in frames {
+            if let current, current.number == frame.number {
+                levels[current.picture.frameID] = frame.level
+                try submit(current.picture, frame.kind)
+            } else {
+                try copies.take(frame.number) { (picture) throws(SessionError) in
+                    levels[picture.frameID] = frame.level
+                    try submit(picture, frame.kind)
+                }
+            }
+        }
+    }
+
+    /// Gives a coded picture its level and hands it on.
+    func relabel(
+        _ picture: EncodedPicture, _ bytes: UnsafeRawBufferPointer, _ handler: EncodedPictureHandler
+    ) throws(SessionError) {
+        guard let level = levels.removeValue(forKey: picture.frameID) else {
+            throw SessionError(.videoEncoderMalfunction, "x265 gave a frame that it did not get")
+        }
+        var picture = picture
+        sample.removeAll(keepingCapacity: true)
+        do throws(BitstreamError) {
+            let type = try relabeller.relabel(Array(bytes)[...], temporalId: level, into: &sample)
+            picture.nalUnitType = type.rawValue
+        } catch {
+            throw SessionError(
+                .videoEncoderMalfunction,
+                "x265's picture \(picture.frameID) does not fit temporal level \(level): \(error.reason)")
+        }
+        picture.temporalLevel = UInt8(level)
+        let unit = sample
+        try handler(picture, unit.span.bytes)
+    }
+}

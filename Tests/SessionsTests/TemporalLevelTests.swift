@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Model
+import Testing
+
+@testable import Sessions
+
+@Suite struct TemporalLevelTests {
+    private func levels(_ base: String, _ full: String) throws -> TemporalLevels {
+        try TemporalLevels(base: try #require(Rational(text: base)), full: try #require(Rational(text: full)))
+    }
+
+    @Test(arguments: [
+        ("30", "240", 4), ("60", "240", 3), ("120", "240", 2), ("240", "240", 1), ("15", "240", 5),
+        ("30", "120", 3),
+        ("30", "60", 2), ("30000/1001", "60000/1001", 2), ("29.97", "240", 4), ("30", "60000/1001", 2),
+        ("240000/1001", "240", 1), ("240", "240000/1001", 1),
+    ])
+    func aRatioThatIsAPowerOfTwoIsKept(base: String, full: String, count: Int) throws {
+        let levels = try levels(base, full)
+        #expect(levels.count == count && levels.notice == nil)
+        #expect(levels.groupSize == 1 << (count - 1))
+        #expect(levels.frameRate(through: count - 1).value == levels.frameRate.value)
+    }
+
+    /// The base layer is never faster than asked for, and its rate is told.
+    @Test(arguments: [
+        ("25", "60", 3, "15"), ("50", "120", 3, "30"), ("24", "30", 2, "15"), ("100", "240", 3, "60"),
+    ])
+    func anyOtherGetsTheNextLowerBase(base: String, full: String, count: Int, rate: String) throws {
+        let levels = try levels(base, full)
+        #expect(levels.count == count)
+        #expect(levels.notice?.contains("\(rate) frames a second instead of \(base)") == true)
+    }
+
+    @Test(arguments: [("60", "30"), ("1", "240"), ("7", "240")])
+    func whatCannotBeIsRefused(base: String, full: String) {
+        let error = #expect(throws: SessionError.self) { try levels(base, full) }
+        #expect(error?.status == .parameter)
+        #expect(error?.reason.contains("BaseLayerFrameRate \(base)") == true)
+        #expect(error?.reason.contains("ExpectedFrameRate \(full)") == true)
+    }
+
+    @Test func aFramesLevelFollowsFromItsPlace() throws {
+        #expect(try (0..<9).map(levels("30", "240").level) == [0, 3, 2, 3, 1, 3, 2, 3, 0])
+        #expect(try (0..<5).map(levels("30", "60").level) == [0, 1, 0, 1, 0])
+        #expect(try (0..<3).map(levels("30", "30").level) == [0, 0, 0])
+    }
+
+    private func configuration(
+        _ properties: [String: PropertyValue], _ backend: PropertySpec.Backend = .x265
+    ) throws -> EncoderConfiguration {
+        var store = PropertyStore(backend: backend)
+        try store.set(properties, isOpen: false)
+        return try EncoderConfiguration(request: .sample, properties: store)
+    }
+
+    private static let both: [String: PropertyValue] = [
+        "BaseLayerFrameRate": .int(30), "ExpectedFrameRate": .int(240),
+    ]
+
+    @Test func keyFramesComeAtWholeGroups() throws {
+        #expect(try configuration(Self.both).maxKeyFrameInterval == 248)
+        #expect(
+            try configuration(Self.both.merging(["MaxKeyFrameInterval": .int(30)]) { $1 }).maxKeyFrameInterval == 24
+        )
+        #expect(try configuration(["ExpectedFrameRate": .int(240)]).maxKeyFrameInterval == nil)
+    }
+
+    @Test(arguments: [
+        ["BaseLayerFrameRate": PropertyValue.int(30)],
+        both.merging(["MaxKeyFrameInterval": .int(7)]) { $1 },
+        both.merging(["AllowTemporalCompression": .bool(false)]) { $1 },
+        both.merging(["RealTime": .bool(true)]) { $1 },
+        both.merging(["AllowFrameReordering": .bool(false)]) { $1 },
+        both.merging(["MaxFrameDelayCount": .int(26)]) { $1 },
+        both.merging(["X265Params": .string("aq-mode=2:no-open-gop")]) { $1 },
+        both.merging(["X265Params": .string("ref=3")]) { $1 },
+    ])
+    func contradictionsAreNamed(properties: [String: PropertyValue]) {
+        let error = #expect(throws: SessionError.self) { try configuration(properties) }
+        #expect(error?.status == .parameter)
+        let named = properties.keys.filter { error?.reason.contains($0) == true }
+        #expect(named.count >= min(2, properties.count), "\(error?.reason ?? "")")
+    }
+
+    @Test func hardwareNeedsNoReorderingAndTheDelayMaySuffice() throws {
+        _ = try configuration(Self.both.merging(["RealTime": .bool(true)]) { $1 }, .vaapi)
+        _ = try configuration(Self.both.merging(["MaxFrameDelayCount": .int(27)]) { $1 })
+        _ = try configuration(Self.both.merging(["X265Params": .string("aq-mode=2:slices=2")]) { $1 })
+    }
+
+    @Test func theSessionTellsWhatBecameOfTheRates() throws {
+        var session = CompressionSession(
+            request: .sample, properties: PropertyStore(backend: .x265), maxPoolBytes: 1 << 20)
+        try session.setProperties(["BaseLayerFrameRate": .int(25), "ExpectedFrameRate": .int(60)])
+        let told = try session.properties.copy(["NumberOfTemporalLevels", "Notices"])
+        #expect(told["NumberOfTemporalLevels"] == .int(3))
+        #expect(told["Notices"]?.description.contains("15 frames a second instead of 25") == true)
+        try session.setProperties(["BaseLayerFrameRate": .int(15)])
+        #expect(try session.properties.copy(["Notices"])["Notices"] == .null)
+        let error = #expect(throws: SessionError.self) {
+            try session.setProperties(["BaseLayerBitRateFraction": .double(0.5)])
+        }
+        #expect(error?.status == .propertyNotSupported)
+    }
+
+    /// The key frame comes before the limit, where a group begins, and not in the middle of one.
+    @Test func keyFramesByTheClockKeepTheRhythm() throws {
+        let timeBase = try #require(Rational(1, 240))
+        let clockOf = { (seconds: Double) in
+            KeyFrameClock(seconds: seconds, timeBase: timeBase, levels: try? levels("30", "240"))
+        }
+        for (seconds, frames) in [(0.25, 56), (1.0, 240), (0.05, 8)] {
+            var clock = clockOf(seconds)
+            let keys = (0..<500).filter { clock.isDue(pts: Int64($0), isForced: false) }
+            #expect(keys == Array(stride(from: 0, to: 500, by: frames)), "\(seconds) s")
+        }
+        // Where a group alone is longer, the limit counts.
+        var clock = clockOf(4.9 / 240)
+        #expect((0..<12).filter { clock.isDue(pts: Int64($0), isForced: false) } == [0, 5, 10])
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import EncoderTesting
+import HEVC
+import Model
+import Sessions
+import Testing
+
+@testable import X265
+
+/// Temporal levels of x265's streams beyond what the conformance suite asks of every encoder.
+@Suite struct TemporalLevelTests {
+    private func job(
+        _ clip: Clip, base: Int, full: Int, _ properties: [String: PropertyValue] = [:], forced: Set<Int> = []
+    ) -> EncodeJob {
+        let rates: [String: PropertyValue] = [
+            "BaseLayerFrameRate": .int(Int64(base)), "ExpectedFrameRate": .int(Int64(full)),
+        ]
+        return EncodeJob(clip, rates.merging(properties) { $1 }, forced: forced)
+    }
+
+    private func run(_ job: EncodeJob) throws -> EncodeResult {
+        try job.run(try X265Encoder(try job.configuration(.x265)))
+    }
+
+    /// The pictures are those of the x265 program with the same structure, which knows of no levels.
+    ///
+    /// Levels change what is said of the pictures only; x265's own checksums say so too.
+    @Test(arguments: [(30, 240, 25), (60, 240, 17), (120, 240, 17), (15, 240, 33)])
+    func thePicturesAreTheCommandLines(base: Int, full: Int, frames: Int) throws {
+        for format in [PixelFormat.yu12, .i010] {
+            let clip = Clip(format: format, width: 96, height: 64, frames: frames)
+            let result = try run(
+                job(clip, base: base, full: full, ["QP": .int(32), "X265Params": .string("hash=1")]))
+            let group = full / base
+            let theirs = try commandLine(
+                clip,
+                [
+                    "--qp", "32", "--fps", "\(full)", "--bframes", "\(group - 1)", "--b-adapt", "0", "--b-pyramid",
+                    "--scenecut", "0", "--ref", "1", "--keyint", "\(250 / group * group)", "--min-keyint",
+                    "\(250 / group * group)", "--output-depth", "\(format.bitDepth)",
+                ])
+            var stream: [UInt8] = []
+            for unit in theirs { AnnexB.append(unit, to: &stream) }
+            let pixels = format == .yu12 ? "yuv420p" : "yuv420p10le"
+            let (own, reference) = (
+                try StreamDecoders.ffmpeg(try result.stream(), pixelFormat: pixels),
+                try StreamDecoders.ffmpeg(stream, pixelFormat: pixels)
+            )
+            let same = own == reference
+            #expect(same, "\(format): the pictures are others")
+            let levels = try TemporalLevels(base: Rational(Int32(base)), full: Rational(Int32(full)))
+            let faults = try TemporalStreams.faults(result, levels: (0..<frames).map(levels.level))
+            #expect(faults.isEmpty, "\(faults)")
+        }
+    }
+
+    /// Several slices, wavefronts, scratch planes, closed and open GOPs: what becomes of headers and of groups.
+    @Test(arguments: [
+        ("slices=2", true), ("wpp=1:ctu=16:max-tu-size=16", true), ("weightp=1:weightb=1:hash=1", false),
+        ("", false),
+    ])
+    func optionsKeepTheLevels(options: String, isOpenGOP: Bool) throws {
+        let clip = Clip(format: .nv12, width: 130, height: 98, frames: 30)
+        let result = try run(
+            job(
+                clip, base: 30, full: 240,
+                [
+                    "X265Params": .string(options), "AllowOpenGOP": .bool(isOpenGOP),
+                    "MaxKeyFrameInterval": .int(17),
+                ]))
+        #expect(result.pictures.filter(\.isSync).map(\.frameID) == [0, 16])
+        #expect(result.pictures.contains { $0.nalUnitType == 21 } == isOpenGOP)
+        let levels = try TemporalLevels(base: Rational(30), full: Rational(240))
+        let faults = try TemporalStreams.faults(
+            result, levels: (0..<30).map(levels.level), usesLibde265: !isOpenGOP)
+        #expect(faults.isEmpty, "\(faults)")
+        #expect(zip(result.pictures, result.pictures.dropFirst()).allSatisfy { $0.dts < $1.dts })
+        #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
+    }
+
+    @Test(arguments: [(2, 9), (3, 15), (4, 27)])
+    func theDelayIsKept(levels: Int, delay: Int) throws {
+        let clip = Clip(format: .yu12, width: 64, height: 64, frames: 45)
+        let result = try run(
+            job(clip, base: 240 >> (levels - 1), full: 240, ["MaxFrameDelayCount": .int(Int64(delay))]))
+        #expect(result.pictures.count == 45 && result.mostHeld <= delay, "\(result.mostHeld) frames were held")
+        let plan = try TemporalLevels(base: Rational(Int32(240 >> (levels - 1))), full: Rational(240))
+        let faults = try TemporalStreams.faults(result, levels: (0..<45).map(plan.level))
+        #expect(faults.isEmpty, "\(faults)")
+    }
+}
