@@ -47,7 +47,12 @@ public final class VulkanConverter: PixelConverter {
     /// Makes everything that a plan needs on a device that is open.
     ///
     /// - Throws: What the driver says.
-    public init(_ plan: ConversionPlan, on gpu: VulkanDevice) throws(SessionError) {
+    public convenience init(_ plan: ConversionPlan, on gpu: VulkanDevice) throws(SessionError) {
+        // lavapipe's own packing rounds to nearest and keeps subnormals, as the tests hold.
+        try self.init(plan, on: gpu, packsByHand: gpu.description.kind != .software)
+    }
+
+    init(_ plan: ConversionPlan, on gpu: VulkanDevice, packsByHand: Bool) throws(SessionError) {
         if let failure = gpu.failure { throw failure }
         guard plan.conversion.source.format != .yuva, plan.conversion.target.format != .yuva else {
             throw SessionError(
@@ -58,7 +63,8 @@ public final class VulkanConverter: PixelConverter {
         device = gpu.description.label
         patience = gpu.description.kind == .software ? 30 : 5
         bindingLimit = Int(gpu.limits.maxStorageBufferRange)
-        parameters = ShaderParameters(plan, workgroup: gpu.description.kind == .software ? (16, 1) : (16, 4))
+        parameters = ShaderParameters(
+            plan, workgroup: gpu.description.kind == .software ? (16, 1) : (16, 4), packsByHand: packsByHand)
         source = PlaneGeometry.planes(of: plan.conversion.source)
         target = PlaneGeometry.planes(of: plan.conversion.target)
         constants = try DeviceBuffer(

@@ -9,11 +9,23 @@
 layout(std430, binding = 3) writeonly buffer Target { uint target[]; };
 layout(std430, binding = 3) writeonly buffer TargetPairs { uvec2 targetPairs[]; };
 
+// A half float's bits of a value within ±65504: nearest, ties to even, subnormals kept.
+uint halfBits(float value) {
+    uint bits = floatBitsToUint(value), size = bits & 0x7fffffffu;
+    uint rounded = size < 0x38800000u
+        ? uint(roundEven(abs(value) * 16777216.0)) : ((size + 0xfffu + ((size >> 13) & 1u)) >> 13) - 0x1c000u;
+    return ((bits >> 16) & 0x8000u) | rounded;
+}
+
+uint halves(vec2 pair) {
+    return PACKS_BY_HAND ? halfBits(pair.x) | (halfBits(pair.y) << 16) : packHalf2x16(pair);
+}
+
 void store(int x, int y, vec4 c) {
     uint address = at.targetBase[0] + uint(y - at.targetLuma) * at.targetStride[0];
     if (TARGET == RGBA16F) {
         c = clamp(c, -65504.0, 65504.0);
-        targetPairs[(address >> 3) + uint(x)] = uvec2(packHalf2x16(c.rg), packHalf2x16(c.ba));
+        targetPairs[(address >> 3) + uint(x)] = uvec2(halves(c.rg), halves(c.ba));
     } else {
         float add = addend(x, y);
         uint r = code(c.r, 255.0, add), g = code(c.g, 255.0, add), b = code(c.b, 255.0, add);
