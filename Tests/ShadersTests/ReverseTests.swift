@@ -189,11 +189,9 @@ extension VulkanTests {
             for bits in 0..<1 << 16 {
                 for component in 0..<3 {
                     let before = UInt16(picture[component, bits % 256, bits / 256])
-// A sum turns −0 into 0.
+                    // A sum turns −0 into 0.
                     let expected = before == 0x8000 ? 0 : Int(Half.bits(Half.value(before)))
                     if result[component, bits % 256, bits / 256] != expected { wrong += 1 }
-                        wrong += 1
-                    }
                 }
             }
             #expect(wrong == 0)
