@@ -136,7 +136,7 @@ private enum Vendor {
         #expect(changed.path("hevc-main10-encode") == nil && changed.path("hevc-main-encode") != nil)
         #expect(changed.paths.count == builtIn.paths.count)
         let mesa = try #require(changed.quirks.first { $0.id == "mesa-25-no-b" })
-        #expect(mesa.versions?.from == "26" && mesa.disableFeatures == ["b-frames"])
+        #expect(mesa.versions?.from == "26" && mesa.disableFeatures == ["b-frames", "temporal-layers"])
         #expect(changed.quirks.last?.id == "local" && changed.quirks.last?.why == "tried")
         #expect(changed.quirks(driver: "anything", pciID: nil, path: "p").isEmpty)
     }
