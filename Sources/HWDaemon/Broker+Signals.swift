@@ -120,6 +120,7 @@ extension Broker {
         registry.limits = SessionRegistry.Limits(new)
         prober.patience = new.probeTimeout
         troubles.forget()
+        prober.forget()
         spare.want(new.spareWorkers > 0)
         if new.spareWorkers == 0 { spareDecoder.want(false) }
         prober.deviceList = Configuration.deviceList(new)

@@ -32,6 +32,14 @@ struct ProbeResults {
     /// Nodes with paths that are claimed and that no frames were sent through yet.
     var untried: [String] { nodes.filter { !$0.untried.isEmpty }.map(\.description.node) }
 
+    /// Whether a probe told of a subject.
+    func knows(_ subject: ProbeRequest.Subject) -> Bool {
+        switch subject {
+        case .software: knowsSoftware
+        case .node(let name): nodes.contains { $0.description.node == name }
+        }
+    }
+
     /// How hardware encoders are opened.
     var hardware: [HardwareEncoder] { nodes.flatMap(\.hardware) }
 

@@ -83,6 +83,8 @@ final class Prober {
     private var lastLook: MonotonicTime?
     /// What the last look at everything told; nil until the first has ended.
     var snapshot: ProbeSnapshot?
+    /// What need not be asked again.
+    private var memory = AnswerMemory()
     /// Sessions that wait for hardware to be verified.
     var waiting: [HardwareWaiter] = []
     /// When nodes were last verified, of those where something failed that may pass.
@@ -122,7 +124,9 @@ final class Prober {
             $0.device == device && $0.verification == verification && !$0.isInBackground
         }
         if let same { return same.waiting.append(body) }
-        let subjects = [ProbeRequest.Subject.software] + (device.map { [$0] } ?? nodes).map { .node($0) }
+        let subjects = ([.software] + (device.map { [$0] } ?? nodes).map { .node($0) }).filter {
+            !results.knows($0) || !memory.answers($0, verification)
+        }
         let run = Run(device: device, verification, requests: subjects.count)
         run.waiting = [body]
         runs.append(run)
@@ -134,6 +138,7 @@ final class Prober {
                     subject, verification: verification,
                     known: verification == .unlessKnown ? known?.successes : known), run: run)
         }
+        if run.open == 0 { return complete(run) }
         startNext()
     }
 
@@ -149,6 +154,9 @@ final class Prober {
                     .node(node), verification: .unlessKnown, known: cache[.node(node)]?.lasting), run: run))
         startNext()
     }
+
+    /// Asks everything again from now on.
+    func forget() { memory.forget() }
 
     /// Kills what runs and starts nothing more.
     func stop() {
@@ -234,15 +242,21 @@ final class Prober {
         results.settle()
         switch outcome {
         case .answer(let answer):
+            memory.keep(answer, to: request)
             if let record = ProbeResults.bounded(answer.record) {
                 note(record, of: request.subject)
                 if !cache.keep(record, of: request.subject) { logger.debug("cannot write the probe's cache") }
             }
         case .failure(_, let reason):
+            memory.forget(request.subject)
             if !isStopped { logger.warning("\(reason)", metadata: ["node": "\(Self.subject(request))"]) }
         }
         run.open -= 1
-        guard run.open == 0 else { return }
+        if run.open == 0 { complete(run) }
+    }
+
+    /// Hands a look's answer to everyone who waits for it.
+    private func complete(_ run: Run) {
         runs.removeAll { $0 === run }
         // A node that is not the daemon's own is told of once and forgotten.
         let single = run.device.map { results.snapshot(of: $0) }

@@ -71,9 +71,9 @@ package struct SampleConverter {
 
     private static func kind(_ format: PixelFormat) -> clibav_sample {
         switch format {
-        case .nv12, .yu12: CLIBAV_SAMPLE_8
+        case .nv12, .yu12, .yuva, .bgra8, .rgba8: CLIBAV_SAMPLE_8
         case .i010: CLIBAV_SAMPLE_LOW10
-        case .p010: CLIBAV_SAMPLE_HIGH10
+        case .p010, .rgba16f: CLIBAV_SAMPLE_HIGH10
         }
     }
 }

@@ -17,13 +17,17 @@ package enum SampleFormats {
         }
     }
 
-    /// libavutil's name for one of our formats.
+    /// libavutil's name for one of our formats; `AV_PIX_FMT_NONE` for half-float, which this libavutil has no name for.
     package static func libAV(_ format: PixelFormat) -> AVPixelFormat {
         switch format {
         case .yu12: AV_PIX_FMT_YUV420P
         case .i010: AV_PIX_FMT_YUV420P10LE
         case .nv12: AV_PIX_FMT_NV12
         case .p010: AV_PIX_FMT_P010LE
+        case .yuva: AV_PIX_FMT_YUVA420P
+        case .bgra8: AV_PIX_FMT_BGRA
+        case .rgba8: AV_PIX_FMT_RGBA
+        case .rgba16f: AV_PIX_FMT_NONE
         }
     }
 

@@ -9,11 +9,23 @@ enum ByteSink: Sendable {
     /// Writes all of `bytes`.
     /// - Throws: `io`, also where the reader of a pipe has gone.
     func write(_ bytes: [UInt8]) throws(MediaError) {
-        let error =
-            switch self {
-            case .file(let file): Self.writeAll(file.descriptor, bytes)
-            case .standardOutput: Self.withoutBrokenPipeSignal { Self.writeAll(STDOUT_FILENO, bytes) }
-            }
+        try check(bytes.withUnsafeBytes { all in attempt { Self.writeAll($0, [all]) } })
+    }
+
+    /// Writes all of `pieces`, one after the other, from where they lie.
+    /// - Throws: as for bytes.
+    func write(_ pieces: [UnsafeRawBufferPointer]) throws(MediaError) {
+        try check(attempt { Self.writeAll($0, pieces) })
+    }
+
+    private func attempt(_ body: (Int32) -> Int32) -> Int32 {
+        switch self {
+        case .file(let file): body(file.descriptor)
+        case .standardOutput: Self.withoutBrokenPipeSignal { body(STDOUT_FILENO) }
+        }
+    }
+
+    private func check(_ error: Int32) throws(MediaError) {
         guard error == 0 else {
             throw MediaError(.io, "\(name) cannot be written: \(MediaError.text(ofErrno: error))")
         }
@@ -36,22 +48,44 @@ enum ByteSink: Sendable {
         }
     }
 
+    /// Pieces given to the kernel at once: IOV_MAX of Linux (limits.h).
+    private static let maximumPieces = 1024
+
     /// 0, or the errno that ended the writing.
-    private static func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Int32 {
-        bytes.withUnsafeBytes { buffer in
-            var written = 0
-            while written < buffer.count, let base = buffer.baseAddress {
-                let count = Glibc.write(descriptor, base + written, buffer.count - written)
-                if count > 0 {
-                    written += count
-                } else if count == 0 {
-                    return EIO
-                } else if errno != EINTR {
-                    return errno
-                }
+    private static func writeAll(_ descriptor: Int32, _ pieces: [UnsafeRawBufferPointer]) -> Int32 {
+        var vectors: [iovec] = []
+        vectors.reserveCapacity(min(pieces.count, maximumPieces))
+        var next = 0
+        while next < pieces.count || !vectors.isEmpty {
+            while vectors.count < maximumPieces, next < pieces.count {
+                let piece = pieces[next]
+                next += 1
+                guard let base = piece.baseAddress, !piece.isEmpty else { continue }
+                vectors.append(iovec(iov_base: UnsafeMutableRawPointer(mutating: base), iov_len: piece.count))
             }
-            return 0
+            guard !vectors.isEmpty else { return 0 }
+            let count = writev(descriptor, vectors, Int32(vectors.count))
+            if count == 0 { return EIO }
+            if count < 0 {
+                guard errno == EINTR else { return errno }
+                continue
+            }
+            drop(count, from: &vectors)
         }
+        return 0
+    }
+
+    /// Takes away what has been written.
+    private static func drop(_ count: Int, from vectors: inout [iovec]) {
+        var left = count
+        let whole = vectors.prefix { vector in
+            guard left >= vector.iov_len else { return false }
+            left -= vector.iov_len
+            return true
+        }.count
+        vectors.removeFirst(whole)
+        guard left > 0, let first = vectors.first, let base = first.iov_base else { return }
+        vectors[0] = iovec(iov_base: base + left, iov_len: first.iov_len - left)
     }
 
     /// Turns the SIGPIPE of a write on this thread into its EPIPE, whatever the process does with the signal.

@@ -63,7 +63,8 @@ public final class FrameWriter {
     private let inputs: [String]
     private let form: Form
     private var description: Description?
-    private var buffer: [UInt8] = []
+    /// A frame's rows where they lie, which are written from there; kept for its capacity.
+    private var pieces: [UnsafeRawBufferPointer] = []
     private var encoder: PNGEncoder?
     private var single: OutputFile?
 
@@ -129,25 +130,26 @@ public final class FrameWriter {
             }
         }
         switch form {
-        case .raw(let sink): try write(picture, after: [], sink)
+        case .raw(let sink): try write(picture, after: "", sink)
         case .y4m(let sink):
-            let head = description == nil ? try Y4MHeader.line(shown) : []
-            try write(picture, after: head + Array("FRAME\n".utf8), sink)
+            if description == nil {
+                let line = try Y4MHeader.line(shown)
+                try sink.write(line)
+                bytes += line.count
+            }
+            try write(picture, after: "FRAME\n", sink)
         case .png(let series): try writePNG(picture, shown, series)
         }
         description = shown
         frames += 1
     }
 
-    private func write(_ picture: PictureView, after head: [UInt8], _ sink: ByteSink) throws(MediaError) {
-        let size = head.count + picture.packedSize
-        if buffer.count != size { buffer = [UInt8](repeating: 0, count: size) }
-        buffer.withUnsafeMutableBytes { target in
-            target.copyBytes(from: head)
-            if let base = target.baseAddress { picture.pack(to: base + head.count) }
-        }
-        try sink.write(buffer)
-        bytes += size
+    private func write(_ picture: PictureView, after head: StaticString, _ sink: ByteSink) throws(MediaError) {
+        pieces.removeAll(keepingCapacity: true)
+        pieces.append(UnsafeRawBufferPointer(start: head.utf8Start, count: head.utf8CodeUnitCount))
+        picture.gather(in: &pieces)
+        try sink.write(pieces)
+        bytes += head.utf8CodeUnitCount + picture.packedSize
     }
 
     private func writePNG(

@@ -48,15 +48,18 @@ public struct PictureView {
         return (base + offset, Int(place.stride))
     }
 
-    /// Copies the part to `target`, rows and planes without gaps; `target` has `packedSize` bytes from there on.
-    func pack(to target: UnsafeMutableRawPointer) {
-        var target = target
+    /// Adds the part's bytes to `pieces`, row after row and plane after plane; rows without gaps are one piece.
+    func gather(in pieces: inout [UnsafeRawBufferPointer]) {
         for number in 0..<format.planeCount {
             guard let (start, stride) = plane(number) else { return }
             let row = format.rowBytes(plane: number, width: Int(part.width))
-            for line in 0..<format.rows(plane: number, height: Int(part.height)) {
-                target.copyMemory(from: start + line * stride, byteCount: row)
-                target += row
+            let rows = format.rows(plane: number, height: Int(part.height))
+            if stride == row {
+                pieces.append(UnsafeRawBufferPointer(start: start, count: row * rows))
+            } else {
+                for line in 0..<rows {
+                    pieces.append(UnsafeRawBufferPointer(start: start + line * stride, count: row))
+                }
             }
         }
     }

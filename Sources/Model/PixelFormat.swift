@@ -2,7 +2,8 @@
 
 /// A layout of samples in memory, named by its DRM fourcc (drm_fourcc.h).
 ///
-/// `I010` has no fourcc in DRM: it is `YU12` with 16-bit little-endian words that hold 10 bits at the low end.
+/// Two have no fourcc in DRM: `I010` is `YU12` with 16-bit little-endian words that hold 10 bits at the low end, and
+/// `YUVA` is `YU12` with a fourth plane of full-range alpha.
 public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     /// 8-bit 4:2:0: luma, then interleaved Cb/Cr.
     case nv12 = "NV12"
@@ -12,12 +13,30 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     case yu12 = "YU12"
     /// 10-bit 4:2:0: luma, Cb, Cr, 10 bits at the low end of 16-bit little-endian words.
     case i010 = "I010"
+    /// 8-bit 4:2:0 with alpha: luma, Cb, Cr, then alpha at luma's size, full range (`AV_PIX_FMT_YUVA420P`).
+    case yuva = "YUVA"
+    /// 8-bit RGB with alpha, bytes B, G, R, A (`DRM_FORMAT_ARGB8888`, a little-endian word).
+    case bgra8 = "AR24"
+    /// 8-bit RGB with alpha, bytes R, G, B, A (`DRM_FORMAT_ABGR8888`, a little-endian word).
+    case rgba8 = "AB24"
+    /// Half-float RGB with alpha, little-endian binary16 R, G, B, A (`DRM_FORMAT_ABGR16161616F`).
+    case rgba16f = "AB4H"
+
+    /// The 4:2:0 formats without alpha: what a codec takes and gives as it is.
+    public static let yCbCr: [PixelFormat] = [.nv12, .p010, .yu12, .i010]
+
+    /// Whether the samples are R, G and B in one plane.
+    public var isRGB: Bool { self == .bgra8 || self == .rgba8 || self == .rgba16f }
+
+    /// Whether each pixel carries its alpha.
+    public var hasAlpha: Bool { isRGB || self == .yuva }
 
     /// Bits of a sample that carry its value.
     public var bitDepth: Int {
         switch self {
-        case .nv12, .yu12: 8
+        case .nv12, .yu12, .yuva, .bgra8, .rgba8: 8
         case .p010, .i010: 10
+        case .rgba16f: 16
         }
     }
 
@@ -28,7 +47,14 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     public var isSemiPlanar: Bool { self == .nv12 || self == .p010 }
 
     /// Planes a frame has.
-    public var planeCount: Int { isSemiPlanar ? 2 : 3 }
+    public var planeCount: Int {
+        switch self {
+        case .bgra8, .rgba8, .rgba16f: 1
+        case .nv12, .p010: 2
+        case .yu12, .i010: 3
+        case .yuva: 4
+        }
+    }
 
     /// The fourcc as a little-endian integer, as it stands in messages.
     public var fourcc: UInt32 {
@@ -43,13 +69,14 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
 
     /// Bytes that a row of `plane` occupies in a picture `width` samples wide; 4:2:0 rounds an odd width up.
     public func rowBytes(plane: Int, width: Int) -> Int {
-        if plane == 0 { return width * bytesPerSample }
+        if isRGB { return width * bytesPerSample * 4 }
+        if plane == 0 || plane == 3 { return width * bytesPerSample }
         let chroma = (width + 1) / 2 * bytesPerSample
         return isSemiPlanar ? chroma * 2 : chroma
     }
 
     /// Rows that `plane` has in a picture `height` samples high; 4:2:0 rounds an odd height up.
     public func rows(plane: Int, height: Int) -> Int {
-        plane == 0 ? height : (height + 1) / 2
+        plane == 0 || plane == 3 ? height : (height + 1) / 2
     }
 }

@@ -21,7 +21,6 @@ struct Catalogue {
     /// Where an admin's overrides lie.
     static let overrides = "/etc/hwdaemon/capabilities.d"
 
-    private static let maximumFile = 1 << 20
     private static let maximumFiles = 64
 
     /// Reads the files; one that cannot be used is told of and left out.
@@ -32,7 +31,10 @@ struct Catalogue {
         // The document of this version has been checked by tests: read straight, which every look at a node waits for.
         capabilities = try JSON.decode(Capabilities.self, from: own)
         note(own)
-        if let path = Self.basePath { replace(by: path, unless: own) }
+        let named = Self.environment("HWDAEMON_CAPABILITIES") != nil
+        if let path = Self.basePaths.first(where: { named || access($0, F_OK) == 0 }) {
+            replace(by: path, unless: own)
+        }
         for path in Self.overridePaths { merge(path) }
     }
 
@@ -40,20 +42,25 @@ struct Catalogue {
         for byte in text { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     }
 
-    /// The file of `$HWDAEMON_CAPABILITIES`, or one beside this program or where it was installed to.
-    private static var basePath: String? {
-        if let path = environment("HWDAEMON_CAPABILITIES") { return path }
+    /// The file of `$HWDAEMON_CAPABILITIES`, or those beside this program or where it was installed to.
+    private static var basePaths: [String] {
+        if let path = environment("HWDAEMON_CAPABILITIES") { return [path] }
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
         let own = String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        guard let slash = own.lastIndex(of: "/") else { return nil }
+        guard let slash = own.lastIndex(of: "/") else { return [] }
         let folders = ["", "/../share/hwdaemon", "/../../share/hwdaemon"].map { own[..<slash] + $0 }
-        return folders.map { "\($0)/capabilities.json" }.first { access($0, F_OK) == 0 }
+        return folders.map { "\($0)/capabilities.json" }
     }
+
+    /// Every file and folder that it is made of, or would be if it were there.
+    static var paths: [String] { basePaths + [overridesFolder] + overridePaths }
+
+    private static var overridesFolder: String { environment("HWDAEMON_CAPABILITIES_DIR") ?? overrides }
 
     /// The overrides, by name.
     private static var overridePaths: [String] {
-        let folder = environment("HWDAEMON_CAPABILITIES_DIR") ?? overrides
+        let folder = overridesFolder
         guard let stream = opendir(folder) else { return [] }
         defer { closedir(stream) }
         var names: [String] = []
@@ -87,7 +94,7 @@ struct Catalogue {
         _ path: String, unless known: [UInt8]?, _ merged: (PropertyValue) throws(SessionError) -> PropertyValue
     ) {
         do throws(SessionError) {
-            let text = try Self.read(path)
+            let text = try BoundedFile.read(path)
             if text == known { return }
             let document = try merged(JSON.decode(PropertyValue.self, from: text))
             capabilities = try Self.decode(document)
@@ -102,24 +109,6 @@ struct Catalogue {
         let capabilities = try JSON.decode(Capabilities.self, from: JSON.encode(document))
         try capabilities.validate()
         return capabilities
-    }
-
-    private static func read(_ path: String) throws(SessionError) -> [UInt8] {
-        // Nonblocking, so that a FIFO by that name stops nobody.
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard file >= 0 else { throw SessionError(.parameter, String(cString: strerror(errno))) }
-        defer { close(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            let count = Glibc.read(file, &buffer, buffer.count)
-            guard count >= 0 else { throw SessionError(.parameter, String(cString: strerror(errno))) }
-            if count == 0 { return bytes }
-            bytes += buffer.prefix(count)
-            guard bytes.count <= maximumFile else {
-                throw SessionError(.parameter, "it is larger than \(maximumFile) bytes")
-            }
-        }
     }
 
     private static func environment(_ name: String) -> String? {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Model
 internal import Sessions
+internal import Transport
 internal import VAAPI
 internal import Wire
 
@@ -24,14 +25,16 @@ enum HardwareProbe {
         var node = DeviceNode(path)
         do throws(VAError) {
             let claims = try claims(&node, catalogue, isLast: judge == nil)
-            guard let (found, libva) = claims else { return ProbeAnswer(node: node.description) }
+            guard let (found, libva, files) = claims else { return ProbeAnswer(node: node.description) }
             let verifier = Verifier(
                 request,
                 key: ProbeRecord.Key(
                     device: node.description.pciAddress ?? path, driver: node.description.driver ?? "",
                     kernel: Verifier.kernel, libraries: libva, catalogue: catalogue.digest),
                 judge: judge)
-            return verify(found, &node, verifier, judge, report)
+            var answer = verify(found, &node, verifier, judge, report)
+            answer.files = files + (verifier.judgeFile.map { [FileStamp(now: $0)] } ?? [])
+            return answer
         } catch {
             node.description.state = .driverFailed
             node.description.reason = "the VA-API driver failed: \(error)"
@@ -39,12 +42,12 @@ enum HardwareProbe {
         return ProbeAnswer(node: node.description)
     }
 
-    /// Every path of the catalogue, and libva's version; nil for a node without a driver.
+    /// Every path of the catalogue, libva's version and what was loaded; nil for a node without a driver.
     ///
     /// The driver has ended when this returns, unless nothing else is done with it: the process then ends before it.
     private static func claims(
         _ node: inout DeviceNode, _ catalogue: Catalogue, isLast: Bool
-    ) throws(VAError) -> ([Found], libva: String)? {
+    ) throws(VAError) -> ([Found], libva: String, [FileStamp])? {
         guard let display = try node.startDriver() else { return nil }
         // Unloading a driver and its libraries takes milliseconds.
         if isLast { _ = Unmanaged.passRetained(display) }
@@ -53,7 +56,7 @@ enum HardwareProbe {
         for entry in catalogue.capabilities.paths where entry.enabled {
             found.append(try look(entry, display, profiles, node.description, catalogue.capabilities))
         }
-        return (found, "libva \(display.version)")
+        return (found, "libva \(display.version)", LoadedFiles.stamps(Catalogue.paths + [node.description.node]))
     }
 
     private static func look(

@@ -58,7 +58,9 @@ enum SoftwareProbe {
         return ProbeAnswer(
             encoders: encoder.flatMap { Self.without(forbidden, $0) }.map { [$0] } ?? [], paths: paths,
             record: verifier.record, warnings: catalogue.warnings,
-            isWhole: judge != nil || (decoder != nil && verifier.untried.isEmpty))
+            isWhole: judge != nil || (decoder != nil && verifier.untried.isEmpty),
+            files: request.verification == .startup
+                ? [] : LoadedFiles.stamps(Catalogue.paths + (verifier.judgeFile.map { [$0] } ?? [])))
     }
 
     /// An encoder without the depths that a quirk forbids; nil when none is left.

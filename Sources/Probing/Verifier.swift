@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import Model
+internal import Transport
 internal import Wire
 
 /// Decides for each path whether frames are sent through it now, and remembers what came of it.
@@ -36,12 +37,12 @@ struct Verifier {
             if let judge {
                 before?.name == judge.name
             } else {
-                before.map { !$0.file.isEmpty && Self.stamp($0.file) == $0.stamp } ?? false
+                before.map { !$0.file.isEmpty && FileStamp(path: $0.file, stamp: $0.stamp).holds } ?? false
             }
         known = request.known?.key == key && isSame ? request.known : nil
         if let judge {
             let file = judge.file ?? ""
-            self.judge = ProbeRecord.Judge(name: judge.name, file: file, stamp: Self.stamp(file) ?? "")
+            self.judge = ProbeRecord.Judge(name: judge.name, file: file, stamp: FileStamp(now: file).stamp)
         } else {
             self.judge = known?.judge
         }
@@ -49,6 +50,9 @@ struct Verifier {
 
     /// Who judges, or judged; nil where nobody did.
     var judgeName: String? { judge?.name }
+
+    /// The judge's file, where it is known.
+    var judgeFile: String? { judge?.file }
 
     /// Whether something is known of a path.
     func knows(_ id: String) -> Bool { known?.results.contains { $0.id == id } ?? false }
@@ -85,13 +89,6 @@ struct Verifier {
         path.verified = result.verified
         path.reason = result.reason
         results.append(result)
-    }
-
-    /// A file's size, time and number; nil where it is not there.
-    private static func stamp(_ path: String) -> String? {
-        var status = stat()
-        guard !path.isEmpty, stat(path, &status) == 0 else { return nil }
-        return "\(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \(status.st_ino)"
     }
 
     /// The running kernel's release (uname(2)).

@@ -24,8 +24,8 @@ public struct CompressionRequest: Hashable, Sendable {
         guard codec == "hevc" else {
             throw SessionError(.couldNotFindVideoEncoder, "no encoder here writes \(codec); hevc is what there is")
         }
-        guard let format = PixelFormat(rawValue: pixelFormat) else {
-            let known = PixelFormat.allCases.map(\.rawValue).joined(separator: ", ")
+        guard let format = PixelFormat.yCbCr.first(where: { $0.rawValue == pixelFormat }) else {
+            let known = PixelFormat.yCbCr.map(\.rawValue).joined(separator: ", ")
             throw SessionError(.parameter, "pixel format \(pixelFormat) is not one of \(known)")
         }
         // MaxLumaPs of level 6.2 (H.265 table A.8) bounds the area, and with it every buffer of a session.

@@ -20,8 +20,8 @@ public struct DecompressionRequest: Hashable, Sendable {
             throw SessionError(.couldNotFindVideoDecoder, "no decoder here reads \(codec); hevc is what there is")
         }
         if let pixelFormat {
-            guard let format = PixelFormat(rawValue: pixelFormat) else {
-                let known = PixelFormat.allCases.map(\.rawValue).joined(separator: ", ")
+            guard let format = PixelFormat.yCbCr.first(where: { $0.rawValue == pixelFormat }) else {
+                let known = PixelFormat.yCbCr.map(\.rawValue).joined(separator: ", ")
                 throw SessionError(.parameter, "pixel format \(pixelFormat) is not one of \(known)")
             }
             self.pixelFormat = format

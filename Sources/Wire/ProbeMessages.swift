@@ -66,13 +66,16 @@ public struct ProbeAnswer: Codable, Sendable {
     public var untried: [String]
     /// Whether all that was asked for was told, with no decoder loaded to judge anything.
     public var isWhole: Bool
+    /// The files the answer came from; none where that cannot be told.
+    public var files: [FileStamp]
 
     /// Answers.
     public init(
         node: RenderNode? = nil, encoders: [EncoderDescription] = [], paths: [CodecPath] = [],
         record: ProbeRecord? = nil, warnings: [String] = [], hardware: [HardwareEncoder] = [],
-        untried: [String] = [], isWhole: Bool = true
+        untried: [String] = [], isWhole: Bool = true, files: [FileStamp] = []
     ) {
+        self.files = files
         self.hardware = hardware
         self.untried = untried
         self.isWhole = isWhole

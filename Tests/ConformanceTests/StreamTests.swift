@@ -36,7 +36,7 @@ import Testing
     @Test(arguments: sizes.indices)
     func everySizeIsCodedAndShown(index: Int) throws {
         let (backend, size) = Self.sizes[index]
-        for format in PixelFormat.allCases {
+        for format in PixelFormat.yCbCr {
             let clip = Clip(format: format, width: size.0, height: size.1, frames: 3)
             let (result, decoded) = try roundTrip(backend, EncodeJob(clip, ["Quality": .double(1)]))
             let (w, h) = ((size.0 + 1) / 2 * 2, (size.1 + 1) / 2 * 2)

@@ -72,6 +72,32 @@ struct VerificationTests {
         #expect(try BrokerProcess(environment: environment).probe(list).paths.allSatisfy(\.verified))
     }
 
+    @Test func whatIsStillTheSameIsNotAskedAgain() throws {
+        let folder = try Folder()
+        try folder.write("starts", "")
+        let overrides = try Folder()
+        func starts() throws -> Int { try String(contentsOfFile: "\(folder.path)/starts", encoding: .utf8).count }
+        func counting(_ program: String) -> String {
+            "#!/bin/sh\nprintf x >>\(folder.path)/starts\nexec \(BrokerProcess.products)/\(program)\n"
+        }
+        let broker = try BrokerProcess(
+            workers: [
+                "hwdaemon-probe": counting("hwdaemon-probe"), "hwdaemon-verify": counting("hwdaemon-verify"),
+            ], environment: ["HWDAEMON_CAPABILITIES_DIR": overrides.path])
+        let first = try broker.probe()
+        #expect(first.paths.allSatisfy { $0.verified })
+        let before = try starts()
+        #expect(try broker.probe() == first)
+        #expect(try broker.probe("{\"verify\":false}") == first)
+        #expect(try starts() == before)
+
+        // A file of the catalogue's that was not there.
+        try overrides.write(
+            "10-less.json", #"{"schema": 1, "paths": [{"id": "hevc-main-decode", "enabled": false}]}"#)
+        #expect(try broker.probe().paths.count == first.paths.count - 1)
+        #expect(try starts() > before)
+    }
+
     @Test func overridesAreLaidOverAndBadOnesToldByName() throws {
         let overrides = try Folder()
         let state = try Folder()

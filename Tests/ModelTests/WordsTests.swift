@@ -31,6 +31,9 @@ import Testing
         #expect(PixelFormat.nv12.fourcc == 0x3231_564E)
         #expect(PixelFormat.p010.fourcc == 0x3031_3050)
         #expect(PixelFormat.yu12.fourcc == 0x3231_5559)
+        #expect(PixelFormat.bgra8.fourcc == 0x3432_5241)
+        #expect(PixelFormat.rgba8.fourcc == 0x3432_4241)
+        #expect(PixelFormat.rgba16f.fourcc == 0x4834_4241)
         #expect(PixelFormat.allCases.allSatisfy { PixelFormat(fourcc: $0.fourcc) == $0 })
         #expect(PixelFormat(fourcc: 0) == nil)
     }

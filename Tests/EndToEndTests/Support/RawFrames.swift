@@ -46,6 +46,10 @@ extension PixelFormat {
         case .p010: "p010le"
         case .yu12: "yuv420p"
         case .i010: "yuv420p10le"
+        case .yuva: "yuva420p"
+        case .bgra8: "bgra"
+        case .rgba8: "rgba"
+        case .rgba16f: "rgbaf16le"
         }
     }
 }

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+public import Wire
+
+extension FileStamp {
+    /// A file as it is now.
+    public init(now path: String) {
+        self.init(path: path, stamp: Self.stamp(path))
+    }
+
+    /// Whether the file is still what it was.
+    public var holds: Bool { Self.stamp(path) == stamp }
+
+    private static func stamp(_ path: String) -> String {
+        var status = stat()
+        guard !path.isEmpty, stat(path, &status) == 0 else { return "" }
+        // A device's times say nothing of what it is.
+        if status.st_mode & S_IFMT == S_IFCHR { return "device \(status.st_rdev) \(status.st_ino)" }
+        return "\(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \(status.st_ino)"
+    }
+}
