@@ -30,10 +30,11 @@ import Testing
     func thePicturesAreTheCommandLines(base: Int, full: Int, frames: Int) throws {
         for format in [PixelFormat.yu12, .i010] {
             let clip = Clip(format: format, width: 96, height: 64, frames: frames)
-            let result = try run(
-                job(
-                    clip, base: base, full: full, ["QP": .int(32), "X265Params": .string("hash=1:frame-threads=1")])
-            )
+            let settings: [String: PropertyValue] = [
+                "QP": .int(32), "X265Params": .string("hash=1:frame-threads=1"),
+            ]
+            _ = try run(job(clip, base: base, full: full, settings))
+            let result = try run(job(clip, base: base, full: full, settings))
             let group = full / base
             let theirs = try commandLine(
                 clip,
