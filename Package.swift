@@ -52,6 +52,7 @@ let package = Package(
         .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
+        .target(name: "Alpha", dependencies: ["HEVC", "Model", "Sessions"], swiftSettings: common),
         .target(name: "VAAPI", dependencies: ["Sessions", "HEVC", "CVA"], swiftSettings: common),
         .target(
             name: "Probing", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
@@ -65,7 +66,8 @@ let package = Package(
             name: "HWDaemon", dependencies: ["Sessions", "Transport", "Wire", argumentParser, logging],
             swiftSettings: common),
         .executableTarget(
-            name: "EncoderWorker", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "Worker", "X265"],
+            name: "EncoderWorker",
+            dependencies: ["Alpha", "Sessions", "Transport", "VAAPI", "Wire", "Worker", "X265"],
             swiftSettings: common),
         .executableTarget(
             name: "DecoderWorker", dependencies: ["LibAV", "Sessions", "Transport", "Wire", "Worker"],
@@ -83,7 +85,8 @@ let package = Package(
         .executableTarget(
             name: "MediaCommands",
             dependencies: [
-                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Transport", "Wire", argumentParser,
+                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Sessions", "Transport", "Wire",
+                argumentParser,
             ],
             swiftSettings: common),
 
@@ -102,7 +105,8 @@ let package = Package(
             name: "vaapi-tool", dependencies: ["EncoderTesting", "Sessions", "VAAPI"], path: "Tests/VAAPITool",
             swiftSettings: common),
         .testTarget(
-            name: "X265Tests", dependencies: ["EncoderTesting", "X265", "HEVC", "Sessions"], swiftSettings: common),
+            name: "X265Tests", dependencies: ["Alpha", "EncoderTesting", "X265", "HEVC", "Sessions"],
+            swiftSettings: common),
         .testTarget(
             name: "VAAPITests", dependencies: ["EncoderTesting", "HEVC", "Sessions", "VAAPI"],
             swiftSettings: common),
@@ -111,11 +115,14 @@ let package = Package(
             dependencies: ["EncoderTesting", "HEVC", "Sessions", "Transport", "VAAPI", "X265", "vaapi-tool"],
             swiftSettings: common),
         .testTarget(name: "MediaFileTests", dependencies: ["LibAV", "MediaFile"], swiftSettings: common),
-        .testTarget(name: "LibAVTests", dependencies: ["LibAV", "HEVC", "Sessions"], swiftSettings: common),
+        .testTarget(
+            name: "LibAVTests", dependencies: ["LibAV", "HEVC", "MediaFile", "Model", "Sessions"],
+            swiftSettings: common),
         .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
         .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
         .testTarget(
-            name: "EndToEndTests", dependencies: ["CLinux", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
+            name: "EndToEndTests",
+            dependencies: ["CLinux", "HEVC", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
             swiftSettings: common),
     ]
 )

@@ -36,6 +36,9 @@ struct SessionSetup {
         properties.publish(
             .pixelFormatOfFrames,
             .string(Self.pixelFormat(request, isHardware: choice.decoder.isHardware).rawValue))
+        let alpha = request.format.alpha
+        properties.publish(.containsAlphaChannel, .bool(alpha != nil))
+        properties.publish(.alphaChannelMode, alpha.map { .string($0.mode.rawValue) })
         properties.publish(.outputBitDepth, .int(Int64(request.format.bitDepth)))
         var session = DecompressionSession(
             request: request, properties: properties, maxPoolBytes: start.limits.maxPoolBytes)
@@ -52,13 +55,16 @@ struct SessionSetup {
     /// Opens the decoder that was chosen.
     func openDecoder(
         _ decoder: DecoderPolicy.Candidate, memory: any PictureMemory, session: DecompressionSession
-    ) throws(SessionError) -> StreamDecoder {
+    ) throws(SessionError) -> any PictureDecoder {
         var options = StreamDecoder.Options()
         (options.isRealTime, options.threads) = session.options
         options.device = decoder.device
         options.target = session.request.pixelFormat
         // What Create told stays, whoever decodes later.
         options.isSemiPlanar = choice.decoder.isHardware
+        if session.request.readsAlpha {
+            return try AlphaStreamDecoder(session.request.format, options, memory: memory)
+        }
         return try StreamDecoder(session.request.format, options, memory: memory)
     }
 

@@ -21,7 +21,7 @@ final class WorkerSession: @unchecked Sendable {
     /// Pictures the client has, by number; each keeps its samples where they are.
     private let held = Mutex<[UInt64: any AnyObject & Sendable]>([:])
     /// The decoder that was opened for Create, until the codec thread takes it.
-    private let opened: StreamDecoder?
+    private let opened: (any PictureDecoder)?
     /// Only the I/O thread touches the pools; packets under way hold their own reference.
     private var pools: [UInt32: SharedMemory] = [:]
 
@@ -37,7 +37,7 @@ final class WorkerSession: @unchecked Sendable {
             store = PictureStore(
                 maxBytes: start.limits.maxPoolBytes, patience: .seconds(start.limits.clientStallSeconds)
             ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
-            (setup, opened) = try Self.open(start, store)
+            (setup, opened) = try Self.open(start, store, stats)
         } catch {
             WorkerStartup.refuse(error, connection.rawValue)
         }
@@ -52,13 +52,19 @@ final class WorkerSession: @unchecked Sendable {
 
     /// Chooses and, in hardware, opens; what does not open is an argument of the next choice.
     private static func open(
-        _ start: WorkerStart, _ store: PictureStore
-    ) throws(SessionError) -> (SessionSetup, StreamDecoder?) {
-        var failures: [DecoderPolicy.Failure] = []
+        _ start: WorkerStart, _ store: PictureStore, _ stats: StatsPage
+    ) throws(SessionError) -> (SessionSetup, (any PictureDecoder)?) {
+        var failures = start.failures.map {
+            DecoderPolicy.Failure(decoderID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
+        }
         while true {
             let setup = try SessionSetup(start, failures: failures)
             let decoder = setup.choice.decoder
             guard decoder.isHardware else { return (setup, nil) }
+            // A driver may crash or hang here: the broker then knows which, and answers the call itself.
+            WorkerStartup.report(.opening(encoderID: decoder.id))
+            stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+            defer { stats.set(.busySinceNs, 0) }
             do throws(SessionError) {
                 return (setup, try setup.openDecoder(decoder, memory: store, session: setup.session))
             } catch {
@@ -214,9 +220,12 @@ final class WorkerSession: @unchecked Sendable {
             }
         }
         held.withLock { $0[picture.pictureID] = owner }
-        let samples = Int(picture.width) * Int(picture.height)
+        let bytes = (0..<picture.format.planeCount).reduce(0) { sum, plane in
+            sum + picture.format.rowBytes(plane: plane, width: Int(picture.width))
+                * picture.format.rows(plane: plane, height: Int(picture.height))
+        }
         stats.add(.framesOut, 1)
-        stats.add(.bytesOut, UInt64(samples * 3 / 2 * picture.format.bytesPerSample))
+        stats.add(.bytesOut, UInt64(bytes))
         stats.set(.progressNs, MonotonicTime.now.nanoseconds)
         stats.set(.width, UInt64(picture.width))
         stats.set(.height, UInt64(picture.height))

@@ -3,7 +3,6 @@ internal import Model
 internal import Sessions
 internal import Transport
 internal import Wire
-internal import X265
 
 /// A frame on its way to the codec thread; keeps the memory it lies in mapped.
 struct PendingFrame: Sendable {
@@ -64,7 +63,7 @@ struct CodecThread {
                 if let hardware = worker.hardware {
                     try hardware.encoder(for: configuration)
                 } else {
-                    try X265Encoder(configuration)
+                    try LayeredEncoder.software(configuration)
                 }
             self.encoder = encoder
             worker.send(.formatDescription, encoder.formatDescription)

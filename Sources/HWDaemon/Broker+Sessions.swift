@@ -40,16 +40,17 @@ extension Broker {
             guard !isStopping else { throw .shuttingDown }
             try registry.admit(uid: uid)
             let isEncoder = parameters.kind == .compression
+            var job = WorkerStart(
+                session: id, call: String(decoding: call.bytes, as: UTF8.self),
+                snapshot: isEncoder ? snapshot.forChoice : snapshot.forDecoding,
+                limits: WorkerLimits(
+                    maxPoolBytes: settings.maxPoolBytesPerSession,
+                    clientStallSeconds: settings.clientStallTimeout / .seconds(1)),
+                hardware: isEncoder ? prober.hardware : [])
+            let mayOpen = parameters.kind.hardware(of: job)
+            job.failures = troubles.present(now: .now).filter { mayOpen.contains($0.encoderID) }
             let worker = try startWorker(
-                WorkerStart(
-                    session: id, call: String(decoding: call.bytes, as: UTF8.self),
-                    snapshot: isEncoder ? snapshot.forChoice : snapshot.forDecoding,
-                    limits: WorkerLimits(
-                        maxPoolBytes: settings.maxPoolBytesPerSession,
-                        clientStallSeconds: settings.clientStallTimeout / .seconds(1)),
-                    hardware: isEncoder ? prober.hardware : [],
-                    failures: isEncoder ? troubles.present(now: .now) : []),
-                parameters.kind, connection: connection.fileDescriptor, log)
+                job, parameters.kind, connection: connection.fileDescriptor, log)
             workers[id] = worker
             registry.add(
                 SessionRegistry.Running(

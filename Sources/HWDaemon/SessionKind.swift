@@ -40,6 +40,14 @@ enum SessionKind: String, Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// The ids of the hardware that a worker of this kind may open.
+    func hardware(of start: WorkerStart) -> Set<String> {
+        switch self {
+        case .compression: Set(start.hardware.map(\.encoderID))
+        case .decompression: Set(DecoderPolicy.candidates(start.snapshot).filter(\.isHardware).map(\.id))
+        }
+    }
+
     /// A refusal, or an end, under the status that this kind has for it.
     func own(_ error: SessionError) -> SessionError {
         switch error.status {

@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import ControlCommands
 internal import HWClient
+internal import MediaFile
 internal import Model
 
 /// `hwctl decode`.
@@ -20,14 +21,20 @@ struct DecodeCommand: ParsableCommand {
             Frames come in presentation order, cut to the file's clean aperture. Their depth is the stream's: 10 bits \
             become 8 only where --format asks for it. Damaged pictures are written, counted and told of.
 
+            Alpha is decoded where it is asked for: --format yuva has a full-range alpha plane behind the others, as the \
+            file codes it, and a .png of that is RGBA with straight alpha, or as --alpha says. --background lays the \
+            picture over a colour instead. Where a file has no alpha, all is opaque.
+
             EXAMPLES
               hwctl decode clip.mov clip.y4m
               hwctl decode --format nv12 clip.mp4 clip.yuv
               hwctl decode clip.mkv - | ffplay -i -
+              hwctl decode --format yuva title.mov title-%04d.png
+              hwctl decode --background 00ff00 title.mov title.y4m
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
-        case nv12, p010, i420, i010
+        case nv12, p010, i420, i010, yuva
 
         var pixelFormat: PixelFormat {
             switch self {
@@ -35,8 +42,15 @@ struct DecodeCommand: ParsableCommand {
             case .p010: .p010
             case .i420: .yu12
             case .i010: .i010
+            case .yuva: .yuva
             }
         }
+    }
+
+    enum Alpha: String, ExpressibleByArgument, CaseIterable {
+        case premultiplied, straight
+
+        var mode: AlphaChannelMode { self == .premultiplied ? .premultiplied : .straight }
     }
 
     @Argument(help: "The video to decode.")
@@ -50,6 +64,12 @@ struct DecodeCommand: ParsableCommand {
 
     @Option(help: "How samples lie; by default planar (i420, or i010 for more than 8 bits).")
     var format: Format?
+
+    @Option(help: "Whether the colours of RGBA pictures are multiplied by alpha: premultiplied or straight.")
+    var alpha: Alpha?
+
+    @Option(help: ArgumentHelp("The colour that a picture with alpha is laid over.", valueName: "RRGGBB"))
+    var background: String?
 
     @Option(
         help: ArgumentHelp(
@@ -71,7 +91,24 @@ struct DecodeCommand: ParsableCommand {
             throw ValidationError(
                 "--frame-rate takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(frameRate)'.")
         }
+        if let background {
+            guard AlphaFlattener.RGB(text: background) != nil else {
+                throw ValidationError("--background takes a colour as six hexadecimal digits, not '\(background)'.")
+            }
+            guard format == nil || format == .i420, alpha == nil else {
+                throw ValidationError(
+                    "--background leaves no alpha and gives i420: no other --format, and no --alpha.")
+            }
+        }
+        let isPNG = output.lowercased().hasSuffix(".png")
+        if alpha != nil, format != .yuva || !isPNG {
+            throw ValidationError(
+                "--alpha is for .png with --format yuva; in raw yuva alpha is as the file has it.")
+        }
         let isRaw = output.lowercased().hasSuffix(".yuv") || output.lowercased().hasSuffix(".raw")
+        if format == .yuva, !isRaw, !isPNG {
+            throw ValidationError("--format yuva is for .yuv, .raw and .png; Y4M holds no alpha.")
+        }
         if let format, format.pixelFormat.isSemiPlanar, !isRaw {
             throw ValidationError(
                 "--format \(format.rawValue) is for .yuv and .raw; the others hold planar samples.")
@@ -97,6 +134,7 @@ struct DecodeCommand: ParsableCommand {
     ) -> DecodeJob {
         DecodeJob(
             input: input, output: output, specification: specification, format: format?.pixelFormat,
+            alphaMode: alpha?.mode ?? .straight, background: background.flatMap { AlphaFlattener.RGB(text: $0) },
             frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json,
             fallbackReason: fallbackReason)
     }

@@ -28,6 +28,10 @@ struct DecodeSummary: Encodable {
     private var framesPerSecond: Double
     private var fileBytes: Int
     private var brokenOff: String?
+    private var alphaMode: String?
+    private var alphaMissingFrames: Int
+    private var firstAlphaError: String?
+    private var alphaWarning: String?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, codec, width, height, conversion, frames, seconds
@@ -44,12 +48,15 @@ struct DecodeSummary: Encodable {
         case framesPerSecond = "frames_per_second"
         case fileBytes = "file_bytes"
         case brokenOff = "broken_off"
+        case alphaMode = "alpha_mode"
+        case alphaMissingFrames = "alpha_missing_frames"
+        case firstAlphaError = "first_alpha_error"
     }
 
     init(
         input: String, output: String, reader: MediaReader, created: CreateDecompressionSession.Reply?,
         fallbackReason: String?, properties: [PropertyKey: PropertyValue], format: PixelFormat, writer: FrameWriter,
-        report: SourceReport,
+        report: SourceReport, alphaMode: AlphaChannelMode?,
         hardwareFrames: Int, seconds: Double, brokenOff: String?
     ) {
         self.input = input
@@ -79,6 +86,10 @@ struct DecodeSummary: Encodable {
         framesPerSecond = Double(writer.frames) / max(seconds, 1e-6)
         fileBytes = writer.bytes
         self.brokenOff = brokenOff
+        self.alphaMode = alphaMode?.rawValue
+        alphaMissingFrames = report.alphaMissingFrames
+        firstAlphaError = report.firstAlphaError
+        alphaWarning = EncodeAlpha.warning(report)
     }
 
     /// The lines for people.
@@ -92,6 +103,11 @@ struct DecodeSummary: Encodable {
             lines.append("warning: \(damagedFrames) frames have samples that are made up, up to the next key frame")
         }
         if droppedFrames > 0 { lines.append("warning: no picture came of \(droppedFrames) packets") }
+        if let alphaWarning {
+            lines.append(alphaWarning)
+        } else if let firstAlphaError {
+            lines.append("warning: alpha is damaged, first: \(firstAlphaError)")
+        }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
         lines.append("decoder: \(decoderID) (\(why))")
         lines.append(

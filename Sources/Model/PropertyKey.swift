@@ -118,6 +118,17 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// `Auto` or `None`.
     public static let hdrMetadataInsertionMode = PropertyKey(rawValue: "HDRMetadataInsertionMode")
 
+    // Alpha, in sessions of hevc-with-alpha.
+
+    /// Whether the stream's colours are multiplied by its alpha: `premultiplied` or `straight`.
+    public static let alphaChannelMode = PropertyKey(rawValue: "AlphaChannelMode")
+    /// The same of the frames that are handed over.
+    public static let sourceAlphaMode = PropertyKey(rawValue: "SourceAlphaMode")
+    /// Whether the stream tells of an alpha layer; boolean, read-only, of decompression sessions (our own key).
+    public static let containsAlphaChannel = PropertyKey(rawValue: "ContainsAlphaChannel")
+    /// Quality of the alpha layer, 0…1.
+    public static let targetQualityForAlpha = PropertyKey(rawValue: "TargetQualityForAlpha")
+
     // x265.
     /// One of x265's presets (our own key).
     public static let x265Preset = PropertyKey(rawValue: "X265Preset")

@@ -18,6 +18,13 @@ extension PropertyTable {
             "The part of the picture that the container shows; each picture carries it, if it lies inside."),
 
         // What is.
+        PropertySpec(
+            .containsAlphaChannel, .boolean, access: .readOnly,
+            "Whether the stream has an alpha layer, as Create's format description says."),
+        PropertySpec(
+            .alphaChannelMode, .choice(AlphaSettings.modeNames), access: .readOnly,
+            "Whether the stream's colours are multiplied by its alpha; premultiplied where it does not say, null without alpha."
+        ),
         PropertySpec(.decoderID, .text, access: .readOnly, "The decoder that serves the session."),
         PropertySpec(
             .usingHardwareDecoder, .boolean, access: .readOnly, "Whether that is hardware, at this moment."),

@@ -10,6 +10,12 @@ public struct DecompressionRequest: Hashable, Sendable {
     /// The pictures' layout; nil is what the decoder gives.
     public var pixelFormat: PixelFormat?
 
+    /// The layouts that pictures are given in.
+    static let pixelFormats = PixelFormat.yCbCr + [.yuva]
+
+    /// Whether the alpha layer is decoded: only where pictures have a place for it.
+    public var readsAlpha: Bool { pixelFormat?.hasAlpha ?? false }
+
     /// Checks and keeps what was asked for.
     ///
     /// - Throws: `CouldNotFindVideoDecoder` for a codec we do not have, what `StreamFormat` throws, else `Parameter`.
@@ -20,8 +26,8 @@ public struct DecompressionRequest: Hashable, Sendable {
             throw SessionError(.couldNotFindVideoDecoder, "no decoder here reads \(codec); hevc is what there is")
         }
         if let pixelFormat {
-            guard let format = PixelFormat.yCbCr.first(where: { $0.rawValue == pixelFormat }) else {
-                let known = PixelFormat.yCbCr.map(\.rawValue).joined(separator: ", ")
+            guard let format = Self.pixelFormats.first(where: { $0.rawValue == pixelFormat }) else {
+                let known = Self.pixelFormats.map(\.rawValue).joined(separator: ", ")
                 throw SessionError(.parameter, "pixel format \(pixelFormat) is not one of \(known)")
             }
             self.pixelFormat = format

@@ -19,6 +19,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var request: CompressionRequest
     /// The profile.
     public var profile: Profile
+    /// What becomes of alpha; nil for a stream without.
+    public var alpha: AlphaSettings?
     /// The level; nil leaves it to the stream.
     public var level: Level?
     /// How many bits.
@@ -68,7 +70,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
         self.request = request
 
         let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:))
-        profile = asked?.profile ?? Profile(holding: request.pixelFormat.bitDepth)
+        profile = asked?.profile ?? Profile(holding: request.bitDepth)
+        alpha = request.hasAlpha ? AlphaSettings(properties) : nil
         level = asked?.level
         frameRate = properties.value(.expectedFrameRate).flatMap(PropertyText.frameRate) ?? Rational(30)
         let coded = PaddedSize(request)
@@ -101,7 +104,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
         temporalLevels = try Self.temporalLevels(properties, frameRate)
         if temporalLevels.count > 1 {
             let most = maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval
-            try Contradictions.check(temporalLevels, keyFrameInterval: most, properties)
+            try Contradictions.check(temporalLevels, keyFrameInterval: most, request, properties)
             maxKeyFrameInterval = most - most % temporalLevels.groupSize
         }
 

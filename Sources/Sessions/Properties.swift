@@ -105,6 +105,25 @@ public enum PropertyTable {
             .hdrMetadataInsertionMode, .choice(["Auto", "None"]), default: .string("Auto"),
             "Whether the static HDR metadata go into the stream (Auto) or not (None)."),
 
+        // Alpha.
+        PropertySpec(
+            .alphaChannelMode, .choice(AlphaSettings.modeNames), default: .string("premultiplied"),
+            isForAlpha: true,
+            "Whether the stream's colours are multiplied by its alpha; written as alpha_channel_info (SEI 165)."),
+        PropertySpec(
+            .sourceAlphaMode, .choice(AlphaSettings.modeNames), isForAlpha: true,
+            """
+            Whether the colours of the frames handed over are multiplied by their alpha; as AlphaChannelMode when not \
+            set. Where the two differ each frame is converted.
+            """),
+        PropertySpec(
+            .targetQualityForAlpha, .number(0...1), default: .double(AlphaSettings.defaultQuality),
+            isForAlpha: true,
+            """
+            Constant quality of the alpha layer; the rate properties govern the base layer alone. x265: CRF = 40 - 38 * \
+            TargetQualityForAlpha.
+            """),
+
         // x265.
         PropertySpec(
             .x265Preset, .choice(x265Presets), default: .string("medium"), by: [.x265],
