@@ -6,8 +6,12 @@ extension Contradictions {
     ///
     /// - Parameter keyFrameInterval: frames from a key frame to the next, at most.
     static func check(
-        _ levels: TemporalLevels, keyFrameInterval: Int, _ properties: PropertyStore
+        _ levels: TemporalLevels, keyFrameInterval: Int, _ request: CompressionRequest, _ properties: PropertyStore
     ) throws(SessionError) {
+        // Both layers would need the same levels, and the VPS extension to tell of them: not written yet.
+        guard !request.hasAlpha else {
+            throw SessionError(.parameter, "BaseLayerFrameRate: streams with alpha have one temporal level")
+        }
         guard keyFrameInterval >= levels.groupSize else {
             let key: PropertyKey =
                 properties.bool(.allowTemporalCompression) == false

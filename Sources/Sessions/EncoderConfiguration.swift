@@ -106,7 +106,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
         temporalLevels = try Self.temporalLevels(properties, frameRate)
         if temporalLevels.count > 1 {
             let most = maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval
-            try Contradictions.check(temporalLevels, keyFrameInterval: most, properties)
+            try Contradictions.check(temporalLevels, keyFrameInterval: most, request, properties)
             maxKeyFrameInterval = most - most % temporalLevels.groupSize
         }
 

@@ -126,7 +126,7 @@ struct EncoderSettings {
             throw cannot("no temporal levels: the driver writes slice headers of its own")
         }
         guard structure.temporalLevels == count else {
-            throw cannot("no \(count) temporal levels: the driver keeps \(limits.total) references")
+            throw cannot("no \(count) temporal levels: the driver keeps too few references, \(limits.total)")
         }
     }
 

@@ -114,15 +114,16 @@ public final class X265Encoder: Encoder {
         picture.pointee.pts = input.pts
         picture.pointee.userData = UnsafeMutableRawPointer(bitPattern: UInt(input.frameID))
         picture.pointee.sliceType =
-            input.kind.map(\.x265Type)
-            ?? {
+            if let told = input.kind {
+                told.x265Type
+            } else {
                 switch kind {
                 case .regular: X265_TYPE_AUTO
                 case .between: X265_TYPE_B
                 case .anchor: X265_TYPE_P
                 case .keyFrame: X265_TYPE_IDR
                 }
-            }()
+            }
         // x265 counts a forced QP from 1; 0 is none.
         picture.pointee.forceqp = input.baseFrameQP.map { Int32($0 + 1) } ?? 0
         _ = try step(picture, handler)

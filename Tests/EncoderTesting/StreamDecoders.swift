@@ -12,11 +12,13 @@ public enum StreamDecoders {
         public init(description: String) { self.description = description }
     }
 
-    /// The samples ffmpeg decodes from an annex B stream, planar; its complaints are failures.
+    /// The samples ffmpeg decodes from an annex B stream, planar; its complaints are failures, as are pictures that are
+    /// not what their checksums say, where there are any.
     public static func ffmpeg(_ stream: [UInt8], pixelFormat: String) throws -> [UInt8] {
         try decode(stream) { source, target in
             [
-                "ffmpeg", "-v", "error", "-i", source, "-f", "rawvideo", "-pix_fmt", pixelFormat, "-fps_mode",
+                "ffmpeg", "-v", "error", "-err_detect", "crccheck", "-i", source, "-f", "rawvideo", "-pix_fmt",
+                pixelFormat, "-fps_mode",
                 "passthrough", target,
             ]
         }

@@ -89,6 +89,18 @@ import Testing
         _ = try configuration(Self.both.merging(["X265Params": .string("aq-mode=2:slices=2")]) { $1 })
     }
 
+    @Test func streamsWithAlphaHaveOneLevel() throws {
+        let request = try CompressionRequest(
+            codec: CompressionRequest.alphaCodec, width: 64, height: 64, pixelFormat: PixelFormat.yuva.rawValue,
+            timeBase: Rational(1))
+        var store = PropertyStore(backend: .x265, hasAlpha: true)
+        try store.set(Self.both, isOpen: false)
+        let error = #expect(throws: SessionError.self) {
+            try EncoderConfiguration(request: request, properties: store)
+        }
+        #expect(error?.status == .parameter && error?.reason.contains("alpha have one temporal level") == true)
+    }
+
     @Test func theSessionTellsWhatBecameOfTheRates() throws {
         var session = CompressionSession(
             request: .sample, properties: PropertyStore(backend: .x265), maxPoolBytes: 1 << 20)

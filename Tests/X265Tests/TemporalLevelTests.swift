@@ -24,18 +24,23 @@ import Testing
 
     /// The pictures are those of the x265 program with the same structure, which knows of no levels.
     ///
-    /// Levels change what is said of the pictures only; x265's own checksums say so too.
+    /// Levels change what is said of the pictures only; x265's own checksums say so too. The first encoding does not count:
+    /// x265 3.5 fills a table of costs for each QP while other encoders of the process may read it already.
     @Test(arguments: [(30, 240, 25), (60, 240, 17), (120, 240, 17), (15, 240, 33)])
     func thePicturesAreTheCommandLines(base: Int, full: Int, frames: Int) throws {
         for format in [PixelFormat.yu12, .i010] {
             let clip = Clip(format: format, width: 96, height: 64, frames: frames)
-            let result = try run(
-                job(clip, base: base, full: full, ["QP": .int(32), "X265Params": .string("hash=1")]))
+            let settings: [String: PropertyValue] = [
+                "QP": .int(32), "X265Params": .string("hash=1:frame-threads=1"),
+            ]
+            _ = try run(job(clip, base: base, full: full, settings))
+            let result = try run(job(clip, base: base, full: full, settings))
             let group = full / base
             let theirs = try commandLine(
                 clip,
                 [
-                    "--qp", "32", "--fps", "\(full)", "--bframes", "\(group - 1)", "--b-adapt", "0", "--b-pyramid",
+                    "--qp", "32", "--frame-threads", "1", "--fps", "\(full)", "--bframes", "\(group - 1)",
+                    "--b-adapt", "0", "--b-pyramid",
                     "--scenecut", "0", "--ref", "1", "--keyint", "\(250 / group * group)", "--min-keyint",
                     "\(250 / group * group)", "--output-depth", "\(format.bitDepth)",
                 ])
@@ -46,8 +51,11 @@ import Testing
                 try StreamDecoders.ffmpeg(try result.stream(), pixelFormat: pixels),
                 try StreamDecoders.ffmpeg(stream, pixelFormat: pixels)
             )
-            let same = own == reference
-            #expect(same, "\(format): the pictures are others")
+            let size = reference.count / frames
+            let others = (0..<frames).filter {
+                own[($0 * size)..<(($0 + 1) * size)] != reference[($0 * size)..<(($0 + 1) * size)]
+            }
+            #expect(own.count == reference.count && others.isEmpty, "\(format): frames \(others) are others")
             let levels = try TemporalLevels(base: Rational(Int32(base)), full: Rational(Int32(full)))
             let faults = try TemporalStreams.faults(result, levels: (0..<frames).map(levels.level))
             #expect(faults.isEmpty, "\(faults)")
