@@ -43,8 +43,8 @@ import Testing
             }
         }
         while let item = try reader.next() {
-            guard case .packet(let packet) = item, let pts = packet.pts, let dts = packet.dts else { continue }
-            try write(durations.add(packet, pts: pts, dts: dts, duration: packet.duration))
+            guard case .packet(let packet) = item, let pts = packet.pts else { continue }
+            try write(durations.add(packet, pts: pts, dts: packet.dts, duration: packet.duration))
         }
         if let end = reader.levels?.end { durations.pass(pts: end, duration: 0) }
         try write(durations.finish())
