@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Color
 internal import HEVC
 internal import LibAV
 internal import Model
@@ -34,12 +35,13 @@ struct DecodeThread {
         var type: NALUnitType?
         var unit: CodedUnit
         var isReported = false
+        var isAlphaReported = false
     }
 
     let worker: WorkerSession
     let jobs: WorkQueue<DecodeJob>
 
-    private var decoder: StreamDecoder?
+    private var decoder: (any PictureDecoder)?
     private var reader: StreamReader
     private var damage = DamageTracker()
     private var gate = LevelGate()
@@ -50,7 +52,7 @@ struct DecodeThread {
     /// Whether a picture ever came from the hardware.
     private var hasBeenHardware = false
     /// What was fed since the last key frame, so that software can take over in the middle; nil when it is too much.
-    private var group: [(sequence: Int64, bytes: [UInt8])]? = []
+    private var group: [(sequence: Int64, input: DecoderInput)]? = []
     private var groupBytes = 0
     /// Packets in a row that hardware failed at which must not be replaced.
     private var failures = 0
@@ -63,12 +65,25 @@ struct DecodeThread {
     /// Packets after which one that gave no picture is given up: more than any stream reorders.
     private static let maxDelay: Int64 = 128
 
-    init(worker: WorkerSession, jobs: WorkQueue<DecodeJob>, decoder: StreamDecoder?) {
+    /// Brings pictures to RGB; nil where they are given as they are decoded.
+    private let conversion: FrameConversion?
+
+    init(worker: WorkerSession, jobs: WorkQueue<DecodeJob>, decoder: (any PictureDecoder)?) {
         self.worker = worker
         self.jobs = jobs
         self.decoder = decoder
-        reader = StreamReader(worker.setup.session.request.format)
+        let request = worker.setup.session.request
+        reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
         isHardware = worker.setup.choice.decoder.isHardware
+        conversion = worker.setup.wish.map { wish in
+            FrameConversion(wish.color, to: wish.format, from: worker.store, into: worker.output) {
+                device, reason in
+                worker.withSession { session in
+                    session.publish(.pixelTransferDevice, .string(device))
+                    session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))
+                }
+            }
+        }
     }
 
     /// Works until the queue is closed; every error ends the session.
@@ -147,22 +162,23 @@ struct DecodeThread {
         if unit.endsSequence { damage.endSequence() }
         sent[sequence] = Sent(request: request, type: unit.pictureType, unit: unit, isReported: unit.fault != nil)
         sent[sequence]?.unit.bytes = []
-        try feed(unit.bytes, sequence)
+        sent[sequence]?.unit.alpha = nil
+        try feed(DecoderInput(base: unit.bytes, alpha: unit.alpha), sequence)
         giveUp(before: sequence - Self.maxDelay)
     }
 
-    private mutating func feed(_ bytes: [UInt8], _ sequence: Int64) throws(SessionError) {
+    private mutating func feed(_ input: DecoderInput, _ sequence: Int64) throws(SessionError) {
         let decoder = try open()
         guard isHardware else {
-            try decoder.decode(bytes, sequence: sequence) { (event) throws(SessionError) in
+            try decoder.decode(input, sequence: sequence) { (event) throws(SessionError) in
                 try take(event)
             }
             return
         }
-        keep(bytes, sequence)
+        keep(input, sequence)
         var failure: String?
         do throws(SessionError) {
-            try decoder.decode(bytes, sequence: sequence) { (event) throws(SessionError) in try take(event) }
+            try decoder.decode(input, sequence: sequence) { (event) throws(SessionError) in try take(event) }
         } catch {
             guard error.status == .videoDecoderMalfunction, !worker.setup.wanted.requireHardware else {
                 throw error
@@ -174,10 +190,10 @@ struct DecodeThread {
         try replaceHardware(failure, sequence)
     }
 
-    private mutating func keep(_ bytes: [UInt8], _ sequence: Int64) {
+    private mutating func keep(_ input: DecoderInput, _ sequence: Int64) {
         if sent[sequence]?.type?.isIRAP ?? false { (group, groupBytes) = ([], 0) }
-        groupBytes += bytes.count
-        if groupBytes <= Self.maxGroup { group?.append((sequence, bytes)) } else { group = nil }
+        groupBytes += input.byteCount
+        if groupBytes <= Self.maxGroup { group?.append((sequence, input)) } else { group = nil }
     }
 
     /// The driver failed: software decodes what was fed since the last key frame once more, and goes on.
@@ -195,14 +211,14 @@ struct DecodeThread {
         let session = worker.withSession { $0 }
         let software = try worker.setup.openDecoder(.software, memory: worker.store, session: session)
         decoder = software
-        for (sequence, bytes) in group ?? [] {
-            try software.decode(bytes, sequence: sequence) { (event) throws(SessionError) in try take(event) }
+        for (sequence, input) in group ?? [] {
+            try software.decode(input, sequence: sequence) { (event) throws(SessionError) in try take(event) }
         }
         if group == nil { damage.damage(sequence) }
         group = nil
     }
 
-    private mutating func open() throws(SessionError) -> StreamDecoder {
+    private mutating func open() throws(SessionError) -> any PictureDecoder {
         if let decoder { return decoder }
         let setup = worker.setup
         let session = worker.withSession { $0 }
@@ -218,6 +234,10 @@ struct DecodeThread {
             guard let packet = sent[sequence], !packet.isReported else { return }
             sent[sequence]?.isReported = true
             report(packet.request, .videoDecoderBadData, [], reason)
+        case .alphaDamage(let sequence, let reason):
+            guard let packet = sent[sequence], !packet.isAlphaReported else { return }
+            sent[sequence]?.isAlphaReported = true
+            report(packet.request, .videoDecoderBadData, .alpha, reason)
         case .picture(let picture, let owner): try give(picture, owner)
         }
     }
@@ -237,6 +257,12 @@ struct DecodeThread {
         if let transfer = packet.unit.preferredTransfer, transfer != ColorDescription.unspecified {
             color.transfer = transfer
         }
+        var (picture, owner) = (picture, owner)
+        if let conversion {
+            let wanted = worker.withSession { $0.destinationAlphaMode }
+            (picture, color, owner) = try conversion.convert(picture, color, alpha: wanted)
+        }
+        flags.formUnion(FrameDecoded.Flags(picture.alpha))
         let (aperture, carriesMetadata) = worker.withSession { session in
             (session.cleanAperture(width: picture.width, height: picture.height), session.carriesHDRMetadata)
         }
@@ -252,22 +278,9 @@ struct DecodeThread {
             sideData: [])
         if carriesMetadata {
             if packet.unit.hasLostSideData { message.flags.insert(.sideDataLost) }
-            Self.add(packet.unit.sideData, to: &message)
+            message.add(packet.unit.sideData)
         }
         worker.give(message, slot: picture.slot, owner)
-    }
-
-    /// As much of the metadata as a message holds.
-    private static func add(_ sideData: [FrameSideData], to message: inout FrameDecoded) {
-        var room = FrameDecoded.maxSideData
-        for data in sideData {
-            guard message.sideData.count < FrameDecoded.maxEntries, data.bytes.count <= room else {
-                message.flags.insert(.sideDataLost)
-                continue
-            }
-            room -= data.bytes.count
-            message.sideData.append(data)
-        }
     }
 
     /// Tells when the hardware stopped, or began again, to do the work.

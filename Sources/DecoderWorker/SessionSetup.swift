@@ -10,6 +10,8 @@ struct SessionSetup {
     let choice: DecoderPolicy.Choice
     /// What was asked for, to choose again when the decoder fails.
     let wanted: DecoderPolicy.Request
+    /// The RGB that pictures become; nil where they stay Y'CbCr.
+    let wish: (color: ColorWish, format: PixelFormat)?
 
     /// Decodes and checks the call and chooses the decoder.
     ///
@@ -36,11 +38,19 @@ struct SessionSetup {
         properties.publish(
             .pixelFormatOfFrames,
             .string(Self.pixelFormat(request, isHardware: choice.decoder.isHardware).rawValue))
+        let alpha = request.format.alpha
+        properties.publish(.containsAlphaChannel, .bool(alpha != nil))
+        properties.publish(.alphaChannelMode, alpha.map { .string($0.mode.rawValue) })
         properties.publish(.outputBitDepth, .int(Int64(request.format.bitDepth)))
         var session = DecompressionSession(
             request: request, properties: properties, maxPoolBytes: start.limits.maxPoolBytes)
         try session.setProperties(parameters.properties ?? [:])
         self.session = session
+        if request.isConverted, let format = request.pixelFormat {
+            wish = (try ColorWish(session, format), format)
+        } else {
+            wish = nil
+        }
     }
 
     /// The pictures' layout: what was asked for, else what the decoder gives.
@@ -52,13 +62,16 @@ struct SessionSetup {
     /// Opens the decoder that was chosen.
     func openDecoder(
         _ decoder: DecoderPolicy.Candidate, memory: any PictureMemory, session: DecompressionSession
-    ) throws(SessionError) -> StreamDecoder {
+    ) throws(SessionError) -> any PictureDecoder {
         var options = StreamDecoder.Options()
         (options.isRealTime, options.threads) = session.options
         options.device = decoder.device
-        options.target = session.request.pixelFormat
+        options.target = session.request.decodedFormat
         // What Create told stays, whoever decodes later.
         options.isSemiPlanar = choice.decoder.isHardware
+        if session.request.readsAlpha {
+            return try AlphaStreamDecoder(session.request.format, options, memory: memory)
+        }
         return try StreamDecoder(session.request.format, options, memory: memory)
     }
 

@@ -11,7 +11,10 @@ internal import Worker
 final class WorkerSession: @unchecked Sendable {
     let setup: SessionSetup
     let stats: StatsPage
+    /// What the decoder writes to; the client's too, unless pictures are converted.
     let store: PictureStore
+    /// What the client reads.
+    let output: PictureStore
 
     private let start: WorkerStart
     private let signals: SignalFD
@@ -23,7 +26,7 @@ final class WorkerSession: @unchecked Sendable {
     /// Packets of which no picture comes.
     private let dropped = Atomic<UInt64>(0)
     /// The decoder that was opened for Create, until the codec thread takes it.
-    private let opened: StreamDecoder?
+    private let opened: (any PictureDecoder)?
     /// Only the I/O thread touches the pools; packets under way hold their own reference.
     private var pools: [UInt32: SharedMemory] = [:]
 
@@ -36,10 +39,15 @@ final class WorkerSession: @unchecked Sendable {
         do throws(SessionError) {
             let stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
             self.stats = stats
-            store = PictureStore(
-                maxBytes: start.limits.maxPoolBytes, patience: .seconds(start.limits.clientStallSeconds)
-            ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
-            (setup, opened) = try Self.open(start, store)
+            func makeStore() -> PictureStore {
+                PictureStore(
+                    maxBytes: start.limits.maxPoolBytes, patience: .seconds(start.limits.clientStallSeconds)
+                ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
+            }
+            let store = makeStore()
+            self.store = store
+            (setup, opened) = try Self.open(start, store, stats)
+            output = setup.session.request.isConverted ? makeStore() : store
         } catch {
             WorkerStartup.refuse(error, connection.rawValue)
         }
@@ -54,13 +62,19 @@ final class WorkerSession: @unchecked Sendable {
 
     /// Chooses and, in hardware, opens; what does not open is an argument of the next choice.
     private static func open(
-        _ start: WorkerStart, _ store: PictureStore
-    ) throws(SessionError) -> (SessionSetup, StreamDecoder?) {
-        var failures: [DecoderPolicy.Failure] = []
+        _ start: WorkerStart, _ store: PictureStore, _ stats: StatsPage
+    ) throws(SessionError) -> (SessionSetup, (any PictureDecoder)?) {
+        var failures = start.failures.map {
+            DecoderPolicy.Failure(decoderID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
+        }
         while true {
             let setup = try SessionSetup(start, failures: failures)
             let decoder = setup.choice.decoder
             guard decoder.isHardware else { return (setup, nil) }
+            // A driver may crash or hang here: the broker then knows which, and answers the call itself.
+            WorkerStartup.report(.opening(encoderID: decoder.id))
+            stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+            defer { stats.set(.busySinceNs, 0) }
             do throws(SessionError) {
                 return (setup, try setup.openDecoder(decoder, memory: store, session: setup.session))
             } catch {
@@ -105,8 +119,10 @@ final class WorkerSession: @unchecked Sendable {
             try ByteReader().expectEnd(of: payload)
             end(.ok, "invalidated by the client")
         case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end, .frameDecoded, .packetReport,
-            .removeArena:
+            .removeArena, .frameTransferred:
             throw SessionError(.parameter, "message \(opcode) is the worker's to send")
+        case .transferFrame, .finishFrames:
+            throw SessionError(.parameter, "message \(opcode) is for pixel-transfer sessions")
         case .prepare, .encodeFrame, .completeFrames, .releasePacket:
             throw SessionError(.parameter, "message \(opcode) is for compression sessions")
         }
@@ -183,7 +199,7 @@ final class WorkerSession: @unchecked Sendable {
         guard owner != nil else {
             throw SessionError(.parameter, "picture \(pictureID) is not the client's to release")
         }
-        store.wake()
+        output.wake()
     }
 
     // MARK: - For the codec thread
@@ -208,7 +224,7 @@ final class WorkerSession: @unchecked Sendable {
     /// Waits until the client may have one more picture.
     func waitForCredit() throws(SessionError) {
         let limit = DecompressionSession.maxFramesInFlight
-        _ = try store.wait(for: { held.withLock { $0.count } < limit ? true : nil }) {
+        _ = try output.wait(for: { held.withLock { $0.count } < limit ? true : nil }) {
             SessionError(
                 .parameter,
                 "the client released no picture for \(Int(start.limits.clientStallSeconds)) s and holds them all")
@@ -217,7 +233,7 @@ final class WorkerSession: @unchecked Sendable {
 
     /// Sends a picture, whose samples stay until it is released.
     func give(_ picture: FrameDecoded, slot: Int, _ owner: any AnyObject & Sendable) {
-        for change in store.changes(before: slot) {
+        for change in output.changes(before: slot) {
             switch change {
             case .added(let id, let memory):
                 withExtendedLifetime(memory) {
@@ -227,9 +243,12 @@ final class WorkerSession: @unchecked Sendable {
             }
         }
         held.withLock { $0[picture.pictureID] = owner }
-        let samples = Int(picture.width) * Int(picture.height)
+        let bytes = (0..<picture.format.planeCount).reduce(0) { sum, plane in
+            sum + picture.format.rowBytes(plane: plane, width: Int(picture.width))
+                * picture.format.rows(plane: plane, height: Int(picture.height))
+        }
         stats.add(.framesOut, 1)
-        stats.add(.bytesOut, UInt64(samples * 3 / 2 * picture.format.bytesPerSample))
+        stats.add(.bytesOut, UInt64(bytes))
         stats.set(.progressNs, MonotonicTime.now.nanoseconds)
         stats.set(.width, UInt64(picture.width))
         stats.set(.height, UInt64(picture.height))

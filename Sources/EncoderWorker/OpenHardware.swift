@@ -12,7 +12,7 @@ internal import Wire
 final class OpenHardware {
     private let node: OwnedFD
     private let path: HardwarePath
-    private var encoder: VAAPIEncoder?
+    private var encoder: (any Encoder)?
     private var configuration: EncoderConfiguration
 
     /// Opens the node and the encoder.
@@ -38,7 +38,7 @@ final class OpenHardware {
                 isTransient: error.errno == EBUSY || error.errno == EMFILE || error.errno == ENFILE)
         }
         node = OwnedFD(number)
-        encoder = try VAAPIEncoder(node: node.rawValue, path: self.path, configuration)
+        encoder = try LayeredEncoder.hardware(node: node.rawValue, path: self.path, configuration)
     }
 
     /// What the encoder does otherwise than asked, a sentence each.
@@ -52,7 +52,7 @@ final class OpenHardware {
         // First, because some drivers have one context to give.
         encoder = nil
         do throws(VAAPIFailure) {
-            let opened = try VAAPIEncoder(node: node.rawValue, path: path, wanted)
+            let opened = try LayeredEncoder.hardware(node: node.rawValue, path: path, wanted)
             encoder = opened
             configuration = wanted
             return opened

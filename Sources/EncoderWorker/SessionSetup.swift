@@ -81,7 +81,7 @@ struct SessionSetup {
         _ limits: WorkerLimits
     ) throws(SessionError) -> CompressionSession {
         let encoder = choice.encoder
-        var properties = PropertyStore(backend: encoder.hardware ? .vaapi : .x265)
+        var properties = PropertyStore(backend: encoder.hardware ? .vaapi : .x265, hasAlpha: request.hasAlpha)
         properties.publish(.encoderID, .string(encoder.id))
         properties.publish(.usingHardware, .bool(encoder.hardware))
         properties.publish(
@@ -91,6 +91,7 @@ struct SessionSetup {
         var session = CompressionSession(
             request: request, properties: properties, maxPoolBytes: limits.maxPoolBytes)
         try session.setProperties(initial)
+        try FrameConversion.check(session)
         return session
     }
 
@@ -106,10 +107,10 @@ struct SessionSetup {
         _ initial: [String: PropertyValue], _ request: CompressionRequest
     ) throws(SessionError) -> Profile {
         guard let value = initial[PropertyKey.profileLevel.rawValue] else {
-            return Profile(holding: request.pixelFormat.bitDepth)
+            return Profile(holding: request.bitDepth)
         }
         try PropertyTable.row(.profileLevel)?.validate(value)
-        return ProfileLevel(name: value.description)?.profile ?? Profile(holding: request.pixelFormat.bitDepth)
+        return ProfileLevel(name: value.description)?.profile ?? Profile(holding: request.bitDepth)
     }
 
     /// Goes from a call to its reply once, with a made-up call.

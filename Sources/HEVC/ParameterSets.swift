@@ -37,9 +37,13 @@ public struct ParameterSets: Hashable, Sendable {
         return true
     }
 
-    /// Takes a VPS in.
+    /// Takes a VPS in, and what its extension says about the IDR slices of the layer above the base.
     public mutating func add(_ vps: VideoParameterSet) {
         videoParameterSets[vps.vpsVideoParameterSetId] = vps
+        guard vps.vpsExtension != nil, let layers = try? vps.multilayerExtension(), let relations = layers.relations
+        else { return }
+        let id = layers.layers[1].nuhLayerId
+        if relations.pocLsbNotPresentFlag { layersWithIdrPocLsb.remove(id) } else { layersWithIdrPocLsb.insert(id) }
     }
 
     /// Takes an SPS in.

@@ -12,6 +12,8 @@ struct SyntaxElement: Hashable, Sendable {
 /// from it; both refuse values outside the range.
 protocol SyntaxCoder {
     var isReading: Bool { get }
+    /// byte_aligned().
+    var isByteAligned: Bool { get }
     /// u(n), n ≤ 62.
     mutating func u(_ name: StaticString, _ bits: Int, _ value: inout Int) throws(BitstreamError)
     mutating func flag(_ name: StaticString, _ value: inout Bool) throws(BitstreamError)

@@ -42,6 +42,8 @@ public struct VideoParameterSet: Hashable, Sendable {
     /// The HRDs; only with `timingInfo`.
     public var hrdParameters: [VPSHRDParameters] = []
     /// All from `vps_extension_alignment_bit_equal_to_one` to the stop bit; nil when `vps_extension_flag` is 0.
+    ///
+    /// `multilayerExtension()` interprets it.
     public var vpsExtension: RawBits?
 
     /// A VPS of one layer and one sub-layer.
@@ -66,6 +68,16 @@ public struct VideoParameterSet: Hashable, Sendable {
     }
 
     mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
+        try codeUpToExtension(&c)
+        if var raw = vpsExtension {
+            try c.extensionData(&raw)
+            vpsExtension = raw
+        }
+        try c.rbspTrailingBits()
+    }
+
+    /// The table up to and including `vps_extension_flag`.
+    mutating func codeUpToExtension(_ c: inout some SyntaxCoder) throws(BitstreamError) {
         try c.u("vps_video_parameter_set_id", 4, &vpsVideoParameterSetId)
         try c.flag("vps_base_layer_internal_flag", &vpsBaseLayerInternalFlag)
         try c.flag("vps_base_layer_available_flag", &vpsBaseLayerAvailableFlag)
@@ -87,11 +99,6 @@ public struct VideoParameterSet: Hashable, Sendable {
         }
         try codeTiming(&c)
         try c.presence("vps_extension_flag", &vpsExtension, RawBits())
-        if var raw = vpsExtension {
-            try c.extensionData(&raw)
-            vpsExtension = raw
-        }
-        try c.rbspTrailingBits()
     }
 
     private mutating func codeTiming(_ c: inout some SyntaxCoder) throws(BitstreamError) {

@@ -7,7 +7,7 @@ internal import Wire
 
 // A worker that died before it had answered its Create call: the client knows nothing of it yet, so another may serve.
 extension Broker {
-    /// Has another worker serve the call, without the encoder that the first one died of, or answers with the reason.
+    /// Has another worker serve the call, without the hardware that the first one died of, or answers with the reason.
     ///
     /// - Parameters:
     ///   - worker: what is left of the first one.
@@ -24,8 +24,8 @@ extension Broker {
             }
             troubles.add(failure, now: .now)
             worker.logger.warning(
-                "the session starts again without an encoder",
-                metadata: ["encoder": "\(failure.encoderID)", "reason": "\(failure.reason)"])
+                "the session starts again without its hardware",
+                metadata: ["\(worker.kind.noun)": "\(failure.encoderID)", "reason": "\(failure.reason)"])
             var start = worker.start
             start.failures.append(failure)
             let next: SessionWorker
@@ -45,10 +45,10 @@ extension Broker {
         }
     }
 
-    /// What the first worker died of, if that was an encoder it had not been told to leave alone.
+    /// What the first worker died of, if that was hardware it had not been told to leave alone.
     private static func failure(_ worker: SessionWorker, _ end: SessionEnd) -> EncoderFailure? {
         guard let encoderID = worker.opening,
-            worker.start.hardware.contains(where: { $0.encoderID == encoderID }),
+            worker.hardware.contains(encoderID),
             !worker.start.failures.contains(where: { $0.encoderID == encoderID })
         else { return nil }
         let reason =

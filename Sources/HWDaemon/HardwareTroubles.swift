@@ -2,14 +2,14 @@
 internal import Transport
 internal import Wire
 
-/// Hardware encoders whose drivers crashed or hung while a session opened them, kept out of the way for a while.
+/// Hardware encoders and decoders whose drivers crashed or hung while a session opened them, left alone for a while.
 ///
 /// Without it every session would wait for the same hang again.
 struct HardwareTroubles {
-    /// How long an encoder is left alone.
+    /// How long each is left alone.
     static let pause = Duration.seconds(60)
-    /// Encoders remembered; there are no more nodes than that.
-    private static let maximum = Devices.maximum
+    /// How many are remembered: an encoder and a decoder for every node.
+    private static let maximum = 2 * Devices.maximum
 
     private var failures: [(failure: EncoderFailure, until: MonotonicTime)] = []
 

@@ -34,7 +34,9 @@ final class SessionWorker {
     private var channelWatch: EventLoop.Watch?
     /// What the worker was given.
     let start: WorkerStart
-    /// The encoder whose driver the worker was about to run when it was last heard.
+    /// The hardware it may open, by id.
+    let hardware: Set<String>
+    /// The encoder or decoder whose driver the worker was about to run when it was last heard.
     private(set) var opening: String?
     /// The client's connection, until the worker is about to answer the call on it.
     private var unanswered: OwnedFD?
@@ -63,7 +65,8 @@ final class SessionWorker {
         self.onEnd = onEnd
         self.stallLimits = stallLimits
         self.start = start
-        stallLimit = start.hardware.isEmpty ? stallLimits.software : stallLimits.hardware
+        hardware = kind.hardware(of: start)
+        stallLimit = hardware.isEmpty ? stallLimits.software : stallLimits.hardware
         stall = StallRule(
             limit: stallLimit, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))
         stats = process.stats
@@ -74,7 +77,7 @@ final class SessionWorker {
         self.logger = logger
         do {
             // Without hardware nothing can go wrong that another worker would not meet as well.
-            if !start.hardware.isEmpty { unanswered = try OwnedFD.duplicate(connection) }
+            if !hardware.isEmpty { unanswered = try OwnedFD.duplicate(connection) }
             try PacketSocket.send(try JSON.encode(start), file: connection, to: channel.rawValue)
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
             channelWatch = try loop.watch(channel.rawValue, .readable) { [weak self] _ in self?.receive() }

@@ -128,8 +128,15 @@ public final class StreamDecoder: PictureDecoder, @unchecked Sendable {
     /// What the driver failed at since the last look, on streams that may be sound; nil when it did not.
     public func takeHardwareFailure() -> String? { state.takeHardwareFailure() }
 
-    /// Takes a packet and gives the pictures that are ready.
+    /// Takes a packet's base layer and gives the pictures that are ready.
     public func decode(
+        _ input: DecoderInput, sequence: Int64, _ handler: DecoderEventHandler
+    ) throws(SessionError) {
+        try decode(input.base, sequence: sequence, handler)
+    }
+
+    /// Takes NAL units with 4-byte lengths and gives the pictures that are ready.
+    func decode(
         _ unit: [UInt8], sequence: Int64, _ handler: DecoderEventHandler
     ) throws(SessionError) {
         guard let packet, av_new_packet(packet, Int32(clamping: unit.count)) >= 0, let data = packet.pointee.data

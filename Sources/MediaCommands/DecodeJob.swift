@@ -13,6 +13,11 @@ final class DecodeJob {
     private let output: String
     private let specification: [PropertyKey: PropertyValue]
     private let format: PixelFormat?
+    /// How colours are to stand to alpha in pictures that are written as RGBA.
+    private let alphaMode: AlphaChannelMode
+    /// What pictures with alpha are laid over; nil keeps alpha.
+    private let background: AlphaFlattener.RGB?
+    private let sessionProperties: [PropertyKey: PropertyValue]
     private let frameRate: Rational?
     private let maxLevel: Int?
     private let keepsPartial: Bool
@@ -23,15 +28,22 @@ final class DecodeJob {
     private(set) var usesHardware = false
     /// Where a frame is brought to that is not in the wanted layout, or nowhere that can be read.
     private var scratch: [UInt8] = []
+    /// Where a frame is laid over the background.
+    private var flat: [UInt8] = []
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
-        frameRate: Rational?, maxLevel: Int?, keepsPartial: Bool, json: Bool, fallbackReason: String? = nil
+        properties: [PropertyKey: PropertyValue] = [:], alphaMode: AlphaChannelMode,
+        background: AlphaFlattener.RGB?, frameRate: Rational?, maxLevel: Int?, keepsPartial: Bool, json: Bool,
+        fallbackReason: String? = nil
     ) {
         self.input = input
         self.output = output
         self.specification = specification
         self.format = format
+        self.alphaMode = alphaMode
+        self.background = background
+        sessionProperties = properties
         self.frameRate = frameRate
         self.maxLevel = maxLevel
         self.keepsPartial = keepsPartial
@@ -46,19 +58,26 @@ final class DecodeJob {
         options.leavesHEVC = true
         options.frameRate = frameRate
         (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
-        var reader = try MediaReader(path: input, options: options)
+        var reader = try open(options)
         let firstReader = reader
         interruption.onSignal { firstReader.cancel() }
-        let target = format ?? (reader.video.format.bitDepth > 8 ? .i010 : .yu12)
+        let native: PixelFormat = reader.video.format.bitDepth > 8 ? .i010 : .yu12
+        let target = background == nil ? format ?? native : .yuva
 
         var session: SessionSource?
         if reader.handsOutPackets {
             session = try SessionSource.open(
                 reader, try Daemon.findAndTell(), specification: specification, pixelFormat: target,
-                isInterrupted: { interruption.isSet })
+                properties: sessionProperties, isInterrupted: { interruption.isSet })
         } else if specification[.requireHardwareDecoder] == .bool(true) {
             throw CommandFailure(
                 .unavailable, "hardware is required, but \(reader.video.codec) is decoded in this process")
+        }
+        if session == nil, !target.isYCbCr {
+            throw CommandFailure(
+                .badInput,
+                "only HEVC is brought to \(target.rawValue) as it is decoded, and \(input) holds "
+                    + "\(reader.video.codec); decode it to raw nv12 or p010 and convert that (hwctl convert)")
         }
         if session == nil, reader.handsOutPackets {
             (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
@@ -66,6 +85,7 @@ final class DecodeJob {
             let second = reader
             interruption.onSignal { second.cancel() }
         }
+        tellAlpha(reader.video, target, isDecodedHere: session == nil)
         usesHardware = session?.session.created.usingHardware ?? false
         let source: any VideoSource = session ?? LocalSource(reader)
         for line in reader.warnings { Console.note(line) }
@@ -79,10 +99,12 @@ final class DecodeJob {
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
         var breakOff: MediaError?
+        var mode: AlphaChannelMode?
         do {
             while !writer.isFull, let item = try source.next() {
                 if interruption.isSet { throw CommandFailure.interrupted }
                 guard case .frame(let frame) = item else { continue }
+                mode = mode ?? frame.alphaMode
                 try write(frame, as: target, reader.video, to: writer)
                 try frame.release()
                 progress.update(done: writer.frames)
@@ -99,8 +121,9 @@ final class DecodeJob {
         try tell(
             DecodeSummary(
                 input: input, output: output, reader: reader, created: session?.session.created,
-                fallbackReason: fallbackReason, properties: properties, format: target, writer: writer,
-                report: source.report, earlyWarning: early,
+                fallbackReason: fallbackReason, properties: properties,
+                format: background == nil ? target : .yu12, writer: writer, report: source.report,
+                earlyWarning: early, alphaMode: mode,
                 hardwareFrames: session?.hardwareFrames ?? 0, seconds: seconds, brokenOff: breakOff?.reason))
         if let breakOff {
             throw CommandFailure(
@@ -108,14 +131,56 @@ final class DecodeJob {
         }
     }
 
+    /// Opens the input, with the alpha of its pixels where that is wanted and there.
+    private func open(_ options: MediaReader.Options) throws -> MediaReader {
+        guard background != nil || format == .yuva else {
+            return try MediaReader(path: input, options: options)
+        }
+        var keeping = options
+        keeping.alpha = AlphaConversion(source: .straight, target: .straight)
+        do throws(MediaError) { return try MediaReader(path: input, options: keeping) } catch {
+            guard error.kind == .badInput, input != "-" else { throw error }
+            return try MediaReader(path: input, options: options)
+        }
+    }
+
+    /// Says what becomes of alpha where that may not be what was expected.
+    private func tellAlpha(_ video: VideoDescription, _ target: PixelFormat, isDecodedHere: Bool) {
+        if video.alphaMode != nil { return }
+        if target == .yuva, video.alphaLayerMode == nil {
+            Console.note("\(input) has no alpha: every picture is opaque")
+        } else if target.hasAlpha, isDecodedHere {
+            Console.note("the alpha layer is left out: only the daemon decodes it")
+        } else if !target.hasAlpha, video.alphaLayerMode != nil {
+            Console.note("the alpha layer is left out; --format yuva keeps it, --background lays it over a colour")
+        }
+    }
+
     private func write(
         _ frame: SourceFrame, as target: PixelFormat, _ video: VideoDescription, to writer: FrameWriter
     ) throws {
         let part = Self.part(video.cleanAperture, width: frame.width, height: frame.height)
-        let shown = FrameWriter.Description(
+        var shown = FrameWriter.Description(
             width: Int(part.width), height: Int(part.height), format: target, color: frame.color,
-            frameRate: video.averageFrameRate ?? video.baseFrameRate, sampleAspectRatio: video.sampleAspectRatio)
+            frameRate: video.averageFrameRate ?? video.baseFrameRate, sampleAspectRatio: video.sampleAspectRatio,
+            alphaMode: frame.alphaMode,
+            wantedAlphaMode: alphaMode)
         func write(_ bytes: UnsafeRawBufferPointer, _ layout: FrameLayout) throws {
+            if let background {
+                shown.format = .yu12
+                let flattener = AlphaFlattener(
+                    background, color: frame.color, height: frame.height,
+                    isPremultiplied: frame.alphaMode == .premultiplied)
+                let packed = FrameLayout.packed(.yu12, width: frame.width, height: frame.height)
+                if flat.count < packed.size { flat = [UInt8](repeating: 0, count: packed.size) }
+                return try flat.withUnsafeMutableBytes { target in
+                    try flattener.flatten(bytes, layout, width: frame.width, height: frame.height, to: target)
+                    let view = try PictureView(
+                        memory: UnsafeRawBufferPointer(target), layout: packed.layout, format: .yu12,
+                        width: frame.width, height: frame.height, part: part)
+                    try writer.write(view, shown)
+                }
+            }
             let view = try PictureView(
                 memory: bytes, layout: layout, format: target, width: frame.width, height: frame.height, part: part)
             try writer.write(view, shown)
@@ -139,6 +204,13 @@ final class DecodeJob {
                 SampleConverter(source: decoded.format, target: target).copy(
                     Self.planes(first, packed.layout), to: Self.planes(second, wanted.layout), width: frame.width,
                     height: frame.height)
+                if target.hasAlpha, !decoded.format.hasAlpha {
+                    // The converter knows of no fourth plane.
+                    let size = Int(wanted.layout.planes[3].stride) * frame.height
+                    second[Int(wanted.layout.planes[3].offset)...].prefix(size).withMemoryRebound(to: UInt8.self) {
+                        $0.update(repeating: 255)
+                    }
+                }
                 try write(UnsafeRawBufferPointer(second), wanted.layout)
             }
         }

@@ -26,17 +26,22 @@ struct EncodeCommand: ParsableCommand {
             the next one.
 
             Without --bitrate, --quality or --qp the quality is 0.5. The bit depth follows the source: a 10-bit source \
-            becomes Main10, and --profile main refuses it.
+            becomes Main10, and --profile main refuses it. With --alpha it is Main.
+
+            Files with alpha (ProRes 4444, PNG, Animation, VP9) have straight colours, and so it is taken, unless \
+            --property SourceAlphaMode=premultiplied says otherwise.
 
             EXAMPLES
               hwctl encode talk.mp4 talk.mov
               hwctl encode --bitrate 6M --preset fast --hardware require clip.mkv clip.mp4
+              hwctl encode --alpha premultiplied title.mov title-hevc.mov
               hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
               ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
               hwctl encode --copy --max-level 0 slow-motion.mov small.mov
             """)
 
     enum ProfileName: String, ExpressibleByArgument, CaseIterable { case main, main10 }
+    enum AlphaMode: String, ExpressibleByArgument, CaseIterable { case premultiplied, straight }
     enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
 
     @Argument(help: "The video to encode, or pictures as frame-%04d.png; - is Y4M on standard input.")
@@ -59,6 +64,16 @@ struct EncodeCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("x265's trade of speed for compression (software only).", valueName: "x265-name"))
     var preset: String?
+
+    @Option(
+        help: """
+            Keep the input's alpha, in a second layer (HEVC with alpha), and whether colours are multiplied by it. An \
+            input without alpha is refused.
+            """)
+    var alpha: AlphaMode?
+
+    @Option(help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0…1.0"))
+    var alphaQuality: Double?
 
     @Option(help: "Whether hardware is preferred, required or off.")
     var hardware = Hardware.prefer
@@ -114,6 +129,12 @@ struct EncodeCommand: ParsableCommand {
         }
         if let bitrate, Self.bits(bitrate) == nil {
             throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
+        }
+        if alphaQuality != nil, alpha == nil {
+            throw ValidationError("--alpha-quality needs --alpha.")
+        }
+        if let alphaQuality, !(0...1).contains(alphaQuality) {
+            throw ValidationError("--alpha-quality takes a number from 0.0 to 1.0, not \(alphaQuality).")
         }
         try Self.check(maxLevel: maxLevel)
         if copy, let option = codingOption {
@@ -191,6 +212,7 @@ struct EncodeCommand: ParsableCommand {
         EncodeJob(
             input: input, output: output, specification: specification, properties: properties, json: json,
             frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
+            keepsAlpha: alpha != nil,
             fallbackReason: fallbackReason, allowsHardwareDecoder: allowsHardwareDecoder)
     }
 
@@ -229,6 +251,8 @@ struct EncodeCommand: ParsableCommand {
         if let bits = bitrate.flatMap(Self.bits) { properties[.averageBitRate] = .int(bits) }
         if let quality { properties[.quality] = .double(quality) }
         if let qp { properties[.qp] = .int(Int64(qp)) }
+        if let alpha { properties[.alphaChannelMode] = .string(alpha.rawValue) }
+        if let alphaQuality { properties[.targetQualityForAlpha] = .double(alphaQuality) }
         if let preset { properties[.x265Preset] = .string(preset) }
         if let keyframeInterval { properties[.maxKeyFrameInterval] = .int(Int64(keyframeInterval)) }
         for (key, rate) in [

@@ -28,6 +28,9 @@ final class EncodeJob {
     private let frameRate: Rational?
     private let maxLevel: Int?
     private let keepsPartial: Bool
+    private let keepsAlpha: Bool
+    /// Where alpha comes from an HEVC layer, how colours stand to it.
+    private var alphaLayerMode: AlphaChannelMode?
 
     private var underWay: [UInt64: SourceFrame] = [:]
     private var copied: [UInt64: FramePool.Slot] = [:]
@@ -52,8 +55,10 @@ final class EncodeJob {
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue],
         properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, maxLevel: Int?,
-        keepsPartial: Bool, fallbackReason: String? = nil, allowsHardwareDecoder: Bool = true
+        keepsPartial: Bool, keepsAlpha: Bool = false, fallbackReason: String? = nil,
+        allowsHardwareDecoder: Bool = true
     ) {
+        self.keepsAlpha = keepsAlpha
         self.input = input
         self.output = output
         self.specification = specification
@@ -70,8 +75,12 @@ final class EncodeJob {
         var options = MediaReader.Options()
         options.includesOtherStreams = true
         options.frameRate = frameRate
-        options.leavesHEVC = true
         (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
+        options.alpha = keepsAlpha ? try EncodeAlpha.conversion(wanted) : nil
+        // An HEVC stream's alpha layer is the daemon's to decode.
+        alphaLayerMode = options.alpha == nil ? nil : EncodeAlpha.layerMode(of: input, options)
+        if alphaLayerMode != nil { options.alpha = nil }
+        options.leavesHEVC = options.alpha == nil
         var reader = try MediaReader(path: input, options: options)
         let firstReader = reader
         interruption.onSignal { firstReader.cancel() }
@@ -79,7 +88,7 @@ final class EncodeJob {
         let writer = try MediaWriter(path: output, source: reader)
         let daemon = try Daemon.findAndTell()
         let decoder = try SessionSource.open(
-            reader, daemon, specification: decoderSpecification, pixelFormat: nil,
+            reader, daemon, specification: decoderSpecification, pixelFormat: alphaLayerMode == nil ? nil : .yuva,
             isInterrupted: { interruption.isSet })
         if decoder == nil, reader.handsOutPackets {
             (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
@@ -93,6 +102,13 @@ final class EncodeJob {
         usesHardware = session.created.usingHardware
         decodesInHardware = decoder?.session.created.usingHardware ?? false
         var warnings = reader.warnings
+        if keepsAlpha, output == "-" || output.lowercased().hasSuffix(".hevc") {
+            warnings.append(
+                "warning: a raw stream with an alpha layer confuses players that know none; .mov and .mp4 do not")
+        }
+        if !keepsAlpha, reader.video.alphaLayerMode != nil {
+            warnings.append("warning: the input's alpha layer is left out; --alpha keeps it")
+        }
         if let rate = reader.video.averageFrameRate, Self.frameRate(reader.video) == nil {
             warnings.append("warning: the source's frame rate, \(rate), is not believed; timestamps are kept")
         }
@@ -125,6 +141,10 @@ final class EncodeJob {
             progress.update(done: packets)
         }
         let seconds = progress.seconds
+        if let line = EncodeAlpha.warning(source.report) {
+            warnings.append(line)
+            Console.note(line)
+        }
         guard packets > 0 else { throw breakOff ?? MediaError(.badInput, "\(input) has no frames") }
         try writer.finish()
         session.invalidate()
@@ -163,8 +183,11 @@ final class EncodeJob {
         if color.isFullRange { properties[.fullRangeVideo] = .bool(true) }
         if let location = color.chromaLocation { properties[.chromaLocation] = .int(Int64(location)) }
         properties.merge(wanted) { _, wanted in wanted }
+        // What the frames are by now, which is not what the file was where they were converted on the way.
+        if let mode = alphaLayerMode ?? video.alphaMode { properties[.sourceAlphaMode] = .string(mode.rawValue) }
         return CreateCompressionSession.Parameters(
-            width: video.width, height: video.height, pixelFormat: format, timeBase: video.timeBase,
+            codec: keepsAlpha ? "hevc-with-alpha" : "hevc", width: video.width, height: video.height,
+            pixelFormat: format, timeBase: video.timeBase,
             encoderSpecification: specification, properties: properties)
     }
 

@@ -33,8 +33,11 @@ struct InfoCommand: ParsableCommand {
             let interruption = try noMeasure ? nil : Interruption()
             let info = try MediaInfo(path: file)
             let playback = try interruption.flatMap { try measure(info, $0) }
-            if json { return try Console.json(Document(info: info, playback: playback)) }
-            try Console.result(Self.text(info, playback))
+            let alphaExport = info.video.first { !$0.picture }.map { AlphaExportInfo($0) }
+            if json {
+                return try Console.json(Document(info: info, playback: playback, alphaExport: alphaExport))
+            }
+            try Console.result(Self.text(info, playback, alphaExport))
         }
     }
 
@@ -57,16 +60,22 @@ struct InfoCommand: ParsableCommand {
         var info: MediaInfo
         var playback: Playback?
 
-        enum CodingKeys: String, CodingKey { case playback }
+        var alphaExport: AlphaExportInfo?
+
+        enum CodingKeys: String, CodingKey {
+            case playback
+            case alphaExport = "alpha_export"
+        }
 
         func encode(to encoder: any Encoder) throws {
             try info.encode(to: encoder)
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encodeIfPresent(playback, forKey: .playback)
+            try container.encodeIfPresent(alphaExport, forKey: .alphaExport)
         }
     }
 
-    private static func text(_ info: MediaInfo, _ playback: Playback?) -> String {
+    private static func text(_ info: MediaInfo, _ playback: Playback?, _ alphaExport: AlphaExportInfo?) -> String {
         var rows = [["FILE", info.file]]
         rows.append(["container", info.containerName + (info.brand.map { ", brand \($0)" } ?? "")])
         rows.append(["duration", info.duration.map { "\(Progress.decimal($0, 3)) s" } ?? "not known"])
@@ -74,9 +83,13 @@ struct InfoCommand: ParsableCommand {
             rows.append(["bit rate", "\(Progress.decimal(Double(rate) / 1000, 0)) kbit/s"])
         }
         rows.append(["contains HDR video", info.containsHDRVideo ? "yes" : "no"])
+        rows.append(["contains alpha", info.containsAlpha ? "yes" : "no"])
         if info.chapters > 0 { rows.append(["chapters", "\(info.chapters)"]) }
         for video in info.video {
             rows += [[]] + Self.rows(video)
+            if let alphaExport, alphaExport.stream == video.stream, video.alpha == true {
+                rows.append(["  export with alpha", alphaExport.text])
+            }
             if let playback, playback.stream == video.stream { rows += playback.rows }
         }
         var text = Console.table(rows.map { $0.isEmpty ? [""] : $0 })
@@ -145,8 +158,13 @@ struct InfoCommand: ParsableCommand {
             "layers",
             [
                 video.layers.map { "\($0)" }, video.temporalLayers.map { "\($0) temporal" },
-                video.alpha.map { $0 ? "alpha" : "no alpha" },
+                video.alpha.map { $0 ? "alpha" : "no alpha" }, video.alphaMode.map { "\($0) alpha" },
             ])
+        if let deviations = video.alphaDeviations {
+            row(
+                "alpha profile",
+                [deviations.isEmpty ? "followed" : "not followed: " + deviations.joined(separator: "; ")])
+        }
         for level in video.levels ?? [] {
             row(
                 level.level == 0 ? "level 0" : "levels 0 to \(level.level)",

@@ -27,6 +27,10 @@ final class SessionSource: VideoSource {
     private let isInterrupted: () -> Bool
     private var clock: PresentationClock
     private var isInputDone = false
+    /// Whether the demuxer parts the layers of an access unit, as it does in raw streams.
+    private let joinsLayers: Bool
+    /// The last packet of such a stream, which the next one may belong to.
+    private var held: (bytes: [UInt8], packet: MediaPacket)?
     private var isFinished = false
     /// Why the input ended before its end; told when the decoder has given what it had.
     private var breakOff: (any Error)?
@@ -39,28 +43,31 @@ final class SessionSource: VideoSource {
     /// Opens a session for the file's video, which `reader` must hand out as packets.
     init(
         _ reader: MediaReader, _ daemon: Daemon, specification: [PropertyKey: PropertyValue],
-        pixelFormat: PixelFormat?, isInterrupted: @escaping () -> Bool
+        pixelFormat: PixelFormat?, properties: [PropertyKey: PropertyValue] = [:],
+        isInterrupted: @escaping () -> Bool
     ) throws(ClientError) {
         self.reader = reader
         self.isInterrupted = isInterrupted
         clock = reader.presentationClock
+        joinsLayers = reader.isUntimed && reader.video.alphaLayerMode != nil
         session = try DecompressionSession(
             daemon,
             CreateDecompressionSession.Parameters(
                 formatDescription: reader.video.codecConfiguration, timeBase: reader.video.timeBase,
-                pixelFormat: pixelFormat, decoderSpecification: specification))
+                pixelFormat: pixelFormat, decoderSpecification: specification, properties: properties))
         if let levels = reader.levels, levels.isLeftToSession { try session.setMaxTemporalLevel(levels.limit) }
     }
 
     /// The decoder an HEVC file is given to: a session's, or nil where only this process can read its kind.
     static func open(
         _ reader: MediaReader, _ daemon: Daemon, specification: [PropertyKey: PropertyValue],
-        pixelFormat: PixelFormat?, isInterrupted: @escaping () -> Bool
+        pixelFormat: PixelFormat?, properties: [PropertyKey: PropertyValue] = [:],
+        isInterrupted: @escaping () -> Bool
     ) throws -> SessionSource? {
         guard reader.handsOutPackets else { return nil }
         do throws(ClientError) {
             return try SessionSource(
-                reader, daemon, specification: specification, pixelFormat: pixelFormat,
+                reader, daemon, specification: specification, pixelFormat: pixelFormat, properties: properties,
                 isInterrupted: isInterrupted)
         } catch  where error.code == .session(.videoDecoderUnsupportedDataFormat) {
             return nil
@@ -104,19 +111,39 @@ final class SessionSource: VideoSource {
         }
         switch item {
         case .packet(let packet)? where packet.streamIndex == reader.video.streamIndex:
-            try packet.withBytes { bytes in
-                _ = try session.decode(
-                    bytes, pts: reader.isUntimed ? nil : Self.possible(packet.pts),
-                    duration: (0..<(1 << 40)).contains(packet.duration) ? packet.duration : 0,
-                    isOutput: !packet.isDiscarded)
-            }
+            if joinsLayers { try join(packet) } else { try packet.withBytes { try send($0, packet) } }
         case .packet(let packet)?: return packet
         case .frame?: throw CommandFailure(.software, "the reader decodes what the session should")
         case nil:
             isInputDone = true
+            try sendHeld()
             try session.finishDelayedFrames()
         }
         return nil
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer, _ packet: MediaPacket) throws {
+        _ = try session.decode(
+            bytes, pts: reader.isUntimed ? nil : Self.possible(packet.pts),
+            duration: (0..<(1 << 40)).contains(packet.duration) ? packet.duration : 0, isOutput: !packet.isDiscarded
+        )
+    }
+
+    /// Sends what belongs together as one packet.
+    private func join(_ packet: MediaPacket) throws {
+        let bytes = packet.withBytes { Array($0) }
+        if packet.beginsInUpperLayer, held != nil {
+            held?.bytes += bytes
+        } else {
+            try sendHeld()
+            held = (bytes, packet)
+        }
+    }
+
+    private func sendHeld() throws {
+        guard let (bytes, packet) = held else { return }
+        held = nil
+        try bytes.withUnsafeBytes { try send($0, packet) }
     }
 
     /// A timestamp that a session takes; nil for one that no file means.
@@ -134,10 +161,13 @@ final class SessionSource: VideoSource {
                 told.droppedFrames += 1
             }
             guard message.status != .ok else { return nil }
-            told.errors += 1
-            if told.firstError == nil {
-                told.firstError = "packet \(message.frameID - 1): \(message.reason)"
+            let sentence = "packet \(message.frameID - 1): \(message.reason)"
+            guard !message.flags.contains(.alpha) else {
+                told.firstAlphaError = told.firstAlphaError ?? sentence
+                return nil
             }
+            told.errors += 1
+            told.firstError = told.firstError ?? sentence
             return nil
         case .frame(let frame): return stamp(frame)
         }
@@ -150,11 +180,14 @@ final class SessionSource: VideoSource {
         if isRepaired { told.repairedTimestamps += 1 }
         if picture.flags.contains(.damaged) { told.damagedFrames += 1 }
         if picture.flags.contains(.hardware) { hardwareFrames += 1 }
+        if picture.flags.contains(.alphaMissing) { told.alphaMissingFrames += 1 }
+        let mode: AlphaChannelMode = picture.flags.contains(.premultiplied) ? .premultiplied : .straight
         defer { told.frames += 1 }
         let session = session
         return SourceFrame(
             index: told.frames, pts: pts, duration: duration, width: Int(picture.width),
             height: Int(picture.height), format: picture.format, color: picture.color,
+            alphaMode: picture.flags.contains(.alpha) ? mode : nil,
             place: .session(frame.memory, arenaID: picture.arenaID, picture.layout),
             release: { try session.release(frame) })
     }

@@ -22,6 +22,8 @@ struct SourceFrame {
     var height: Int
     var format: PixelFormat
     var color: ColorDescription
+    /// How its colours stand to its alpha; nil where it has none of its own.
+    var alphaMode: AlphaChannelMode?
     var place: Place
     /// Gives the samples up.
     var release: () throws -> Void
@@ -41,6 +43,9 @@ struct SourceReport {
     var firstError: String?
     var damagedFrames = 0
     var droppedFrames = 0
+    /// Frames that are opaque because their alpha did not come, and why of the first.
+    var alphaMissingFrames = 0
+    var firstAlphaError: String?
     /// Packets above the temporal level that is wanted, which the session left out.
     var leftOut = 0
     var repairedTimestamps = 0
@@ -67,7 +72,9 @@ final class LocalSource: VideoSource {
             return .frame(
                 SourceFrame(
                     index: frame.index, pts: frame.pts, duration: frame.duration, width: frame.width,
-                    height: frame.height, format: frame.format, color: reader.video.color, place: .local(frame),
+                    height: frame.height, format: frame.format, color: reader.video.color,
+                    alphaMode: reader.video.alphaMode,
+                    place: .local(frame),
                     release: { frame.release() }))
         case nil: return nil
         }

@@ -123,10 +123,10 @@ enum FrameSamples: Sendable {
 /// Owner of an AVFrame; `DecodedFrame` uses it under its lock alone, so it may cross threads.
 final class Picture: @unchecked Sendable {
     private let frame: UnsafeMutablePointer<AVFrame>
-    private let converter: FrameConverter?
+    private let converter: (any PictureConverter)?
 
     /// Takes over the references `source` holds and leaves it empty; nil when memory ran out.
-    init?(moving source: UnsafeMutablePointer<AVFrame>, converter: FrameConverter?) {
+    init?(moving source: UnsafeMutablePointer<AVFrame>, converter: (any PictureConverter)?) {
         guard let frame = av_frame_alloc() else { return nil }
         av_frame_move_ref(frame, source)
         self.frame = frame

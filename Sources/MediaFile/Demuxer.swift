@@ -10,6 +10,8 @@ final class Demuxer {
     let path: String
     let videoIndex: Int
     let decoder: UnsafePointer<AVCodec>
+    /// What the decoder gives where libavformat did not see it: that of a codec whose alpha only one library decodes.
+    let alphaDecoderFormat: AVPixelFormat?
     /// What the demuxer and the decoder complain of from now on.
     let tally = ErrorTally()
     private let cancelFlag: CancelFlag
@@ -18,7 +20,8 @@ final class Demuxer {
     ///
     /// `frameRate` is for formats that have none of their own: pictures and elementary streams.
     init(
-        path: String, cancelFlag: CancelFlag, series: ImageSeries? = nil, frameRate: Rational? = nil
+        path: String, cancelFlag: CancelFlag, series: ImageSeries? = nil, frameRate: Rational? = nil,
+        wantsAlpha: Bool = false
     ) throws(MediaError) {
         LibAVLog.install()
         LibAVLog.forget()
@@ -27,7 +30,10 @@ final class Demuxer {
         context = try Self.open(path, cancelFlag, series, frameRate)
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
         do throws(MediaError) {
-            (videoIndex, decoder) = try Self.findVideo(context, path)
+            let found = try Self.findVideo(context, path)
+            let other = wantsAlpha ? Self.alphaDecoder(context.pointee.streams?[found.0]) : nil
+            (videoIndex, decoder) = (found.0, other ?? found.1)
+            alphaDecoderFormat = other == nil ? nil : AV_PIX_FMT_YUVA420P
         } catch {
             // A class whose init throws runs no deinit until every property has a value.
             avformat_close_input(&opened)
@@ -196,6 +202,18 @@ final class Demuxer {
             let brand = head.bigEndian(at: 8, 4).map({ FourCC(rawValue: UInt32($0)) })
         else { return nil }
         return ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand) ? brand : nil
+    }
+
+    /// libvpx's decoder for WebM video with alpha, which lies beside each packet and which libavcodec's own leave out.
+    private static func alphaDecoder(_ stream: UnsafeMutablePointer<AVStream>?) -> UnsafePointer<AVCodec>? {
+        guard let stream, let entry = av_dict_get(stream.pointee.metadata, "alpha_mode", nil, 0),
+            String(cString: entry.pointee.value) == "1"
+        else { return nil }
+        switch stream.pointee.codecpar.pointee.codec_id {
+        case AV_CODEC_ID_VP8: return avcodec_find_decoder_by_name("libvpx")
+        case AV_CODEC_ID_VP9: return avcodec_find_decoder_by_name("libvpx-vp9")
+        default: return nil
+        }
     }
 
     private static func findVideo(

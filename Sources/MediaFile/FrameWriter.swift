@@ -23,11 +23,16 @@ public final class FrameWriter {
         public var frameRate: Rational?
         /// Width over height of one sample; nil when not known.
         public var sampleAspectRatio: Rational?
+        /// How colours stand to alpha; nil where the format has none.
+        public var alphaMode: AlphaChannelMode?
+        /// How they are to stand in pictures of a form that can tell only by what is in it: PNG.
+        public var wantedAlphaMode = AlphaChannelMode.straight
 
         /// Describes frames.
         public init(
             width: Int, height: Int, format: PixelFormat, color: ColorDescription, frameRate: Rational?,
-            sampleAspectRatio: Rational?
+            sampleAspectRatio: Rational?, alphaMode: AlphaChannelMode? = nil,
+            wantedAlphaMode: AlphaChannelMode = .straight
         ) {
             self.width = width
             self.height = height
@@ -35,6 +40,8 @@ public final class FrameWriter {
             self.color = color
             self.frameRate = frameRate
             self.sampleAspectRatio = sampleAspectRatio
+            self.alphaMode = alphaMode
+            self.wantedAlphaMode = wantedAlphaMode
         }
     }
 

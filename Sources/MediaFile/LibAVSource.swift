@@ -17,7 +17,7 @@ final class LibAVSource {
     private let decoder: VideoDecoder?
     private let wanted: Set<Int>
     private let plan: ConversionPlan
-    private var converters: [Int32: FrameConverter] = [:]
+    private var converters: [Int32: any PictureConverter] = [:]
     private var clock: PresentationClock
     private let packet: UnsafeMutablePointer<AVPacket>
     private let frame: UnsafeMutablePointer<AVFrame>
@@ -36,7 +36,9 @@ final class LibAVSource {
         path: String, options: MediaReader.Options, cancelFlag: CancelFlag
     ) throws(MediaError) {
         let series = try ImageSeries(path)
-        let demuxer = try Demuxer(path: path, cancelFlag: cancelFlag, series: series, frameRate: options.frameRate)
+        let demuxer = try Demuxer(
+            path: path, cancelFlag: cancelFlag, series: series, frameRate: options.frameRate,
+            wantsAlpha: options.alpha != nil)
         guard let stream = demuxer.video, let parameters = stream.codecpar?.pointee else {
             throw MediaError(.badInput, "\(path) has no video stream")
         }
@@ -53,8 +55,8 @@ final class LibAVSource {
         demuxer.keepOnly(wanted)
         self.wanted = wanted
         plan = try ConversionPlan(
-            source: AVPixelFormat(rawValue: parameters.format), color: ColorDescription(parameters),
-            height: Int(parameters.height), path: path)
+            source: demuxer.alphaDecoderFormat ?? AVPixelFormat(rawValue: parameters.format),
+            color: ColorDescription(parameters), height: Int(parameters.height), path: path, alpha: options.alpha)
         let isLeft =
             options.leavesHEVC && parameters.codec_id == AV_CODEC_ID_HEVC && parameters.extradata_size > 0
             && SampleFormats.native(AVPixelFormat(rawValue: parameters.format)) != nil
@@ -64,6 +66,7 @@ final class LibAVSource {
                 demuxer.decoder, stream, threads: options.threads,
                 hooks: DecoderHooks(demuxer.tally), path: path) : nil
         var video = demuxer.describeVideo(stream, parameters, plan)
+        video.alphaMode = options.alpha?.handedOut(SampleFormats.traits(plan.source))
         if let series, video.frameCount == nil { video.frameCount = series.count }
         if demuxer.isMovie, demuxer.canReopen {
             video.cleanAperture = SourceBoxes(path: path)?
@@ -239,10 +242,14 @@ final class LibAVSource {
     }
 
     /// One converter for each format the decoder hands out; nearly always there is one.
-    private func converter(_ format: AVPixelFormat) throws(MediaError) -> FrameConverter {
+    private func converter(_ format: AVPixelFormat) throws(MediaError) -> any PictureConverter {
         if let known = converters[format.rawValue] { return known }
         let plan = try plan.adapted(to: format, height: video.height, path: demuxer.path)
-        guard let converter = FrameConverter(plan, width: video.width, height: video.height) else {
+        let made: (any PictureConverter)? =
+            plan.alpha == nil
+            ? FrameConverter(plan, width: video.width, height: video.height)
+            : AlphaConverter(plan, width: video.width, height: video.height)
+        guard let converter = made else {
             throw MediaError(
                 .unsupported, "\(demuxer.path): pictures of \(SampleFormats.name(format)) cannot be converted")
         }

@@ -23,6 +23,8 @@ public struct VideoDescription: Hashable, Sendable {
     public var conversion: String?
     /// Whether the file says that its frames are pairs of fields; they are handed out woven together, as stored.
     public var isInterlaced: Bool
+    /// Whether the colours of the frames that are handed out are multiplied by their alpha; nil where they have none.
+    public var alphaMode: AlphaConversion.Mode?
     /// The colour of the frames that are handed out.
     public var color: ColorDescription
     /// Frames per second over the whole stream; nil when not known.

@@ -20,6 +20,8 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
     public var bitRate: Int?
     /// Whether a video track's format description gives an HDR transfer function (H.273 16 or 18).
     public var containsHDRVideo: Bool
+    /// Whether a video track has alpha: in its pixels, or in an HEVC layer of its own.
+    public var containsAlpha: Bool
     /// The video tracks, pictures such as covers among them.
     public var video: [VideoTrackInfo]
     /// The other streams.
@@ -34,6 +36,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         case containerName = "container_name"
         case bitRate = "bit_rate"
         case containsHDRVideo = "contains_hdr_video"
+        case containsAlpha = "contains_alpha"
         case otherStreams = "other_streams"
     }
 
@@ -70,6 +73,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
             }
         }
         containsHDRVideo = video.contains { $0.hdr }
+        containsAlpha = video.contains { $0.alpha == true }
         guard !video.isEmpty || !otherStreams.isEmpty else {
             throw MediaError(.badInput, LibAVLog.explain("\(path) has no streams"))
         }

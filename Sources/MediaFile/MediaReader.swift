@@ -18,6 +18,10 @@ public final class MediaReader: @unchecked Sendable {
         public var decodesVideo = true
         /// Whether HEVC of a kind that the daemon decodes comes as packets, whatever `decodesVideo` says.
         public var leavesHEVC = false
+        /// Keeps the alpha channel, so that frames come as `yuva`, and what becomes of it; nil drops it.
+        ///
+        /// An input without one is then refused.
+        public var alpha: AlphaConversion?
         /// Frames a second of pictures and raw streams, which do not tell; nil is 25, and other inputs refuse one.
         public var frameRate: Rational?
 
@@ -78,8 +82,17 @@ public final class MediaReader: @unchecked Sendable {
             }
             guard options.maxLevel == nil else { throw MediaError.noLevels(path, codec: "Y4M") }
             let y4m = try Y4MSource(path: path, cancelFlag: cancelFlag)
+            guard options.alpha == nil || y4m.header.format == .yuva else {
+                throw MediaError(.badInput, "\(path) has no alpha channel: it is Y4M with C\(y4m.header.chroma)")
+            }
+            guard options.alpha != nil || y4m.header.format != .yuva else {
+                throw MediaError(
+                    .usage, "\(path) is Y4M with alpha (C\(y4m.header.chroma)): say what becomes of it")
+            }
             source = .y4m(y4m)
-            video = VideoDescription(y4m.header)
+            var video = VideoDescription(y4m.header)
+            video.alphaMode = options.alpha?.source
+            self.video = video
             otherStreams = []
             warnings =
                 y4m.header.frameRate == nil
@@ -182,7 +195,8 @@ extension VideoDescription {
         let rate = header.frameRate ?? Rational(25)
         self.init(
             streamIndex: 0, codec: "rawvideo", codecConfiguration: [], width: header.width, height: header.height,
-            sourceFormat: header.format == .i010 ? "yuv420p10le" : "yuv420p",
+            sourceFormat: header.format == .i010
+                ? "yuv420p10le" : header.format == .yuva ? "yuva420p" : "yuv420p",
             sourceBitDepth: header.format.bitDepth, format: header.format, conversion: nil, isInterlaced: false,
             color: ColorDescription(isFullRange: header.isFullRange, chromaLocation: header.chromaLocation),
             averageFrameRate: rate, baseFrameRate: rate, timeBase: rate.inverse ?? Rational(1), duration: nil,

@@ -4,6 +4,8 @@ internal import LibAV
 internal import Model
 
 /// Brings 4:2:0 pictures to RGB and writes them as PNG: 8 bits a sample, or 16 where the picture has more than 8.
+///
+/// A picture with alpha becomes RGBA, straight as PNG defines it unless something else is wanted.
 final class PNGEncoder {
     let description: FrameWriter.Description
     private var scaler: OpaquePointer?
@@ -16,7 +18,9 @@ final class PNGEncoder {
 
     init(_ description: FrameWriter.Description) throws(MediaError) {
         self.description = description
-        let target = description.format.bitDepth > 8 ? AV_PIX_FMT_RGB48BE : AV_PIX_FMT_RGB24
+        let target =
+            description.format == .yuva
+            ? AV_PIX_FMT_RGBA : description.format.bitDepth > 8 ? AV_PIX_FMT_RGB48BE : AV_PIX_FMT_RGB24
         let (width, height) = (Int32(description.width), Int32(description.height))
         guard let codec = avcodec_find_encoder(AV_CODEC_ID_PNG) else {
             throw MediaError(.unsupported, "this libavcodec writes no PNG")
@@ -73,10 +77,33 @@ final class PNGEncoder {
         let targets: [UnsafeMutablePointer<UInt8>?] = [frame.pointee.data.0, nil, nil, nil]
         let rows = sws_scale(
             scaler, sources, strides, 0, Int32(picture.part.height), targets, [frame.pointee.linesize.0, 0, 0, 0])
+        changeAlphaMode()
         guard rows == Int32(picture.part.height), avcodec_send_frame(context, frame) >= 0,
             avcodec_receive_packet(context, packet) >= 0
         else { throw MediaError(.io, "a picture cannot be written as PNG") }
         defer { av_packet_unref(packet) }
         return Array(UnsafeBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
+    }
+
+    /// Divides or multiplies colours by alpha where they are not as they are wanted.
+    private func changeAlphaMode() {
+        guard let frame, let mode = description.alphaMode, mode != description.wantedAlphaMode,
+            let start = frame.pointee.data.0
+        else { return }
+        for line in 0..<description.height {
+            let row = start + line * Int(frame.pointee.linesize.0)
+            for x in 0..<description.width {
+                let pixel = row + 4 * x
+                let alpha = Int(pixel[3])
+                for component in 0..<3 {
+                    let value = Int(pixel[component])
+                    // What is transparent has no colour to find again.
+                    pixel[component] =
+                        description.wantedAlphaMode == .premultiplied
+                        ? UInt8((value * alpha + 127) / 255)
+                        : alpha == 0 ? 0 : UInt8(min(255, (value * 255 + alpha / 2) / alpha))
+                }
+            }
+        }
     }
 }

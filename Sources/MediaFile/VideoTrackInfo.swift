@@ -56,6 +56,12 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     public var layers: Int?
     /// Whether there is alpha: in the pixels, or announced by an alpha_channel_info message; nil when not known.
     public var alpha: Bool?
+    /// `premultiplied` or `straight`, where an HEVC stream's message tells it; nil when not known.
+    public var alphaMode: String?
+    /// HEVC with alpha: in what it differs from the interoperability profile; nil without an alpha layer.
+    public var alphaDeviations: [String]?
+    /// HEVC with alpha: whether its description follows the interoperability profile; nil without an alpha layer.
+    public var followsAlphaProfile: Bool?
     /// HEVC: temporal sub-layers; nil when not known.
     public var temporalLayers: Int?
     /// HEVC: what is left when temporal levels are dropped from the top; nil with one level, and where it is not known.
@@ -81,6 +87,9 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         case masteringDisplay = "mastering_display"
         case contentLight = "content_light"
         case temporalLayers = "temporal_layers"
+        case alphaMode = "alpha_mode"
+        case alphaDeviations = "alpha_profile_deviations"
+        case followsAlphaProfile = "follows_alpha_profile"
         case levels = "temporal_levels"
         case annotationFaults = "annotation_faults"
     }
@@ -131,7 +140,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         guard let start = parameters.extradata, parameters.extradata_size > 0 else { return }
         let bytes = Array(UnsafeBufferPointer(start: start, count: Int(parameters.extradata_size)))
         let record = bytes.first == 1 ? try? DecoderConfigurationRecord(bytes: bytes) : nil
-        let units = record?.nalUnits ?? AnnexB.NALUnits(bytes).map { Array($0) }
+        let units = AlphaLayerInfo.nalUnits(of: bytes)
         let sets = units.compactMap { try? SequenceParameterSet(nal: $0) }.filter { $0.header.nuhLayerId == 0 }
         if let sps = sets.first {
             tier = sps.profileTierLevel.general.map { $0.tierFlag ? "High" : "Main" }
@@ -142,12 +151,18 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         if let count = record?.numTemporalLayers, count > 0 { temporalLayers = count }
         if let vps = units.lazy.compactMap({ try? VideoParameterSet(nal: $0) }).first {
             layers = vps.vpsMaxLayersMinus1 + 1
-            // One layer cannot have alpha; with more, only the message tells what the second is.
+            // What a second layer is, the VPS extension tells; a message alone makes no layer.
             alpha = layers == 1 ? false : nil
+        }
+        if let layer = AlphaLayerInfo(nalUnits: units) {
+            alpha = true
+            alphaMode = layer.info.map { _ in layer.mode.rawValue }
+            alphaDeviations = layer.deviations
+            followsAlphaProfile = layer.deviations.isEmpty
         }
         for message in units.lazy.compactMap({ try? SEI(nal: $0) }).flatMap(\.messages) {
             switch try? message.interpreted() {
-            case .alphaChannelInfo(let info)?: alpha = info != nil
+            case .alphaChannelInfo(.some)? where alpha == nil: alpha = true
             case .masteringDisplayColourVolume?:
                 masteringDisplay = masteringDisplay ?? MasteringDisplayInfo(message.payload)
             case .contentLightLevelInfo?: contentLight = contentLight ?? ContentLightInfo(message.payload)

@@ -75,11 +75,12 @@ struct Y4MHeader: Hashable {
         case "420mpeg2": (format, chromaLocation) = (.yu12, 0)
         case "420paldv": (format, chromaLocation) = (.yu12, 2)
         case "420p10": (format, chromaLocation) = (.i010, nil)
+        case "420alpha": (format, chromaLocation) = (.yuva, nil)
         default:
             throw MediaError(
                 .unsupported,
                 "\(name): Y4M with C\(Self.printable(value)) is not supported; C420, C420jpeg, C420mpeg2, "
-                    + "C420paldv and C420p10 are")
+                    + "C420paldv, C420p10 and C420alpha are")
         }
     }
 

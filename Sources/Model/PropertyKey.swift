@@ -120,11 +120,44 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// `Auto` or `None`.
     public static let hdrMetadataInsertionMode = PropertyKey(rawValue: "HDRMetadataInsertionMode")
 
+    // Alpha, in sessions of hevc-with-alpha.
+
+    /// Whether the stream's colours are multiplied by its alpha: `premultiplied` or `straight`.
+    public static let alphaChannelMode = PropertyKey(rawValue: "AlphaChannelMode")
+    /// The same of the frames that are handed over.
+    public static let sourceAlphaMode = PropertyKey(rawValue: "SourceAlphaMode")
+    /// Whether the stream tells of an alpha layer; boolean, read-only, of decompression sessions (our own key).
+    public static let containsAlphaChannel = PropertyKey(rawValue: "ContainsAlphaChannel")
+    /// Quality of the alpha layer, 0…1.
+    public static let targetQualityForAlpha = PropertyKey(rawValue: "TargetQualityForAlpha")
+
     // x265.
     /// One of x265's presets (our own key).
     public static let x265Preset = PropertyKey(rawValue: "X265Preset")
     /// x265 options as `key=value:key=value`, passed through (our own key).
     public static let x265Params = PropertyKey(rawValue: "X265Params")
+
+    // Pixel transfer.
+    /// Primaries of decoded pictures in RGB, by H.273 number or CoreVideo name.
+    public static let destinationColorPrimaries = PropertyKey(rawValue: "DestinationColorPrimaries")
+    /// Transfer function of decoded pictures in bytes of RGB, by H.273 number or CoreVideo name.
+    public static let destinationTransferFunction = PropertyKey(rawValue: "DestinationTransferFunction")
+    /// Whether colours of decoded pictures in RGB are multiplied by alpha, `premultiplied` or `straight` (our own key).
+    public static let destinationAlphaMode = PropertyKey(rawValue: "DestinationAlphaMode")
+    /// Primaries of frames in RGB that are to be encoded, by H.273 number or CoreVideo name (our own key).
+    public static let sourceColorPrimaries = PropertyKey(rawValue: "SourceColorPrimaries")
+    /// Transfer function of frames in bytes of RGB that are to be encoded (our own key).
+    public static let sourceTransferFunction = PropertyKey(rawValue: "SourceTransferFunction")
+    /// cd/m² of linear 1.0 (our own key).
+    public static let referenceWhite = PropertyKey(rawValue: "ReferenceWhite")
+    /// cd/m² of the display that HLG is meant for (our own key).
+    public static let hlgPeakLuminance = PropertyKey(rawValue: "HLGPeakLuminance")
+    /// `auto`, `vulkan` or `cpu` (our own key).
+    public static let pixelTransferDevicePreference = PropertyKey(rawValue: "PixelTransferDevicePreference")
+    /// Why what converts is no GPU; read-only (our own key).
+    public static let pixelTransferFallbackReason = PropertyKey(rawValue: "PixelTransferFallbackReason")
+    /// What converts the pictures, in words; read-only (our own key).
+    public static let pixelTransferDevice = PropertyKey(rawValue: "PixelTransferDevice")
 
     // What happened.
     /// What is not exactly as the session asked, a sentence each; read-only (our own key).

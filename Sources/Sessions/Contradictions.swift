@@ -18,10 +18,21 @@ enum Contradictions {
     private static func checkProfile(
         _ request: CompressionRequest, _ properties: PropertyStore
     ) throws(SessionError) {
-        let depth = request.pixelFormat.bitDepth
-        guard let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:)),
-            asked.profile.bitDepth < depth
-        else { return }
+        let depth = request.bitDepth
+        let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:))
+        if request.hasAlpha {
+            // Players know one form of streams with alpha: both layers Main, the base at video range.
+            if let asked, asked.profile != .main {
+                throw SessionError(
+                    .parameter, "ProfileLevel \(asked.name): streams with alpha are Main, of 8 bits a sample")
+            }
+            if properties.bool(.fullRangeVideo) == true {
+                throw SessionError(
+                    .parameter, "FullRangeVideo: the base layer of streams with alpha is video range")
+            }
+        }
+        // RGB is converted anyway, to whatever the profile holds.
+        guard request.pixelFormat.isYCbCr, let asked, asked.profile.bitDepth < depth else { return }
         throw SessionError(
             .parameter,
             "\(asked.name) cannot hold the \(depth)-bit samples of \(request.pixelFormat.rawValue); "

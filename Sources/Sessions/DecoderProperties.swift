@@ -24,7 +24,26 @@ extension PropertyTable {
             .cleanAperture, .aperture, access: .live,
             "The part of the picture that the container shows; each picture carries it, if it lies inside."),
 
+        // Pictures in RGB.
+        PropertySpec(
+            .destinationColorPrimaries, .codePoint(ColorNames.primaries),
+            "Primaries of pictures in RGB; P3_D65 of half floats when not set, else ITU_R_709_2."),
+        PropertySpec(
+            .destinationTransferFunction, .codePoint(ColorNames.transfer),
+            "Transfer function of pictures in bytes of RGB, sRGB when not set; half floats are linear."),
+
+        PropertySpec(
+            .destinationAlphaMode, .choice(AlphaSettings.modeNames), access: .live,
+            "Whether colours of pictures in RGB are multiplied by their alpha; as in the stream when not set."),
+
         // What is.
+        PropertySpec(
+            .containsAlphaChannel, .boolean, access: .readOnly,
+            "Whether the stream has an alpha layer, as Create's format description says."),
+        PropertySpec(
+            .alphaChannelMode, .choice(AlphaSettings.modeNames), access: .readOnly,
+            "Whether the stream's colours are multiplied by its alpha; premultiplied where it does not say, null without alpha."
+        ),
         PropertySpec(.decoderID, .text, access: .readOnly, "The decoder that serves the session."),
         PropertySpec(
             .usingHardwareDecoder, .boolean, access: .readOnly, "Whether that is hardware, at this moment."),

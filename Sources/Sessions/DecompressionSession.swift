@@ -10,6 +10,20 @@ public struct DecompressionRequest: Hashable, Sendable {
     /// The pictures' layout; nil is what the decoder gives.
     public var pixelFormat: PixelFormat?
 
+    /// The layouts that pictures are given in.
+    static let pixelFormats = PixelFormat.yCbCr + [.yuva] + PixelFormat.rgb
+
+    /// Whether decoded pictures are brought to RGB.
+    public var isConverted: Bool { pixelFormat.map { !$0.isYCbCr } ?? false }
+
+    /// Whether the alpha layer is decoded: for pictures that have a place for it.
+    ///
+    /// On the way to RGB only where the format description tells of one: pictures with alpha have 8 bits.
+    public var readsAlpha: Bool { pixelFormat == .yuva || isConverted && format.alpha != nil }
+
+    /// The layout that the decoder is to give; nil is what it gives.
+    public var decodedFormat: PixelFormat? { readsAlpha ? .yuva : isConverted ? nil : pixelFormat }
+
     /// Checks and keeps what was asked for.
     ///
     /// - Throws: `CouldNotFindVideoDecoder` for a codec we do not have, what `StreamFormat` throws, else `Parameter`.
@@ -20,8 +34,8 @@ public struct DecompressionRequest: Hashable, Sendable {
             throw SessionError(.couldNotFindVideoDecoder, "no decoder here reads \(codec); hevc is what there is")
         }
         if let pixelFormat {
-            guard let format = PixelFormat.yCbCr.first(where: { $0.rawValue == pixelFormat }) else {
-                let known = PixelFormat.yCbCr.map(\.rawValue).joined(separator: ", ")
+            guard let format = Self.pixelFormats.first(where: { $0.rawValue == pixelFormat }) else {
+                let known = Self.pixelFormats.map(\.rawValue).joined(separator: ", ")
                 throw SessionError(.parameter, "pixel format \(pixelFormat) is not one of \(known)")
             }
             self.pixelFormat = format
@@ -164,6 +178,21 @@ public struct DecompressionSession: Sendable {
 
     /// The highest temporal level that is wanted of the packets that come from now on.
     public var maxTemporalLevel: Int { properties.integer(.maxTemporalLevel).map { Int($0) } ?? LevelGate.highest }
+
+    /// Whether colours of pictures in RGB are to be multiplied by alpha; nil as in the stream.
+    public var destinationAlphaMode: AlphaChannelMode? {
+        properties.string(.destinationAlphaMode).flatMap(AlphaChannelMode.init)
+    }
+
+    /// What `DestinationColorPrimaries` and `DestinationTransferFunction` say of pictures in RGB.
+    public var destinationColor: ColorDescription {
+        ColorDescription(
+            primaries: properties.codePoint(.destinationColorPrimaries, ColorNames.primaries),
+            transfer: properties.codePoint(.destinationTransferFunction, ColorNames.transfer))
+    }
+
+    /// How and where pictures are brought to RGB.
+    public var lightOptions: LightOptions { LightOptions(properties) }
 
     /// Whether pictures carry HDR metadata.
     public var carriesHDRMetadata: Bool { properties.bool(.propagateHDRMetadata) ?? true }

@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import Model
 
+/// What a coded picture refers to and whether others refer to it, as an encoder settles it by looking ahead.
+public enum PictureKind: UInt8, Hashable, Sendable {
+    /// A key frame that nothing after it refers across.
+    case idr
+    /// Without references; a key frame where pictures before it are shown after it (CRA).
+    case intra
+    /// References before it.
+    case predicted
+    /// References on both sides, and referred to itself.
+    case bidirectionalReference
+    /// References on both sides.
+    case bidirectional
+}
+
 /// A frame on its way into an encoder: where its samples lie for the length of one call.
 @safe public struct InputPicture {
     /// One plane: its first sample and the bytes from row to row.
@@ -29,9 +43,15 @@ public import Model
     public let forceKeyFrame: Bool
     /// The quantisation parameter to code it with; nil for the session's.
     public let baseFrameQP: Int?
+    /// What the picture must become; nil leaves that to the encoder.
+    public let kind: PictureKind?
 
     /// Names a frame.
-    public init(planes: [Plane], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?) {
+    public init(
+        planes: [Plane], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
+        kind: PictureKind? = nil
+    ) {
+        self.kind = kind
         self.planes = planes
         self.frameID = frameID
         self.pts = pts
@@ -52,9 +72,14 @@ public struct EncodedPicture: Hashable, Sendable {
     public var nalUnitType: UInt8
     /// `TemporalId`.
     public var temporalLevel: UInt8
+    /// What the encoder made of it; nil where that is not told.
+    public var kind: PictureKind?
 
     /// Describes a picture.
-    public init(frameID: UInt64, pts: Int64, dts: Int64, nalUnitType: UInt8, temporalLevel: UInt8) {
+    public init(
+        frameID: UInt64, pts: Int64, dts: Int64, nalUnitType: UInt8, temporalLevel: UInt8, kind: PictureKind? = nil
+    ) {
+        self.kind = kind
         self.frameID = frameID
         self.pts = pts
         self.dts = dts

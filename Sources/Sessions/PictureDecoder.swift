@@ -1,6 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import Model
 
+/// What is to be said of a picture's alpha.
+public enum PictureAlpha: Hashable, Sendable {
+    /// Its stream has none, or none was asked for.
+    case none
+    /// It is the stream's.
+    case present(AlphaChannelMode)
+    /// The stream has alpha, but none came for this picture: it is opaque.
+    case missing
+}
+
+/// A packet as decoders take it.
+public struct DecoderInput: Sendable {
+    /// The base layer's NAL units with 4-byte lengths.
+    public var base: [UInt8]
+    /// The alpha layer's part; nil where there is none, or it is not asked for.
+    public var alpha: AlphaUnit?
+    /// Bytes of both.
+    public var byteCount: Int { base.count + (alpha?.bytes.count ?? 0) }
+
+    /// A packet.
+    public init(base: [UInt8], alpha: AlphaUnit? = nil) {
+        self.base = base
+        self.alpha = alpha
+    }
+}
+
 /// A picture as a decoder gives it, in presentation order.
 public struct OutputPicture: Hashable, Sendable {
     /// The number of the packet it was decoded from.
@@ -27,6 +53,8 @@ public struct OutputPicture: Hashable, Sendable {
     public var slot: Int
     /// Where its planes lie, counted from the start of the slot's memory.
     public var layout: FrameLayout
+    /// What its alpha plane is, where its format has one.
+    public var alpha = PictureAlpha.none
 
     /// Describes a picture.
     public init(
@@ -55,23 +83,27 @@ public enum DecoderEvent: Sendable {
     case picture(OutputPicture, any AnyObject & Sendable)
     /// Something is wrong with the packet of this number.
     case damage(Int64, String)
+    /// Something is wrong with the alpha of the packet of this number; its picture comes all the same.
+    case alphaDamage(Int64, String)
 }
 
 /// Takes what a decoder gives; may wait for its client.
 public typealias DecoderEventHandler = (DecoderEvent) throws(SessionError) -> Void
 
 /// An open decoder, used from one thread.
-public protocol PictureDecoder: AnyObject {
+public protocol PictureDecoder: AnyObject, Sendable {
     /// Why pictures are not decoded in hardware although they were to be; nil while they are, or were not to be.
     var fallbackReason: String? { get }
+
+    /// What hardware failed at since the last look, on streams that may be sound; nil when it did not.
+    func takeHardwareFailure() -> String?
 
     /// Takes a packet and gives the pictures that are ready.
     ///
     /// - Parameters:
-    ///   - unit: the base layer's NAL units with 4-byte lengths.
     ///   - sequence: the packet's number, rising.
     /// - Throws: `VideoDecoderMalfunction` when the decoder cannot go on, or what `handler` throws.
-    func decode(_ unit: [UInt8], sequence: Int64, _ handler: DecoderEventHandler) throws(SessionError)
+    func decode(_ input: DecoderInput, sequence: Int64, _ handler: DecoderEventHandler) throws(SessionError)
 
     /// Gives every picture still inside; the next packet must be a key frame.
     ///

@@ -64,18 +64,21 @@ public struct PropertySpec: Sendable {
     public let access: Access
     /// The back ends that honour it; elsewhere setting it is `PropertyNotSupported`.
     public let honouredBy: Set<Backend>
+    /// Whether only sessions of hevc-with-alpha know it; in others it is `PropertyNotSupported`.
+    public let isForAlpha: Bool
     /// What it does, in one sentence.
     public let summary: String
 
     init(
         _ key: PropertyKey, _ kind: Kind, default defaultValue: PropertyValue? = nil, access: Access = .settable,
-        by honouredBy: Set<Backend> = Set(Backend.allCases), _ summary: String
+        by honouredBy: Set<Backend> = Set(Backend.allCases), isForAlpha: Bool = false, _ summary: String
     ) {
         self.key = key
         self.kind = kind
         self.defaultValue = defaultValue
         self.access = access
         self.honouredBy = honouredBy
+        self.isForAlpha = isForAlpha
         self.summary = summary
     }
 

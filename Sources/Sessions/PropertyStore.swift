@@ -5,12 +5,18 @@ public import Model
 public struct PropertyStore: Sendable {
     /// The back end that serves the session.
     let backend: PropertySpec.Backend
+    private let hasAlpha: Bool
     private var values: [PropertyKey: PropertyValue] = [:]
 
     private var noun: String { backend.isDecoder ? "decoder" : "encoder" }
 
     /// No properties set, for a session that this back end serves.
-    public init(backend: PropertySpec.Backend) { self.backend = backend }
+    ///
+    /// - Parameter hasAlpha: whether the session's codec is hevc-with-alpha.
+    public init(backend: PropertySpec.Backend, hasAlpha: Bool = false) {
+        self.backend = backend
+        self.hasAlpha = hasAlpha
+    }
 
     /// Sets several properties, all or none.
     ///
@@ -39,6 +45,10 @@ public struct PropertyStore: Sendable {
         guard row.honouredBy.contains(backend) else {
             throw SessionError(.propertyNotSupported, "\(name) is not honoured by the \(backend.rawValue) \(noun)")
         }
+        guard hasAlpha || !row.isForAlpha else {
+            throw SessionError(
+                .propertyNotSupported, "\(name) belongs to sessions of \(CompressionRequest.alphaCodec)")
+        }
         switch row.access {
         case .readOnly: throw SessionError(.propertyReadOnly, "\(name) can only be read")
         case .settable where isOpen:
@@ -64,7 +74,7 @@ public struct PropertyStore: Sendable {
     public func copy(_ keys: [String]) throws(SessionError) -> [String: PropertyValue] {
         var found: [String: PropertyValue] = [:]
         if keys.isEmpty {
-            for row in PropertyTable.rows(of: backend) {
+            for row in PropertyTable.rows(of: backend) where hasAlpha || !row.isForAlpha {
                 found[row.key.rawValue] = value(row.key)
             }
         }

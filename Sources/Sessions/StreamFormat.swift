@@ -25,6 +25,8 @@ public struct StreamFormat: Hashable, Sendable {
     public let record: DecoderConfigurationRecord
     /// The description's SEI NAL units, which hold for the whole stream.
     public let messages: [[UInt8]]
+    /// What the description says of all layers: its NAL units as they came.
+    let layers: [[UInt8]]
     /// Samples a row of the pictures, 0 when the parameter sets come in the packets only.
     public let width: Int
     /// Rows of the pictures, 0 when the parameter sets come in the packets only.
@@ -53,7 +55,7 @@ public struct StreamFormat: Hashable, Sendable {
                 framing = .lengthPrefixed(record.lengthSize)
             } else {
                 let kept = AnnexB.NALUnits(description).filter { nal in
-                    guard let header = try? NALUnitHeader(nal: nal), header.nuhLayerId == 0 else { return false }
+                    guard let header = try? NALUnitHeader(nal: nal) else { return false }
                     return header.nalUnitType.isParameterSet || header.nalUnitType == .prefixSEI
                 }
                 record = try DecoderConfigurationRecord(nalUnits: kept.map { Array($0) }, completeness: false)
@@ -63,6 +65,7 @@ public struct StreamFormat: Hashable, Sendable {
             throw SessionError(.videoDecoderBadData, "the format description is damaged: \(error.reason)")
         }
         record.lengthSize = 4
+        layers = record.nalUnits
         messages = record.nalUnits.filter { (try? NALUnitHeader(nal: $0))?.nalUnitType == .prefixSEI }
         // Layers above the base, and messages, are not the decoder's business.
         record.arrays = record.arrays.compactMap { array in
@@ -71,6 +74,7 @@ public struct StreamFormat: Hashable, Sendable {
                 guard let header = try? NALUnitHeader(nal: nal) else { return false }
                 return header.nuhLayerId == 0 && header.nalUnitType.isParameterSet
             }
+            if array.nalUnitType == .vps { array.nalUnits = array.nalUnits.map(Self.singleLayer) }
             return array.nalUnits.isEmpty ? nil : array
         }
         var sets: [SequenceParameterSet] = []
@@ -89,6 +93,33 @@ public struct StreamFormat: Hashable, Sendable {
             (width, height, bitDepth) = (0, 0, 8 + record.bitDepthLumaMinus8)
         }
         self.record = record
+    }
+
+    /// A stream of 8 bits whose parameter sets all come in its packets, behind 4-byte lengths.
+    ///
+    /// - Throws: as `init(description:)`, which takes what it is given here.
+    public static func inBand() throws(SessionError) -> StreamFormat {
+        let bytes: [UInt8]
+        do throws(BitstreamError) { bytes = try DecoderConfigurationRecord().bytes() } catch {
+            throw SessionError(.videoDecoderBadData, error.reason)
+        }
+        return try StreamFormat(description: bytes)
+    }
+
+    /// What the alpha layer's samples mean; nil when the description tells of none.
+    public var alpha: AlphaMeaning? {
+        var reader = AlphaLayerReader()
+        for nal in layers { reader.take(nal[...]) }
+        return reader.meaning
+    }
+
+    /// A VPS as a stream without further layers has it, so that no decoder looks for them; as it is where it cannot be read.
+    static func singleLayer(_ nal: [UInt8]) -> [UInt8] {
+        guard let vps = try? VideoParameterSet(nal: nal), vps.vpsMaxLayersMinus1 > 0 || vps.vpsExtension != nil
+        else {
+            return nal
+        }
+        return (try? vps.singleLayer.nalUnit()) ?? nal
     }
 
     /// Whether pictures of an SPS can be decoded here.

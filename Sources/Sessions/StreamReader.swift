@@ -24,6 +24,8 @@ public struct CodedUnit: Sendable {
     public var changesFormat = false
     /// Whether there were more metadata than a picture can carry.
     public var hasLostSideData = false
+    /// The alpha layer's part; nil where alpha is not read, or the stream has none.
+    public var alpha: AlphaUnit?
 
     /// Bytes of metadata kept with a picture; what a stream sends beyond that is not kept, however much it is.
     public static let maxSideData = 48 << 10
@@ -38,7 +40,8 @@ public struct CodedUnit: Sendable {
 /// Takes packets apart before a decoder sees them: drops what decoders need not read, keeps metadata, and lets no
 /// parameter set pass that asks for more memory than level 6.2 does.
 ///
-/// Every NAL unit of the base layer counts; those of other layers (alpha, Dolby Vision's enhancement) are left out.
+/// Every NAL unit of the base layer counts. The alpha layer is taken out beside it where it is asked for; other layers
+/// (Dolby Vision's enhancement) are left out.
 public struct StreamReader: Sendable {
     /// NAL units a packet may have: level 6.2 allows 600 slice segments a picture (H.265 table A.8).
     private static let maxUnits = 4096
@@ -52,10 +55,13 @@ public struct StreamReader: Sendable {
     private var pending: [[UInt8]] = []
     /// Why nothing can be decoded until another SPS comes.
     private var refusal: SessionError?
+    /// Nil where alpha is not asked for.
+    private var alpha: AlphaLayerReader?
 
     /// Reads packets of a stream that `format` describes.
-    public init(_ format: StreamFormat) {
+    public init(_ format: StreamFormat, readsAlpha: Bool = false) {
         framing = format.framing
+        alpha = readsAlpha ? AlphaLayerReader() : nil
         note(format)
     }
 
@@ -93,6 +99,10 @@ public struct StreamReader: Sendable {
             takeSPS(nal[...], &ignored)
         }
         for nal in format.messages { takeMessages(nal[...], &ignored) }
+        guard alpha != nil else { return }
+        alpha = AlphaLayerReader()
+        for nal in format.layers { alpha?.take(nal[...]) }
+        _ = alpha?.finish(hasPicture: false)
     }
 
     /// Takes a packet apart.
@@ -110,6 +120,7 @@ public struct StreamReader: Sendable {
             unit.fault = refusal
             unit.isRefused = true
         }
+        if let part = alpha?.finish(hasPicture: unit.pictureType != nil) { unit.alpha = part }
         unit.preferredTransfer = preferredTransfer
         let held: [FrameSideData.Kind] = [.masteringDisplay, .contentLight, .ambientViewing]
         unit.sideData = held.compactMap { kind in staticData[kind].map { FrameSideData(kind, $0) } } + unit.sideData
@@ -143,6 +154,7 @@ public struct StreamReader: Sendable {
 
     private mutating func take(_ nal: ArraySlice<UInt8>, _ unit: inout CodedUnit) throws(BitstreamError) {
         let header = try NALUnitHeader(nal: nal)
+        alpha?.take(nal)
         switch header.nalUnitType {
         case .unspec62 where header.nuhLayerId == 0:
             unit.add(.dolbyVisionRPU, nal)
@@ -151,7 +163,8 @@ public struct StreamReader: Sendable {
         case .sps:
             takeSPS(nal, &unit)
             if refusal == nil { append(nal, &unit) }
-        case .vps, .pps: append(nal, &unit)
+        case .vps: append(StreamFormat.singleLayer(Array(nal))[...], &unit)
+        case .pps: append(nal, &unit)
         case .eos, .eob:
             unit.endsSequence = true
             append(nal, &unit)

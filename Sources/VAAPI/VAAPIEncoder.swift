@@ -34,6 +34,9 @@ public final class VAAPIEncoder: Encoder {
     /// What the driver does not do exactly as the session asked, a sentence each.
     public let notes: [String]
 
+    /// Whether slices have the headers that this module wrote, and not some of the driver's own.
+    public var writesSliceHeaders: Bool { context.settings.packedHeaders & UInt32(VA_ENC_PACKED_HEADER_SLICE) != 0 }
+
     /// What the driver calls itself.
     public let driver: String
 

@@ -117,8 +117,10 @@ public struct PacketReport: SessionPayload, Hashable {
         public init(rawValue: UInt32) { self.rawValue = rawValue }
         /// No picture comes of the packet.
         public static let dropped = Flags(rawValue: 1)
+        /// It is the packet's alpha that is damaged or missing; its picture comes.
+        public static let alpha = Flags(rawValue: 2)
         /// Because its temporal level is above MaxTemporalLevel.
-        public static let aboveLevel = Flags(rawValue: 2)
+        public static let aboveLevel = Flags(rawValue: 4)
     }
 
     /// The packet.

@@ -22,6 +22,12 @@ public struct FrameDecoded: SessionPayload, Hashable {
         public static let hardware = Flags(rawValue: 4)
         /// Side data did not fit the message.
         public static let sideDataLost = Flags(rawValue: 8)
+        /// Its alpha is the stream's; without this flag a format with alpha is opaque.
+        public static let alpha = Flags(rawValue: 16)
+        /// Its colours are multiplied by its alpha.
+        public static let premultiplied = Flags(rawValue: 32)
+        /// The stream has alpha, but none came for this picture: it is opaque.
+        public static let alphaMissing = Flags(rawValue: 64)
     }
 
     /// The worker's number for it, for `ReleaseFrame`.

@@ -24,7 +24,7 @@ public struct WorkerStart: Codable, Sendable {
     public var limits: WorkerLimits
     /// How the snapshot's hardware encoders are opened.
     public var hardware: [HardwareEncoder]
-    /// Encoders that need not be tried, because they failed other workers.
+    /// Encoders or decoders that need not be tried, because they failed other workers.
     public var failures: [EncoderFailure]
 
     /// Tells a worker its job.
@@ -87,7 +87,7 @@ public struct HardwareEncoder: Codable, Hashable, Sendable {
     }
 }
 
-/// An encoder that was tried and did not open.
+/// An encoder or decoder that was tried and did not open.
 public struct EncoderFailure: Codable, Hashable, Sendable {
     /// Which.
     public var encoderID: String
@@ -125,7 +125,7 @@ public struct WorkerLimits: Codable, Hashable, Sendable {
 
 /// What a session's worker tells the broker.
 public enum WorkerReport: Codable, Sendable {
-    /// This encoder is about to be opened, which its driver may not survive.
+    /// This encoder or decoder is about to be opened, which its driver may not survive.
     case opening(encoderID: String)
     /// The session was created, by this encoder.
     case created(encoderID: String, usingHardware: Bool, fallbackReason: String?)

@@ -23,12 +23,36 @@ public final class X265Encoder: Encoder {
     ///
     /// - Throws: `Parameter` when x265 does not take the size or an option, `CouldNotFindVideoEncoder` when libx265
     ///   was built without the bit depth, `VideoEncoderMalfunction` when its parameter sets cannot be read.
-    public init(_ configuration: EncoderConfiguration) throws(SessionError) {
+    public convenience init(_ configuration: EncoderConfiguration) throws(SessionError) {
+        try self.init(configuration, role: .alone)
+    }
+
+    /// Opens the encoder of an alpha layer: it makes each picture what its frame's `kind` says.
+    ///
+    /// Frames are `YU12` with alpha as luma and neutral chroma.
+    /// - Parameters:
+    ///   - configuration: `EncoderConfiguration.alphaLayer` of the session's.
+    ///   - base: the base layer's encoder, made `leadingAlpha`.
+    /// - Throws: as for any other.
+    public convenience init(
+        alpha configuration: EncoderConfiguration, following base: X265Encoder
+    ) throws(SessionError) {
+        try self.init(configuration, role: .follower(try base.structure()))
+    }
+
+    /// Opens the encoder of a base layer, whose structure an alpha layer can follow.
+    ///
+    /// - Throws: as for any other.
+    public convenience init(leadingAlpha configuration: EncoderConfiguration) throws(SessionError) {
+        try self.init(configuration, role: .leader)
+    }
+
+    init(_ configuration: EncoderConfiguration, role: X265Role) throws(SessionError) {
         let depth = configuration.profile.bitDepth
         guard let api = hwd_x265_api(Int32(depth)) else {
             throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
         }
-        let parameters = try X265Parameters(api: api, configuration)
+        let parameters = try X265Parameters(api: api, configuration, role: role)
         guard let encoder = api.pointee.encoder_open(parameters.pointer) else {
             // It refuses what its checks of the parameters find, 16384x16 for example; memory is all else it can lack.
             throw SessionError(
@@ -90,12 +114,15 @@ public final class X265Encoder: Encoder {
         picture.pointee.pts = input.pts
         picture.pointee.userData = UnsafeMutableRawPointer(bitPattern: UInt(input.frameID))
         picture.pointee.sliceType =
-            switch kind {
-            case .regular: X265_TYPE_AUTO
-            case .between: X265_TYPE_B
-            case .anchor: X265_TYPE_P
-            case .keyFrame: X265_TYPE_IDR
-            }
+            input.kind.map(\.x265Type)
+            ?? {
+                switch kind {
+                case .regular: X265_TYPE_AUTO
+                case .between: X265_TYPE_B
+                case .anchor: X265_TYPE_P
+                case .keyFrame: X265_TYPE_IDR
+                }
+            }()
         // x265 counts a forced QP from 1; 0 is none.
         picture.pointee.forceqp = input.baseFrameQP.map { Int32($0 + 1) } ?? 0
         _ = try step(picture, handler)
@@ -107,6 +134,16 @@ public final class X265Encoder: Encoder {
         isFinished = true
         try levelled?.finish { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }
         while try step(nil, handler) {}
+    }
+
+    /// What the open encoder's pictures are like, where another is to make the same.
+    private func structure() throws(SessionError) -> X265Structure {
+        guard let parameters = api.pointee.param_alloc() else {
+            throw SessionError(.allocationFailed, "no memory for x265's parameters")
+        }
+        defer { api.pointee.param_free(parameters) }
+        api.pointee.encoder_parameters(encoder, parameters)
+        return X265Structure(parameters.pointee)
     }
 
     /// One call into x265; true when a picture came out.
@@ -131,7 +168,8 @@ public final class X265Encoder: Encoder {
             frameID: UInt64(UInt(bitPattern: output.pointee.userData)), pts: output.pointee.pts, dts: dts,
             nalUnitType: UInt8(slice.type),
             // nuh_temporal_id_plus1: the low three bits of the byte after the 4-byte length and the type.
-            temporalLevel: slice.sizeBytes > 5 ? (slice.payload[5] & 7) &- 1 : 0)
+            temporalLevel: slice.sizeBytes > 5 ? (slice.payload[5] & 7) &- 1 : 0,
+            kind: PictureKind(x265Type: output.pointee.sliceType))
         let bytes = try Self.bytes(of: units)
         if let levelled {
             try levelled.relabel(coded, bytes, handler)

@@ -8,7 +8,9 @@ final class X265Parameters {
     let pointer: UnsafeMutablePointer<x265_param>
     private let api: UnsafePointer<x265_api>
 
-    init(api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration) throws(SessionError) {
+    init(
+        api: UnsafePointer<x265_api>, _ configuration: EncoderConfiguration, role: X265Role = .alone
+    ) throws(SessionError) {
         guard let pointer = api.pointee.param_alloc() else {
             throw SessionError(.allocationFailed, "no memory for x265's parameters")
         }
@@ -16,15 +18,17 @@ final class X265Parameters {
         self.api = api
         // zerolatency: no B pictures, no look-ahead, one frame at a time (x265's documentation of --tune).
         let tune = configuration.realTime ? "zerolatency" : nil
-        guard api.pointee.param_default_preset(pointer, configuration.x265Preset, tune) == 0 else {
-            throw SessionError(.parameter, "x265 has no preset \(configuration.x265Preset)")
+        let preset = role.preset(for: configuration.x265Preset)
+        guard api.pointee.param_default_preset(pointer, preset, tune) == 0 else {
+            throw SessionError(.parameter, "x265 has no preset \(preset)")
         }
         setFormat(configuration)
         setStructure(configuration)
         setLatency(configuration)
         setRate(configuration)
         try setHDR(configuration)
-        try pass(configuration.x265Options)
+        try pass(role.options(configuration.x265Options))
+        role.apply(to: pointer)
         guard api.pointee.param_apply_profile(pointer, configuration.profile == .main ? "main" : "main10") == 0
         else {
             throw SessionError(.parameter, "x265 cannot write \(configuration.profile.rawValue) with these options")
@@ -168,8 +172,8 @@ final class X265Parameters {
         if let payload = configuration.contentLight { try pass("max-cll", HDRText.contentLight(payload)) }
     }
 
-    private func pass(_ options: X265Options) throws(SessionError) {
-        for option in options.options { try pass(option.name, option.value) }
+    private func pass(_ options: [X265Options.Option]) throws(SessionError) {
+        for option in options { try pass(option.name, option.value) }
     }
 
     private func pass(_ name: String, _ value: String?) throws(SessionError) {

@@ -18,13 +18,15 @@ import Testing
     private static let backends = Backend.all.filter { [.x265, .vaapi("full")].contains($0) }
 
     static let writable = backends.flatMap { backend in
-        PropertyTable.rows(of: backend.kind).filter { $0.access != .readOnly }
+        PropertyTable.rows(of: backend.kind).filter { $0.access != .readOnly && !$0.isForAlpha }
             .map { Case(backend: backend, name: $0.key.rawValue) }
     }
 
     static let unwritable = backends.flatMap { backend in
-        PropertyTable.compression.filter { !$0.honouredBy.contains(backend.kind) || $0.access == .readOnly }
-            .map { Case(backend: backend, name: $0.key.rawValue) }
+        PropertyTable.compression.filter {
+            !$0.honouredBy.contains(backend.kind) || $0.access == .readOnly || $0.isForAlpha
+        }
+        .map { Case(backend: backend, name: $0.key.rawValue) }
     }
 
     private func session(_ backend: Backend) throws -> CompressionSession {

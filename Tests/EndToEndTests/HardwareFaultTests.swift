@@ -194,6 +194,39 @@ extension EndToEnd {
             #expect(before.holds(for: server))
         }
 
+        @Test(
+            "A driver that crashes or hangs while a decoder is opened: software answers the same call",
+            arguments: [
+                ("crash-init", "its driver crashed while opening it (signal 11, SIGSEGV)"),
+                ("hang-init", "its driver did not return from opening it within 1 s"),
+            ])
+        func whileOpeningDecoder(personality: String, words: String) throws {
+            let (state, folder) = (try Scratch(), try Scratch())
+            let server = try TestDaemon(
+                "--set", "HardwareStallTimeout=1", "--libexec",
+                SimulatedDriver.libexec(probing: "full", in: folder),
+                environment: SimulatedDriver.environment(personality, state: state.root))
+            _ = try Hardware.probe(server)
+            let before = Footprint(server)
+            let stream = try CodedStream(frames: 8, in: server.folder)
+            let decoder = try Decoder(server.daemon, stream)
+            #expect(!decoder.session.created.usingHardware)
+            let reason = decoder.session.created.fallbackReason ?? ""
+            #expect(reason.hasPrefix("org.hwdaemon.decoder.vaapi.") && reason.hasSuffix("failed: \(words)"))
+            try decoder.decode(stream)
+            #expect(decoder.frames.count == 8 && decoder.reports.isEmpty)
+            decoder.session.invalidate()
+            // The next session does not wait for the same again.
+            let start = MonotonicTime.now
+            let refused = sessionError {
+                _ = try Decoder(
+                    server.daemon, stream, specification: [.requireHardwareDecoder: .bool(true)])
+            }
+            #expect(refused?.status == .couldNotFindVideoDecoder && refused?.reason.contains(words) == true)
+            #expect(MonotonicTime.now.nanoseconds(since: start) < 900_000_000)
+            #expect(before.holds(for: server))
+        }
+
         @Test("A session that comes before its hardware is verified waits for a while, and is told")
         func early() throws {
             let state = try Scratch()

@@ -39,6 +39,11 @@ struct Walk {
         _ = try? detector.startsAccessUnit(nal)
         if let vps = try? VideoParameterSet(nal: nal) {
             precondition((try? VideoParameterSet(nal: vps.nalUnit())) == vps)
+            if let layers = try? vps.multilayerExtension(), layers.relations != nil {
+                var copy = vps
+                try? copy.setMultilayerExtension(layers)
+                precondition((try? copy.multilayerExtension()) == layers)
+            }
             sets.add(vps)
         }
         if let sps = try? SequenceParameterSet(nal: nal) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
+internal import Sessions
+internal import Wire
+
+extension FrameDecoded {
+    /// Adds as much of the metadata as a message holds.
+    mutating func add(_ metadata: [FrameSideData]) {
+        var room = Self.maxSideData
+        for data in metadata {
+            guard sideData.count < Self.maxEntries, data.bytes.count <= room else {
+                flags.insert(.sideDataLost)
+                continue
+            }
+            room -= data.bytes.count
+            sideData.append(data)
+        }
+    }
+}
+
+extension FrameDecoded.Flags {
+    /// What is told of a picture's alpha.
+    init(_ alpha: PictureAlpha) {
+        switch alpha {
+        case .none: self = []
+        case .present(.premultiplied): self = [.alpha, .premultiplied]
+        case .present(.straight): self = .alpha
+        case .missing: self = .alphaMissing
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Alpha
+internal import Model
+internal import Sessions
+internal import VAAPI
+internal import X265
+
+/// Opens the encoder that a session's configuration asks for: of one layer, or of a base and an alpha layer.
+enum LayeredEncoder {
+    /// What each layer's encoder gets.
+    private static let layerFormat = PixelFormat.yu12
+
+    /// In software.
+    static func software(_ configuration: EncoderConfiguration) throws(SessionError) -> any Encoder {
+        guard let alpha = configuration.alpha else { return try X265Encoder(configuration) }
+        let splitter = try splitter(configuration, alpha)
+        let base = try X265Encoder(leadingAlpha: configuration.baseLayer(layerFormat))
+        return try AlphaEncoder(
+            base: base, alpha: try X265Encoder(alpha: configuration.alphaLayer(layerFormat), following: base),
+            splitter: splitter, mode: alpha.mode, size: size(configuration), followsBase: true)
+    }
+
+    /// On a render node, which the caller keeps open.
+    ///
+    /// The two layers' encoders plan the same structure, since nothing they plan by differs. That says what slices are
+    /// only where the driver takes our headers for them.
+    static func hardware(
+        node: Int32, path: HardwarePath, _ configuration: EncoderConfiguration
+    ) throws(VAAPIFailure) -> any Encoder {
+        guard let alpha = configuration.alpha else {
+            return try VAAPIEncoder(node: node, path: path, configuration)
+        }
+        let base = try VAAPIEncoder(node: node, path: path, configuration.baseLayer(layerFormat))
+        guard base.writesSliceHeaders else {
+            throw VAAPIFailure(
+                SessionError(
+                    .couldNotFindVideoEncoder,
+                    "its driver writes slice headers of its own, and an alpha layer needs the base layer's"))
+        }
+        let second = try VAAPIEncoder(node: node, path: path, configuration.alphaLayer(layerFormat))
+        do throws(SessionError) {
+            return try AlphaEncoder(
+                base: base, alpha: second, splitter: try splitter(configuration, alpha), mode: alpha.mode,
+                size: size(configuration), followsBase: false)
+        } catch { throw VAAPIFailure(error) }
+    }
+
+    private static func size(_ configuration: EncoderConfiguration) -> (width: Int, height: Int) {
+        (configuration.request.width, configuration.request.height)
+    }
+
+    /// What takes the session's frames apart.
+    private static func splitter(
+        _ configuration: EncoderConfiguration, _ alpha: AlphaSettings
+    ) throws(SessionError) -> any AlphaSplitter {
+        let request = configuration.request
+        return PlanarSplitter(
+            width: request.width, height: request.height, source: alpha.sourceMode, target: alpha.mode)
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+/// Joins the streams of two encoders, one for colour and one for alpha, into a stream of two layers.
+///
+/// Both must have coded the same pictures with the same structure: every access unit carries both layers, and a
+/// decoder derives the alpha layer's references as it does the base's. That is checked of every picture.
+public struct AlphaLayerMuxer: Sendable {
+    /// The `hvcC` record of the joined stream: VPS, both SPSs, both PPSs, and the SEI messages.
+    public let record: DecoderConfigurationRecord
+
+    /// What a slice of each layer is read by, as its encoder wrote it.
+    private let baseSets: ParameterSets
+    private let alphaSets: ParameterSets
+    /// What a slice of the alpha layer is written by.
+    private let writtenSets: ParameterSets
+    private let writtenPPSId: Int
+    private var basePOC = PictureOrderCount()
+    private var alphaPOC = PictureOrderCount()
+
+    /// For the streams of two encoders, given their NAL units out of band (parameter sets and SEI).
+    ///
+    /// Messages of the alpha encoder are left out; `info` is put before the base's.
+    /// - Throws: `BitstreamError` where the two cannot be layers of one stream, or do not parse.
+    public init(base: [[UInt8]], alpha: [[UInt8]], info: AlphaChannelInfo) throws(BitstreamError) {
+        baseSets = try ParameterSets(nalUnits: base)
+        alphaSets = try ParameterSets(nalUnits: alpha)
+        let sets = try AlphaParameterSets(base: baseSets, alpha: alphaSets)
+        var written = ParameterSets()
+        written.add(sets.vps)
+        written.add(sets.sps)
+        written.add(sets.pps)
+        writtenSets = written
+        writtenPPSId = sets.pps.ppsPicParameterSetId
+
+        var units = [try sets.vps.nalUnit()]
+        units += try Self.units(.sps, of: base) + [try sets.sps.nalUnit()]
+        units += try Self.units(.pps, of: base) + [try sets.pps.nalUnit()]
+        units.append(try SEI(messages: [SEIMessage(.alphaChannelInfo(info))]).nalUnit())
+        units += try Self.units(.prefixSEI, of: base)
+        record = try DecoderConfigurationRecord(nalUnits: units)
+    }
+
+    /// Appends an access unit to `sample`: the base's slices, then the alpha layer's, behind 4-byte lengths.
+    ///
+    /// Nothing else goes in: parameter sets and messages stand in the record, and delimiters are the container's.
+    /// Alpha slices come last because decoders are about that do not survive them first.
+    /// - Parameters:
+    ///   - base: the base encoder's access unit, its NAL units behind 4-byte lengths.
+    ///   - alpha: the alpha encoder's of the same picture.
+    /// - Throws: `BitstreamError` when a slice does not parse, or the pictures are not of one structure.
+    public mutating func merge(
+        base: ArraySlice<UInt8>, alpha: ArraySlice<UInt8>, into sample: inout [UInt8]
+    ) throws(BitstreamError) {
+        sample.reserveCapacity(sample.count + base.count + alpha.count + 64)
+        var (basePicture, alphaPicture): (Picture?, Picture?) = (nil, nil)
+        var units = try LengthPrefixedNALUnits(base)
+        while let nal = try units.next() {
+            guard try NALUnitHeader(nal: nal).nalUnitType.isVCL else { continue }
+            let header = try SliceSegment(nal: nal, parameterSets: baseSets).sliceHeader
+            if header.firstSliceSegmentInPicFlag {
+                try Self.start(&basePicture, header, baseSets, &basePOC)
+            }
+            try LengthPrefixedNALUnits.append(nal, to: &sample)
+        }
+        units = try LengthPrefixedNALUnits(alpha)
+        while let nal = try units.next() {
+            guard try NALUnitHeader(nal: nal).nalUnitType.isVCL else { continue }
+            var slice = try SliceSegment(nal: nal, parameterSets: alphaSets)
+            if slice.sliceHeader.firstSliceSegmentInPicFlag {
+                try Self.start(&alphaPicture, slice.sliceHeader, alphaSets, &alphaPOC)
+            }
+            slice.sliceHeader.header.nuhLayerId = AlphaParameterSets.layerId
+            slice.sliceHeader.slicePicParameterSetId = writtenPPSId
+            // The header ends in a byte that is not zero, so the escaped bytes behind it stay as they are.
+            try LengthPrefixedNALUnits.append(try slice.nalUnit(parameterSets: writtenSets), to: &sample)
+        }
+        guard let mine = basePicture, let theirs = alphaPicture else {
+            throw BitstreamError(
+                .malformed, "An access unit lacks the slices of the \(basePicture == nil ? "base" : "alpha layer")."
+            )
+        }
+        if let difference = mine.difference(from: theirs) {
+            throw BitstreamError(.malformed, "The layers' pictures of POC \(mine.poc) differ in \(difference).")
+        }
+    }
+
+    /// The NAL units of one type.
+    private static func units(_ type: NALUnitType, of nalUnits: [[UInt8]]) throws(BitstreamError) -> [[UInt8]] {
+        var found: [[UInt8]] = []
+        for nal in nalUnits {
+            if try NALUnitHeader(nal: nal).nalUnitType == type { found.append(nal) }
+        }
+        return found
+    }
+
+    private static func start(
+        _ picture: inout Picture?, _ header: SliceSegmentHeader, _ sets: ParameterSets,
+        _ counter: inout PictureOrderCount
+    ) throws(BitstreamError) {
+        guard picture == nil else {
+            throw BitstreamError(.malformed, "An access unit has two pictures of one layer.")
+        }
+        let sps = try sets.active(ppsId: header.slicePicParameterSetId).sps
+        picture = Picture(header: header, poc: counter.next(header, sps: sps))
+    }
+}
+
+/// What two layers' pictures of an access unit must have in common.
+private struct Picture {
+    let header: SliceSegmentHeader
+    let poc: Int
+
+    /// The first thing in which the two differ, as a person says it; nil when they are of one structure.
+    func difference(from other: Picture) -> String? {
+        let (mine, theirs) = (header, other.header)
+        if mine.header.nalUnitType != theirs.header.nalUnitType {
+            return "NAL unit type (\(mine.header.nalUnitType), \(theirs.header.nalUnitType))"
+        }
+        if mine.header.temporalId != theirs.header.temporalId { return "TemporalId" }
+        if mine.sliceType != theirs.sliceType { return "slice type (\(mine.sliceType), \(theirs.sliceType))" }
+        if poc != other.poc { return "picture order count (\(poc), \(other.poc))" }
+        let (sets, otherSets) = (mine.references?.shortTermRefPicSet, theirs.references?.shortTermRefPicSet)
+        if sets?.negativePics != otherSets?.negativePics || sets?.positivePics != otherSets?.positivePics
+            || mine.references?.longTermRefPics != theirs.references?.longTermRefPics
+        {
+            return "their reference picture sets"
+        }
+        if mine.numRefIdxL0ActiveMinus1 != theirs.numRefIdxL0ActiveMinus1
+            || mine.numRefIdxL1ActiveMinus1 != theirs.numRefIdxL1ActiveMinus1
+        {
+            return "the number of active references"
+        }
+        return nil
+    }
+}

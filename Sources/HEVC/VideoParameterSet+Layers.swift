@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+extension VideoParameterSet {
+    /// The extension, interpreted; nil when the VPS has none.
+    ///
+    /// - Throws: `BitstreamError` when not even its list of layers can be read.
+    public func multilayerExtension() throws(BitstreamError) -> VPSExtension? {
+        guard let raw = vpsExtension else { return nil }
+        // Alignment counts from the start of the VPS, so the bits go back behind what stands before them.
+        var (head, writer) = (self, BitWriter())
+        try head.codeUpToExtension(&writer)
+        let start = writer.bitCount
+        try writer.writeRaw(raw)
+        try writer.writeTrailingBits()
+        var reader = BitReader(writer.bytes)
+        try reader.skip(start)
+        var parsed = VPSExtension()
+        try parsed.code(&reader, of: self)
+        if parsed.relations != nil {
+            do throws(BitstreamError) { try reader.rbspTrailingBits() } catch { parsed.relations = nil }
+        }
+        return parsed
+    }
+
+    /// Writes `content` as the extension; call it last, since its alignment depends on what stands before it.
+    ///
+    /// - Throws: `BitstreamError` when a value does not fit its syntax element or `relations` is nil.
+    public mutating func setMultilayerExtension(_ content: VPSExtension) throws(BitstreamError) {
+        var (whole, copy, writer) = (self, content, BitWriter())
+        whole.vpsExtension = RawBits()
+        try whole.codeUpToExtension(&writer)
+        let start = writer.bitCount
+        try copy.code(&writer, of: whole)
+        var reader = BitReader(writer.bytes)
+        try reader.skip(start)
+        whole.vpsExtension = try reader.readRaw(writer.bitCount - start)
+        self = whole
+    }
+
+    /// `nuh_layer_id` of the first alpha layer (AuxId 1); nil without one, or when the extension cannot be read so far.
+    public var alphaLayerId: Int? {
+        do throws(BitstreamError) { return try multilayerExtension()?.alphaLayerId } catch { return nil }
+    }
+}

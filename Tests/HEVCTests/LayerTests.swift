@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Testing
+
+@testable import HEVC
+
+/// VPS extensions: what is written is the published form, and what others write is read as far as it goes.
+@Suite struct LayerTests {
+    /// The VPS of a 640x360 stream with alpha, known to decode in FFmpeg 8.1 and 9.0.
+    static let published =
+        "40010c11ffff01600000030090000003000003003f959415bf3f08000410a702800168a00a295969"
+    /// What x265 4.3 writes: two scalability dimensions, explicit layer ids, three profiles.
+    static let x265v4 =
+        "40010c11ffff01600000030090000003000003003f959815bf3f1800010704383808000004fc400000030001fc6814"
+
+    static func bytes(_ hex: String) -> [UInt8] {
+        let digits = hex.compactMap(\.hexDigitValue)
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+    }
+
+    /// The two single-layer SPSs and the VPS that the published one comes from.
+    static func singleLayer() -> (vps: VideoParameterSet, sps: SequenceParameterSet) {
+        var profile = ProfileTier()
+        profile.profileIdc = 1
+        profile.profileCompatibilityFlags = 0x6000_0000
+        (profile.progressiveSourceFlag, profile.frameOnlyConstraintFlag) = (true, true)
+        var (vps, sps) = (VideoParameterSet(), SequenceParameterSet())
+        vps.profileTierLevel.general = profile
+        vps.profileTierLevel.generalLevelIdc = 63
+        vps.orderingInfo.subLayers = [
+            SubLayerOrdering(maxDecPicBufferingMinus1: 4, maxNumReorderPics: 2, maxLatencyIncreasePlus1: 4)
+        ]
+        vps.timingInfo = TimingInfo(numUnitsInTick: 1, timeScale: 25)
+        sps.profileTierLevel = vps.profileTierLevel
+        sps.orderingInfo = vps.orderingInfo
+        (sps.picWidthInLumaSamples, sps.picHeightInLumaSamples) = (640, 360)
+        return (vps, sps)
+    }
+
+    @Test func vpsOfAnAlphaStreamHasThePublishedBytes() throws {
+        let (vps, sps) = Self.singleLayer()
+        let written = try vps.addingAlphaLayer(base: sps, alpha: sps)
+        #expect(try written.nalUnit() == Self.bytes(Self.published))
+        let read = try VideoParameterSet(nal: Self.bytes(Self.published))
+        #expect(read == written && read.alphaLayerId == 1)
+        let layers = try #require(try read.multilayerExtension())
+        let relations = try #require(layers.relations)
+        #expect(layers.scalabilityId(.auxiliary, ofLayer: 1) == 1)
+        #expect(layers.scalabilityId(.auxiliary, ofLayer: 0) == 0)
+        #expect(relations.repFormats == [RepFormat(sps)] && relations.pocLsbNotPresentFlag)
+        var again = vps
+        (again.vpsMaxLayersMinus1, again.vpsMaxLayerId) = (1, 1)
+        (again.layerIdIncludedFlag, again.timingInfo) = ([[true, true]], nil)
+        try again.setMultilayerExtension(layers)
+        #expect(try again.nalUnit() == Self.bytes(Self.published))
+    }
+
+    @Test func conformanceWindowAndTheHigherLevelGoIntoTheExtension() throws {
+        var (vps, sps) = Self.singleLayer()
+        sps.conformanceWindow = WindowOffsets(right: 3, bottom: 1)
+        var alpha = sps
+        alpha.profileTierLevel.generalLevelIdc = 90
+        vps = try VideoParameterSet(nal: try vps.addingAlphaLayer(base: sps, alpha: alpha).nalUnit())
+        let layers = try #require(try vps.multilayerExtension())
+        #expect(layers.relations?.repFormats.first?.conformanceWindow == sps.conformanceWindow)
+        #expect(layers.baseProfileTierLevel?.generalLevelIdc == 90 && vps.profileTierLevel.generalLevelIdc == 63)
+    }
+
+    @Test func layerOfAnExtensionThatGoesOnOtherwiseIsFound() throws {
+        let nal = Self.bytes(Self.x265v4)
+        let vps = try VideoParameterSet(nal: nal)
+        #expect(vps.alphaLayerId == 1)
+        let layers = try #require(try vps.multilayerExtension())
+        #expect(layers.vpsNuhLayerIdPresentFlag && layers.dimensionIdLenMinus1 == [0, 0])
+        #expect(layers.scalabilityId(.dependency, ofLayer: 1) == 1)
+        #expect(layers.relations == nil, "it ends inside the picture size")
+        #expect(try vps.nalUnit() == nal)
+        #expect(throws: BitstreamError.self) {
+            var copy = vps
+            try copy.setMultilayerExtension(layers)
+        }
+    }
+
+    @Test("an extension that is cut off tells its layers, or throws", arguments: [published, x265v4])
+    func cutOff(hex: String) throws {
+        let vps = try VideoParameterSet(nal: Self.bytes(hex))
+        let raw = try #require(vps.vpsExtension)
+        var found: [Bool] = []
+        for bits in 0...raw.bitCount {
+            var cut = vps
+            cut.vpsExtension = RawBits(bytes: raw.bytes, bitCount: bits)
+            found.append(cut.alphaLayerId == 1)
+            let again = try VideoParameterSet(nal: try cut.nalUnit())
+            #expect(again.alphaLayerId == cut.alphaLayerId)
+        }
+        #expect(found.first == false && found.last == true)
+        // Once the layers are there it stays found: at the latest after 5 alignment bits, level, masks and ids.
+        #expect(found.firstIndex(of: true) ?? 99 <= 48 && found.lastIndex(of: false) ?? 0 < 48)
+    }
+
+    @Test func everyBranchOfTheExtensionIsWrittenAsItIsRead() throws {
+        for dependent in [false, true] {
+            var vps = SyntheticStream.vps()
+            vps.vpsMaxLayersMinus1 = 1
+            let content = Self.everything(dependent: dependent)
+            try vps.setMultilayerExtension(content)
+            let nal = try vps.nalUnit()
+            let read = try VideoParameterSet(nal: nal)
+            #expect(try read.multilayerExtension() == content)
+            #expect(try read.nalUnit() == nal)
+        }
+    }
+
+    @Test func layerIdsAreSplitIntoTheirDimensions() throws {
+        var vps = Self.singleLayer().vps
+        (vps.vpsMaxLayersMinus1, vps.vpsMaxLayerId) = (2, 9)
+        var layers = VPSExtension()
+        layers.baseProfileTierLevel = ProfileTierLevel()
+        layers.splittingFlag = true
+        layers.scalabilityMaskFlag[2] = true
+        layers.scalabilityMaskFlag[3] = true
+        layers.dimensionIdLenMinus1 = [2]
+        layers.vpsNuhLayerIdPresentFlag = true
+        // Three bits of DependencyId, the rest AuxId.
+        layers.layers = [.init(), .init(nuhLayerId: 1), .init(nuhLayerId: 9)]
+        for index in layers.layers.indices { layers.layers[index].dimensionId = [0, 0] }
+        layers.relations = VPSLayerRelations()
+        #expect(throws: BitstreamError.self, "three layers' relations are not written") {
+            var copy = vps
+            try copy.setMultilayerExtension(layers)
+        }
+        // As bits: alignment is made by the reader, so only the layers are put behind it.
+        var writer = BitWriter()
+        vps.vpsExtension = RawBits()
+        try vps.codeUpToExtension(&writer)
+        let start = writer.bitCount
+        #expect(throws: BitstreamError.self) { try layers.code(&writer, of: vps) }
+        var reader = BitReader(writer.bytes)
+        try reader.skip(start)
+        vps.vpsExtension = try reader.readRaw(writer.bitCount - start)
+        let read = try #require(try vps.multilayerExtension())
+        #expect(read.layers.map(\.dimensionId) == [[0, 0], [1, 0], [1, 1]])
+        #expect(read.alphaLayerId == 9 && read.relations == nil)
+    }
+
+    @Test func twentyThousandDamagedExtensionsOnlyThrow() throws {
+        var full = SyntheticStream.vps()
+        full.vpsMaxLayersMinus1 = 1
+        try full.setMultilayerExtension(Self.everything(dependent: false))
+        let seeds = [Self.bytes(Self.published), Self.bytes(Self.x265v4), try full.nalUnit()]
+        var (random, interpreted, refused) = (HostileInputTests.Generator(state: 165), 0, 0)
+        for round in 0..<20_000 {
+            var nal = seeds[round % seeds.count]
+            HostileInputTests.mutate(&nal, &random, keeping: 2)
+            guard var vps = try? VideoParameterSet(nal: nal), let layers = try? vps.multilayerExtension(),
+                layers.relations != nil
+            else {
+                refused += 1
+                continue
+            }
+            try vps.setMultilayerExtension(layers)
+            #expect(try vps.multilayerExtension() == layers)
+            interpreted += 1
+        }
+        #expect(interpreted > 1000 && refused > 1000)
+    }
+
+    @Test func headersOfLayerOneAreThePublishedBytes() throws {
+        #expect(try NALUnitHeader(.sps, nuhLayerId: 1).bytes() == [0x42, 0x09])
+        #expect(try NALUnitHeader(.idrWRADL, nuhLayerId: 1).bytes() == [0x26, 0x09])
+        #expect(try NALUnitHeader(nal: [0x02, 0x09]).nuhLayerId == 1)
+    }
+
+    /// An extension with every optional part, for a VPS of three sub-layers and two layer sets besides the base's.
+    static func everything(dependent: Bool) -> VPSExtension {
+        var base = ProfileTierLevel()
+        base.general = nil
+        base.subLayers = [.init(profile: nil, levelIdc: 30), .init(profile: ProfileTier(), levelIdc: nil)]
+        var own = base
+        own.general = ProfileTier()
+        var layers = VPSExtension()
+        layers.baseProfileTierLevel = base
+        for type in [1, 3, 15] { layers.scalabilityMaskFlag[type] = true }
+        layers.dimensionIdLenMinus1 = [1, 2, 7]
+        layers.layers = [.init(dimensionId: [0, 0, 0]), .init(nuhLayerId: 1, dimensionId: [3, 5, 200])]
+        var relations = VPSLayerRelations()
+        relations.viewIdLen = 5
+        relations.viewIdVal = [30, 31]
+        relations.directDependencyFlag = dependent
+        relations.subLayersMaxMinus1 = [2, 1]
+        relations.maxTidRefPresentFlag = true
+        relations.maxTidIlRefPicsPlus1 = dependent ? 2 : 7
+        relations.defaultRefLayersActiveFlag = true
+        relations.numProfileTierLevelMinus1 = 3
+        relations.profileTierLevels = [base, own]
+        relations.defaultOutputLayerIdc = 2
+        var (both, second) = (OutputLayerSet(), OutputLayerSet())
+        both.outputLayerFlag = [true, false]
+        both.profileTierLevelIdx = [3]
+        both.ordering = [
+            LayerSetOrdering(maxDecPicBufferingMinus1: [4], maxNumReorderPics: 2, maxLatencyIncreasePlus1: 7), nil,
+            nil,
+        ]
+        second.outputLayerFlag = [true]
+        second.profileTierLevelIdx = [2]
+        second.altOutputLayerFlag = dependent
+        second.subLayerFlagInfoPresentFlag = true
+        second.ordering = [
+            LayerSetOrdering(maxDecPicBufferingMinus1: [1]), LayerSetOrdering(maxDecPicBufferingMinus1: [15]),
+        ]
+        relations.outputLayerSets = [both, second]
+        var other = RepFormat()
+        (other.picWidthInLumaSamples, other.picHeightInLumaSamples) = (65535, 8)
+        other.chromaAndBitDepth?.chromaFormatIdc = 3
+        other.chromaAndBitDepth?.separateColourPlaneFlag = true
+        other.conformanceWindow = WindowOffsets(left: 1, right: 2, top: 3, bottom: 4)
+        var same = RepFormat()
+        same.chromaAndBitDepth = nil
+        relations.repFormats = [RepFormat(), other, same]
+        relations.repFormatIdx = 2
+        relations.pocLsbAlignedFlag = true
+        relations.pocLsbNotPresentFlag = !dependent
+        relations.directDepTypeLenMinus2 = 3
+        relations.directDependencyAllLayersFlag = !dependent
+        relations.directDependencyType = 17
+        relations.nonVuiExtensionData = [0, 0, 1, 255]
+        relations.vpsExtension2Flag = !dependent
+        relations.vpsVuiPresentFlag = dependent
+        relations.uninterpreted = RawBits(bytes: [0xA5, 0x80], bitCount: 9)
+        layers.relations = relations
+        return layers
+    }
+}
