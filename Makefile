@@ -8,7 +8,8 @@ DESTDIR ?=
 SYSCONFDIR ?= /etc
 SHARE := $(DESTDIR)$(PREFIX)/share
 LIB := $(DESTDIR)$(PREFIX)/lib
-PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-verify
+PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
+    hwdaemon-verify
 
 .PHONY: all deps demo test bench lint fuzz install clean release manual
 
@@ -53,7 +54,7 @@ install:
 	    $(DESTDIR)$(SYSCONFDIR)/hwdaemon
 	install -m 755 .build/release/hwctl $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 .build/release/hwdaemon .build/release/hwdaemon-decoder .build/release/hwdaemon-encoder \
-	    .build/release/hwdaemon-probe .build/release/hwdaemon-verify .build/release/hwctl-media \
+	    .build/release/hwdaemon-probe .build/release/hwdaemon-transfer .build/release/hwdaemon-verify .build/release/hwctl-media \
 	    $(DESTDIR)$(PREFIX)/libexec/hwdaemon/
 	install -m 644 capabilities.json $(SHARE)/hwdaemon/
 	install -m 644 README.md LICENSE.md docs/*.md docs/capabilities.schema.json $(SHARE)/doc/hwdaemon/

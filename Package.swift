@@ -26,6 +26,7 @@ let package = Package(
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
         .executable(name: "hwdaemon-encoder", targets: ["EncoderWorker"]),
         .executable(name: "hwdaemon-decoder", targets: ["DecoderWorker"]),
+        .executable(name: "hwdaemon-transfer", targets: ["TransferWorker"]),
         .executable(name: "hwdaemon-probe", targets: ["ProbeWorker"]),
         .executable(name: "hwdaemon-verify", targets: ["VerifyWorker"]),
     ],
@@ -40,6 +41,7 @@ let package = Package(
             name: "Wire", dependencies: ["Model"], exclude: ["org.hwdaemon.varlink"], swiftSettings: pure,
             plugins: ["EmbedText"]),
         .target(name: "HEVC", swiftSettings: pure),
+        .target(name: "Color", dependencies: ["Model"], swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
         .target(
             name: "Sessions", dependencies: ["HEVC", "Model"], swiftSettings: pure, plugins: ["EmbedText"]),
 
@@ -50,6 +52,12 @@ let package = Package(
             name: "CLibAV", pkgConfig: "libavformat libavcodec libswscale libavutil",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libavutil-dev"])]),
         .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
+        // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
+        .systemLibrary(name: "CVulkan", providers: [.apt(["libvulkan-dev"])]),
+        .target(name: "CPixels"),
+        .target(
+            name: "Shaders", dependencies: ["Color", "Model", "CVulkan", "CPixels"], exclude: ["Vulkan/GLSL"],
+            swiftSettings: common, plugins: ["CompileShaders"]),
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
         .target(name: "Alpha", dependencies: ["HEVC", "Model", "Sessions"], swiftSettings: common),
@@ -67,10 +75,17 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "EncoderWorker",
-            dependencies: ["Alpha", "Sessions", "Transport", "VAAPI", "Wire", "Worker", "X265"],
+            dependencies: [
+                "Alpha", "Color", "Sessions", "Shaders", "Transport", "VAAPI", "Wire", "Worker", "X265",
+            ],
             swiftSettings: common),
         .executableTarget(
-            name: "DecoderWorker", dependencies: ["LibAV", "Sessions", "Transport", "Wire", "Worker"],
+            name: "DecoderWorker",
+            dependencies: ["Color", "LibAV", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
+            swiftSettings: common),
+        .executableTarget(
+            name: "TransferWorker",
+            dependencies: ["Color", "Model", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
             swiftSettings: common),
         .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
         .executableTarget(
@@ -91,9 +106,13 @@ let package = Package(
             swiftSettings: common),
 
         .plugin(name: "EmbedText", capability: .buildTool()),
+        .plugin(name: "CompileShaders", capability: .buildTool()),
 
         .testTarget(name: "ModelTests", dependencies: ["Model"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: common),
+        .testTarget(name: "ColorTests", dependencies: ["Color", "Model"], swiftSettings: common),
+        .testTarget(
+            name: "ShadersTests", dependencies: ["CPixels", "Color", "Model", "Shaders"], swiftSettings: common),
         .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
@@ -122,7 +141,7 @@ let package = Package(
         .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["CLinux", "HEVC", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
+            dependencies: ["CLinux", "Color", "HEVC", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
             swiftSettings: common),
     ]
 )

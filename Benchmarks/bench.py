@@ -5,7 +5,7 @@
 Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  least length of a run (default 10)
-  BENCH_ONLY     throughput, compressed, decoding, sessions: one part only
+  BENCH_ONLY     throughput, compressed, decoding, sessions, colour: one part only
   BENCH_CASE     throughput, compressed: only the cases whose name has this in it ("1280x720 8 bit", "720p medium")
 """
 import hashlib
@@ -291,8 +291,36 @@ def sessions(folder):
     return "Sessions:\n\n" + table(["what", "measured", "goal"], rows)
 
 
+def colour(folder):
+    """4K P010 PQ to half floats of Display P3: a session on the CPU, memcpy of the same bytes, ffmpeg's zscale."""
+    rows = []
+    with Daemon(folder) as daemon:
+        result = daemon.bench("transfer", 30)
+    ratio = result["convert_best_ms"] / result["memcpy_best_ms"]
+    rows.append((f"session, {result['device']}", f"{result['convert_ms']:.1f} / {result['convert_best_ms']:.1f} ms", ""))
+    rows.append((f"memcpy of the same {result['bytes_moved'] / 1e6:.1f} MB, {result['threads']} threads",
+                 f"{result['memcpy_ms']:.1f} / {result['memcpy_best_ms']:.1f} ms", f"ratio of the best {ratio:.2f}, goal ≤ 6"))
+    raw = os.path.join(folder, "pq.p010")
+    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=3840x2160", "-frames:v", "1", "-pix_fmt", "p010le",
+         "-f", "rawvideo", "-y", raw])
+    command = ["ffmpeg", "-v", "error", "-stream_loop", "19", "-f", "rawvideo", "-pix_fmt", "p010le", "-s", "3840x2160",
+               "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc", "-i", raw]
+    zscale = "zscale=f=bilinear:pin=bt2020:tin=smpte2084:min=bt2020nc:rin=tv:t=linear:p=smpte432:m=gbr:npl=203,format=gbrpf32le"
+    times = {}
+    for name, more in (("plain", []), ("zscale", ["-vf", zscale])):
+        found = []
+        for _ in range(ROUNDS):
+            start = time.monotonic()
+            run(command + more + ["-f", "null", "-"])
+            found.append((time.monotonic() - start) * 1000 / 20)
+        times[name] = min(found)
+    rows.append(("ffmpeg zscale to planar 32-bit floats, less the same without the filter",
+                 f"– / {times['zscale'] - times['plain']:.1f} ms", ""))
+    return "4K P010 PQ to RGBA16F of Display P3, a frame:\n\n" + table(["what", "median / best", "goal"], rows)
+
+
 def main():
-    parts = {"sessions": sessions, "compressed": compressed, "decoding": decoding, "throughput": throughput}
+    parts = {"sessions": sessions, "colour": colour, "compressed": compressed, "decoding": decoding, "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name, part in parts.items():

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Color
 internal import HEVC
 internal import LibAV
 internal import Model
@@ -10,6 +11,8 @@ internal import Wire
 struct PendingPacket: Sendable {
     var request: PacketRequest
     var pool: SharedMemory
+    /// The highest temporal level that was wanted when it came.
+    var maxLevel: Int
     /// The message to answer once the decoder has taken it, if the client wants that.
     var replyTo: UInt32?
 }
@@ -41,6 +44,7 @@ struct DecodeThread {
     private var decoder: (any PictureDecoder)?
     private var reader: StreamReader
     private var damage = DamageTracker()
+    private var gate = LevelGate()
     private var sent: [Int64: Sent] = [:]
     private var lastSequence: Int64 = 0
     private var lastPicture: UInt64 = 0
@@ -61,6 +65,9 @@ struct DecodeThread {
     /// Packets after which one that gave no picture is given up: more than any stream reorders.
     private static let maxDelay: Int64 = 128
 
+    /// Brings pictures to RGB; nil where they are given as they are decoded.
+    private let conversion: FrameConversion?
+
     init(worker: WorkerSession, jobs: WorkQueue<DecodeJob>, decoder: (any PictureDecoder)?) {
         self.worker = worker
         self.jobs = jobs
@@ -68,6 +75,15 @@ struct DecodeThread {
         let request = worker.setup.session.request
         reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
         isHardware = worker.setup.choice.decoder.isHardware
+        conversion = worker.setup.wish.map { wish in
+            FrameConversion(wish.color, to: wish.format, from: worker.store, into: worker.output) {
+                device, reason in
+                worker.withSession { session in
+                    session.publish(.pixelTransferDevice, .string(device))
+                    session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))
+                }
+            }
+        }
     }
 
     /// Works until the queue is closed; every error ends the session.
@@ -111,6 +127,15 @@ struct DecodeThread {
         lastSequence += 1
         let sequence = lastSequence
         let request = packet.request
+        if !unit.isRefused, let type = unit.pictureType, damage.hasBegun || type.isIRAP,
+            !gate.admits(type, level: unit.temporalLevel, limit: packet.maxLevel)
+        {
+            reader.setAside(unit)
+            if unit.endsSequence { damage.endSequence() }
+            return report(
+                request, .ok, [.dropped, .aboveLevel],
+                "the picture is of temporal level \(unit.temporalLevel), above those that are decoded")
+        }
         if let fault = unit.fault {
             let isLost = unit.isRefused || unit.pictureType == nil
             report(request, fault.status, isLost ? .dropped : [], fault.reason)
@@ -228,11 +253,16 @@ struct DecodeThread {
         if picture.isKeyFrame { flags.insert(.sync) }
         if picture.isHardware { flags.insert(.hardware) }
         if damage.isDamaged(picture.sequence, packet.type ?? .trailR) { flags.insert(.damaged) }
-        flags.formUnion(FrameDecoded.Flags(picture.alpha))
         var color = picture.color
         if let transfer = packet.unit.preferredTransfer, transfer != ColorDescription.unspecified {
             color.transfer = transfer
         }
+        var (picture, owner) = (picture, owner)
+        if let conversion {
+            let wanted = worker.withSession { $0.destinationAlphaMode }
+            (picture, color, owner) = try conversion.convert(picture, color, alpha: wanted)
+        }
+        flags.formUnion(FrameDecoded.Flags(picture.alpha))
         let (aperture, carriesMetadata) = worker.withSession { session in
             (session.cleanAperture(width: picture.width, height: picture.height), session.carriesHDRMetadata)
         }
@@ -283,6 +313,7 @@ struct DecodeThread {
     private func report(
         _ packet: PacketRequest, _ status: Status, _ flags: PacketReport.Flags, _ reason: String
     ) {
+        if flags.contains(.dropped) { worker.countDropped() }
         worker.send(PacketReport(frameID: packet.frameID, status: status, flags: flags, reason: reason))
     }
 }

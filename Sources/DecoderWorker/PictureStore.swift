@@ -113,6 +113,9 @@ final class PictureStore: PictureMemory {
         }
     }
 
+    /// The memory that a slot lies in; what layouts of its pictures count from.
+    func memory(of slot: Int) -> SharedMemory? { state.withLock { $0.arenas[Self.arena(of: slot)]?.memory } }
+
     /// The arena that a slot lies in.
     static func arena(of slot: Int) -> UInt32 { UInt32(slot >> 16) }
 

@@ -10,6 +10,8 @@ struct SessionSetup {
     let choice: DecoderPolicy.Choice
     /// What was asked for, to choose again when the decoder fails.
     let wanted: DecoderPolicy.Request
+    /// The RGB that pictures become; nil where they stay Y'CbCr.
+    let wish: (color: ColorWish, format: PixelFormat)?
 
     /// Decodes and checks the call and chooses the decoder.
     ///
@@ -44,6 +46,11 @@ struct SessionSetup {
             request: request, properties: properties, maxPoolBytes: start.limits.maxPoolBytes)
         try session.setProperties(parameters.properties ?? [:])
         self.session = session
+        if request.isConverted, let format = request.pixelFormat {
+            wish = (try ColorWish(session, format), format)
+        } else {
+            wish = nil
+        }
     }
 
     /// The pictures' layout: what was asked for, else what the decoder gives.
@@ -59,7 +66,7 @@ struct SessionSetup {
         var options = StreamDecoder.Options()
         (options.isRealTime, options.threads) = session.options
         options.device = decoder.device
-        options.target = session.request.pixelFormat
+        options.target = session.request.decodedFormat
         // What Create told stays, whoever decodes later.
         options.isSemiPlanar = choice.decoder.isHardware
         if session.request.readsAlpha {

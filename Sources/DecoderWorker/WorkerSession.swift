@@ -11,7 +11,10 @@ internal import Worker
 final class WorkerSession: @unchecked Sendable {
     let setup: SessionSetup
     let stats: StatsPage
+    /// What the decoder writes to; the client's too, unless pictures are converted.
     let store: PictureStore
+    /// What the client reads.
+    let output: PictureStore
 
     private let start: WorkerStart
     private let signals: SignalFD
@@ -20,6 +23,8 @@ final class WorkerSession: @unchecked Sendable {
     private let state: Mutex<DecompressionSession>
     /// Pictures the client has, by number; each keeps its samples where they are.
     private let held = Mutex<[UInt64: any AnyObject & Sendable]>([:])
+    /// Packets of which no picture comes.
+    private let dropped = Atomic<UInt64>(0)
     /// The decoder that was opened for Create, until the codec thread takes it.
     private let opened: (any PictureDecoder)?
     /// Only the I/O thread touches the pools; packets under way hold their own reference.
@@ -34,10 +39,15 @@ final class WorkerSession: @unchecked Sendable {
         do throws(SessionError) {
             let stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
             self.stats = stats
-            store = PictureStore(
-                maxBytes: start.limits.maxPoolBytes, patience: .seconds(start.limits.clientStallSeconds)
-            ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
+            func makeStore() -> PictureStore {
+                PictureStore(
+                    maxBytes: start.limits.maxPoolBytes, patience: .seconds(start.limits.clientStallSeconds)
+                ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
+            }
+            let store = makeStore()
+            self.store = store
             (setup, opened) = try Self.open(start, store, stats)
+            output = setup.session.request.isConverted ? makeStore() : store
         } catch {
             WorkerStartup.refuse(error, connection.rawValue)
         }
@@ -109,8 +119,10 @@ final class WorkerSession: @unchecked Sendable {
             try ByteReader().expectEnd(of: payload)
             end(.ok, "invalidated by the client")
         case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end, .frameDecoded, .packetReport,
-            .removeArena:
+            .removeArena, .frameTransferred:
             throw SessionError(.parameter, "message \(opcode) is the worker's to send")
+        case .transferFrame, .finishFrames:
+            throw SessionError(.parameter, "message \(opcode) is for pixel-transfer sessions")
         case .prepare, .encodeFrame, .completeFrames, .releasePacket:
             throw SessionError(.parameter, "message \(opcode) is for compression sessions")
         }
@@ -126,7 +138,8 @@ final class WorkerSession: @unchecked Sendable {
             return []
         case .copyProperties:
             let keys = try JSON.decode([String].self, from: bytes)
-            let pending = stats[.framesIn] &- stats[.framesOut]
+            let gone = stats[.framesOut] &+ dropped.load(ordering: .relaxed)
+            let pending = stats[.framesIn] &- min(stats[.framesIn], gone)
             let values = try state.withLock { session throws(SessionError) in
                 session.publish(.numberOfFramesBeingDecoded, .int(Int64(clamping: pending)))
                 return try session.properties.copy(keys)
@@ -161,13 +174,17 @@ final class WorkerSession: @unchecked Sendable {
         let request = PacketRequest(
             frameID: frame.frameID, pts: frame.pts, duration: frame.duration, poolID: frame.poolID,
             offset: frame.offset, size: frame.size, isOutput: !frame.flags.contains(.doNotOutput))
-        try state.withLock { session throws(SessionError) in try session.admit(request) }
+        // The level that is wanted now: a later change is for later packets, however many wait.
+        let maxLevel = try state.withLock { session throws(SessionError) in
+            try session.admit(request)
+            return session.maxTemporalLevel
+        }
         guard let pool = pools[frame.poolID] else {
             throw SessionError(.parameter, "there is no pool \(frame.poolID)")
         }
         stats.add(.framesIn, 1)
         let reply = frame.flags.contains(.asynchronous) ? nil : sequence
-        try push(.decode(PendingPacket(request: request, pool: pool, replyTo: reply)))
+        try push(.decode(PendingPacket(request: request, pool: pool, maxLevel: maxLevel, replyTo: reply)))
     }
 
     private func push(_ job: DecodeJob) throws(SessionError) {
@@ -182,7 +199,7 @@ final class WorkerSession: @unchecked Sendable {
         guard owner != nil else {
             throw SessionError(.parameter, "picture \(pictureID) is not the client's to release")
         }
-        store.wake()
+        output.wake()
     }
 
     // MARK: - For the codec thread
@@ -198,10 +215,16 @@ final class WorkerSession: @unchecked Sendable {
         send(FrameReleased(frameID: frameID))
     }
 
+    /// No picture comes of a packet, which is progress all the same.
+    func countDropped() {
+        dropped.add(1, ordering: .relaxed)
+        stats.set(.progressNs, MonotonicTime.now.nanoseconds)
+    }
+
     /// Waits until the client may have one more picture.
     func waitForCredit() throws(SessionError) {
         let limit = DecompressionSession.maxFramesInFlight
-        _ = try store.wait(for: { held.withLock { $0.count } < limit ? true : nil }) {
+        _ = try output.wait(for: { held.withLock { $0.count } < limit ? true : nil }) {
             SessionError(
                 .parameter,
                 "the client released no picture for \(Int(start.limits.clientStallSeconds)) s and holds them all")
@@ -210,7 +233,7 @@ final class WorkerSession: @unchecked Sendable {
 
     /// Sends a picture, whose samples stay until it is released.
     func give(_ picture: FrameDecoded, slot: Int, _ owner: any AnyObject & Sendable) {
-        for change in store.changes(before: slot) {
+        for change in output.changes(before: slot) {
             switch change {
             case .added(let id, let memory):
                 withExtendedLifetime(memory) {

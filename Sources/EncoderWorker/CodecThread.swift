@@ -29,6 +29,8 @@ struct CodecThread {
     let arena: PacketArena
 
     private var encoder: (any Encoder)?
+    /// Brings frames in RGB to what the encoder takes.
+    private var conversion: FrameConversion?
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
@@ -59,6 +61,11 @@ struct CodecThread {
     private mutating func perform(_ job: CodecJob) throws(SessionError) {
         switch job {
         case .open(let configuration, let sequence):
+            if let settings = configuration.conversion {
+                let conversion = try FrameConversion(settings, configuration)
+                worker.tell(converter: conversion.device, conversion.fallbackReason)
+                self.conversion = conversion
+            }
             let encoder: any Encoder =
                 if let hardware = worker.hardware {
                     try hardware.encoder(for: configuration)
@@ -85,9 +92,10 @@ struct CodecThread {
         let request = frame.request
         durations[request.pts] = request.duration
         // The layout was checked against the pool's size when the frame was admitted.
-        let planes = request.layout.planes.map {
+        var planes = request.layout.planes.map {
             InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
         }
+        if let conversion { planes = try conversion.convert(planes) }
         let input = InputPicture(
             planes: planes, frameID: request.frameID, pts: request.pts, forceKeyFrame: request.forceKeyFrame,
             baseFrameQP: request.baseFrameQP < 0 ? nil : Int(request.baseFrameQP))

@@ -91,6 +91,7 @@ struct SessionSetup {
         var session = CompressionSession(
             request: request, properties: properties, maxPoolBytes: limits.maxPoolBytes)
         try session.setProperties(initial)
+        try FrameConversion.check(session)
         return session
     }
 

@@ -141,8 +141,10 @@ final class WorkerSession: @unchecked Sendable {
             try ByteReader().expectEnd(of: payload)
             end(.ok, "invalidated by the client")
         case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end, .frameDecoded, .packetReport,
-            .removeArena:
+            .removeArena, .frameTransferred:
             throw SessionError(.parameter, "message \(opcode) is the worker's to send")
+        case .transferFrame, .finishFrames:
+            throw SessionError(.parameter, "message \(opcode) is for pixel-transfer sessions")
         case .decodeFrame, .finishDelayedFrames, .canAcceptFormat, .changeFormat, .releaseFrame:
             throw SessionError(.parameter, "message \(opcode) is for decompression sessions")
         }
@@ -229,6 +231,14 @@ final class WorkerSession: @unchecked Sendable {
         state.withLock { $0.release(frameID) }
         stats.set(.progressNs, MonotonicTime.now.nanoseconds)
         send(FrameReleased(frameID: frameID))
+    }
+
+    /// What converts frames in RGB, and why it is no GPU; called on the codec thread.
+    func tell(converter device: String, _ reason: String?) {
+        state.withLock { session in
+            session.publish(.pixelTransferDevice, .string(device))
+            session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))
+        }
     }
 
     /// A packet is about to go out; called on the codec thread.

@@ -84,6 +84,16 @@ public final class DecompressionSession {
         } catch { throw ClientError(error) }
     }
 
+    /// Has packets that follow decoded up to a temporal level, 0 to 6; nil is all of them.
+    ///
+    /// A lower limit holds from the next packet on, a higher one from the next picture at which the stream allows it (a
+    /// key frame, TSA or STSA picture, H.265 7.4.2.2). Each packet that is left out is reported with
+    /// `PacketReport.Flags.aboveLevel`.
+    /// - Throws: `Parameter` for a level that does not exist; the session goes on.
+    public func setMaxTemporalLevel(_ level: Int?) throws(ClientError) {
+        try setProperties([.maxTemporalLevel: level.map { .int(Int64($0)) } ?? .null])
+    }
+
     /// Whether packets of another format could follow in this session.
     ///
     /// - Throws: `FormatDescriptionChangeNotSupported`, `VideoDecoderUnsupportedDataFormat` or

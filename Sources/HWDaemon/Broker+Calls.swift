@@ -26,7 +26,8 @@ extension Broker {
                     connection.reply(with: ListEncoders.Reply(encoders: snapshot.encoders))
                 }
             case GetSupportedProperties.method: try supportedProperties(call, connection)
-            case CreateCompressionSession.method, CreateDecompressionSession.method: try create(call, connection)
+            case CreateCompressionSession.method, CreateDecompressionSession.method, CreateTransferSession.method:
+                try create(call, connection)
             case GetSessionResult.method: try result(call, connection)
             case ListSessions.method: list(connection)
             case GetMetrics.method: connection.reply(with: GetMetrics.Reply(metrics: metrics.text(present)))

@@ -40,9 +40,12 @@ extension Broker {
             guard !isStopping else { throw .shuttingDown }
             try registry.admit(uid: uid)
             let isEncoder = parameters.kind == .compression
+            let isDecoder = parameters.kind == .decompression
             var job = WorkerStart(
                 session: id, call: String(decoding: call.bytes, as: UTF8.self),
-                snapshot: isEncoder ? snapshot.forChoice : snapshot.forDecoding,
+                snapshot: isEncoder
+                    ? snapshot.forChoice
+                    : isDecoder ? snapshot.forDecoding : ProbeSnapshot(encoders: [], nodes: []),
                 limits: WorkerLimits(
                     maxPoolBytes: settings.maxPoolBytesPerSession,
                     clientStallSeconds: settings.clientStallTimeout / .seconds(1)),
@@ -95,6 +98,8 @@ extension Broker {
         switch kind {
         case .compression: try spare.take()
         case .decompression: try spareDecoder.take()
+        // One starts in a few milliseconds, and few machines' daemons transfer pixels.
+        case .transfer: try WorkerProcess("\(configuration.libexec)/\(kind.program)")
         }
     }
 
@@ -193,7 +198,7 @@ extension Broker {
             let counters = workers[session.id]
             let (framesIn, framesOut) = (counters?[.framesIn] ?? 0, counters?[.framesOut] ?? 0)
             // A decoder's stream tells its size to the worker alone.
-            let isTold = session.kind == .compression
+            let isTold = session.kind != .decompression
             let (width, height) = (counters?[.width] ?? 0, counters?[.height] ?? 0)
             return SessionInfo(
                 session: session.id, kind: session.kind.rawValue, pid: session.pid, uid: session.uid,

@@ -55,6 +55,7 @@ extension Prober {
         case .compression: snapshot.encoders.contains(where: \.hardware)
         case .decompression:
             snapshot.paths.contains { $0.operation == "decode" && $0.device != nil && $0.verified }
+        case .transfer: true
         }
     }
 

@@ -38,7 +38,10 @@ struct SessionEnd: Hashable, Sendable {
     }
 
     /// Whether the codec or its process failed, as opposed to the client or the stream.
-    var isMalfunction: Bool { status == .videoEncoderMalfunction || status == .videoDecoderMalfunction }
+    var isMalfunction: Bool {
+        status == .videoEncoderMalfunction || status == .videoDecoderMalfunction
+            || [.stalled, .killed, .vanished].contains(cause)
+    }
 
     /// Bytes of a worker's sentence that are kept.
     static let maximumReason = 1024

@@ -7,12 +7,14 @@ internal import Wire
 enum SessionKind: String, Hashable, Sendable, CaseIterable {
     case compression
     case decompression
+    case transfer
 
     /// The worker's file in the directory of programs.
     var program: String {
         switch self {
         case .compression: "hwdaemon-encoder"
         case .decompression: "hwdaemon-decoder"
+        case .transfer: "hwdaemon-transfer"
         }
     }
 
@@ -21,6 +23,7 @@ enum SessionKind: String, Hashable, Sendable, CaseIterable {
         switch self {
         case .compression: "encoder"
         case .decompression: "decoder"
+        case .transfer: "converter"
         }
     }
 
@@ -29,6 +32,8 @@ enum SessionKind: String, Hashable, Sendable, CaseIterable {
         switch self {
         case .compression: .videoEncoderMalfunction
         case .decompression: .videoDecoderMalfunction
+        // VideoToolbox has no malfunction of transfer sessions.
+        case .transfer: .invalidSession
         }
     }
 
@@ -37,6 +42,7 @@ enum SessionKind: String, Hashable, Sendable, CaseIterable {
         switch self {
         case .compression: .videoEncoderNotAvailableNow
         case .decompression: .videoDecoderNotAvailableNow
+        case .transfer: .allocationFailed
         }
     }
 
@@ -45,6 +51,7 @@ enum SessionKind: String, Hashable, Sendable, CaseIterable {
         switch self {
         case .compression: Set(start.hardware.map(\.encoderID))
         case .decompression: Set(DecoderPolicy.candidates(start.snapshot).filter(\.isHardware).map(\.id))
+        case .transfer: []
         }
     }
 
@@ -83,7 +90,7 @@ struct CreateCall {
         }
     }
 
-    /// Reads a call of either kind.
+    /// Reads a call of any kind.
     ///
     /// - Throws: `InvalidParameter`, naming the field.
     init(_ call: VarlinkCall) throws(VarlinkError) {
@@ -98,6 +105,12 @@ struct CreateCall {
             if let asked = try? DecoderPolicy.Request(specification: specification, bitDepth: 8) {
                 wish = Wish(enables: asked.enableHardware, requires: asked.requireHardware)
             }
+        } else if call.method == CreateTransferSession.method {
+            let parameters = try call.checkedParameters(CreateTransferSession.Parameters.self)
+            kind = .transfer
+            codec = "none"
+            (width, height) = (parameters.width, parameters.height)
+            pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"
         } else {
             let parameters = try call.checkedParameters(CreateCompressionSession.Parameters.self)
             kind = .compression

@@ -25,8 +25,17 @@ struct DecodeCommand: ParsableCommand {
             file codes it, and a .png of that is RGBA with straight alpha, or as --alpha says. --background lays the \
             picture over a colour instead. Where a file has no alpha, all is opaque.
 
+            --max-level N leaves out the temporal levels of an HEVC video above N; 0 keeps the base layer alone. A .mov or \
+            .mp4 says itself which pictures those are (tscl); elsewhere the session reads it from the NAL units, which is \
+            told, as is an annotation that contradicts them.
+
+            --format rgba16f gives half floats R, G, B, A in extended linear light: 1.0 is reference white and highlights \
+            lie above; bgra8 and rgba8 are bytes with sRGB's curve. Each picture's own colour description is followed, and its alpha, \
+            multiplied into the colours as the stream has it, or as --alpha says.
+
             EXAMPLES
               hwctl decode clip.mov clip.y4m
+              hwctl decode --format rgba16f --primaries p3 hdr.mov hdr.raw
               hwctl decode --format nv12 clip.mp4 clip.yuv
               hwctl decode clip.mkv - | ffplay -i -
               hwctl decode --format yuva title.mov title-%04d.png
@@ -34,7 +43,7 @@ struct DecodeCommand: ParsableCommand {
             """)
 
     enum Format: String, ExpressibleByArgument, CaseIterable {
-        case nv12, p010, i420, i010, yuva
+        case nv12, p010, i420, i010, yuva, rgba16f, bgra8, rgba8
 
         var pixelFormat: PixelFormat {
             switch self {
@@ -43,6 +52,9 @@ struct DecodeCommand: ParsableCommand {
             case .i420: .yu12
             case .i010: .i010
             case .yuva: .yuva
+            case .rgba16f: .rgba16f
+            case .bgra8: .bgra8
+            case .rgba8: .rgba8
             }
         }
     }
@@ -71,11 +83,33 @@ struct DecodeCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The colour that a picture with alpha is laid over.", valueName: "RRGGBB"))
     var background: String?
 
+    enum Primaries: String, ExpressibleByArgument, CaseIterable {
+        case bt709 = "709"
+        case p3
+        case bt2020 = "2020"
+
+        /// H.273's number.
+        var code: Int64 { [.bt709: 1, .p3: 12, .bt2020: 9][self] ?? 2 }
+    }
+
+    @Option(help: "The primaries of rgba16f (p3 when not given), bgra8 and rgba8 (709 when not given).")
+    var primaries: Primaries?
+
+    @Option(help: "Nits of the linear value 1.0 in rgba16f; 203 when not given.")
+    var referenceWhite: Double?
+
+    @Option(help: "What converts to RGB: auto is a GPU where there is one.")
+    var device: ConvertCommand.Device?
+
     @Option(
         help: ArgumentHelp(
             "Frames a second of pictures and raw streams, as 25, 23.976 or 30000/1001; 25 when not given.",
             valueName: "rate"))
     var frameRate: String?
+
+    @Option(
+        help: ArgumentHelp("Leave out temporal levels of an HEVC input above this one.", valueName: "0…6"))
+    var maxLevel: Int?
 
     @Flag(help: "When the input breaks off, keep the frames before that; the exit code still says that it did.")
     var keepPartial = false
@@ -84,12 +118,23 @@ struct DecodeCommand: ParsableCommand {
     var json = false
 
     func validate() throws {
+        try EncodeCommand.check(maxLevel: maxLevel)
         if json, output == "-" {
             throw ValidationError("--json and the output - would both go to standard output.")
         }
         if let frameRate, Rational(text: frameRate).map({ $0.value < 0.001 || $0.value > 1000 }) ?? true {
             throw ValidationError(
                 "--frame-rate takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(frameRate)'.")
+        }
+        let isRGB = format.map { !$0.pixelFormat.isYCbCr } ?? false
+        let isPNG = output.lowercased().hasSuffix(".png")
+        let isRaw = output.lowercased().hasSuffix(".yuv") || output.lowercased().hasSuffix(".raw")
+        if primaries != nil || referenceWhite != nil || device != nil, !isRGB {
+            throw ValidationError(
+                "--primaries, --reference-white and --device are for --format rgba16f, bgra8 and rgba8.")
+        }
+        if let referenceWhite, !(1...10000).contains(referenceWhite) {
+            throw ValidationError("--reference-white takes nits from 1 to 10000, not \(referenceWhite).")
         }
         if let background {
             guard AlphaFlattener.RGB(text: background) != nil else {
@@ -100,16 +145,14 @@ struct DecodeCommand: ParsableCommand {
                     "--background leaves no alpha and gives i420: no other --format, and no --alpha.")
             }
         }
-        let isPNG = output.lowercased().hasSuffix(".png")
-        if alpha != nil, format != .yuva || !isPNG {
+        if alpha != nil, !isRGB, format != .yuva || !isPNG {
             throw ValidationError(
-                "--alpha is for .png with --format yuva; in raw yuva alpha is as the file has it.")
+                "--alpha is for rgba16f, bgra8, rgba8, and for .png of yuva; raw yuva is as the file has it.")
         }
-        let isRaw = output.lowercased().hasSuffix(".yuv") || output.lowercased().hasSuffix(".raw")
         if format == .yuva, !isRaw, !isPNG {
             throw ValidationError("--format yuva is for .yuv, .raw and .png; Y4M holds no alpha.")
         }
-        if let format, format.pixelFormat.isSemiPlanar, !isRaw {
+        if let format, format.pixelFormat.isSemiPlanar || isRGB, !isRaw {
             throw ValidationError(
                 "--format \(format.rawValue) is for .yuv and .raw; the others hold planar samples.")
         }
@@ -134,8 +177,10 @@ struct DecodeCommand: ParsableCommand {
     ) -> DecodeJob {
         DecodeJob(
             input: input, output: output, specification: specification, format: format?.pixelFormat,
-            alphaMode: alpha?.mode ?? .straight, background: background.flatMap { AlphaFlattener.RGB(text: $0) },
-            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial, json: json,
+            properties: properties, alphaMode: alpha?.mode ?? .straight,
+            background: background.flatMap { AlphaFlattener.RGB(text: $0) },
+            frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
+            json: json,
             fallbackReason: fallbackReason)
     }
 
@@ -143,6 +188,18 @@ struct DecodeCommand: ParsableCommand {
     private func mayTryAgain(_ job: DecodeJob, _ error: ClientError) -> Bool {
         guard hardware == .prefer, job.usesHardware, input != "-", output != "-" else { return false }
         return error.code == .session(.videoDecoderMalfunction)
+    }
+
+    /// The session's properties: what RGB is to be.
+    private var properties: [PropertyKey: PropertyValue] {
+        var properties: [PropertyKey: PropertyValue] = [:]
+        properties[.destinationColorPrimaries] = primaries.map { .int($0.code) }
+        if let format, !format.pixelFormat.isYCbCr {
+            properties[.destinationAlphaMode] = alpha.map { .string($0.rawValue) }
+        }
+        properties[.referenceWhite] = referenceWhite.map(PropertyValue.double)
+        properties[.pixelTransferDevicePreference] = device.map { .string($0.rawValue) }
+        return properties
     }
 
     private var specification: [PropertyKey: PropertyValue] {

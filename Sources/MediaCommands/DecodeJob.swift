@@ -17,7 +17,9 @@ final class DecodeJob {
     private let alphaMode: AlphaChannelMode
     /// What pictures with alpha are laid over; nil keeps alpha.
     private let background: AlphaFlattener.RGB?
+    private let sessionProperties: [PropertyKey: PropertyValue]
     private let frameRate: Rational?
+    private let maxLevel: Int?
     private let keepsPartial: Bool
     private let json: Bool
     /// What to tell as the reason why software serves; nil leaves that to the daemon.
@@ -31,8 +33,9 @@ final class DecodeJob {
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
-        alphaMode: AlphaChannelMode, background: AlphaFlattener.RGB?, frameRate: Rational?, keepsPartial: Bool,
-        json: Bool, fallbackReason: String? = nil
+        properties: [PropertyKey: PropertyValue] = [:], alphaMode: AlphaChannelMode,
+        background: AlphaFlattener.RGB?, frameRate: Rational?, maxLevel: Int?, keepsPartial: Bool, json: Bool,
+        fallbackReason: String? = nil
     ) {
         self.input = input
         self.output = output
@@ -40,7 +43,9 @@ final class DecodeJob {
         self.format = format
         self.alphaMode = alphaMode
         self.background = background
+        sessionProperties = properties
         self.frameRate = frameRate
+        self.maxLevel = maxLevel
         self.keepsPartial = keepsPartial
         self.json = json
         self.fallbackReason = fallbackReason
@@ -52,6 +57,7 @@ final class DecodeJob {
         var options = MediaReader.Options()
         options.leavesHEVC = true
         options.frameRate = frameRate
+        (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
         var reader = try open(options)
         let firstReader = reader
         interruption.onSignal { firstReader.cancel() }
@@ -62,13 +68,19 @@ final class DecodeJob {
         if reader.handsOutPackets {
             session = try SessionSource.open(
                 reader, try Daemon.findAndTell(), specification: specification, pixelFormat: target,
-                isInterrupted: { interruption.isSet })
+                properties: sessionProperties, isInterrupted: { interruption.isSet })
         } else if specification[.requireHardwareDecoder] == .bool(true) {
             throw CommandFailure(
                 .unavailable, "hardware is required, but \(reader.video.codec) is decoded in this process")
         }
+        if session == nil, !target.isYCbCr {
+            throw CommandFailure(
+                .badInput,
+                "only HEVC is brought to \(target.rawValue) as it is decoded, and \(input) holds "
+                    + "\(reader.video.codec); decode it to raw nv12 or p010 and convert that (hwctl convert)")
+        }
         if session == nil, reader.handsOutPackets {
-            options.leavesHEVC = false
+            (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
             reader = try MediaReader(path: input, options: options)
             let second = reader
             interruption.onSignal { second.cancel() }
@@ -77,6 +89,8 @@ final class DecodeJob {
         usesHardware = session?.session.created.usingHardware ?? false
         let source: any VideoSource = session ?? LocalSource(reader)
         for line in reader.warnings { Console.note(line) }
+        LevelSummary.announce(reader)
+        let early = reader.levels?.warning
         if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
         if target.bitDepth < reader.video.format.bitDepth {
             Console.note("\(reader.video.format.bitDepth) bits reduced to \(target.bitDepth), as asked")
@@ -108,7 +122,8 @@ final class DecodeJob {
             DecodeSummary(
                 input: input, output: output, reader: reader, created: session?.session.created,
                 fallbackReason: fallbackReason, properties: properties,
-                format: background == nil ? target : .yu12, writer: writer, report: source.report, alphaMode: mode,
+                format: background == nil ? target : .yu12, writer: writer, report: source.report,
+                earlyWarning: early, alphaMode: mode,
                 hardwareFrames: session?.hardwareFrames ?? 0, seconds: seconds, brokenOff: breakOff?.reason))
         if let breakOff {
             throw CommandFailure(
@@ -118,7 +133,7 @@ final class DecodeJob {
 
     /// Opens the input, with the alpha of its pixels where that is wanted and there.
     private func open(_ options: MediaReader.Options) throws -> MediaReader {
-        guard background != nil || format?.hasAlpha == true else {
+        guard background != nil || format == .yuva else {
             return try MediaReader(path: input, options: options)
         }
         var keeping = options
@@ -131,8 +146,8 @@ final class DecodeJob {
 
     /// Says what becomes of alpha where that may not be what was expected.
     private func tellAlpha(_ video: VideoDescription, _ target: PixelFormat, isDecodedHere: Bool) {
-        if target.hasAlpha, video.alphaMode != nil { return }
-        if target.hasAlpha, video.alphaLayerMode == nil {
+        if video.alphaMode != nil { return }
+        if target == .yuva, video.alphaLayerMode == nil {
             Console.note("\(input) has no alpha: every picture is opaque")
         } else if target.hasAlpha, isDecodedHere {
             Console.note("the alpha layer is left out: only the daemon decodes it")

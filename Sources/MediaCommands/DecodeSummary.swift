@@ -16,6 +16,8 @@ struct DecodeSummary: Encodable {
     private var width: Int
     private var height: Int
     private var pixelFormat: String
+    private var pixelTransferDevice: String?
+    private var pixelTransferFallbackReason: String?
     private var conversion: String?
     private var frames: Int
     private var hardwareFrames: Int
@@ -32,6 +34,8 @@ struct DecodeSummary: Encodable {
     private var alphaMissingFrames: Int
     private var firstAlphaError: String?
     private var alphaWarning: String?
+    private var levels: LevelSummary?
+    private var lateWarning: String?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, codec, width, height, conversion, frames, seconds
@@ -39,6 +43,8 @@ struct DecodeSummary: Encodable {
         case usingHardware = "UsingHardwareAcceleratedVideoDecoder"
         case fallbackReason = "FallbackReason"
         case pixelFormat = "pixel_format"
+        case pixelTransferDevice = "PixelTransferDevice"
+        case pixelTransferFallbackReason = "PixelTransferFallbackReason"
         case hardwareFrames = "hardware_frames"
         case damagedFrames = "damaged_frames"
         case droppedFrames = "dropped_frames"
@@ -51,12 +57,13 @@ struct DecodeSummary: Encodable {
         case alphaMode = "alpha_mode"
         case alphaMissingFrames = "alpha_missing_frames"
         case firstAlphaError = "first_alpha_error"
+        case levels = "temporal_levels"
     }
 
     init(
         input: String, output: String, reader: MediaReader, created: CreateDecompressionSession.Reply?,
         fallbackReason: String?, properties: [PropertyKey: PropertyValue], format: PixelFormat, writer: FrameWriter,
-        report: SourceReport, alphaMode: AlphaChannelMode?,
+        report: SourceReport, earlyWarning: String?, alphaMode: AlphaChannelMode?,
         hardwareFrames: Int, seconds: Double, brokenOff: String?
     ) {
         self.input = input
@@ -74,6 +81,10 @@ struct DecodeSummary: Encodable {
         width = reader.video.width
         height = reader.video.height
         pixelFormat = format.rawValue
+        if case .string(let device)? = properties[.pixelTransferDevice] { pixelTransferDevice = device }
+        if case .string(let reason)? = properties[.pixelTransferFallbackReason] {
+            pixelTransferFallbackReason = reason
+        }
         conversion = reader.video.conversion
         frames = writer.frames
         self.hardwareFrames = hardwareFrames
@@ -90,6 +101,8 @@ struct DecodeSummary: Encodable {
         alphaMissingFrames = report.alphaMissingFrames
         firstAlphaError = report.firstAlphaError
         alphaWarning = EncodeAlpha.warning(report)
+        levels = LevelSummary(reader, leftOut: report.leftOut)
+        lateWarning = levels?.lateWarning(earlyWarning)
     }
 
     /// The lines for people.
@@ -108,8 +121,14 @@ struct DecodeSummary: Encodable {
         } else if let firstAlphaError {
             lines.append("warning: alpha is damaged, first: \(firstAlphaError)")
         }
+        if let lateWarning { lines.append(lateWarning) }
+        if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
         lines.append("decoder: \(decoderID) (\(why))")
+        if let pixelTransferDevice {
+            lines.append(
+                "converter: \(pixelTransferDevice)" + (pixelTransferFallbackReason.map { " (\($0))" } ?? ""))
+        }
         lines.append(
             "\(output): \(frames) frames of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s "
                 + "(\(Progress.decimal(framesPerSecond, 1)) fps), \(pixelFormat)")

@@ -18,6 +18,13 @@ struct EncodeCommand: ParsableCommand {
             output appears whole or not at all; see --keep-partial. Where hardware fails in the middle and was not \
             required, the whole is encoded again in software and the reason told.
 
+            --copy codes nothing and asks no daemon: an HEVC video and its companions go into OUTPUT as they are. \
+            --max-level N leaves out the temporal levels above N, with or without --copy: 0 keeps the base layer alone. \
+            In a .mov or .mp4 the file's own annotations (tscl) say which pictures those are; elsewhere, and where an \
+            annotation contradicts a picture, the NAL units do, which is told. What is left is shown when it was before, \
+            its parameter sets and annotations speak of the levels that are left alone, and each picture lasts until \
+            the next one.
+
             Without --bitrate, --quality or --qp the quality is 0.5. The bit depth follows the source: a 10-bit source \
             becomes Main10, and --profile main refuses it. With --alpha it is Main.
 
@@ -27,9 +34,10 @@ struct EncodeCommand: ParsableCommand {
             EXAMPLES
               hwctl encode talk.mp4 talk.mov
               hwctl encode --bitrate 6M --preset fast --hardware require clip.mkv clip.mp4
-              hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
               hwctl encode --alpha premultiplied title.mov title-hevc.mov
+              hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
               ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
+              hwctl encode --copy --max-level 0 slow-motion.mov small.mov
             """)
 
     enum ProfileName: String, ExpressibleByArgument, CaseIterable { case main, main10 }
@@ -102,6 +110,13 @@ struct EncodeCommand: ParsableCommand {
             valueName: "rate"))
     var frameRate: String?
 
+    @Flag(help: "Copy the video as it is coded; HEVC alone, and no option that codes it anew.")
+    var copy = false
+
+    @Option(
+        help: ArgumentHelp("Leave out temporal levels of an HEVC input above this one.", valueName: "0…6"))
+    var maxLevel: Int?
+
     @Flag(help: "When the input breaks off, keep the frames before that; the exit code still says that it did.")
     var keepPartial = false
 
@@ -120,6 +135,10 @@ struct EncodeCommand: ParsableCommand {
         }
         if let alphaQuality, !(0...1).contains(alphaQuality) {
             throw ValidationError("--alpha-quality takes a number from 0.0 to 1.0, not \(alphaQuality).")
+        }
+        try Self.check(maxLevel: maxLevel)
+        if copy, let option = codingOption {
+            throw ValidationError("--copy codes nothing: \(option) has no meaning with it.")
         }
         if device != nil, hardware == .off {
             throw ValidationError("--device names hardware, which --hardware off leaves out.")
@@ -142,7 +161,33 @@ struct EncodeCommand: ParsableCommand {
         }
     }
 
+    /// Refuses a temporal level that HEVC does not have (TemporalId, H.265 7.4.2.2).
+    static func check(maxLevel: Int?) throws {
+        guard let maxLevel, !(0...6).contains(maxLevel) else { return }
+        throw ValidationError("--max-level takes a temporal level from 0 to 6, not \(maxLevel).")
+    }
+
+    /// An option that was given and codes the video anew; nil without any.
+    private var codingOption: String? {
+        let options: [(String, Bool)] = [
+            ("--profile", profile != nil), ("--bitrate", bitrate != nil), ("--quality", quality != nil),
+            ("--qp", qp != nil), ("--preset", preset != nil), ("--hardware", hardware != .prefer),
+            ("--device", device != nil), ("--keyframe-interval", keyframeInterval != nil),
+            ("--base-layer-frame-rate", baseLayerFrameRate != nil),
+            ("--expected-frame-rate", expectedFrameRate != nil), ("--property", !property.isEmpty),
+            ("--frame-rate", frameRate != nil),
+        ]
+        return options.first { $0.1 }?.0
+    }
+
     func run() throws {
+        if copy {
+            return try report {
+                try CopyJob(
+                    input: input, output: output, maxLevel: maxLevel, keepsPartial: keepPartial, json: json
+                ).run(try Interruption())
+            }
+        }
         try report {
             // Signals are blocked before any other thread starts, so that all of them inherit that.
             let interruption = try Interruption()
@@ -166,7 +211,7 @@ struct EncodeCommand: ParsableCommand {
     ) -> EncodeJob {
         EncodeJob(
             input: input, output: output, specification: specification, properties: properties, json: json,
-            frameRate: frameRate.flatMap { Rational(text: $0) }, keepsPartial: keepPartial,
+            frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
             keepsAlpha: alpha != nil,
             fallbackReason: fallbackReason, allowsHardwareDecoder: allowsHardwareDecoder)
     }

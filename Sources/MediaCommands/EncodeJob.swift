@@ -26,6 +26,7 @@ final class EncodeJob {
     private let wanted: [PropertyKey: PropertyValue]
     private let json: Bool
     private let frameRate: Rational?
+    private let maxLevel: Int?
     private let keepsPartial: Bool
     private let keepsAlpha: Bool
     /// Where alpha comes from an HEVC layer, how colours stand to it.
@@ -53,8 +54,9 @@ final class EncodeJob {
 
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue],
-        properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, keepsPartial: Bool,
-        keepsAlpha: Bool = false, fallbackReason: String? = nil, allowsHardwareDecoder: Bool = true
+        properties: [PropertyKey: PropertyValue], json: Bool, frameRate: Rational?, maxLevel: Int?,
+        keepsPartial: Bool, keepsAlpha: Bool = false, fallbackReason: String? = nil,
+        allowsHardwareDecoder: Bool = true
     ) {
         self.keepsAlpha = keepsAlpha
         self.input = input
@@ -63,6 +65,7 @@ final class EncodeJob {
         wanted = properties
         self.json = json
         self.frameRate = frameRate
+        self.maxLevel = maxLevel
         self.keepsPartial = keepsPartial
         self.fallbackReason = fallbackReason
         self.allowsHardwareDecoder = allowsHardwareDecoder
@@ -72,6 +75,7 @@ final class EncodeJob {
         var options = MediaReader.Options()
         options.includesOtherStreams = true
         options.frameRate = frameRate
+        (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
         options.alpha = keepsAlpha ? try EncodeAlpha.conversion(wanted) : nil
         // An HEVC stream's alpha layer is the daemon's to decode.
         alphaLayerMode = options.alpha == nil ? nil : EncodeAlpha.layerMode(of: input, options)
@@ -87,7 +91,7 @@ final class EncodeJob {
             reader, daemon, specification: decoderSpecification, pixelFormat: alphaLayerMode == nil ? nil : .yuva,
             isInterrupted: { interruption.isSet })
         if decoder == nil, reader.handsOutPackets {
-            options.leavesHEVC = false
+            (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
             reader = try MediaReader(path: input, options: options)
             let second = reader
             interruption.onSignal { second.cancel() }
@@ -123,6 +127,8 @@ final class EncodeJob {
         EncodeMetadata.apply(properties, to: &track)
         try writer.start(track)
         if let conversion = reader.video.conversion { Console.note("converting the source: \(conversion)") }
+        LevelSummary.announce(reader)
+        let early = reader.levels?.warning
         for line in warnings + writer.notes { Console.note(line) }
 
         var progress = Progress(total: reader.video.frameCount)
@@ -147,7 +153,7 @@ final class EncodeJob {
             EncodeSummary(
                 input: input, output: output, created: session.created,
                 fallbackReason: fallbackReason ?? session.created.fallbackReason, properties: properties,
-                reader: reader, format: format, report: source.report, decoder: decoder,
+                reader: reader, format: format, report: source.report, decoder: decoder, earlyWarning: early,
                 frames: packets, videoBytes: videoBytes, fileBytes: fileSize(output) ?? videoBytes,
                 seconds: seconds,
                 notCopied: writer.notes, warnings: warnings, brokenOff: breakOff?.reason))

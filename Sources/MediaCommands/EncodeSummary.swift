@@ -33,6 +33,8 @@ struct EncodeSummary: Encodable {
     private var notCopied: [String]
     private var warnings: [String]
     private var brokenOff: String?
+    private var levels: LevelSummary?
+    private var lateWarning: String?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, properties, width, height, conversion, frames, seconds, warnings
@@ -52,13 +54,14 @@ struct EncodeSummary: Encodable {
         case fileBytes = "file_bytes"
         case averageBitRate = "average_bit_rate"
         case notCopied = "not_copied"
+        case levels = "temporal_levels"
         case brokenOff = "broken_off"
     }
 
     init(
         input: String, output: String, created: CreateCompressionSession.Reply, fallbackReason: String?,
         properties: [PropertyKey: PropertyValue], reader: MediaReader, format: PixelFormat, report: SourceReport,
-        decoder: SessionSource?, frames: Int, videoBytes: Int, fileBytes: Int,
+        decoder: SessionSource?, earlyWarning: String?, frames: Int, videoBytes: Int, fileBytes: Int,
         seconds: Double, notCopied: [String], warnings: [String], brokenOff: String?
     ) {
         self.input = input
@@ -89,6 +92,8 @@ struct EncodeSummary: Encodable {
         self.notCopied = notCopied
         self.warnings = warnings
         self.brokenOff = brokenOff
+        levels = LevelSummary(reader, leftOut: report.leftOut)
+        lateWarning = levels?.lateWarning(earlyWarning)
     }
 
     /// The lines for people.
@@ -101,6 +106,8 @@ struct EncodeSummary: Encodable {
         if repairedTimestamps > 0 {
             lines.append("warning: \(repairedTimestamps) timestamps of the input did not rise and were moved")
         }
+        if let lateWarning { lines.append(lateWarning) }
+        if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
         lines.append("encoder: \(encoderID) (\(why))")
         if case .int(let levels)? = properties[PropertyKey.numberOfTemporalLevels.rawValue], levels > 1 {

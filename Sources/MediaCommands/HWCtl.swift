@@ -26,7 +26,8 @@ struct HWCtl: ParsableCommand {
             """,
         version: HWCtlVersion.text,
         subcommands: [
-            EncodeCommand.self, DecodeCommand.self, InfoCommand.self, ProbeCommand.self, PropertiesCommand.self,
+            EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, ProbeCommand.self,
+            PropertiesCommand.self,
             SessionsCommand.self, BenchCommand.self,
         ])
 }

@@ -13,6 +13,10 @@ struct InfoCommand: ParsableCommand {
             FILE is anything libavformat reads, or a series of pictures (frame-%04d.png). The first \
             seconds of its video are decoded, to tell whether this machine can play it; with --no-measure no daemon is \
             asked and nothing is decoded, but for one picture of an HDR track whose container does not tell its light.
+
+            Of an HEVC video with temporal levels it tells how many frames a second are left when the upper levels are \
+            dropped. Sample groups (tscl, tsas, stsa, sync, rap) and sdtp of a .mov or .mp4 are compared with the \
+            pictures' own headers; what is damaged or contradicts them is named, and the headers are believed.
             """)
 
     @Argument(help: "The file to look into.")
@@ -161,6 +165,16 @@ struct InfoCommand: ParsableCommand {
                 "alpha profile",
                 [deviations.isEmpty ? "followed" : "not followed: " + deviations.joined(separator: "; ")])
         }
+        for level in video.levels ?? [] {
+            row(
+                level.level == 0 ? "level 0" : "levels 0 to \(level.level)",
+                [
+                    level.frameRate.map { "\($0) a second" },
+                    level.frames.map { "\($0) frames of level \(level.level)" },
+                ])
+        }
+        row("annotations", [video.annotations.map { $0.joined(separator: " ") }])
+        for fault in video.annotationFaults ?? [] { row("wrong annotation", [fault]) }
         row("language", [video.language])
         return rows
     }

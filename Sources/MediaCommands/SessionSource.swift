@@ -43,7 +43,8 @@ final class SessionSource: VideoSource {
     /// Opens a session for the file's video, which `reader` must hand out as packets.
     init(
         _ reader: MediaReader, _ daemon: Daemon, specification: [PropertyKey: PropertyValue],
-        pixelFormat: PixelFormat?, isInterrupted: @escaping () -> Bool
+        pixelFormat: PixelFormat?, properties: [PropertyKey: PropertyValue] = [:],
+        isInterrupted: @escaping () -> Bool
     ) throws(ClientError) {
         self.reader = reader
         self.isInterrupted = isInterrupted
@@ -53,18 +54,20 @@ final class SessionSource: VideoSource {
             daemon,
             CreateDecompressionSession.Parameters(
                 formatDescription: reader.video.codecConfiguration, timeBase: reader.video.timeBase,
-                pixelFormat: pixelFormat, decoderSpecification: specification))
+                pixelFormat: pixelFormat, decoderSpecification: specification, properties: properties))
+        if let levels = reader.levels, levels.isLeftToSession { try session.setMaxTemporalLevel(levels.limit) }
     }
 
     /// The decoder an HEVC file is given to: a session's, or nil where only this process can read its kind.
     static func open(
         _ reader: MediaReader, _ daemon: Daemon, specification: [PropertyKey: PropertyValue],
-        pixelFormat: PixelFormat?, isInterrupted: @escaping () -> Bool
+        pixelFormat: PixelFormat?, properties: [PropertyKey: PropertyValue] = [:],
+        isInterrupted: @escaping () -> Bool
     ) throws -> SessionSource? {
         guard reader.handsOutPackets else { return nil }
         do throws(ClientError) {
             return try SessionSource(
-                reader, daemon, specification: specification, pixelFormat: pixelFormat,
+                reader, daemon, specification: specification, pixelFormat: pixelFormat, properties: properties,
                 isInterrupted: isInterrupted)
         } catch  where error.code == .session(.videoDecoderUnsupportedDataFormat) {
             return nil
@@ -152,7 +155,11 @@ final class SessionSource: VideoSource {
             isFinished = true
             return nil
         case .report(let message):
-            if message.flags.contains(.dropped) { told.droppedFrames += 1 }
+            if message.flags.contains(.aboveLevel) {
+                told.leftOut += 1
+            } else if message.flags.contains(.dropped) {
+                told.droppedFrames += 1
+            }
             guard message.status != .ok else { return nil }
             let sentence = "packet \(message.frameID - 1): \(message.reason)"
             guard !message.flags.contains(.alpha) else {

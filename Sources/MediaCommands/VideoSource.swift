@@ -46,6 +46,8 @@ struct SourceReport {
     /// Frames that are opaque because their alpha did not come, and why of the first.
     var alphaMissingFrames = 0
     var firstAlphaError: String?
+    /// Packets above the temporal level that is wanted, which the session left out.
+    var leftOut = 0
     var repairedTimestamps = 0
 }
 

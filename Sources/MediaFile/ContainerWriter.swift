@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
 internal import Glibc
+internal import HEVC
 internal import LibAV
 internal import Model
 
@@ -21,6 +22,10 @@ final class ContainerWriter: @unchecked Sendable {
     private let timecode: String?
     private let packet: UnsafeMutablePointer<AVPacket>
     private var boxes: VideoTrackBoxes?
+    private var annotations: PictureAnnotations?
+    private let isQuickTime: Bool
+    /// Boxes of the source's sample entry that a copy takes over.
+    private let carried: [Box]
     private var timeBase = AVRational(num: 1, den: 1)
     private var lastDTS: Int64?
     private var lastCopiedDTS: [Int32: Int64] = [:]
@@ -47,6 +52,8 @@ final class ContainerWriter: @unchecked Sendable {
         self.packet = packet
         self.io = io
         self.file = file
+        isQuickTime = ending == "mov"
+        carried = source?.sampleEntryBoxes ?? []
         let video = source?.video
         timecode = FileCopy.timecode(from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate)
         let copy = StreamCopy.plan(
@@ -77,7 +84,9 @@ final class ContainerWriter: @unchecked Sendable {
     }
 
     /// Takes the track, and what the muxer is not able to write of it.
-    func start(_ track: VideoTrack, _ boxes: VideoTrackBoxes) throws(MediaError) {
+    func start(
+        _ track: VideoTrack, _ boxes: VideoTrackBoxes, _ record: DecoderConfigurationRecord
+    ) throws(MediaError) {
         guard !isStarted else { throw MediaError(.usage, "the output was started before") }
         guard let stream = context.pointee.streams?[0], let parameters = stream.pointee.codecpar,
             let extradata = av_mallocz(track.hvcC.count + Int(AV_INPUT_BUFFER_PADDING_SIZE))
@@ -93,6 +102,8 @@ final class ContainerWriter: @unchecked Sendable {
         parameters.pointee.width = Int32(boxes.codedWidth)
         parameters.pointee.height = Int32(boxes.codedHeight)
         self.boxes = boxes
+        if track.isCopy { self.boxes?.carried = carried }
+        annotations = PictureAnnotations(record, isQuickTime: isQuickTime)
         parameters.pointee.field_order = AV_FIELD_PROGRESSIVE
         track.color.write(to: &parameters.pointee)
         // A size in `tkhd` that is not the picture's is read as an aspect ratio unless `pasp` says that it is none.
@@ -133,6 +144,7 @@ final class ContainerWriter: @unchecked Sendable {
         packet.pointee.duration = max(0, duration)
         packet.pointee.stream_index = 0
         packet.pointee.flags = isSync ? AV_PKT_FLAG_KEY : 0
+        annotations?.note(accessUnit)
         try send(from: timeBase)
     }
 
@@ -172,7 +184,7 @@ final class ContainerWriter: @unchecked Sendable {
         do throws(BoxError) {
             let languages = languages
             try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
-                try boxes?.write(into: &movie)
+                try boxes?.write(into: &movie, annotations)
                 try TrackLanguages.write(languages, into: &movie)
             }
         } catch {

@@ -11,6 +11,8 @@ final class LibAVSource {
     /// What a user should know of the input before it is used, one line each.
     let warnings: [String]
     private(set) var report = DecodeReport()
+    /// What leaves temporal levels out; nil when all are read.
+    let levels: LevelFilter?
 
     private let decoder: VideoDecoder?
     private let wanted: Set<Int>
@@ -74,11 +76,12 @@ final class LibAVSource {
             let light = FirstFrameLight(path: path, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
             (video.masteringDisplay, video.contentLight) = (light.masteringDisplay, light.contentLight)
         }
-        self.video = video
         warnings =
             [series?.warning].compactMap { $0 }
             + (video.isInterlaced
                 ? ["warning: the source is interlaced; its fields are coded woven, as frames"] : [])
+        levels = try LevelFilter(options, demuxer, stream, parameters, cancelFlag, &video)
+        self.video = video
         clock = PresentationClock(video, isUntimed: demuxer.isUntimed)
         otherStreams = others
         self.demuxer = demuxer
@@ -137,6 +140,14 @@ final class LibAVSource {
             return nil
         }
         let index = Int(packet.pointee.stream_index)
+        if index == demuxer.videoIndex, let levels {
+            guard levels.keeps(packet) else {
+                av_packet_unref(packet)
+                return nil
+            }
+            // What is left is shown for longer than the file says.
+            if levels.changesRate { packet.pointee.duration = 0 }
+        }
         if index == demuxer.videoIndex, decoder != nil {
             try sendPacket()
             return nil

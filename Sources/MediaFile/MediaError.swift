@@ -53,6 +53,11 @@ public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension MediaError {
+    /// The error for an input of which no temporal level can be dropped.
+    static func noLevels(_ path: String, codec: String) -> MediaError {
+        MediaError(.unsupported, "\(path) is \(codec): temporal levels are dropped from HEVC alone")
+    }
+
     /// The error for an input that a system call refused with `error`.
     static func opening(_ path: String, errno error: Int32) -> MediaError {
         switch error {

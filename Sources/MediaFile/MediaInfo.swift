@@ -65,6 +65,9 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
             }
             if parameters.codec_type == AVMEDIA_TYPE_VIDEO {
                 video.append(VideoTrackInfo(index, stream, parameters, boxes))
+                if parameters.codec_id == AV_CODEC_ID_HEVC {
+                    video[video.count - 1].takeLevels(path, file.context, boxes)
+                }
             } else {
                 otherStreams.append(StreamInfo(index, stream, parameters))
             }

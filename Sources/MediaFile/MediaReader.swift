@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import CLibAV
 public import LibAV
 public import Model
 
@@ -23,6 +24,11 @@ public final class MediaReader: @unchecked Sendable {
         public var alpha: AlphaConversion?
         /// Frames a second of pictures and raw streams, which do not tell; nil is 25, and other inputs refuse one.
         public var frameRate: Rational?
+
+        /// The highest temporal level of HEVC that is read, 0…6; nil reads all.
+        public var maxLevel: Int?
+        /// Whether levels that the file does not annotate are read all the same, for a session to drop.
+        public var leavesUntoldLevels = false
 
         /// Decoded video alone, one thread a core.
         public init() {}
@@ -74,6 +80,7 @@ public final class MediaReader: @unchecked Sendable {
             guard options.frameRate == nil else {
                 throw MediaError(.usage, "\(path) is Y4M, which has a frame rate of its own")
             }
+            guard options.maxLevel == nil else { throw MediaError.noLevels(path, codec: "Y4M") }
             let y4m = try Y4MSource(path: path, cancelFlag: cancelFlag)
             guard options.alpha == nil || y4m.header.format == .yuva else {
                 throw MediaError(.badInput, "\(path) has no alpha channel: it is Y4M with C\(y4m.header.chroma)")
@@ -151,12 +158,28 @@ public final class MediaReader: @unchecked Sendable {
         }
     }
 
+    /// How temporal levels were dropped so far; nil without `Options.maxLevel`.
+    public var levels: LevelReport? {
+        switch source {
+        case .libAV(let libAV): libAV.levels?.report
+        case .y4m: nil
+        }
+    }
+
     /// Whether the file stores no timestamps, as elementary streams do not.
     public var isUntimed: Bool {
         switch source {
         case .libAV(let libAV): libAV.demuxer.isUntimed
         case .y4m: true
         }
+    }
+
+    /// What a copy takes over of the video's sample entry.
+    var sampleEntryBoxes: [Box] {
+        guard case .libAV(let input) = source, input.demuxer.isMovie, input.demuxer.canReopen,
+            let track = input.demuxer.video?.id
+        else { return [] }
+        return SourceBoxes(path: path)?.carried(track: track) ?? []
     }
 
     /// A clock for frames that somebody else decodes from the video's packets.

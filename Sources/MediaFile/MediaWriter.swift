@@ -29,6 +29,9 @@ public struct VideoTrack: Hashable, Sendable {
     /// The body of a `clli` box, the payload of SEI message 144 (H.265 D.2.35); nil writes none.
     public var contentLight: [UInt8]?
 
+    /// Whether the samples are the source's own, so that what its sample entry says of them holds (`dvvC`, `amve`, …).
+    public var isCopy = false
+
     /// Describes a track.
     public init(
         width: Int, height: Int, hvcC: [UInt8], timeBase: Rational, color: ColorDescription = ColorDescription(),
@@ -130,7 +133,7 @@ public final class MediaWriter: Sendable {
         let boxes = try VideoTrackBoxes(track, record)
         try withOutput { output throws(MediaError) in
             switch output {
-            case .container(let writer): try writer.start(track, boxes)
+            case .container(let writer): try writer.start(track, boxes, record)
             case .waiting(let sink): output = .annexB(AnnexBWriter(sink: sink, record: record))
             case .annexB, .done: throw MediaError(.usage, "the output was started before")
             }

@@ -42,9 +42,9 @@ public struct PictureView {
         guard let base = memory.baseAddress else { return nil }
         let place = layout.planes[plane]
         // An odd corner shares its chroma sample with the row or column before it.
-        let isFull = plane == 0 || plane == 3
-        let x = isFull ? Int(part.x) : Int(part.x) / 2 * (format.isSemiPlanar ? 2 : 1)
-        let y = isFull ? Int(part.y) : Int(part.y) / 2
+        let isChroma = plane == 1 || plane == 2
+        let x = isChroma ? Int(part.x) / 2 * (format.isSemiPlanar ? 2 : 1) : Int(part.x) * (format.isRGB ? 4 : 1)
+        let y = isChroma ? Int(part.y) / 2 : Int(part.y)
         let offset = Int(place.offset) + y * Int(place.stride) + x * format.bytesPerSample
         return (base + offset, Int(place.stride))
     }

@@ -30,11 +30,33 @@ struct SourceBoxes {
         return aperture == whole ? nil : aperture
     }
 
+    /// What the boxes of a track say of its pictures; nil where there is no such track, or it is in fragments.
+    func annotations(track: Int32, subLayers: Int?) -> TrackAnnotations? {
+        guard movie.first("mvex") == nil, let table = box(track: track)?.first("mdia", "minf", "stbl") else {
+            return nil
+        }
+        return TrackAnnotations(table, subLayers: subLayers)
+    }
+
+    /// What of a track's sample entry a copy takes over as it is: boxes that libavformat's muxer does not write.
+    func carried(track: Int32) -> [Box] {
+        let types: Set<FourCC> = ["dvcC", "dvvC", "dvwC", "amve", "cclv", "lhvC", "vexu", "hfov"]
+        return sampleEntry(track: track)?.children.filter { types.contains($0.type) } ?? []
+    }
+
+    /// Ticks a second of a track's media; nil where it does not say.
+    func timeScale(track: Int32) -> Int? {
+        guard let header = box(track: track)?.first("mdia", "mdhd")?.fields else { return nil }
+        // Behind two times, of 8 bytes each in version 1 (ISO/IEC 14496-12 8.4.2).
+        return header.bigEndian(at: header.first == 1 ? 20 : 12, 4).flatMap { $0 > 0 ? Int($0) : nil }
+    }
+
     /// The first video sample entry of a track.
     private func sampleEntry(track: Int32) -> Box? {
-        movie.children.first { $0.trackID == Int(track) }?
-            .first("mdia", "minf", "stbl", "stsd")?.children.first { $0.isContainer }
+        box(track: track)?.first("mdia", "minf", "stbl", "stsd")?.children.first { $0.isContainer }
     }
+
+    private func box(track: Int32) -> Box? { movie.children.first { $0.trackID == Int(track) } }
 }
 
 extension Box {

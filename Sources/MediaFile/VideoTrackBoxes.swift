@@ -11,6 +11,8 @@ struct VideoTrackBoxes: Hashable, Sendable {
     let cleanAperture: CleanAperture?
     private let masteringDisplay: [UInt8]?
     private let contentLight: [UInt8]?
+    /// Boxes of the source's sample entry that a copy takes over.
+    var carried: [Box] = []
 
     /// Bytes of the bodies of `mdcv` and `clli` (ISO/IEC 14496-12 12.1.6, 12.1.7).
     static let masteringDisplaySize = 24
@@ -46,8 +48,8 @@ struct VideoTrackBoxes: Hashable, Sendable {
         contentLight = track.contentLight
     }
 
-    /// Writes the boxes into the video track of `movie`.
-    func write(into movie: inout Box) throws(BoxError) {
+    /// Writes the boxes into the video track of `movie`, and what `annotations` noted of its pictures.
+    func write(into movie: inout Box, _ annotations: PictureAnnotations? = nil) throws(BoxError) {
         let entry: [FourCC] = ["mdia", "minf", "stbl", "stsd", "hvc1"]
         guard
             let index = movie.children.firstIndex(where: {
@@ -58,6 +60,15 @@ struct VideoTrackBoxes: Hashable, Sendable {
             if let cleanAperture { entry.put(cleanAperture.box) }
             if let masteringDisplay { entry.put(Box("mdcv", masteringDisplay)) }
             if let contentLight { entry.put(Box("clli", contentLight)) }
+            for box in carried where entry.first(box.type) == nil { entry.children.append(box) }
+            if let annotations {
+                try entry.edit(["hvcC"]) { record throws(BoxError) in annotations.correct(&record) }
+            }
+        }
+        if let annotations {
+            try movie.children[index].edit(["mdia", "minf", "stbl"]) { table throws(BoxError) in
+                try annotations.write(into: &table)
+            }
         }
         guard let cleanAperture else { return }
         try movie.children[index].edit(["tkhd"]) { header throws(BoxError) in

@@ -64,6 +64,12 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     public var followsAlphaProfile: Bool?
     /// HEVC: temporal sub-layers; nil when not known.
     public var temporalLayers: Int?
+    /// HEVC: what is left when temporal levels are dropped from the top; nil with one level, and where it is not known.
+    public var levels: [TemporalLevelInfo]?
+    /// HEVC in a .mov or .mp4: the sample groups and `sdtp` that say what its pictures are; nil where there are none.
+    public var annotations: [String]?
+    /// What is wrong with these: damage, and what the pictures' NAL unit headers contradict; nil when nothing is.
+    public var annotationFaults: [String]?
     /// Whether it is a picture, such as a cover.
     public var picture: Bool
     /// ISO 639-2; nil when not given.
@@ -71,7 +77,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
 
     enum CodingKeys: String, CodingKey {
         case stream, codec, tag, profile, level, tier, chroma, width, height, rotation, frames, duration, interlaced
-        case color, hdr, layers, alpha, picture, language
+        case color, hdr, layers, alpha, picture, language, annotations
         case bitDepth = "bit_depth"
         case pixelFormat = "pixel_format"
         case cleanAperture = "clean_aperture"
@@ -84,6 +90,8 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         case alphaMode = "alpha_mode"
         case alphaDeviations = "alpha_profile_deviations"
         case followsAlphaProfile = "follows_alpha_profile"
+        case levels = "temporal_levels"
+        case annotationFaults = "annotation_faults"
     }
 
     init(_ index: Int, _ stream: AVStream, _ parameters: AVCodecParameters, _ boxes: SourceBoxes?) {

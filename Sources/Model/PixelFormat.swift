@@ -25,8 +25,14 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     /// The 4:2:0 formats without alpha: what a codec takes and gives as it is.
     public static let yCbCr: [PixelFormat] = [.nv12, .p010, .yu12, .i010]
 
+    /// The formats of R, G, B and alpha in one plane, which sessions convert.
+    public static let rgb: [PixelFormat] = [.rgba16f, .bgra8, .rgba8]
+
     /// Whether the samples are R, G and B in one plane.
     public var isRGB: Bool { self == .bgra8 || self == .rgba8 || self == .rgba16f }
+
+    /// Whether the samples are Y', Cb and Cr, 4:2:0, perhaps with alpha.
+    public var isYCbCr: Bool { !isRGB }
 
     /// Whether each pixel carries its alpha.
     public var hasAlpha: Bool { isRGB || self == .yuva }

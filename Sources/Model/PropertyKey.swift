@@ -31,6 +31,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let decoderID = PropertyKey(rawValue: "DecoderID")
     /// Whether pictures carry the stream's per-frame HDR metadata; boolean.
     public static let propagateHDRMetadata = PropertyKey(rawValue: "PropagatePerFrameHDRDisplayMetadata")
+    /// The highest temporal level whose pictures are decoded; 0 to 6, which is all (our own key).
+    public static let maxTemporalLevel = PropertyKey(rawValue: "MaxTemporalLevel")
     /// Threads that the decoder may use; 0 is one a processor.
     public static let threadCount = PropertyKey(rawValue: "ThreadCount")
     /// The DRM fourcc of the pictures; read-only (our own key).
@@ -134,6 +136,28 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let x265Preset = PropertyKey(rawValue: "X265Preset")
     /// x265 options as `key=value:key=value`, passed through (our own key).
     public static let x265Params = PropertyKey(rawValue: "X265Params")
+
+    // Pixel transfer.
+    /// Primaries of decoded pictures in RGB, by H.273 number or CoreVideo name.
+    public static let destinationColorPrimaries = PropertyKey(rawValue: "DestinationColorPrimaries")
+    /// Transfer function of decoded pictures in bytes of RGB, by H.273 number or CoreVideo name.
+    public static let destinationTransferFunction = PropertyKey(rawValue: "DestinationTransferFunction")
+    /// Whether colours of decoded pictures in RGB are multiplied by alpha, `premultiplied` or `straight` (our own key).
+    public static let destinationAlphaMode = PropertyKey(rawValue: "DestinationAlphaMode")
+    /// Primaries of frames in RGB that are to be encoded, by H.273 number or CoreVideo name (our own key).
+    public static let sourceColorPrimaries = PropertyKey(rawValue: "SourceColorPrimaries")
+    /// Transfer function of frames in bytes of RGB that are to be encoded (our own key).
+    public static let sourceTransferFunction = PropertyKey(rawValue: "SourceTransferFunction")
+    /// cd/m² of linear 1.0 (our own key).
+    public static let referenceWhite = PropertyKey(rawValue: "ReferenceWhite")
+    /// cd/m² of the display that HLG is meant for (our own key).
+    public static let hlgPeakLuminance = PropertyKey(rawValue: "HLGPeakLuminance")
+    /// `auto`, `vulkan` or `cpu` (our own key).
+    public static let pixelTransferDevicePreference = PropertyKey(rawValue: "PixelTransferDevicePreference")
+    /// Why what converts is no GPU; read-only (our own key).
+    public static let pixelTransferFallbackReason = PropertyKey(rawValue: "PixelTransferFallbackReason")
+    /// What converts the pictures, in words; read-only (our own key).
+    public static let pixelTransferDevice = PropertyKey(rawValue: "PixelTransferDevice")
 
     // What happened.
     /// What is not exactly as the session asked, a sentence each; read-only (our own key).

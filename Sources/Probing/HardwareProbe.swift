@@ -142,7 +142,8 @@ enum HardwareProbe {
         return EncoderDescription(
             id: id(node), name: "\(driver) on \(node.node)", codec: first.entry.codec, hardware: true,
             version: driver, bitDepths: found.map(\.entry.bitDepth).sorted(),
-            pixelFormats: found.flatMap(\.entry.pixelFormats), device: node.node, pciAddress: node.pciAddress,
+            pixelFormats: found.flatMap(\.entry.pixelFormats) + PixelFormat.rgb.map(\.rawValue), device: node.node,
+            pciAddress: node.pciAddress,
             sizes: sizes)
     }
 

@@ -125,7 +125,7 @@ extension Capabilities {
             guard [8, 10].contains(path.bitDepth) else {
                 throw SessionError(.parameter, "\(path.id): bit_depth is \(path.bitDepth), not 8 or 10")
             }
-            if let format = path.pixelFormats.first(where: { PixelFormat(rawValue: $0) == nil }) {
+            if let format = path.pixelFormats.first(where: { PixelFormat(rawValue: $0)?.isYCbCr != true }) {
                 throw SessionError(.parameter, "\(path.id): there is no pixel format \(format)")
             }
             guard !path.vaEntrypoints.isEmpty else {

@@ -39,7 +39,7 @@ public struct CompressionRequest: Hashable, Sendable {
                 .couldNotFindVideoEncoder,
                 "no encoder here writes \(codec); \(Self.codec) and \(Self.alphaCodec) are what there is")
         }
-        let formats = codec == Self.alphaCodec ? Self.alphaFormats : PixelFormat.yCbCr
+        let formats = codec == Self.alphaCodec ? Self.alphaFormats : PixelFormat.yCbCr + PixelFormat.rgb
         guard let format = formats.first(where: { $0.rawValue == pixelFormat }) else {
             let known = formats.map(\.rawValue).joined(separator: ", ")
             throw SessionError(

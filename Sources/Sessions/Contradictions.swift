@@ -31,7 +31,8 @@ enum Contradictions {
                     .parameter, "FullRangeVideo: the base layer of streams with alpha is video range")
             }
         }
-        guard let asked, asked.profile.bitDepth < depth else { return }
+        // RGB is converted anyway, to whatever the profile holds.
+        guard request.pixelFormat.isYCbCr, let asked, asked.profile.bitDepth < depth else { return }
         throw SessionError(
             .parameter,
             "\(asked.name) cannot hold the \(depth)-bit samples of \(request.pixelFormat.rawValue); "

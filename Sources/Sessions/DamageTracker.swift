@@ -34,6 +34,9 @@ public struct DamageTracker: Sendable {
     /// Nothing decoded yet: a key frame must come first.
     public init() {}
 
+    /// Whether a key frame has come, so that something can be decoded.
+    public var hasBegun: Bool { !isFirst }
+
     /// Takes the next packet's number and type.
     public mutating func admit(_ sequence: Int64, _ type: NALUnitType) -> Verdict {
         if type.isIRAP {

@@ -11,11 +11,30 @@ extension PropertyTable {
             .threadCount, .integer(0...64), default: .int(0), by: [.libavcodec],
             "Threads of the software decoder; 0 is one a processor."),
         PropertySpec(
+            .maxTemporalLevel, .integer(0...Int64(LevelGate.highest)), default: .int(Int64(LevelGate.highest)),
+            access: .live,
+            """
+            The highest temporal level that is decoded; packets of higher ones are reported and left out. A higher limit \
+            holds from where the stream allows it (a key frame, TSA or STSA picture).
+            """),
+        PropertySpec(
             .propagateHDRMetadata, .boolean, default: .bool(true), access: .live,
             "Whether pictures carry the stream's HDR metadata: mastering display, light levels, HDR10+, RPU."),
         PropertySpec(
             .cleanAperture, .aperture, access: .live,
             "The part of the picture that the container shows; each picture carries it, if it lies inside."),
+
+        // Pictures in RGB.
+        PropertySpec(
+            .destinationColorPrimaries, .codePoint(ColorNames.primaries),
+            "Primaries of pictures in RGB; P3_D65 of half floats when not set, else ITU_R_709_2."),
+        PropertySpec(
+            .destinationTransferFunction, .codePoint(ColorNames.transfer),
+            "Transfer function of pictures in bytes of RGB, sRGB when not set; half floats are linear."),
+
+        PropertySpec(
+            .destinationAlphaMode, .choice(AlphaSettings.modeNames), access: .live,
+            "Whether colours of pictures in RGB are multiplied by their alpha; as in the stream when not set."),
 
         // What is.
         PropertySpec(

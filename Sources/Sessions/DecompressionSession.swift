@@ -11,10 +11,18 @@ public struct DecompressionRequest: Hashable, Sendable {
     public var pixelFormat: PixelFormat?
 
     /// The layouts that pictures are given in.
-    static let pixelFormats = PixelFormat.yCbCr + [.yuva]
+    static let pixelFormats = PixelFormat.yCbCr + [.yuva] + PixelFormat.rgb
 
-    /// Whether the alpha layer is decoded: only where pictures have a place for it.
-    public var readsAlpha: Bool { pixelFormat?.hasAlpha ?? false }
+    /// Whether decoded pictures are brought to RGB.
+    public var isConverted: Bool { pixelFormat.map { !$0.isYCbCr } ?? false }
+
+    /// Whether the alpha layer is decoded: for pictures that have a place for it.
+    ///
+    /// On the way to RGB only where the format description tells of one: pictures with alpha have 8 bits.
+    public var readsAlpha: Bool { pixelFormat == .yuva || isConverted && format.alpha != nil }
+
+    /// The layout that the decoder is to give; nil is what it gives.
+    public var decodedFormat: PixelFormat? { readsAlpha ? .yuva : isConverted ? nil : pixelFormat }
 
     /// Checks and keeps what was asked for.
     ///
@@ -167,6 +175,24 @@ public struct DecompressionSession: Sendable {
     public var options: (isRealTime: Bool, threads: Int) {
         (properties.bool(.realTime) ?? false, Int(properties.integer(.threadCount) ?? 0))
     }
+
+    /// The highest temporal level that is wanted of the packets that come from now on.
+    public var maxTemporalLevel: Int { properties.integer(.maxTemporalLevel).map { Int($0) } ?? LevelGate.highest }
+
+    /// Whether colours of pictures in RGB are to be multiplied by alpha; nil as in the stream.
+    public var destinationAlphaMode: AlphaChannelMode? {
+        properties.string(.destinationAlphaMode).flatMap(AlphaChannelMode.init)
+    }
+
+    /// What `DestinationColorPrimaries` and `DestinationTransferFunction` say of pictures in RGB.
+    public var destinationColor: ColorDescription {
+        ColorDescription(
+            primaries: properties.codePoint(.destinationColorPrimaries, ColorNames.primaries),
+            transfer: properties.codePoint(.destinationTransferFunction, ColorNames.transfer))
+    }
+
+    /// How and where pictures are brought to RGB.
+    public var lightOptions: LightOptions { LightOptions(properties) }
 
     /// Whether pictures carry HDR metadata.
     public var carriesHDRMetadata: Bool { properties.bool(.propagateHDRMetadata) ?? true }

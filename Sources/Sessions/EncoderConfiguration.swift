@@ -15,8 +15,10 @@ public enum RateControl: Hashable, Sendable {
 
 /// Everything an encoder needs to know to open, resolved from the request and the properties.
 public struct EncoderConfiguration: Hashable, Sendable {
-    /// Size, format, time base.
+    /// Size, time base, and the format that the encoder takes.
     public var request: CompressionRequest
+    /// What frames in RGB are, and how they are converted to that format; nil where frames are coded as they come.
+    public var conversion: FrameConversionSettings?
     /// The profile.
     public var profile: Profile
     /// What becomes of alpha; nil for a stream without.
@@ -114,6 +116,15 @@ public struct EncoderConfiguration: Hashable, Sendable {
             matrix: properties.codePoint(.yCbCrMatrix, ColorNames.matrix),
             isFullRange: properties.bool(.fullRangeVideo) ?? false,
             chromaLocation: properties.integer(.chromaLocation).map(UInt8.init(truncatingIfNeeded:)))
+        if !request.pixelFormat.isYCbCr {
+            // What is not told is BT.709's, and the stream says so.
+            let unspecified = ColorDescription.unspecified
+            if color.primaries == unspecified { color.primaries = 1 }
+            if color.transfer == unspecified { color.transfer = 1 }
+            if color.matrix == unspecified { color.matrix = color.primaries == 9 ? 9 : 1 }
+            conversion = FrameConversionSettings(format: request.pixelFormat, properties)
+            self.request.pixelFormat = profile.bitDepth > 8 ? .p010 : .nv12
+        }
         pixelAspectRatio = properties.string(.pixelAspectRatio).flatMap(PropertyText.aspectRatio)
         let insertsHDR = properties.string(.hdrMetadataInsertionMode) != "None"
         masteringDisplay =

@@ -124,6 +124,14 @@ public enum PropertyTable {
             TargetQualityForAlpha.
             """),
 
+        // Frames in RGB.
+        PropertySpec(
+            .sourceColorPrimaries, .codePoint(ColorNames.primaries),
+            "Primaries of frames in RGB; P3_D65 of half floats when not set, else ITU_R_709_2."),
+        PropertySpec(
+            .sourceTransferFunction, .codePoint(ColorNames.transfer),
+            "Transfer function of frames in bytes of RGB, sRGB when not set; half floats are linear."),
+
         // x265.
         PropertySpec(
             .x265Preset, .choice(x265Presets), default: .string("medium"), by: [.x265],
@@ -159,9 +167,10 @@ public enum PropertyTable {
         "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow", "placebo",
     ]
 
-    private static let byKey = Dictionary(uniqueKeysWithValues: compression.map { ($0.key, $0) })
+    private static let byKey = Dictionary(uniqueKeysWithValues: (compression + pixelTransfer).map { ($0.key, $0) })
 
-    private static let decoderByKey = Dictionary(uniqueKeysWithValues: decompression.map { ($0.key, $0) })
+    private static let decoderByKey = Dictionary(
+        uniqueKeysWithValues: (decompression + pixelTransfer).map { ($0.key, $0) })
 
     /// The row of a key in compression sessions; nil for a key that does not exist.
     public static func row(_ key: PropertyKey) -> PropertySpec? { byKey[key] }
@@ -173,7 +182,9 @@ public enum PropertyTable {
 
     /// The rows a back end honours.
     public static func rows(of backend: PropertySpec.Backend) -> [PropertySpec] {
-        (backend.isDecoder ? decompression : compression).filter { $0.honouredBy.contains(backend) }
+        ((backend.isDecoder ? decompression : compression) + pixelTransfer).filter {
+            $0.honouredBy.contains(backend)
+        }
     }
 }
 

@@ -8,6 +8,8 @@ public struct CodedUnit: Sendable {
     public var bytes: [UInt8] = []
     /// `nal_unit_type` of its first slice segment; nil without one.
     public var pictureType: NALUnitType?
+    /// TemporalId of that; 0 without one.
+    public var temporalLevel = 0
     /// What came with its picture, as it is to be told with it.
     public var sideData: [FrameSideData] = []
     /// `preferred_transfer_characteristics` (SEI 147) in force; nil when the VUI holds.
@@ -77,11 +79,13 @@ public struct StreamReader: Sendable {
         note(format)
     }
 
-    /// A packet that came out of `read` is not decoded: its parameter sets go before the next one's.
+    /// A packet that came out of `read` is not decoded: its parameter sets, and where a sequence ends, go before the
+    /// next one's.
     public mutating func setAside(_ unit: CodedUnit) {
         guard var units = try? LengthPrefixedNALUnits(unit.bytes[...]) else { return }
         while let nal = try? units.next() {
-            let isKept = (try? NALUnitHeader(nal: nal))?.nalUnitType.isParameterSet ?? false
+            guard let type = (try? NALUnitHeader(nal: nal))?.nalUnitType else { continue }
+            let isKept = type.isParameterSet || type == .eos || type == .eob
             if isKept, pending.count < Self.maxPending { pending.append(Array(nal)) }
         }
     }
@@ -165,7 +169,9 @@ public struct StreamReader: Sendable {
             unit.endsSequence = true
             append(nal, &unit)
         case let type where type.isSlice:
-            if unit.pictureType == nil { unit.pictureType = type }
+            if unit.pictureType == nil {
+                (unit.pictureType, unit.temporalLevel) = (type, header.temporalId)
+            }
             append(nal, &unit)
         default: break
         }

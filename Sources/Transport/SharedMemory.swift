@@ -98,6 +98,12 @@ public final class SharedMemory: @unchecked Sendable {
         self.access = access
     }
 
+    /// Whether a memfd that another process sent can only be mapped for reading.
+    public static func isSealedAgainstWriting(_ memory: borrowing OwnedFD) -> Bool {
+        let seals = hwd_get_seals(memory.rawValue)
+        return seals >= 0 && UInt32(seals) & UInt32(HWD_SEAL_WRITE | HWD_SEAL_FUTURE_WRITE) != 0
+    }
+
     deinit { munmap(mapping.baseAddress, mapping.count) }
 
     /// Bytes of the file, all mapped.

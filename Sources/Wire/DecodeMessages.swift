@@ -119,6 +119,8 @@ public struct PacketReport: SessionPayload, Hashable {
         public static let dropped = Flags(rawValue: 1)
         /// It is the packet's alpha that is damaged or missing; its picture comes.
         public static let alpha = Flags(rawValue: 2)
+        /// Because its temporal level is above MaxTemporalLevel.
+        public static let aboveLevel = Flags(rawValue: 4)
     }
 
     /// The packet.

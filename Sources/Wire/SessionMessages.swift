@@ -35,6 +35,11 @@ public enum Opcode: UInt32, Sendable, CaseIterable {
     case changeFormat = 13
     /// `ReleaseFrame`; not answered.
     case releaseFrame = 14
+    // Of pixel-transfer sessions.
+    /// `TransferFrame`; answered by `frameTransferred`.
+    case transferFrame = 20
+    /// Answered by `reply` once every frame sent so far is.
+    case finishFrames = 21
 
     // Worker to client.
     /// `Reply` to the message with the sequence number it names.
@@ -56,6 +61,9 @@ public enum Opcode: UInt32, Sendable, CaseIterable {
     case packetReport = 71
     /// `RemoveArena`.
     case removeArena = 72
+    // Of pixel-transfer sessions.
+    /// `FrameTransferred`.
+    case frameTransferred = 80
 }
 
 /// A message's payload: fixed fields, little-endian.

@@ -9,7 +9,7 @@ public import Wire
 public final class SessionPort: @unchecked Sendable {
     /// What sentences call the process, and what stops a session when the daemon does.
     public struct Words: Sendable {
-        /// `encoder` or `decoder`.
+        /// `encoder`, `decoder` or `converter`.
         public var noun: String
         /// The status of a session that the daemon's end stops.
         public var stopped: Status
@@ -104,13 +104,13 @@ public final class SessionPort: @unchecked Sendable {
     ///
     /// - Throws: `Parameter` unless it is sealed and of a possible size.
     public static func map(
-        _ pool: AddPool, _ file: consuming OwnedFD, limit: UInt64
+        _ pool: AddPool, _ file: consuming OwnedFD, limit: UInt64, access: SharedMemory.Access = .readOnly
     ) throws(SessionError) -> SharedMemory {
         guard let size = Int(exactly: pool.size), size > 0 else {
             throw SessionError(.parameter, "a pool of \(pool.size) bytes is not possible")
         }
         return try SharedMemory(
-            receiving: file, minimumSize: size, maximumSize: Int(clamping: limit), access: .readOnly)
+            receiving: file, minimumSize: size, maximumSize: Int(clamping: limit), access: access)
     }
 
     /// Sends a message from any thread; a client that is gone or does not read ends the session.

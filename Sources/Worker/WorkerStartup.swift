@@ -10,7 +10,7 @@ public enum WorkerStartup {
     ///
     /// - Parameters:
     ///   - program: the process's name, for one who starts it by hand.
-    ///   - noun: `encoder` or `decoder`, for the sentence that tells why it could not start.
+    ///   - noun: `encoder`, `decoder` or `converter`, for the sentence that tells why it could not start.
     ///   - rehearse: what a worker does that waits for a session ahead of time.
     ///   - serve: takes over the session and the client's connection.
     public static func run(
@@ -18,7 +18,7 @@ public enum WorkerStartup {
         serve: (WorkerStart, consuming OwnedFD, SignalFD) throws -> Void
     ) {
         guard fcntl(WorkerDescriptor.broker, F_GETFD) >= 0, fcntl(WorkerDescriptor.stats, F_GETFD) >= 0 else {
-            let kind = noun == "encoder" ? "compression" : "decompression"
+            let kind = ["encoder": "compression", "decoder": "decompression"][noun] ?? "pixel-transfer"
             let text = "\(program) is started by hwdaemon, one for each \(kind) session; see hwdaemon(8).\n"
             _ = text.withCString { write(2, $0, strlen($0)) }
             exit(ExitStatus.usage.rawValue)

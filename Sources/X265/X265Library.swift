@@ -15,6 +15,7 @@ public enum X265Library {
         return EncoderDescription(
             id: encoderID, name: "x265 \(version) (software)", codec: "hevc", hardware: false, version: version,
             bitDepths: depths,
-            pixelFormats: PixelFormat.yCbCr.filter { depths.contains(max($0.bitDepth, 8)) }.map(\.rawValue))
+            pixelFormats: (PixelFormat.yCbCr.filter { depths.contains(max($0.bitDepth, 8)) } + PixelFormat.rgb).map(
+                \.rawValue))
     }
 }

@@ -50,6 +50,41 @@ extension EndToEnd {
             #expect(base.frames.allSatisfy { !$0.description.flags.contains(.alpha) })
         }
 
+        @Test("Pictures in RGB carry the stream's alpha, multiplied into their colours or not")
+        func rgb() throws {
+            let server = try TestDaemon()
+            let stream = try CodedStream(try Self.clip())
+            func decode(_ format: PixelFormat, _ mode: String? = nil) throws -> Decoder {
+                let decoder = try Decoder(
+                    server.daemon, stream, pixelFormat: format,
+                    properties: mode.map { [.destinationAlphaMode: .string($0)] } ?? [:])
+                for unit in stream.units.prefix(1) { try decoder.decode(unit) }
+                try decoder.finish()
+                return decoder
+            }
+            let alpha = try #require(try decode(.yuva).frames.first).samples.suffix(640 * 360)
+            let (straight, multiplied) = (try decode(.rgba8), try decode(.rgba8, "premultiplied"))
+            let (plain, bytes) = (try #require(straight.frames.first), try #require(multiplied.frames.first))
+            #expect(plain.description.flags.intersection([.alpha, .premultiplied]) == .alpha)
+            #expect(bytes.description.flags.isSuperset(of: [.alpha, .premultiplied]))
+            let swapped = try #require(try decode(.bgra8).frames.first).samples
+            let halves = try #require(try decode(.rgba16f).frames.first).samples
+            var (wrong, worst) = (0, 0)
+            for (index, value) in alpha.enumerated() where index % 7 == 0 {
+                let at = 4 * index
+                let half = Float16(
+                    bitPattern: UInt16(halves[2 * at + 6]) | UInt16(halves[2 * at + 7]) << 8)
+                if plain.samples[at + 3] != value || bytes.samples[at + 3] != value || swapped[at + 3] != value
+                    || abs(Float(half) - Float(value) / 255) > 0.001
+                {
+                    wrong += 1
+                }
+                let expected = (Int(plain.samples[at + 1]) * Int(value) + 127) / 255
+                worst = max(worst, abs(Int(bytes.samples[at + 1]) - expected))
+            }
+            #expect(wrong == 0 && worst <= 1)
+        }
+
         @Test("A stream without alpha is opaque")
         func opaque() throws {
             let server = try TestDaemon()

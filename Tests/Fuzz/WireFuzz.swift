@@ -19,6 +19,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     round(ReleaseFrame.self, bytes)
     round(FrameDecoded.self, bytes)
     round(RemoveArena.self, bytes)
+    round(TransferFrame.self, bytes)
+    round(FrameTransferred.self, bytes)
     _ = try? Reply(decoding: span)
     _ = try? End(decoding: span)
     _ = try? PacketReport(decoding: span)
@@ -38,6 +40,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         {
             precondition(Hexadecimal.bytes(Hexadecimal.text(bytes)) == bytes)
         }
+        _ = try? call.parameters(CreateTransferSession.Parameters.self)
         _ = try? call.parameters(GetSessionResult.Parameters.self)
         _ = try? call.parameters(Probe.Parameters.self)
     }

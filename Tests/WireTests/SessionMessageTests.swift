@@ -42,6 +42,15 @@ private let picture = FrameDecoded(
         #expect(try roundTrip(picture))
         #expect(try roundTrip(ReleaseFrame(pictureID: 4)))
         #expect(try roundTrip(RemoveArena(arenaID: 4)))
+        let halves = FrameLayout.packed(.rgba16f, width: 64, height: 64, base: 1 << 20).layout
+        for color in [nil, ColorDescription(primaries: 9, transfer: 16, matrix: 9, chromaLocation: 2)] {
+            #expect(
+                try roundTrip(
+                    TransferFrame(
+                        frameID: 8, source: TransferFrame.Place(poolID: 1, layout: frame.layout),
+                        target: TransferFrame.Place(poolID: 2, layout: halves), color: color)))
+        }
+        #expect(try roundTrip(FrameTransferred(frameID: 8, status: .pixelTransferNotSupported, reason: "ICtCp")))
         #expect(
             try roundTrip(
                 PacketReport(frameID: 4, status: .videoDecoderBadData, flags: .dropped, reason: "straße")))

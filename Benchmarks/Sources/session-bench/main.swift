@@ -109,7 +109,7 @@ func cpuTime(of pid: Int32) -> Double {
 func overhead(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
     let size = (1920, 1080)
     var result: [String: PropertyValue] = ["frames": .int(Int64(frames))]
-    for format in PixelFormat.allCases {
+    for format in PixelFormat.yCbCr {
         let pool = try FramePool(
             slotSize: FrameLayout.packed(format, width: size.0, height: size.1).size, slotCount: 6)
         let session = try CompressionSession(daemon, parameters(format, size.0, size.1, preset: "ultrafast"))
@@ -138,8 +138,9 @@ do {
     case "latency": result = try latency(daemon, rounds: count)
     case "churn": result = try churn(daemon, rounds: count)
     case "overhead": result = try overhead(daemon, frames: count)
+    case "transfer": result = try transfer(daemon, rounds: count)
     default:
-        print("usage: session-bench latency|churn|overhead COUNT")
+        print("usage: session-bench latency|churn|overhead|transfer COUNT")
         exit(64)
     }
     print(String(decoding: try JSON.encode(result), as: UTF8.self))

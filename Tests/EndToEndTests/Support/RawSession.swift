@@ -56,6 +56,32 @@ final class RawSession {
         channel = try MessageChannel(connection)
     }
 
+    /// Creates a pixel-transfer session.
+    init(
+        _ server: TestDaemon, transferring source: CreateTransferSession.Image,
+        to target: CreateTransferSession.Image,
+        width: Int = width, height: Int = height
+    ) throws {
+        format = .yu12
+        let connection = try UnixSocket.connect(to: server.socket)
+        let parameters = CreateTransferSession.Parameters(
+            width: width, height: height, source: source, target: target, device: "cpu")
+        let call = try VarlinkCall.encode(
+            method: CreateTransferSession.method, parameters: parameters, upgrade: true)
+        let deadline = MonotonicTime.now + .seconds(10)
+        try VarlinkConnection.send(call, to: connection.rawValue, deadline: deadline)
+        var receiver = VarlinkConnection.replyReceiver()
+        let reply = try VarlinkConnection.receive(from: connection.rawValue, with: &receiver, deadline: deadline)
+        id = try VarlinkReply.decode(CreateTransferSession.Reply.self, from: try #require(reply)).session
+        channel = try MessageChannel(connection)
+    }
+
+    /// Registers a pool and sends a frame to convert.
+    func transfer(_ frame: TransferFrame) throws {
+        try addPool()
+        try send(frame)
+    }
+
     /// Sends a message in turn, or with any other sequence number.
     @discardableResult
     func send(

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The loops for x86-64-v3: eight numbers at a time.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include "kernels.h"
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi2"))), apply_to = function)
+#define WIDTH 8
+#define LEVEL 1
+#define ROWS hwd_rows_avx2
+#include "rows.h"
+#pragma clang attribute pop
+#endif

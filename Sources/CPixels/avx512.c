@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The loops for x86-64-v4: sixteen numbers at a time.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include "kernels.h"
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c,bmi2"))), apply_to = function)
+#define WIDTH 16
+#define LEVEL 2
+#define ROWS hwd_rows_avx512
+#include "rows.h"
+#pragma clang attribute pop
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Samples of one plane to another's depth and range, where nothing else changes: chroma stays where it lies.
+#include "CPixels.h"
+#include <math.h>
+#include <string.h>
+
+static inline int value_at(const hwd_layout *form, const uint8_t *at) {
+    if (!form->words) return *at;
+    uint16_t word;
+    memcpy(&word, at, sizeof word);
+    return (word >> form->shift) & 0x3ff;
+}
+
+static inline void put(const hwd_layout *form, uint8_t *at, int value) {
+    if (!form->words) {
+        *at = (uint8_t)value;
+        return;
+    }
+    const uint16_t word = (uint16_t)(value << form->shift);
+    memcpy(at, &word, sizeof word);
+}
+
+/// The 8x8 Bayer pattern's place in 0 … 63.
+static int pattern(int x, int y) {
+    int value = 0;
+    for (int bit = 0; bit < 3; bit++) {
+        const int a = x >> bit & 1, b = y >> bit & 1;
+        value = value << 2 | (a ^ b) << 1 | b;
+    }
+    return value;
+}
+
+void hwd_rescale(const hwd_rescaling *plan, hwd_plane source, hwd_mutable_plane target) {
+    // Every code there is, worked out once: eight rows of the pattern's, or one.
+    enum { codes = 1024 };
+    static const int phases = 64;
+    uint16_t table[codes];
+    const int top = (int)plan->target.top;
+    const bool dithers = plan->dithers;
+    for (int code = 0; code < codes; code++) {
+        const float value = floorf(plan->factor * (float)code + plan->offset + 0.5f);
+        table[code] = (uint16_t)(value < 0 ? 0 : value > (float)top ? top : (int)value);
+    }
+    for (int y = 0; y < plan->height; y++) {
+        const uint8_t *from = source.base + (size_t)y * source.stride;
+        uint8_t *to = target.base + (size_t)y * target.stride;
+        for (int x = 0; x < plan->width; x++, from += plan->source_step, to += plan->target_step) {
+            int value = table[value_at(&plan->source, from) & (codes - 1)];
+            if (dithers) {
+                const float exact = plan->factor * (float)value_at(&plan->source, from) + plan->offset;
+                const float up = floorf(exact + ((float)pattern(x, y) + 0.5f) / (float)phases);
+                value = up < 0 ? 0 : up > (float)top ? top : (int)up;
+            }
+            put(&plan->target, to, value);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+public import Model
+
+/// One picture to another: what a converter is made for.
+public struct Conversion: Hashable, Sendable {
+    /// What is read.
+    public var source: ImageDescription
+    /// What is written.
+    public var target: ImageDescription
+    /// How.
+    public var options: ConversionOptions
+
+    /// Names a conversion; nothing is checked until `validate`.
+    public init(source: ImageDescription, target: ImageDescription, options: ConversionOptions = .init()) {
+        self.source = source
+        self.target = target
+        self.options = options
+    }
+
+    /// Checks everything that could be impossible; converters count on it.
+    ///
+    /// - Throws: `Parameter` for numbers without a meaning, `PixelTransferNotSupported` for what does not exist here.
+    public func validate() throws(SessionError) {
+        guard source.width == target.width, source.height == target.height else {
+            throw SessionError(
+                .pixelTransferNotSupported,
+                "\(source.width)x\(source.height) cannot become \(target.width)x\(target.height): "
+                    + "colours are converted here, sizes are not")
+        }
+        guard (1...16384).contains(source.width), (1...16384).contains(source.height) else {
+            throw SessionError(
+                .parameter, "a picture of \(source.width)x\(source.height) is not possible (16384 at most)")
+        }
+        for image in [source, target] where image.format == .rgba16f && image.signal.transfer != .linear {
+            throw SessionError(
+                .pixelTransferNotSupported,
+                "half floats are extended linear here, not \(image.signal.transfer.rawValue)")
+        }
+        try check(options.referenceWhite, 1...10000, "the reference white", "cd/m²")
+        try check(options.hlgPeak, 100...10000, "the HLG peak", "cd/m²")
+        if let headroom = options.targetHeadroom {
+            try check(headroom, 1...1000, "the target headroom", "times reference white")
+        }
+        if let peak = options.masteringPeak { try check(peak, 1...10000, "the mastering peak", "cd/m²") }
+        let effects = options.effects
+        try check(effects.exposure, -16...16, "the exposure", "stops")
+        try check(effects.saturation, 0...16, "the saturation", "(1 leaves it)")
+        try check(effects.sepia, 0...1, "sepia", "(0 leaves it)")
+        if let key = effects.chromaKey {
+            try check(key.cb, -0.5...0.5, "the key's Cb", "of nonlinear chroma")
+            try check(key.cr, -0.5...0.5, "the key's Cr", "of nonlinear chroma")
+            try check(key.tolerance, 0...1.5, "the key's tolerance", "of nonlinear chroma")
+            try check(key.softness, 0.0001...1.5, "the key's softness", "of nonlinear chroma")
+        }
+    }
+
+    private func check(
+        _ value: Double, _ range: ClosedRange<Double>, _ what: String, _ unit: String
+    ) throws(SessionError) {
+        guard range.contains(value) else {
+            throw SessionError(
+                .parameter, "\(what) is \(value), not \(range.lowerBound) to \(range.upperBound) \(unit)")
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+extension ConversionPlan {
+    /// Entries of the table of `forward`.
+    public static let forwardEntries = 4096
+
+    /// Light for E' from 0 to `forwardLimit` in equal steps, to be read with linear interpolation: within 0.01 of a half
+    /// float's unit.
+    public var forwardTable: [Float] { forwardTable(upTo: forwardLimit) }
+
+    /// The same from 0 to a sixteenth of `forwardLimit`: where squares begin, equal steps of the whole are too wide for the
+    /// smallest half floats.
+    public var forwardTableNearZero: [Float] { forwardTable(upTo: forwardLimit / 16) }
+
+    private func forwardTable(upTo limit: Double) -> [Float] {
+        let transfer = conversion.source.signal.transfer
+        return (0..<Self.forwardEntries).map { index in
+            let value = limit * Double(index) / Double(Self.forwardEntries - 1)
+            return Float(forwardScale * transfer.decode(value))
+        }
+    }
+
+    /// E' for light, as `LogTable` has it: a curve this steep at 0 needs steps that grow with the value.
+    public var inverseTable: [Float] {
+        let transfer = conversion.target.signal.transfer
+        return LogTable.values { transfer.encode($0 * inverseScale) }
+    }
+}
+
+/// A function of light sampled 64 times an octave from 2⁻³⁰ to 2¹⁶, with its value at 0 before that.
+///
+/// The index is the upper bits of the float itself: for v ≥ 2⁻³⁰, `(bits(v) − bits(2⁻³⁰)) >> 17` with the lower 17 bits as
+/// the fraction; below, the fraction is v · 2³⁰ between the first two entries.
+public enum LogTable {
+    /// Exponent of the smallest sample.
+    public static let lowest = -30
+    /// Exponent of the largest.
+    public static let highest = 16
+    /// Samples in an octave.
+    public static let stepsPerOctave = 64
+    /// Entries: the value at 0, and the samples with both ends.
+    public static let count = (highest - lowest) * stepsPerOctave + 2
+
+    /// The samples of a function; where it has no value at 0 the first sample stands for it.
+    public static func values(_ function: (Double) -> Double) -> [Float] {
+        var values: [Float] = []
+        values.reserveCapacity(count)
+        for index in 0..<count - 1 {
+            let (octave, step) = (index / stepsPerOctave, index % stepsPerOctave)
+            let base = Double(sign: .plus, exponent: lowest + octave, significand: 1)
+            values.append(Float(function(base * (1 + Double(step) / Double(stepsPerOctave)))))
+        }
+        let zero = Float(function(0))
+        return [zero.isFinite ? zero : values[0]] + values
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Color
+internal import Model
+internal import Sessions
+internal import Shaders
+
+/// Brings frames in RGB to the Y'CbCr that an encoder takes; used from the codec thread.
+final class FrameConversion {
+    /// What converts, in words.
+    var device: String { converter.device }
+    /// Why that is no GPU, when one was allowed.
+    let fallbackReason: String?
+
+    private let converter: any PixelConverter
+    private let memory: UnsafeMutableRawPointer
+    private let layout: FrameLayout
+
+    /// A conversion to what the configuration's encoder takes, with the colour that its stream tells.
+    ///
+    /// - Throws: `PixelTransferNotSupported`, by name, for a colour that is not converted.
+    init(_ settings: FrameConversionSettings, _ configuration: EncoderConfiguration) throws(SessionError) {
+        let request = configuration.request
+        let (width, height) = (request.width, request.height)
+        let chosen = try ConverterChoice.makeConverter(
+            for: try Self.conversion(settings, configuration),
+            device: ConverterChoice.Device(rawValue: settings.light.device) ?? .auto)
+        converter = chosen.converter
+        fallbackReason = chosen.reason
+        let packed = FrameLayout.packed(request.pixelFormat, width: width, height: height)
+        layout = packed.layout
+        memory = .allocate(byteCount: packed.size, alignment: 4096)
+    }
+
+    deinit { memory.deallocate() }
+
+    /// Checks that a session's frames can be converted, if they are to be.
+    ///
+    /// - Throws: `PixelTransferNotSupported`, by name, for a colour that is not converted.
+    static func check(_ session: CompressionSession) throws(SessionError) {
+        let configuration = try EncoderConfiguration(request: session.request, properties: session.properties)
+        guard let settings = configuration.conversion else { return }
+        try conversion(settings, configuration).validate()
+    }
+
+    private static func conversion(
+        _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration
+    ) throws(SessionError) -> Conversion {
+        let request = configuration.request
+        let (width, height) = (request.width, request.height)
+        var options = ConversionOptions()
+        options.referenceWhite = settings.light.referenceWhite
+        options.hlgPeak = settings.light.hlgPeak
+        return Conversion(
+            source: ImageDescription(
+                format: settings.format, width: width, height: height,
+                signal: try SignalDescription(settings.color)),
+            target: ImageDescription(
+                format: request.pixelFormat, width: width, height: height,
+                signal: try SignalDescription(configuration.color, width: width, height: height)),
+            options: options)
+    }
+
+    /// The frame's double, which stays until the next one.
+    func convert(_ planes: [InputPicture.Plane]) throws(SessionError) -> [InputPicture.Plane] {
+        try converter.convert(
+            planes.map { PlaneView(base: $0.base, stride: $0.stride) },
+            into: layout.planes.map { MutablePlaneView(base: memory + Int($0.offset), stride: Int($0.stride)) })
+        return layout.planes.map {
+            InputPicture.Plane(base: memory + Int($0.offset), stride: Int($0.stride))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ControlCommands
+internal import Glibc
+internal import MediaFile
+internal import Model
+
+/// One run of `hwctl encode --copy`: file → packets → file, without a daemon.
+final class CopyJob {
+    private let input: String
+    private let output: String
+    private let maxLevel: Int?
+    private let keepsPartial: Bool
+    private let json: Bool
+
+    private var packets = 0
+    private var videoBytes = 0
+    private var lastDTS: Int64?
+
+    init(input: String, output: String, maxLevel: Int?, keepsPartial: Bool, json: Bool) {
+        self.input = input
+        self.output = output
+        self.maxLevel = maxLevel
+        self.keepsPartial = keepsPartial
+        self.json = json
+    }
+
+    func run(_ interruption: Interruption) throws {
+        var options = MediaReader.Options()
+        options.decodesVideo = false
+        options.includesOtherStreams = true
+        options.maxLevel = maxLevel
+        let reader = try MediaReader(path: input, options: options)
+        interruption.onSignal { reader.cancel() }
+        let copy = try VideoCopy(reader)
+        let writer = try MediaWriter(path: output, source: reader)
+        var track = VideoTrack(reader.video, hvcC: copy.hvcC)
+        track.isCopy = true
+        try writer.start(track)
+        LevelSummary.announce(reader)
+        let early = reader.levels?.warning
+        for line in reader.warnings + writer.notes { Console.note(line) }
+
+        var progress = Progress(total: reader.video.frameCount)
+        defer { progress.clear() }
+        var durations = DisplayDurations<MediaPacket>(reorderDepth: copy.reorderDepth)
+        var breakOff: MediaError?
+        do {
+            while let item = try reader.next() {
+                if interruption.isSet { throw CommandFailure.interrupted }
+                guard case .packet(let packet) = item else { continue }
+                guard packet.streamIndex == reader.video.streamIndex else {
+                    try writer.write(copied: packet)
+                    continue
+                }
+                let (pts, dts) = try times(packet)
+                let duration = packet.duration
+                if reader.levels?.dropsSome ?? false {
+                    for timed in durations.add(packet, pts: pts, dts: dts, duration: duration) {
+                        try write(timed, copy, writer)
+                    }
+                } else {
+                    try write(.init(packet: packet, pts: pts, dts: dts, duration: duration), copy, writer)
+                }
+                progress.update(done: packets)
+            }
+        } catch let error as MediaError where keepsPartial && packets > 0 && error.kind != .interrupted {
+            breakOff = error
+        }
+        if let end = reader.levels?.end { durations.pass(pts: end, duration: 0) }
+        for timed in durations.finish() { try write(timed, copy, writer) }
+        guard packets > 0 else { throw breakOff ?? MediaError(.badInput, "\(input) has no frames") }
+        try writer.finish()
+        let seconds = progress.seconds
+        progress.clear()
+        let levels = LevelSummary(reader)
+        if let late = levels?.lateWarning(early) { Console.note(late) }
+        try tell(
+            CopySummary(
+                input: input, output: output, packets: packets, videoBytes: videoBytes, seconds: seconds,
+                levels: levels, notCopied: writer.notes, brokenOff: breakOff?.reason))
+        if let breakOff {
+            throw CommandFailure(
+                breakOff.exitStatus, "the input broke off, what came before is in \(output): \(breakOff.reason)")
+        }
+    }
+
+    /// When a packet is shown and decoded, as the file says.
+    private func times(_ packet: MediaPacket) throws(MediaError) -> (pts: Int64, dts: Int64) {
+        guard let pts = packet.pts, let dts = packet.dts ?? lastDTS.map({ $0 + 1 }), pts >= dts else {
+            throw MediaError(
+                .badInput, "\(input): packet \(packets + 1) of the video has no timestamps that can be kept")
+        }
+        lastDTS = dts
+        return (pts, dts)
+    }
+
+    private func write(
+        _ timed: DisplayDurations<MediaPacket>.Timed, _ copy: VideoCopy, _ writer: MediaWriter
+    ) throws(MediaError) {
+        let isSync = timed.packet.isSync
+        try timed.packet.withBytes { (bytes) throws(MediaError) in
+            func write(_ sample: UnsafeRawBufferPointer) throws(MediaError) {
+                videoBytes += sample.count
+                try writer.write(
+                    sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync)
+            }
+            guard let sample = try copy.sample(bytes) else { return try write(bytes) }
+            var failure: MediaError?
+            sample.withUnsafeBytes { bytes in
+                do throws(MediaError) { try write(bytes) } catch { failure = error }
+            }
+            if let failure { throw failure }
+        }
+        packets += 1
+    }
+
+    private func tell(_ summary: CopySummary) throws {
+        if json { try Console.json(summary) } else { summary.lines.forEach(Console.note) }
+    }
+}
+
+/// What `hwctl encode --copy` says at the end, to people and to programs.
+private struct CopySummary: Encodable {
+    var schema = 1
+    var input: String
+    var output: String
+    var copied = true
+    var frames: Int
+    var videoBytes: Int
+    var seconds: Double
+    var levels: LevelSummary?
+    var notCopied: [String]
+    var brokenOff: String?
+
+    enum CodingKeys: String, CodingKey {
+        case schema, input, output, copied, frames, seconds
+        case videoBytes = "video_bytes"
+        case levels = "temporal_levels"
+        case notCopied = "not_copied"
+        case brokenOff = "broken_off"
+    }
+
+    init(
+        input: String, output: String, packets: Int, videoBytes: Int, seconds: Double, levels: LevelSummary?,
+        notCopied: [String], brokenOff: String?
+    ) {
+        self.input = input
+        self.output = output
+        frames = packets
+        self.videoBytes = videoBytes
+        self.seconds = seconds
+        self.levels = levels
+        self.notCopied = notCopied
+        self.brokenOff = brokenOff
+    }
+
+    /// The lines for people.
+    var lines: [String] {
+        var lines: [String] = []
+        if let levels { lines.append(levels.line) }
+        lines.append("\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s")
+        return lines
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+/// One kind of sample group of a track: `sgpd` with `sbgp` (ISO/IEC 14496-12 8.9).
+struct SampleGroup: Hashable, Sendable {
+    /// Samples in a row that are in the same group.
+    struct Run: Hashable, Sendable {
+        var count: UInt32
+        /// The number of the description, from 1 on; 0 is none.
+        var index: UInt32
+    }
+
+    /// `tscl`, `tsas`, `stsa`, `sync`, `rap `.
+    var type: FourCC
+    /// The descriptions.
+    var entries: [[UInt8]]
+    /// Which samples have which, from the first sample on.
+    var runs: [Run] = []
+    /// The description of samples behind the last run (version 2); 0 is none.
+    var defaultIndex: UInt32 = 0
+    /// Whether there is an `sbgp`, empty or not.
+    var isMapped = true
+
+    /// A group without samples.
+    init(_ type: FourCC, entries: [[UInt8]]) {
+        self.type = type
+        self.entries = entries
+    }
+
+    /// Says of the next sample which description it has.
+    mutating func append(_ index: UInt32) {
+        if let last = runs.indices.last, runs[last].index == index, runs[last].count < .max {
+            runs[last].count += 1
+        } else {
+            runs.append(Run(count: 1, index: index))
+        }
+    }
+
+    /// Whether any sample is in a group.
+    var hasMembers: Bool { runs.contains { $0.index != 0 } }
+
+    /// `sgpd` version 1 and `sbgp` version 0.
+    var boxes: [Box] {
+        let length = entries.first?.count ?? 0
+        var descriptions: [UInt8] = [1, 0, 0, 0]
+        descriptions.appendBigEndian(type.rawValue)
+        descriptions.appendBigEndian(UInt32(length))
+        descriptions.appendBigEndian(UInt32(entries.count))
+        for entry in entries {
+            // A default length of 0 means that each entry tells its own, which may be 0 as well.
+            if length == 0 { descriptions.appendBigEndian(UInt32(entry.count)) }
+            descriptions += entry
+        }
+        var map: [UInt8] = [0, 0, 0, 0]
+        map.reserveCapacity(12 + runs.count * 8)
+        map.appendBigEndian(type.rawValue)
+        map.appendBigEndian(UInt32(runs.count))
+        for run in runs {
+            map.appendBigEndian(run.count)
+            map.appendBigEndian(run.index)
+        }
+        return [Box("sgpd", descriptions), Box("sbgp", map)]
+    }
+}
+
+extension SampleGroup {
+    /// The most descriptions a group may have: there are 64 types of NAL unit and 7 levels.
+    private static let maximumEntries = 4096
+    /// Bytes of an entry where version 0 does not tell.
+    private static let knownLengths: [FourCC: Int] = ["tscl": 20, "sync": 1, "rap ": 1, "tsas": 0, "stsa": 0]
+
+    /// Reads the group `type` of a sample table; nil where there is none.
+    /// - Throws: what is wrong with its boxes, in a sentence.
+    init?(_ type: FourCC, in table: Box) throws(BoxError) {
+        func isOurs(_ box: Box, _ kind: FourCC) -> Bool {
+            box.type == kind && box.fields.bigEndian(at: 4, 4) == UInt64(type.rawValue)
+        }
+        let descriptions = table.children.filter { isOurs($0, "sgpd") }
+        let maps = table.children.filter { isOurs($0, "sbgp") }
+        guard descriptions.count <= 1, maps.count <= 1 else {
+            throw BoxError("there are several sample groups of type \"\(type)\"")
+        }
+        guard let first = descriptions.first else {
+            guard maps.isEmpty else {
+                throw BoxError("samples are in groups of type \"\(type)\" that are not described")
+            }
+            return nil
+        }
+        self.init(type, entries: [])
+        try readEntries(first.fields)
+        isMapped = !maps.isEmpty
+        if let map = maps.first { try readRuns(map.fields) }
+    }
+
+    private mutating func readEntries(_ bytes: [UInt8]) throws(BoxError) {
+        func cutOff() -> BoxError { BoxError("the description of the groups \"\(type)\" is cut off") }
+        var place = 8
+        func next() throws(BoxError) -> UInt32 {
+            guard let value = bytes.bigEndian(at: place, 4) else { throw cutOff() }
+            place += 4
+            return UInt32(value)
+        }
+        let version = bytes.first ?? 0
+        guard version <= 2 else { throw BoxError("the groups \"\(type)\" are described in version \(version)") }
+        var length = Self.knownLengths[type]
+        if version >= 1 { length = Int(try next()) }
+        // Version 2 has the default's number behind the length (8.9.3.2).
+        if version >= 2 { defaultIndex = try next() }
+        let count = try next()
+        guard count <= Self.maximumEntries else {
+            throw BoxError("the groups \"\(type)\" have \(count) descriptions")
+        }
+        for _ in 0..<count {
+            var size = length ?? 0
+            if version >= 1, length == 0 { size = Int(try next()) }
+            guard size <= bytes.count - place else { throw cutOff() }
+            entries.append(Array(bytes[place..<place + size]))
+            place += size
+        }
+    }
+
+    private mutating func readRuns(_ bytes: [UInt8]) throws(BoxError) {
+        let version = bytes.first ?? 0
+        guard version <= 1 else { throw BoxError("the map of the groups \"\(type)\" has version \(version)") }
+        // Version 1 has a parameter of the type's own in between (8.9.2.2).
+        let start = version == 1 ? 12 : 8
+        guard let count = bytes.bigEndian(at: start, 4), Int(count) <= (bytes.count - start - 4) / 8 else {
+            throw BoxError("the map of the groups \"\(type)\" is cut off")
+        }
+        runs = bytes.withUnsafeBytes { bytes in
+            (0..<Int(count)).map { number in
+                let place = start + 4 + number * 8
+                func word(_ offset: Int) -> UInt32 {
+                    UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: place + offset, as: UInt32.self))
+                }
+                return Run(count: word(0), index: word(4))
+            }
+        }
+    }
+
+    /// What is wrong with a group of a track of so many samples; nil when it adds up.
+    func fault(samples: Int) -> String? {
+        var covered = 0
+        for run in runs {
+            guard run.index <= UInt32(entries.count) else {
+                let group = "the group \"\(type)\" number \(run.index)"
+                return "sample \(covered + 1) is in \(group), of which there are \(entries.count)"
+            }
+            covered += Int(run.count)
+            guard covered <= samples else {
+                return "the map of the groups \"\(type)\" is for more samples than the \(samples) of the track"
+            }
+        }
+        guard defaultIndex <= UInt32(entries.count) else {
+            return "the default of the groups \"\(type)\" is number \(defaultIndex) of \(entries.count)"
+        }
+        return nil
+    }
+
+    /// Calls `body` with each sample's description, of a track of so many samples.
+    func forEach(samples: Int, _ body: (_ sample: Int, _ index: Int) -> Void) {
+        var sample = 0
+        for run in runs {
+            for _ in 0..<min(Int(run.count), samples - sample) {
+                body(sample, Int(run.index))
+                sample += 1
+            }
+        }
+        while sample < samples {
+            body(sample, Int(defaultIndex))
+            sample += 1
+        }
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+public import Color
+internal import CPixels
+internal import Glibc
+public import Model
+
+/// Converts on the CPU: `CPixels`' loops with the numbers of a `ConversionPlan`, rows shared among threads.
+///
+/// What is rare (a chroma key) goes through `ReferenceConverter`, pixel by pixel in Double.
+public final class CPUConverter: PixelConverter {
+    /// "CPU, AVX-512, 4 threads".
+    public let device: String
+    private let plan: ConversionPlan
+    private let threads: Int32
+    private let tables: CurveTables
+    private var loops: hwd_plan
+
+    /// Works the tables out, which takes a millisecond or two.
+    ///
+    /// - Parameter threads: how many at most; nil is one a processor.
+    /// - Throws: what `Conversion.validate` does.
+    public init(_ conversion: Conversion, threads: Int? = nil) throws(SessionError) {
+        plan = try ConversionPlan(conversion)
+        let count = max(1, threads ?? Int(hwd_processors()))
+        self.threads = Int32(clamping: count)
+        let tables = CurveTables()
+        self.tables = tables
+        loops = hwd_plan(plan, tables)
+        device = "CPU, \(String(cString: hwd_instructions())), \(count == 1 ? "1 thread" : "\(count) threads")"
+    }
+
+    /// Converts one picture.
+    ///
+    /// - Throws: `Parameter` for planes that are too few or too narrow, `AllocationFailed` without memory for rows.
+    public func convert(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError) {
+        let (from, to) = (plan.conversion.source, plan.conversion.target)
+        try Self.check(source.map(\.stride), from, "source")
+        try Self.check(target.map(\.stride), to, "target")
+        if plan.rescales { return rescale(source, target) }
+        if plan.conversion.options.effects.chromaKey != nil { return try convertSlowly(source, target) }
+        let sources = source.map {
+            hwd_plane(base: $0.base.assumingMemoryBound(to: UInt8.self), stride: $0.stride)
+        }
+        let targets = target.map {
+            hwd_mutable_plane(base: $0.base.assumingMemoryBound(to: UInt8.self), stride: $0.stride)
+        }
+        guard hwd_convert(&loops, sources, targets, threads) else {
+            throw SessionError(.allocationFailed, "no memory for the rows of a conversion")
+        }
+        withExtendedLifetime(tables) {}
+    }
+
+    private static func check(_ strides: [Int], _ image: ImageDescription, _ side: String) throws(SessionError) {
+        guard strides.count == image.format.planeCount else {
+            throw SessionError(
+                .parameter,
+                "the \(side) has \(strides.count) planes; \(image.format.rawValue) has \(image.format.planeCount)")
+        }
+        for (plane, stride) in strides.enumerated()
+        where stride < image.format.rowBytes(plane: plane, width: image.width) {
+            throw SessionError(.parameter, "plane \(plane) of the \(side) is too narrow for a row")
+        }
+    }
+
+    /// Where only depth, range or layout change: every component by itself.
+    private func rescale(_ source: [PlaneView], _ target: [MutablePlaneView]) {
+        let (from, to) = (plan.conversion.source, plan.conversion.target)
+        let (factor, offset) = plan.rescaling
+        for component in 0..<from.format.componentCount {
+            let isChroma = component == 1 || component == 2
+            let isAlpha = component == 3
+            let (reads, writes) = (from.format.place(component), to.format.place(component))
+            guard to.format.componentCount > component else { continue }
+            var scaling = hwd_rescaling(
+                source: hwd_layout(from, alphaOnly: isAlpha), target: hwd_layout(to, alphaOnly: isAlpha),
+                factor: isAlpha ? 1 : Float(factor[component]), offset: isAlpha ? 0 : Float(offset[component]),
+                width: Int32(isChroma ? (from.width + 1) / 2 : from.width),
+                height: Int32(isChroma ? (from.height + 1) / 2 : from.height), source_step: reads.step,
+                target_step: writes.step, dithers: plan.dithers && !isAlpha)
+            let (input, output) = (source[reads.plane], target[writes.plane])
+            hwd_rescale(
+                &scaling,
+                hwd_plane(
+                    base: (input.base + reads.offset).assumingMemoryBound(to: UInt8.self), stride: input.stride),
+                hwd_mutable_plane(
+                    base: (output.base + writes.offset).assumingMemoryBound(to: UInt8.self), stride: output.stride))
+        }
+        // An alpha that nobody gave is opaque.
+        if to.format.componentCount == 4, from.format.componentCount == 3 {
+            let plane = target[to.format.place(3).plane]
+            for row in 0..<to.height { memset(plane.base + row * plane.stride, 255, to.width) }
+        }
+    }
+
+    private func convertSlowly(_ source: [PlaneView], _ target: [MutablePlaneView]) throws(SessionError) {
+        let (from, to) = (plan.conversion.source, plan.conversion.target)
+        var picture = Picture(from.format, width: from.width, height: from.height)
+        for plane in source.indices {
+            let row = from.format.rowBytes(plane: plane, width: from.width)
+            for line in 0..<from.format.rows(plane: plane, height: from.height) {
+                let bytes = UnsafeRawBufferPointer(
+                    start: source[plane].base + line * source[plane].stride, count: row)
+                picture.planes[plane].replaceSubrange(line * row..<(line + 1) * row, with: bytes)
+            }
+        }
+        let result = try ReferenceConverter(plan.conversion).convert(picture)
+        for plane in target.indices {
+            let row = to.format.rowBytes(plane: plane, width: to.width)
+            for line in 0..<to.format.rows(plane: plane, height: to.height) {
+                result.planes[plane].withUnsafeBytes { bytes in
+                    guard let base = bytes.baseAddress else { return }
+                    memcpy(target[plane].base + line * target[plane].stride, base + line * row, row)
+                }
+            }
+        }
+    }
+}
+
+extension PixelFormat {
+    /// Y', Cb, Cr and, where there is one, alpha; of Y'CbCr formats.
+    fileprivate var componentCount: Int { hasAlpha ? 4 : 3 }
+
+    /// Where a component of a Y'CbCr format lies: its plane, the bytes before its first sample and from one to the next.
+    fileprivate func place(_ component: Int) -> (plane: Int, offset: Int, step: Int) {
+        let size = bytesPerSample
+        switch component {
+        case 0: return (0, 0, size)
+        case 3: return (planeCount - 1, 0, 1)
+        default: return isSemiPlanar ? (1, (component - 1) * size, 2 * size) : (component, 0, size)
+        }
+    }
+}
+
+extension hwd_layout {
+    /// A picture's, or its alpha plane's.
+    init(_ image: ImageDescription, alphaOnly: Bool = false) {
+        let format = image.format
+        let depth = alphaOnly ? 8 : format.bitDepth
+        let isWide = depth == 10
+        self.init(
+            form: format.isYCbCr ? HWD_YCBCR : format == .rgba16f ? HWD_HALVES : HWD_BYTES, words: isWide,
+            shift: isWide && format.isSemiPlanar ? 6 : 0, interleaved: format.isSemiPlanar,
+            alpha: format.isYCbCr && format.hasAlpha, swaps: format == .bgra8,
+            top: Float(1 << min(depth, 10)) - 1)
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Color
+internal import CPixels
+internal import Glibc
+
+/// Owns the tables that a `hwd_plan` points into.
+final class CurveTables {
+    private var memory: [UnsafeMutablePointer<Float>] = []
+
+    deinit { for table in memory { free(table) } }
+
+    /// Samples as pairs of a value and the way to the next; the last one goes nowhere.
+    private func pairs(_ samples: [Float]) -> UnsafePointer<Float>? {
+        var start: UnsafeMutableRawPointer?
+        // A pair must not lie across two cache lines.
+        guard posix_memalign(&start, 64, samples.count * 8) == 0, let start else { return nil }
+        let table = start.bindMemory(to: Float.self, capacity: samples.count * 2)
+        for index in samples.indices {
+            table[2 * index] = samples[index]
+            table[2 * index + 1] = index + 1 < samples.count ? samples[index + 1] - samples[index] : 0
+        }
+        memory.append(table)
+        return UnsafePointer(table)
+    }
+
+    /// Samples in equal steps from 0 to `limit`.
+    func uniform(_ samples: [Float], limit: Double, isOdd: Bool) -> hwd_curve {
+        hwd_curve(
+            pairs: pairs(samples), count: Int32(samples.count), limit: Float(limit),
+            scale: Float(Double(samples.count - 1) / limit), first: 0, tiny: 0, odd: isOdd)
+    }
+
+    /// A `LogTable`'s values; what is above `limit` counts as it.
+    func octaves(_ samples: [Float], limit: Double = 65536, isOdd: Bool = false) -> hwd_curve {
+        let lowest = Float(sign: .plus, exponent: LogTable.lowest, significand: 1)
+        return hwd_curve(
+            pairs: pairs(samples), count: Int32(samples.count), limit: Float(min(limit, 65536)), scale: 0,
+            first: Int32(lowest.bitPattern >> 17), tiny: 1 / lowest, odd: isOdd)
+    }
+}
+
+extension hwd_plan {
+    /// The plan's numbers for the loops.
+    init(_ plan: ConversionPlan, _ tables: CurveTables) {
+        let (source, target) = (plan.conversion.source, plan.conversion.target)
+        self.init()
+        width = Int32(source.width)
+        height = Int32(source.height)
+        self.source = hwd_layout(source)
+        self.target = hwd_layout(target)
+        to_rgb = Self.rows(plan.decode)
+        (up_x, up_y) = (Self.nearer(source.signal.siting.offset.x), Self.nearer(source.signal.siting.offset.y))
+        clips_source = plan.clipsSource
+        divides = plan.unpremultiplies
+        converts = !plan.keepsValues
+        clips_target = plan.clipsTarget
+        multiplies = plan.premultiplies
+        from_rgb = Self.rows(plan.encode)
+        let taps = ReferenceConverter.taps(plan.conversion)
+        for (place, weight) in taps.x {
+            withUnsafeMutableBytes(of: &down_x) {
+                $0.storeBytes(of: Float(weight), toByteOffset: 4 * (place + 1), as: Float.self)
+            }
+        }
+        for (place, weight) in taps.y {
+            withUnsafeMutableBytes(of: &down_y) {
+                $0.storeBytes(of: Float(weight), toByteOffset: 4 * (place + 1), as: Float.self)
+            }
+        }
+        dithers = plan.dithers
+        if converts { setLight(plan, tables) }
+    }
+
+    private mutating func setLight(_ plan: ConversionPlan, _ tables: CurveTables) {
+        let (source, target) = (plan.conversion.source, plan.conversion.target)
+        if source.signal.transfer != .linear {
+            decode = tables.uniform(plan.forwardTable, limit: plan.forwardLimit, isOdd: !plan.clipsSource)
+        }
+        if let display = plan.sourceHLG {
+            gain.weights = Self.floats(display.luminance)
+            gain.curve = tables.octaves(LogTable.values { display.displayGain(sceneLuminance: $0) })
+        }
+        if let mapping = plan.toneMapping {
+            // Weights of 0: the largest component.
+            tone.curve = tables.octaves(LogTable.values { mapping.gain(largest: $0) })
+        }
+        let rows = plan.light.rows
+        colors = (
+            Float(rows.0.x), Float(rows.0.y), Float(rows.0.z), Float(rows.1.x), Float(rows.1.y), Float(rows.1.z),
+            Float(rows.2.x), Float(rows.2.y), Float(rows.2.z)
+        )
+        if let display = plan.targetHLG {
+            inverse_gain.weights = Self.floats(display.luminance)
+            inverse_gain.curve = tables.octaves(
+                // The gain has no bound at 0, where it multiplies nothing.
+                LogTable.values { $0 > 0 ? display.sceneGain(displayLuminance: $0) : .infinity })
+        }
+        if target.signal.transfer != .linear {
+            // PQ ends at its peak, clipped or not.
+            let limit = target.signal.transfer == .pq ? 1 / plan.inverseScale : 65536
+            encode = tables.octaves(plan.inverseTable, limit: limit, isOdd: !plan.clipsTarget)
+        }
+    }
+
+    /// The weight of the nearer chroma sample for even and odd places, for an offset of 0, 1/2 or 1.
+    private static func nearer(_ offset: Double) -> (Float, Float) {
+        offset == 0 ? (1, 0.5) : offset == 1 ? (0.5, 1) : (0.75, 0.75)
+    }
+
+    private static func floats(_ values: Triple) -> (Float, Float, Float) {
+        (Float(values.x), Float(values.y), Float(values.z))
+    }
+
+    /// A 3x4 matrix by rows.
+    private static func rows(
+        _ map: Affine
+    ) -> (Float, Float, Float, Float, Float, Float, Float, Float, Float, Float, Float, Float) {
+        let (rows, offset) = (map.matrix.rows, map.offset)
+        return (
+            Float(rows.0.x), Float(rows.0.y), Float(rows.0.z), Float(offset.x), Float(rows.1.x), Float(rows.1.y),
+            Float(rows.1.z), Float(offset.y), Float(rows.2.x), Float(rows.2.y), Float(rows.2.z), Float(offset.z)
+        )
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+public import Model
+
+/// A plane that is read: its first sample and the bytes from row to row.
+///
+/// The caller's for the length of a call.
+@safe public struct PlaneView {
+    /// The plane's first sample.
+    public let base: UnsafeRawPointer
+    /// Bytes from a row to the next.
+    public let stride: Int
+
+    /// Names a plane; the caller has checked that its rows lie in memory (`FrameLayout.validate`).
+    public init(base: UnsafeRawPointer, stride: Int) {
+        self.base = base
+        self.stride = stride
+    }
+}
+
+/// A plane that is written.
+@safe public struct MutablePlaneView {
+    /// The plane's first sample.
+    public let base: UnsafeMutableRawPointer
+    /// Bytes from a row to the next.
+    public let stride: Int
+
+    /// Names a plane; the caller has checked that its rows lie in memory (`FrameLayout.validate`).
+    public init(base: UnsafeMutableRawPointer, stride: Int) {
+        self.base = base
+        self.stride = stride
+    }
+}
+
+/// Converts pictures as one `Conversion` says, again and again.
+///
+/// Used from one thread; may use others inside.
+public protocol PixelConverter: AnyObject {
+    /// What does the work, for people: "NVIDIA H100 (driver 550.54)", "llvmpipe (…)", "CPU, libzimg 3.0.4".
+    var device: String { get }
+
+    /// Converts one picture, plane by plane as the two formats have them, and returns when it is written.
+    ///
+    /// - Throws: `Parameter` when the planes are not as many as the formats have or too narrow for a row, else what
+    ///   the device could not do; after a lost device every call throws.
+    func convert(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError)
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CVulkan
+internal import Color
+public import Model
+
+/// What one picture on its way needs.
+final class FrameSlot {
+    let upload: DeviceBuffer
+    let download: DeviceBuffer
+    var slices: [PictureSlice] = []
+    /// The ticket of the picture that is under way; 0 for none.
+    var ticket = 0
+    /// The picture rows of each slice, in order.
+    var rows: [Range<Int>] = []
+    /// Where the picture goes, and which of its planes were written in place.
+    var target: [MutablePlaneView] = []
+    var isDirect: [Bool] = []
+
+    init(_ device: VulkanDevice, source: Int, target: Int) throws(SessionError) {
+        upload = try DeviceBuffer(device, size: source, .upload)
+        download = try DeviceBuffer(device, size: target, .download)
+    }
+}
+
+extension VulkanConverter {
+    /// A picture that is under way.
+    public struct Ticket: Hashable, Sendable {
+        let number: Int
+    }
+
+    /// A plane as shaders see it.
+    private struct Seen {
+        var geometry: PlaneGeometry
+        var buffer: VkBuffer
+        var size: Int
+        var offset: Int
+        var stride: Int
+        var isDirect: Bool
+    }
+
+    /// Begins a picture: what must be copied is copied, and the device starts.
+    ///
+    /// - Parameter target: Stays in place until `finish`.
+    /// - Throws: `Parameter` for planes that do not fit the formats, `InvalidSession` where `slotCount` pictures are
+    ///   under way, else what the device could not do.
+    public func submit(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError) -> Ticket {
+        if let failure = gpu.failure { throw failure }
+        try Self.check(self.source.planes, source.map(\.stride), "source")
+        try Self.check(self.target.planes, target.map(\.stride), "target")
+        let slot = try freeSlot()
+        let from = source.indices.map { index in
+            seen(self.source.planes[index], source[index].base, source[index].stride, slot, isTarget: false)
+        }
+        let to = target.indices.map { index in
+            seen(
+                self.target.planes[index], UnsafeRawPointer(target[index].base), target[index].stride, slot,
+                isTarget: true)
+        }
+        let all = from + to
+        let isStaged = all.contains { !$0.isDirect }
+        let step = try rowsPerSlice(all.map { ($0.geometry, $0.stride) }, isStaged: isStaged)
+        let height = plan.conversion.source.height
+        slot.rows = stride(from: 0, to: height, by: step).map { $0..<min($0 + step, height) }
+        slot.target = target
+        slot.isDirect = to.map(\.isDirect)
+        while slot.slices.count < slot.rows.count { slot.slices.append(try PictureSlice(gpu)) }
+        lastTicket += 1
+        slot.ticket = lastTicket
+        var copied = [Int](repeating: 0, count: from.count)
+        for (index, rows) in slot.rows.enumerated() {
+            for plane in from.indices where !from[plane].isDirect {
+                let needed = from[plane].geometry.rows(of: rows, margin: 2).upperBound
+                upload(source[plane], self.source.planes[plane], copied[plane]..<max(needed, copied[plane]), slot)
+                copied[plane] = max(needed, copied[plane])
+            }
+            do throws(SessionError) { try start(slot.slices[index], rows, from, to) } catch {
+                abandon(slot, started: index)
+                throw error
+            }
+        }
+        return Ticket(number: slot.ticket)
+    }
+
+    /// Waits for a picture, slice by slice, and copies what was not written in place.
+    ///
+    /// - Throws: `InvalidSession` for a picture that is not under way, else what the device could not do; a device that
+    ///   does not end within 5 s (software: 30 s) counts as lost.
+    public func finish(_ ticket: Ticket) throws(SessionError) {
+        if let failure = gpu.failure { throw failure }
+        guard let slot = slots.first(where: { $0.ticket == ticket.number && ticket.number > 0 }) else {
+            throw SessionError(.invalidSession, "that picture is not under way")
+        }
+        defer {
+            slot.ticket = 0
+            slot.target = []
+        }
+        for (slice, rows) in zip(slot.slices, slot.rows) {
+            try slice.wait(seconds: patience)
+            for (index, plane) in target.planes.enumerated() where !slot.isDirect[index] {
+                download(slot, plane, slot.target[index], plane.rows(of: rows, margin: 0))
+            }
+        }
+    }
+
+    /// Seconds after which work that does not end is given up.
+    private var patience: Double { gpu.description.kind == .software ? 30 : 5 }
+
+    private static func check(_ planes: [PlaneGeometry], _ strides: [Int], _ side: String) throws(SessionError) {
+        guard strides.count == planes.count else {
+            throw SessionError(.parameter, "the \(side) has \(planes.count) planes, not \(strides.count)")
+        }
+        for (index, (plane, stride)) in zip(planes, strides).enumerated() where stride < plane.rowBytes {
+            throw SessionError(
+                .parameter,
+                "plane \(index) of the \(side): a stride of \(stride) cannot hold \(plane.rowBytes) bytes")
+        }
+    }
+
+    private func freeSlot() throws(SessionError) -> FrameSlot {
+        if let slot = slots.first(where: { $0.ticket == 0 }) { return slot }
+        guard slots.count < Self.slotCount else {
+            throw SessionError(.invalidSession, "\(Self.slotCount) pictures are under way; finish one first")
+        }
+        let slot = try FrameSlot(gpu, source: source.size, target: target.size)
+        slots.append(slot)
+        return slot
+    }
+
+    /// A plane in imported memory where it lies in one, else its place in staging.
+    private func seen(
+        _ plane: PlaneGeometry, _ base: UnsafeRawPointer, _ stride: Int, _ slot: FrameSlot, isTarget: Bool
+    ) -> Seen {
+        for region in regions {
+            if let offset = region.offset(of: base, stride: stride, plane, isTarget: isTarget) {
+                return Seen(
+                    geometry: plane, buffer: region.buffer.handle, size: region.buffer.memory.count, offset: offset,
+                    stride: stride, isDirect: true)
+            }
+        }
+        let (handle, size) =
+            isTarget
+            ? (slot.download.handle, slot.download.memory.count) : (slot.upload.handle, slot.upload.memory.count)
+        return Seen(
+            geometry: plane, buffer: handle, size: size, offset: plane.offset, stride: plane.stride, isDirect: false
+        )
+    }
+
+    private func start(
+        _ slice: PictureSlice, _ rows: Range<Int>, _ from: [Seen], _ to: [Seen]
+    ) throws(SessionError) {
+        var place = Placement()
+        place.width = Int32(plan.conversion.source.width)
+        place.height = Int32(plan.conversion.source.height)
+        (place.firstRow, place.endRow) = (Int32(rows.lowerBound), Int32(rows.upperBound))
+        var bindings = [PictureSlice.Binding](
+            repeating: PictureSlice.Binding(
+                buffer: constants.handle, offset: Self.tablesOffset, range: parameters.tables.count * 4),
+            count: PipelineStore.bindingCount)
+        bindings[PipelineStore.parametersBinding] = PictureSlice.Binding(
+            buffer: constants.handle, offset: 0, range: parameters.uniform.count * 4)
+        for (index, plane) in from.enumerated() {
+            let part = plane.geometry.rows(of: rows, margin: 2)
+            let base = bind(plane, part, &bindings[index])
+            Self.set(&place.sourceBase, index, base)
+            Self.set(&place.sourceStride, index, plane.stride)
+            if index == 0 {
+                place.sourceLuma = Int32(part.lowerBound)
+            } else {
+                place.sourceChroma = Int32(part.lowerBound)
+            }
+        }
+        for (index, plane) in to.enumerated() {
+            let part = plane.geometry.rows(of: rows, margin: 0)
+            let base = bind(plane, part, &bindings[3 + index])
+            Self.set(&place.targetBase, index, base)
+            Self.set(&place.targetStride, index, plane.stride)
+            if index == 0 {
+                place.targetLuma = Int32(part.lowerBound)
+            } else {
+                place.targetChroma = Int32(part.lowerBound)
+            }
+        }
+        let across = parameters.pixelsPerInvocation * parameters.workgroup.x
+        let down = 2 * parameters.workgroup.y
+        try slice.submit(
+            pipeline, bindings, place,
+            groups: ((plan.conversion.source.width + across - 1) / across, (rows.count + down - 1) / down))
+    }
+
+    /// Binds rows of a plane; the bytes from the binding's start, which must be aligned, to the first row.
+    private func bind(_ plane: Seen, _ rows: Range<Int>, _ binding: inout PictureSlice.Binding) -> Int {
+        let first = plane.offset + rows.lowerBound * plane.stride
+        let start = first / PlaneGeometry.bindingAlignment * PlaneGeometry.bindingAlignment
+        let end = first + (rows.count - 1) * plane.stride + plane.geometry.rowBytes
+        binding = PictureSlice.Binding(
+            buffer: plane.buffer, offset: start,
+            range: min(end.roundedUp(to: PlaneGeometry.rowAlignment), plane.size) - start)
+        return first - start
+    }
+
+    private static func set(_ numbers: inout (UInt32, UInt32, UInt32), _ index: Int, _ value: Int) {
+        switch index {
+        case 0: numbers.0 = UInt32(value)
+        case 1: numbers.1 = UInt32(value)
+        default: numbers.2 = UInt32(value)
+        }
+    }
+
+    private func upload(_ view: PlaneView, _ plane: PlaneGeometry, _ rows: Range<Int>, _ slot: FrameSlot) {
+        guard let start = slot.upload.memory.baseAddress else { return }
+        for row in rows {
+            (start + plane.offset + row * plane.stride).copyMemory(
+                from: view.base + row * view.stride, byteCount: plane.rowBytes)
+        }
+    }
+
+    private func download(_ slot: FrameSlot, _ plane: PlaneGeometry, _ view: MutablePlaneView, _ rows: Range<Int>) {
+        guard let start = slot.download.memory.baseAddress else { return }
+        for row in rows {
+            (view.base + row * view.stride).copyMemory(
+                from: start + plane.offset + row * plane.stride, byteCount: plane.rowBytes)
+        }
+    }
+
+    /// Gives a slot up whose later slices did not start: what did must have ended before the slot is used again.
+    private func abandon(_ slot: FrameSlot, started: Int) {
+        for slice in slot.slices.prefix(started) { try? slice.wait(seconds: patience) }
+        slot.ticket = 0
+    }
+}

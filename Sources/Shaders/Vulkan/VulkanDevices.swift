@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CVulkan
+public import Model
+
+/// The Vulkan devices of this machine.
+public enum VulkanDevices {
+    /// What the drivers offer, the device to prefer first.
+    ///
+    /// Drivers' code runs in this process: it may crash it, or never return.
+    /// - Throws: `CouldNotCreateInstance`: no loader, or no driver.
+    public static func list() throws(SessionError) -> [VulkanDeviceDescription] {
+        try VulkanInstance().devices().map(\.description)
+    }
+
+    /// The device to use: the one at a PCI address, or the best one.
+    ///
+    /// - Parameter pciAddress: "0000:01:00.0", as a VA-API node's device has it; the device must be that one then.
+    /// - Parameter allowsSoftware: Whether software will do where there is no GPU.
+    public static func choose(
+        from devices: [VulkanDeviceDescription], pciAddress: String? = nil, allowsSoftware: Bool = false
+    ) -> VulkanDeviceDescription? {
+        if let pciAddress { return devices.first { $0.pciAddress == pciAddress.lowercased() } }
+        return devices.sorted { $0.kind < $1.kind }.first { allowsSoftware || $0.kind != .software }
+    }
+}
+
+extension VulkanInstance {
+    /// The devices that can run our shaders, the ones to prefer first.
+    func devices() throws(SessionError) -> [(handle: VkPhysicalDevice, description: VulkanDeviceDescription)] {
+        var count: UInt32 = 0
+        try check(functions.enumeratePhysicalDevices(handle, &count, nil), "vkEnumeratePhysicalDevices")
+        var handles = [VkPhysicalDevice?](repeating: nil, count: Int(count))
+        let result = functions.enumeratePhysicalDevices(handle, &count, &handles)
+        if result != VK_INCOMPLETE { try check(result, "vkEnumeratePhysicalDevices") }
+        var devices: [(handle: VkPhysicalDevice, description: VulkanDeviceDescription)] = []
+        for (index, device) in handles.prefix(Int(count)).enumerated() {
+            guard let device, let description = try describe(device, index) else { continue }
+            devices.append((device, description))
+        }
+        return devices.sorted {
+            ($0.description.kind, $0.description.index) < ($1.description.kind, $1.description.index)
+        }
+    }
+
+    /// Names of a device's extensions.
+    func extensions(_ device: VkPhysicalDevice) throws(SessionError) -> Set<String> {
+        var count: UInt32 = 0
+        try check(functions.enumerateExtensions(device, nil, &count, nil), "vkEnumerateDeviceExtensionProperties")
+        var found = [VkExtensionProperties](repeating: VkExtensionProperties(), count: Int(count))
+        try check(
+            functions.enumerateExtensions(device, nil, &count, &found), "vkEnumerateDeviceExtensionProperties")
+        return Set(found.prefix(Int(count)).map { text($0.extensionName) })
+    }
+
+    /// A device's own words; nil for one below Vulkan 1.1, which has neither SPIR-V 1.3 nor these queries.
+    private func describe(_ device: VkPhysicalDevice, _ index: Int) throws(SessionError) -> VulkanDeviceDescription?
+    {
+        let extensions = try extensions(device)
+        var plain = VkPhysicalDeviceProperties2()
+        plain.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2
+        functions.getProperties2(device, &plain)
+        let version = plain.properties.apiVersion
+        guard hwd_vk_major(version) > 1 || hwd_vk_minor(version) >= 1 else { return nil }
+
+        var identity = VkPhysicalDeviceIDProperties()
+        identity.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES
+        query(device, &identity)
+        var driver = VkPhysicalDeviceDriverProperties()
+        driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES
+        if extensions.contains(VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME) || hwd_vk_minor(version) >= 2 {
+            query(device, &driver)
+        }
+        var bus = VkPhysicalDevicePCIBusInfoPropertiesEXT()
+        bus.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT
+        let hasBus = extensions.contains(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME)
+        if hasBus { query(device, &bus) }
+        var host = VkPhysicalDeviceExternalMemoryHostPropertiesEXT()
+        host.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT
+        let hasHost = extensions.contains(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME)
+        if hasHost { query(device, &host) }
+
+        let kind = Self.kind(plain.properties.deviceType)
+        let names = [text(driver.driverName), text(driver.driverInfo)].filter { !$0.isEmpty }
+        return VulkanDeviceDescription(
+            name: text(plain.properties.deviceName),
+            driver: names.isEmpty ? "driver \(plain.properties.driverVersion)" : names.joined(separator: " "),
+            kind: kind, apiVersion: "\(hwd_vk_major(version)).\(hwd_vk_minor(version)).\(hwd_vk_patch(version))",
+            pciAddress: hasBus && kind != .software
+                ? [
+                    hexadecimal(bus.pciDomain, 4), hexadecimal(bus.pciBus, 2),
+                    hexadecimal(bus.pciDevice, 2) + "." + String(bus.pciFunction, radix: 16),
+                ].joined(separator: ":") : nil,
+            uuid: withUnsafeBytes(of: identity.deviceUUID) { $0.map { hexadecimal(UInt32($0), 2) }.joined() },
+            importsHostMemory: hasHost, hostMemoryAlignment: Int(host.minImportedHostPointerAlignment),
+            importsDMABufs: extensions.contains(VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME),
+            importsModifiers: extensions.contains(VK_EXT_IMAGE_DRM_FORMAT_MODIFIER_EXTENSION_NAME), index: index)
+    }
+
+    /// Fills one structure that extends the properties.
+    private func query<Structure>(
+        _ device: VkPhysicalDevice, _ structure: inout Structure
+    ) {
+        withUnsafeMutablePointer(to: &structure) { pointer in
+            var properties = VkPhysicalDeviceProperties2()
+            properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2
+            properties.pNext = UnsafeMutableRawPointer(pointer)
+            functions.getProperties2(device, &properties)
+        }
+    }
+
+    private static func kind(_ type: VkPhysicalDeviceType) -> VulkanDeviceDescription.Kind {
+        switch type {
+        case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: .discrete
+        case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: .integrated
+        case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: .virtual
+        case VK_PHYSICAL_DEVICE_TYPE_CPU: .software
+        default: .other
+        }
+    }
+}
+
+/// A number in hexadecimal with leading zeros.
+private func hexadecimal(_ number: UInt32, _ digits: Int) -> String {
+    let text = String(number, radix: 16)
+    return String(repeating: "0", count: max(digits - text.count, 0)) + text
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Color
+internal import Model
+internal import Sessions
+internal import Shaders
+internal import Wire
+
+/// What a Create call turns into: the conversion, and where it is to run.
+struct SessionSetup {
+    /// What Create asked for.
+    let conversion: Conversion
+    private let device: ConverterChoice.Device
+
+    /// Decodes and checks the call.
+    ///
+    /// - Throws: the session's error the client gets as the reply; `Parameter` for names without a meaning.
+    init(_ start: WorkerStart) throws(SessionError) {
+        let call = try VarlinkCall(decoding: Array(start.call.utf8))
+        let parameters = try call.parameters(CreateTransferSession.Parameters.self)
+        let (width, height) = (parameters.width, parameters.height)
+        guard (1...CompressionRequest.maxDimension).contains(width),
+            (1...CompressionRequest.maxDimension).contains(height)
+        else { throw SessionError(.parameter, "a picture of \(width)x\(height) is not possible") }
+        device = try TransferWords.named(parameters.device ?? "auto", "device")
+        conversion = Conversion(
+            source: try TransferWords.image(parameters.source, width, height, "source"),
+            target: try TransferWords.image(parameters.target, width, height, "target"),
+            options: try TransferWords.options(parameters.options))
+        try conversion.validate()
+    }
+
+    /// The session's rules.
+    func session(maxPoolBytes: UInt64) -> TransferSession {
+        TransferSession(
+            source: TransferSide(
+                format: conversion.source.format, width: conversion.source.width, height: conversion.source.height),
+            target: TransferSide(
+                format: conversion.target.format, width: conversion.target.width, height: conversion.target.height),
+            maxPoolBytes: maxPoolBytes)
+    }
+
+    /// Bytes of a result.
+    var targetBytes: Int {
+        let target = conversion.target
+        return (0..<target.format.planeCount).reduce(0) { sum, plane in
+            sum + target.format.rowBytes(plane: plane, width: target.width)
+                * target.format.rows(plane: plane, height: target.height)
+        }
+    }
+
+    /// The conversion of frames that bring their own colour.
+    ///
+    /// - Throws: `PixelTransferNotSupported`, by name, for a colour that is not converted.
+    func conversion(of color: ColorDescription?) throws(SessionError) -> Conversion {
+        guard let color else { return conversion }
+        var changed = conversion
+        do throws(SessionError) {
+            changed.source.signal = try SignalDescription(
+                color, width: conversion.source.width, height: conversion.source.height)
+            try changed.validate()
+        } catch {
+            throw SessionError(.pixelTransferNotSupported, error.reason)
+        }
+        return changed
+    }
+
+    /// Opens a converter where the client wants it.
+    func open(_ conversion: Conversion) throws(SessionError) -> OpenConverter {
+        let chosen = try ConverterChoice.makeConverter(for: conversion, device: device)
+        return OpenConverter(
+            converter: chosen.converter, isGPU: chosen.isGPU, fallbackReason: chosen.reason)
+    }
+}
+
+/// A converter, and why it is this one.
+struct OpenConverter: @unchecked Sendable {
+    /// Used from one thread at a time: Create's opens it, the converting thread takes it.
+    let converter: any PixelConverter
+    let isGPU: Bool
+    let fallbackReason: String?
+
+    /// What the client is answered.
+    func reply(_ session: String) -> CreateTransferSession.Reply {
+        CreateTransferSession.Reply(
+            session: session, device: converter.device, usingGPU: isGPU, fallbackReason: fallbackReason,
+            maxFramesInFlight: TransferSession.maxFramesInFlight)
+    }
+
+    /// What the broker is told; the id is a label of its metrics, so it names the kind and not the machine's model.
+    var report: WorkerReport {
+        .created(
+            encoderID: "org.hwdaemon.transfer.\(converter is CPUConverter ? "cpu" : "vulkan")",
+            usingHardware: isGPU,
+            fallbackReason: fallbackReason)
+    }
+
+    /// The session's properties.
+    ///
+    /// - Throws: `PropertyNotSupported` for a key that does not exist.
+    func properties(_ keys: [String]) throws(SessionError) -> [String: PropertyValue] {
+        let all: [String: PropertyValue] = [
+            PropertyKey.pixelTransferDevice.rawValue: .string(converter.device),
+            PropertyKey.fallbackReason.rawValue: fallbackReason.map(PropertyValue.string) ?? .null,
+        ]
+        if keys.isEmpty { return all.filter { $0.value != .null } }
+        var found: [String: PropertyValue] = [:]
+        for key in keys {
+            guard let value = all[key] else {
+                throw SessionError(.propertyNotSupported, "there is no property \(key)")
+            }
+            found[key] = value
+        }
+        return found
+    }
+}

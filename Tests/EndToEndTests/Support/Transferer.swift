@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import HWClient
+import Model
+import Testing
+import Transport
+import Wire
+
+/// A client of one pixel-transfer session, as an app would be.
+final class Transferer {
+    let session: TransferSession
+    /// What came back of frames that were converted.
+    private(set) var results: [[UInt8]] = []
+
+    private let source: (layout: FrameLayout, memory: SharedMemory)
+    private let target: (layout: FrameLayout, memory: SharedMemory)
+    private var sent: UInt64 = 0
+
+    init(
+        _ daemon: Daemon, _ from: CreateTransferSession.Image, _ to: CreateTransferSession.Image, width: Int,
+        height: Int
+    ) throws {
+        session = try TransferSession(
+            daemon,
+            CreateTransferSession.Parameters(width: width, height: height, source: from, target: to, device: "cpu"))
+        func place(_ image: CreateTransferSession.Image) throws -> (FrameLayout, SharedMemory) {
+            let format = try #require(PixelFormat(rawValue: image.pixelFormat))
+            let packed = FrameLayout.packed(format, width: width, height: height)
+            return (packed.layout, try SharedMemory(creating: "test-frames", size: packed.size))
+        }
+        source = try place(from)
+        target = try place(to)
+        try session.addPool(source.memory, id: 1)
+        try session.addPool(target.memory, id: 2)
+    }
+
+    /// Writes 16-bit words to the source.
+    func fill(_ word: (Int) -> UInt16) {
+        guard let words = source.memory.mutableBytes?.bindMemory(to: UInt16.self) else { return }
+        for index in words.indices { words[index] = word(index) }
+    }
+
+    /// Sends a frame and waits for its answer.
+    func convert(_ color: ColorDescription? = nil) throws -> FrameTransferred {
+        sent += 1
+        try session.transfer(
+            TransferFrame(
+                frameID: sent, source: TransferFrame.Place(poolID: 1, layout: source.layout),
+                target: TransferFrame.Place(poolID: 2, layout: target.layout), color: color))
+        guard case .frame(let answer)? = try session.nextEvent(timeout: .seconds(30)) else {
+            throw SessionError(.invalidSession, "no answer came")
+        }
+        if answer.status == .ok { results.append(Array(target.memory.bytes)) }
+        return answer
+    }
+}

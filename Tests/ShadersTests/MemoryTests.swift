@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Color
+import Glibc
+import Model
+import Testing
+
+@testable import Shaders
+
+extension VulkanTests {
+    /// Memory in place, pictures in slices, two at once, and what lies on disk.
+    @Suite struct Memory {
+        let conversion = Conversion(
+            source: ImageDescription(
+                format: .p010, width: 64, height: 48,
+                signal: SignalDescription(primaries: .bt2020, transfer: .pq, matrix: .bt2020)),
+            target: ImageDescription(
+                format: .rgba16f, width: 64, height: 48, signal: SignalDescription(primaries: .displayP3)))
+
+        /// Shared pages as a frame pool has them, with a picture's layout.
+        func withPool(
+            _ size: Int, protection: Int32 = PROT_READ | PROT_WRITE,
+            _ body: (UnsafeMutableRawPointer) throws -> Void
+        )
+            throws
+        {
+            let memory = mmap(nil, size, protection, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+            let base = try #require(memory != MAP_FAILED ? memory : nil)
+            defer { munmap(base, size) }
+            try body(base)
+        }
+
+        @Test func planesInImportedMemoryAreUsedInPlace() throws {
+            let device = try TestDevice.get()
+            try #require(device.description.importsHostMemory)
+            let reference = try ReferenceConverter(conversion)
+            let picture = Picture.noise(.p010, 64, 48, seed: 3)
+            let source = FrameLayout.packed(.p010, width: 64, height: 48)
+            let target = FrameLayout.packed(.rgba16f, width: 64, height: 48, base: source.size)
+            try withPool(1 << 16) { pool in
+                let converter = try VulkanConverter(reference.plan, on: device)
+                try converter.importMemory(UnsafeMutableRawBufferPointer(start: pool, count: 1 << 16))
+                for (index, plane) in source.layout.planes.enumerated() {
+                    let row = PixelFormat.p010.rowBytes(plane: index, width: 64)
+                    for y in 0..<picture.planes[index].count / row {
+                        (pool + Int(plane.offset) + y * Int(plane.stride)).copyMemory(
+                            from: Array(picture.planes[index][y * row..<(y + 1) * row]), byteCount: row)
+                    }
+                }
+                let ticket = try converter.submit(
+                    source.layout.planes.map { PlaneView(base: pool + Int($0.offset), stride: Int($0.stride)) },
+                    into: target.layout.planes.map {
+                        MutablePlaneView(base: pool + Int($0.offset), stride: Int($0.stride))
+                    })
+                #expect(converter.slots.first?.isDirect == [true])
+                try converter.finish(ticket)
+                let plane = target.layout.planes[0]
+                var result = Picture(.rgba16f, width: 64, height: 48)
+                result.planes[0] = (0..<48).flatMap { y in
+                    Array(
+                        UnsafeRawBufferPointer(start: pool + Int(plane.offset) + y * Int(plane.stride), count: 512))
+                }
+                #expect(distance(result, from: reference.values(picture)) <= 1)
+                converter.forgetMemory(UnsafeMutableRawBufferPointer(start: pool, count: 1 << 16))
+                #expect(converter.regions.isEmpty)
+            }
+            try TestDevice.checkValidation()
+        }
+
+        @Test func memoryThatCannotBeWrittenIsNotImported() throws {
+            let converter = try VulkanConverter(ConversionPlan(conversion), on: TestDevice.get())
+            try withPool(1 << 16, protection: PROT_READ) { pool in
+                #expect(throws: SessionError.self) {
+                    try converter.importMemory(UnsafeMutableRawBufferPointer(start: pool, count: 1 << 16))
+                }
+            }
+            try withPool(1 << 16) { pool in
+                // The pages behind the mapping are nobody's.
+                munmap(pool + (1 << 15), 1 << 15)
+                #expect(throws: SessionError.self) {
+                    try converter.importMemory(UnsafeMutableRawBufferPointer(start: pool, count: 1 << 16))
+                }
+                #expect(ImportedRegion.isMapped(Int(bitPattern: pool)..<Int(bitPattern: pool) + (1 << 15)))
+            }
+        }
+
+        @Test("Pictures in slices are the same", arguments: [PixelFormat.rgba16f, .i010])
+        func slices(target: PixelFormat) throws {
+            var conversion = conversion
+            conversion.target.format = target
+            conversion.target.signal = SignalDescription(
+                primaries: .displayP3, transfer: target == .rgba16f ? .linear : .sRGB, siting: .topLeft)
+            conversion.options.chromaDownsampling = .siting
+            let plan = try ConversionPlan(conversion)
+            let picture = Picture.noise(.p010, 64, 48, seed: 4)
+            let whole = try VulkanConverter(plan, on: TestDevice.get())
+            let sliced = try VulkanConverter(plan, on: TestDevice.get())
+            sliced.bindingLimit = 256 + 16 * (target == .rgba16f ? 512 : 128)
+            #expect(try convert(picture, with: sliced, to: target) == convert(picture, with: whole, to: target))
+            #expect(sliced.slots[0].slices.count > 2)
+            #expect(whole.slots[0].slices.count == 1)
+            try TestDevice.checkValidation()
+        }
+
+        @Test func twoPicturesAtOnceAndNoThird() throws {
+            let converter = try VulkanConverter(ConversionPlan(conversion), on: TestDevice.get())
+            let planes = FrameLayout.packed(.p010, width: 64, height: 48)
+            try withPool(1 << 17) { pool in
+                let source = planes.layout.planes.map {
+                    PlaneView(base: pool + Int($0.offset), stride: Int($0.stride))
+                }
+                let target = [MutablePlaneView(base: pool + (1 << 16), stride: 512)]
+                let first = try converter.submit(source, into: target)
+                let second = try converter.submit(source, into: target)
+                #expect(throws: SessionError.self) { try converter.submit(source, into: target) }
+                try converter.finish(second)
+                try converter.finish(first)
+                #expect(throws: SessionError.self) { try converter.finish(first) }
+                #expect(throws: SessionError.self) { try converter.convert([source[0]], into: target) }
+                #expect(throws: SessionError.self) {
+                    try converter.convert(source, into: [MutablePlaneView(base: pool, stride: 500)])
+                }
+            }
+        }
+
+        @Test func damagedPipelineCachesCountAsNone() throws {
+            let device = try TestDevice.get()
+            _ = try VulkanConverter(ConversionPlan(conversion), on: device)
+            device.savePipelines()
+            let file = PipelineCacheFile(uuid: device.description.uuid)
+            let path = try #require(file.path)
+            #expect(path.hasPrefix(TestDevice.cacheFolder))
+            let kept = try #require(file.read())
+            #expect(!kept.isEmpty)
+            let descriptor = open(path, O_WRONLY)
+            #expect(pwrite(descriptor, "x", 1, 20) == 1)
+            close(descriptor)
+            #expect(file.read() == nil)
+            // A device that finds it works as ever.
+            _ = try VulkanDevice(allowsSoftware: true).store()
+        }
+
+        @Test func devicesTellWhatTheyAre() throws {
+            let devices = try VulkanDevices.list()
+            let software = try #require(devices.first { $0.kind == .software })
+            #expect(software.name.contains("llvmpipe"))
+            #expect(software.pciAddress == nil)
+            #expect(software.uuid.count == 32)
+            var card = software
+            (card.kind, card.pciAddress, card.index) = (.discrete, "0000:01:00.0", 7)
+            let both = [software, card]
+            #expect(VulkanDevices.choose(from: both) == card)
+            #expect(VulkanDevices.choose(from: [software]) == nil)
+            #expect(VulkanDevices.choose(from: [software], allowsSoftware: true) == software)
+            #expect(VulkanDevices.choose(from: both, pciAddress: "0000:01:00.0") == card)
+            #expect(VulkanDevices.choose(from: both, pciAddress: "0000:02:00.0", allowsSoftware: true) == nil)
+            #expect(throws: SessionError.self) { _ = try VulkanDevice(pciAddress: "ffff:ff:1f.7") }
+        }
+
+        @Test(
+            "spirv-val finds nothing",
+            .enabled(if: access("/usr/bin/spirv-val", X_OK) == 0, "spirv-val is not installed"))
+        func shadersAreValid() throws {
+            for (name, digits) in [("to_rgb", SPIRV.to_rgb), ("to_ycbcr", SPIRV.to_ycbcr)] {
+                let words = SPIRV.words(digits)
+                #expect(words.first == 0x0723_0203)
+                let path = "\(TestDevice.cacheFolder)/\(name).spv"
+                let file = try #require(fopen(path, "w"))
+                #expect(fwrite(words, 4, words.count, file) == words.count)
+                fclose(file)
+                #expect(system("/usr/bin/spirv-val --target-env vulkan1.1 '\(path)'") == 0)
+            }
+        }
+    }
+}
