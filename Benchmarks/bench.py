@@ -296,6 +296,10 @@ def colour(folder):
     rows = []
     with Daemon(folder) as daemon:
         result = daemon.bench("transfer", 30)
+        try:
+            shaders = daemon.bench("transfer-vulkan", 10)
+        except SystemExit:
+            shaders = None  # No Vulkan driver: said below.
     ratio = result["convert_best_ms"] / result["memcpy_best_ms"]
     rows.append((f"session, {result['device']}", f"{result['convert_ms']:.1f} / {result['convert_best_ms']:.1f} ms", ""))
     rows.append((f"memcpy of the same {result['bytes_moved'] / 1e6:.1f} MB, {result['threads']} threads",
@@ -306,8 +310,12 @@ def colour(folder):
     command = ["ffmpeg", "-v", "error", "-stream_loop", "19", "-f", "rawvideo", "-pix_fmt", "p010le", "-s", "3840x2160",
                "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc", "-i", raw]
     zscale = "zscale=f=bilinear:pin=bt2020:tin=smpte2084:min=bt2020nc:rin=tv:t=linear:p=smpte432:m=gbr:npl=203,format=gbrpf32le"
+    # The device that Vulkan lists first: lavapipe where there is no GPU, as for our shaders.
+    placebo = "hwupload,libplacebo=colorspace=gbr:color_primaries=smpte432:color_trc=linear:tonemapping=clip:format=rgba64le"
+    vulkan = ["-init_hw_device", "vulkan=vk:0", "-filter_hw_device", "vk"]
     times = {}
-    for name, more in (("plain", []), ("zscale", ["-vf", zscale])):
+    for name, more in (("plain", []), ("zscale", ["-vf", zscale])) + (() if shaders is None else (
+            ("upload", vulkan + ["-vf", "hwupload"]), ("placebo", vulkan + ["-vf", placebo]))):
         found = []
         for _ in range(ROUNDS):
             start = time.monotonic()
@@ -316,6 +324,14 @@ def colour(folder):
         times[name] = min(found)
     rows.append(("ffmpeg zscale to planar 32-bit floats, less the same without the filter",
                  f"– / {times['zscale'] - times['plain']:.1f} ms", ""))
+    if shaders is None:
+        rows.append(("shaders and libplacebo", "no Vulkan driver is installed", ""))
+        return "4K P010 PQ to RGBA16F of Display P3, a frame:\n\n" + table(["what", "median / best", "goal"], rows)
+    other = times["placebo"] - times["upload"]
+    rows.append((f"session, shaders on {shaders['device']}",
+                 f"{shaders['convert_ms']:.1f} / {shaders['convert_best_ms']:.1f} ms", ""))
+    rows.append(("ffmpeg libplacebo on the first Vulkan device, less the same with the upload alone",
+                 f"– / {other:.1f} ms", f"{other / shaders['convert_best_ms']:.1f} times our shaders' time, goal ≥ 3"))
     return "4K P010 PQ to RGBA16F of Display P3, a frame:\n\n" + table(["what", "median / best", "goal"], rows)
 
 

@@ -50,13 +50,17 @@ final class FrameConversion {
         var options = ConversionOptions()
         options.referenceWhite = settings.light.referenceWhite
         options.hlgPeak = settings.light.hlgPeak
+        // Without an alpha layer colours stay as they come: laid over black, if they are multiplied.
+        let alpha = configuration.alpha
         return Conversion(
             source: ImageDescription(
                 format: settings.format, width: width, height: height,
-                signal: try SignalDescription(settings.color)),
+                signal: try SignalDescription(settings.color),
+                alpha: alpha.map { AlphaMode($0.sourceMode) } ?? .premultiplied),
             target: ImageDescription(
                 format: request.pixelFormat, width: width, height: height,
-                signal: try SignalDescription(configuration.color, width: width, height: height)),
+                signal: try SignalDescription(configuration.color, width: width, height: height),
+                alpha: alpha.map { AlphaMode($0.mode) } ?? .premultiplied),
             options: options)
     }
 
@@ -69,4 +73,8 @@ final class FrameConversion {
             InputPicture.Plane(base: memory + Int($0.offset), stride: Int($0.stride))
         }
     }
+}
+
+extension AlphaMode {
+    fileprivate init(_ mode: AlphaChannelMode) { self = mode == .premultiplied ? .premultiplied : .straight }
 }

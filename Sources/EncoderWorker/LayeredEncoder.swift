@@ -26,9 +26,10 @@ enum LayeredEncoder {
     /// only where the driver takes our headers for them.
     static func hardware(
         node: Int32, path: HardwarePath, _ configuration: EncoderConfiguration
-    ) throws(VAAPIFailure) -> any Encoder {
+    ) throws(VAAPIFailure) -> (encoder: any Encoder, notes: [String]) {
         guard let alpha = configuration.alpha else {
-            return try VAAPIEncoder(node: node, path: path, configuration)
+            let encoder = try VAAPIEncoder(node: node, path: path, configuration)
+            return (encoder, encoder.notes)
         }
         let base = try VAAPIEncoder(node: node, path: path, configuration.baseLayer(layerFormat))
         guard base.writesSliceHeaders else {
@@ -39,9 +40,10 @@ enum LayeredEncoder {
         }
         let second = try VAAPIEncoder(node: node, path: path, configuration.alphaLayer(layerFormat))
         do throws(SessionError) {
-            return try AlphaEncoder(
+            let encoder = try AlphaEncoder(
                 base: base, alpha: second, splitter: try splitter(configuration, alpha), mode: alpha.mode,
                 size: size(configuration), followsBase: false)
+            return (encoder, base.notes)
         } catch { throw VAAPIFailure(error) }
     }
 
@@ -54,7 +56,9 @@ enum LayeredEncoder {
         _ configuration: EncoderConfiguration, _ alpha: AlphaSettings
     ) throws(SessionError) -> any AlphaSplitter {
         let request = configuration.request
+        // Frames in RGB come here converted, to the stream's mode.
         return PlanarSplitter(
-            width: request.width, height: request.height, source: alpha.sourceMode, target: alpha.mode)
+            width: request.width, height: request.height,
+            source: configuration.conversion == nil ? alpha.sourceMode : alpha.mode, target: alpha.mode)
     }
 }

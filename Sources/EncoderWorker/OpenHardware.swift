@@ -38,11 +38,11 @@ final class OpenHardware {
                 isTransient: error.errno == EBUSY || error.errno == EMFILE || error.errno == ENFILE)
         }
         node = OwnedFD(number)
-        encoder = try LayeredEncoder.hardware(node: node.rawValue, path: self.path, configuration)
+        (encoder, notes) = try LayeredEncoder.hardware(node: node.rawValue, path: self.path, configuration)
     }
 
     /// What the encoder does otherwise than asked, a sentence each.
-    var notes: [String] { (encoder as? VAAPIEncoder)?.notes ?? [] }
+    private(set) var notes: [String]
 
     /// The encoder, opened anew where properties have changed since Create.
     ///
@@ -53,9 +53,9 @@ final class OpenHardware {
         encoder = nil
         do throws(VAAPIFailure) {
             let opened = try LayeredEncoder.hardware(node: node.rawValue, path: path, wanted)
-            encoder = opened
+            (encoder, notes) = opened
             configuration = wanted
-            return opened
+            return opened.encoder
         } catch {
             throw SessionError(
                 error.isTransient ? .videoEncoderNotAvailableNow : .videoEncoderMalfunction,

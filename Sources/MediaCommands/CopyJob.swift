@@ -15,6 +15,8 @@ final class CopyJob {
     private var packets = 0
     private var videoBytes = 0
     private var lastDTS: Int64?
+    /// Whether pictures get decoding times and durations of their own.
+    private var timesAnew = false
 
     init(input: String, output: String, maxLevel: Int?, keepsPartial: Bool, json: Bool) {
         self.input = input
@@ -42,6 +44,7 @@ final class CopyJob {
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
+        timesAnew = reader.levels?.dropsSome ?? false
         var durations = DisplayDurations<MediaPacket>(reorderDepth: copy.reorderDepth)
         var breakOff: MediaError?
         do {
@@ -52,14 +55,19 @@ final class CopyJob {
                     try writer.write(copied: packet)
                     continue
                 }
-                let (pts, dts) = try times(packet)
+                guard let pts = packet.pts else {
+                    throw MediaError(.badInput, "\(input): a packet of the video has no timestamp")
+                }
                 let duration = packet.duration
-                if reader.levels?.dropsSome ?? false {
-                    for timed in durations.add(packet, pts: pts, dts: dts, duration: duration) {
+                // A Matroska file does not tell decoding times, which then are made from the others.
+                if packets == 0, packet.dts == nil { timesAnew = true }
+                if timesAnew {
+                    for timed in durations.add(packet, pts: pts, dts: packet.dts, duration: duration) {
                         try write(timed, copy, writer)
                     }
                 } else {
-                    try write(.init(packet: packet, pts: pts, dts: dts, duration: duration), copy, writer)
+                    try write(
+                        .init(packet: packet, pts: pts, dts: packet.dts ?? pts, duration: duration), copy, writer)
                 }
                 progress.update(done: packets)
             }
@@ -84,20 +92,15 @@ final class CopyJob {
         }
     }
 
-    /// When a packet is shown and decoded, as the file says.
-    private func times(_ packet: MediaPacket) throws(MediaError) -> (pts: Int64, dts: Int64) {
-        guard let pts = packet.pts, let dts = packet.dts ?? lastDTS.map({ $0 + 1 }), pts >= dts else {
-            throw MediaError(
-                .badInput, "\(input): packet \(packets + 1) of the video has no timestamps that can be kept")
-        }
-        lastDTS = dts
-        return (pts, dts)
-    }
-
     private func write(
         _ timed: DisplayDurations<MediaPacket>.Timed, _ copy: VideoCopy, _ writer: MediaWriter
     ) throws(MediaError) {
         let isSync = timed.packet.isSync
+        guard timed.dts <= timed.pts, lastDTS.map({ $0 < timed.dts }) ?? true else {
+            throw MediaError(
+                .badInput, "\(input): packet \(packets + 1) of the video has no timestamps that can be kept")
+        }
+        lastDTS = timed.dts
         try timed.packet.withBytes { (bytes) throws(MediaError) in
             func write(_ sample: UnsafeRawBufferPointer) throws(MediaError) {
                 videoBytes += sample.count

@@ -25,13 +25,13 @@ struct DecodeCommand: ParsableCommand {
             file codes it, and a .png of that is RGBA with straight alpha, or as --alpha says. --background lays the \
             picture over a colour instead. Where a file has no alpha, all is opaque.
 
+            --format rgba16f gives half floats R, G, B, A in extended linear light: 1.0 is reference white and highlights \
+            lie above; bgra8 and rgba8 are bytes with sRGB's curve. Each picture's own colour description is followed, \
+            and its alpha, multiplied into the colours as the stream has it, or as --alpha says.
+
             --max-level N leaves out the temporal levels of an HEVC video above N; 0 keeps the base layer alone. A .mov or \
             .mp4 says itself which pictures those are (tscl); elsewhere the session reads it from the NAL units, which is \
             told, as is an annotation that contradicts them.
-
-            --format rgba16f gives half floats R, G, B, A in extended linear light: 1.0 is reference white and highlights \
-            lie above; bgra8 and rgba8 are bytes with sRGB's curve. Each picture's own colour description is followed, and its alpha, \
-            multiplied into the colours as the stream has it, or as --alpha says.
 
             EXAMPLES
               hwctl decode clip.mov clip.y4m

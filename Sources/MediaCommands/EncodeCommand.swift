@@ -175,7 +175,8 @@ struct EncodeCommand: ParsableCommand {
             ("--device", device != nil), ("--keyframe-interval", keyframeInterval != nil),
             ("--base-layer-frame-rate", baseLayerFrameRate != nil),
             ("--expected-frame-rate", expectedFrameRate != nil), ("--property", !property.isEmpty),
-            ("--frame-rate", frameRate != nil),
+            ("--frame-rate", frameRate != nil), ("--alpha", alpha != nil),
+            ("--alpha-quality", alphaQuality != nil),
         ]
         return options.first { $0.1 }?.0
     }

@@ -25,7 +25,7 @@ public struct DisplayDurations<Packet> {
         }
     }
 
-    private var queue: [(packet: Packet, pts: Int64, dts: Int64)] = []
+    private var queue: [(packet: Packet, pts: Int64, dts: Int64?)] = []
     /// Presentation times of packets that are left, rising; those nobody needs any more are forgotten.
     private var times: [Int64] = []
     private var forgotten = 0
@@ -47,12 +47,14 @@ public struct DisplayDurations<Packet> {
     public init(reorderDepth: Int) { self.reorderDepth = max(0, min(reorderDepth, 16)) }
 
     /// Takes a packet that is left; hands back those whose durations are known now.
-    public mutating func add(_ packet: Packet, pts: Int64, dts: Int64, duration: Int64) -> [Timed] {
+    ///
+    /// - Parameter dts: when it was decoded; nil where the file does not say.
+    public mutating func add(_ packet: Packet, pts: Int64, dts: Int64?, duration: Int64) -> [Timed] {
         pass(pts: pts, duration: duration)
         let place = times.firstIndex { $0 >= pts } ?? times.count
         times.insert(pts, at: place)
         queue.append((packet, pts, dts))
-        return take { next in next <= dts }
+        return take { next in dts.map { next <= $0 } ?? false }
     }
 
     /// Takes note of a picture that is not left.
@@ -83,8 +85,9 @@ public struct DisplayDurations<Packet> {
     /// When the next picture is decoded: the i-th is never shown before the presentation time i - depth.
     ///
     /// A stream that reorders more than it says keeps its own times.
-    private mutating func decodeTime(_ pts: Int64, _ own: Int64) -> Int64 {
+    private mutating func decodeTime(_ pts: Int64, _ told: Int64?) -> Int64 {
         defer { given += 1 }
+        let own = told ?? pts
         var time = own
         if given < reorderDepth {
             if given == 0, times.count > 1 { spacing = times[1] - times[0] }

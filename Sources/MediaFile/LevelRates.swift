@@ -42,7 +42,7 @@ struct LevelRates: Hashable, Sendable {
         if let full {
             let all = hertz(count - 1, tick: tick) ?? full.value
             let divisor = (all / seen).rounded()
-            if (1...1024).contains(divisor), abs(all / seen / divisor - 1) < 0.03,
+            if (1...1024).contains(divisor), abs(all / seen / divisor - 1) < 0.05,
                 let part = Self.divide(full, by: Int32(divisor))
             {
                 return part

@@ -48,6 +48,7 @@ struct LevelScan {
         tick = av_q2d(base)
         var seen = 0
         var others = 0
+        var isUntimed = false
         while seen < count, others < 16 * count {
             guard av_read_frame(context, packet) >= 0 else {
                 isWhole = true
@@ -61,9 +62,11 @@ struct LevelScan {
             seen += 1
             let bytes = UnsafeRawBufferPointer(start: data, count: Int(packet.pointee.size))
             guard let picture = PictureKind(bytes, framing) else { continue }
-            // Raw streams have decoding times alone, which will do for a rate.
             let told = packet.pointee.pts == clibav_no_pts() ? packet.pointee.dts : packet.pointee.pts
-            rates.add(level: picture.temporalID, time: told == clibav_no_pts() ? nil : told)
+            if seen == 1, told == clibav_no_pts() { (isUntimed, tick) = (true, 1) }
+            // Raw streams have no times; the order of decoding will do for a rate.
+            let time = isUntimed ? Int64(seen) : told == clibav_no_pts() ? nil : told
+            rates.add(level: picture.temporalID, time: time)
         }
     }
 

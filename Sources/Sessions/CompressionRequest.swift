@@ -23,7 +23,7 @@ public struct CompressionRequest: Hashable, Sendable {
     public static let alphaCodec = "hevc-with-alpha"
 
     /// What frames of sessions with alpha may be.
-    public static let alphaFormats: [PixelFormat] = [.yuva]
+    public static let alphaFormats: [PixelFormat] = [.yuva] + PixelFormat.rgb
 
     /// Bits of a sample that the stream must hold; streams with alpha have 8, whatever the frames have.
     public var bitDepth: Int { hasAlpha ? 8 : pixelFormat.bitDepth }

@@ -123,7 +123,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
             if color.transfer == unspecified { color.transfer = 1 }
             if color.matrix == unspecified { color.matrix = color.primaries == 9 ? 9 : 1 }
             conversion = FrameConversionSettings(format: request.pixelFormat, properties)
-            self.request.pixelFormat = profile.bitDepth > 8 ? .p010 : .nv12
+            self.request.pixelFormat = request.hasAlpha ? .yuva : profile.bitDepth > 8 ? .p010 : .nv12
         }
         pixelAspectRatio = properties.string(.pixelAspectRatio).flatMap(PropertyText.aspectRatio)
         let insertsHDR = properties.string(.hdrMetadataInsertionMode) != "None"

@@ -57,6 +57,17 @@ extension EndToEnd {
                 }
             }
 
+            /// Of what a session gave.
+            init(record bytes: [UInt8], packets: [[UInt8]]) throws {
+                record = try DecoderConfigurationRecord(bytes: bytes)
+                samples = try packets.map { packet in
+                    var units = try LengthPrefixedNALUnits(packet[...])
+                    var found: [[UInt8]] = []
+                    while let unit = try units.next() { found.append(Array(unit)) }
+                    return found
+                }
+            }
+
             private static func find(_ name: String, in file: [UInt8]) -> Int? {
                 let word = Array(name.utf8)
                 return file.indices.dropLast(4).first { file[$0] == word[0] && Array(file[$0..<($0 + 4)]) == word }
@@ -167,6 +178,50 @@ extension EndToEnd {
             try #require(seen.output.count == expected.output.count)
             let quality = psnr(seen.output, expected.output)
             #expect(quality > 38, "\(quality) dB")
+        }
+
+        @Test(
+            "Frames in RGB are taken apart: alpha as it is, colour multiplied by it",
+            arguments: [PixelFormat.bgra8, .rgba8, .rgba16f])
+        func rgb(format: PixelFormat) throws {
+            let (width, height) = (64, 48)
+            let server = try TestDaemon()
+            let encoder = try Encoder(
+                server.daemon, format, width: width, height: height, codec: "hevc-with-alpha",
+                properties: [
+                    .quality: .double(1), .targetQualityForAlpha: .double(1),
+                    .alphaChannelMode: .string("premultiplied"), .sourceAlphaMode: .string("straight"),
+                    .sourceTransferFunction: .string("ITU_R_709_2"), .pixelTransferDevicePreference: .string("cpu"),
+                ])
+            // Straight white-ish orange, from transparent on the left to opaque on the right.
+            let rgb: [UInt8] = [240, 180, 90]
+            let alphas = (0..<width).map { UInt8($0 * 255 / (width - 1)) }
+            var row: [UInt8] = []
+            for alpha in alphas {
+                switch format {
+                case .bgra8: row += [rgb[2], rgb[1], rgb[0], alpha]
+                case .rgba8: row += rgb + [alpha]
+                default:
+                    let values = rgb.map { Float16($0) / 255 } + [Float16(alpha) / 255]
+                    row += values.flatMap { [UInt8($0.bitPattern & 255), UInt8($0.bitPattern >> 8)] }
+                }
+            }
+            let frame = [UInt8]((0..<height).map { _ in row }.joined())
+            for _ in 0..<3 { try encoder.encode(frame) }
+            try encoder.finish()
+            let folder = try Scratch()
+            let layers = try Layers(record: encoder.record, packets: encoder.coded.map(\.bytes))
+            #expect(layers.samples.count == 3)
+            let alpha = try decode(try layers.stream(1), "yuvj420p", in: folder)
+            let base = try decode(try layers.stream(0), "yuv420p", in: folder)
+            for x in 0..<width {
+                #expect(abs(Int(alpha[10 * width + x]) - Int(alphas[x])) <= 3, "alpha \(x)")
+                // BT.709 in the values themselves; linear halves have another curve, and only their ends are plain.
+                guard format != .rgba16f || x == 0 else { continue }
+                let luma = zip(rgb, [0.2126, 0.7152, 0.0722]).reduce(0) { $0 + Double($1.0) * $1.1 }
+                let expected = 16 + 219 * luma / 255 * Double(alphas[x]) / 255
+                #expect(abs(Double(base[10 * width + x]) - expected) <= 3, "luma \(x): \(base[10 * width + x])")
+            }
         }
 
         @Test("Y4M with alpha goes in as it is; what cannot be is refused by name")

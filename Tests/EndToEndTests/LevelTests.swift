@@ -211,7 +211,7 @@ extension EndToEnd {
                 (["encode", "--copy", avc, output], 65, "h264"),
                 (["encode", "--copy", "--max-level", "0", avc, output], 65, "h264"),
                 (["decode", "--max-level", "0", avc, folder.path("a.yuv")], 65, "h264"),
-                (["encode", "--copy", "-", output], 65, ""),
+                (["encode", "--copy", "-", output], 65, "empty"),
             ] {
                 let run = try Programs.hwctl(arguments)
                 #expect(run.status == Int32(status), "\(arguments): \(run.errors)")

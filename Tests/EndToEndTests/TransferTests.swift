@@ -169,6 +169,42 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
+        @Test("RGB with alpha goes into an alpha layer and comes out of it")
+        func alpha() throws {
+            let server = try TestDaemon()
+            let (width, height) = (128, 64)
+            let encoder = try Encoder(
+                server.daemon, .bgra8, width: width, height: height, codec: "hevc-with-alpha",
+                properties: [
+                    .x265Preset: .string("ultrafast"), .quality: .double(1), .targetQualityForAlpha: .double(1),
+                    .alphaChannelMode: .string("straight"), .transferFunction: .string("sRGB"),
+                    .pixelTransferDevicePreference: .string("cpu"),
+                ])
+            // Half of it is a see-through orange, half is solid grey.
+            var frame: [UInt8] = []
+            for pixel in 0..<width * height {
+                frame += pixel % width < 64 ? [40, 120, 220, 96] : [128, 128, 128, 255]
+            }
+            for _ in 0..<3 { try encoder.encode(frame) }
+            try encoder.finish()
+            let file = server.folder.path("alpha.mov")
+            try encoder.write(to: file)
+            let stream = try CodedStream(file)
+            let decoder = try Decoder(
+                server.daemon, stream, pixelFormat: .bgra8,
+                properties: [
+                    .destinationTransferFunction: .string("sRGB"), .pixelTransferDevicePreference: .string("cpu"),
+                ])
+            try decoder.decode(stream)
+            let samples = try #require(decoder.frames.first).samples
+            for (x, wanted) in [(20, [40, 120, 220, 96]), (100, [128, 128, 128, 255])] {
+                let at = (height / 2 * width + x) * 4
+                for component in 0..<4 {
+                    #expect(abs(Int(samples[at + component]) - wanted[component]) <= 4, "\(samples[at..<at + 4])")
+                }
+            }
+        }
+
         @Test("A converter that dies or hangs costs its session, which is told why")
         func deaths() throws {
             let server = try TestDaemon("--set", "StallTimeout=0.5")

@@ -69,6 +69,22 @@ import Testing
         #expect(try MediaInfo(path: boxed).video[0].masteringDisplay?.red == [0.68, 0.32])
     }
 
+    @Test(arguments: [
+        ("hdr_hlg_1080p_real.mp4", true), ("made_hlg_720p.mov", true), ("made_pq_hdr10_720p.mov", true),
+        ("dv84_iphone_720p.MOV", true), ("made_sdr10bit_720p.mp4", false), ("made_240fps_720p.mp4", false),
+    ])
+    func filesWithHDRVideoSaySo(_ name: String, _ isHDR: Bool) throws {
+        guard let path = Clips.path(name) else { return }
+        #expect(try MediaInfo(path: path).containsHDRVideo == isHDR)
+    }
+
+    @Test func anIPhonesAnnotationsAreRight() throws {
+        guard let path = Clips.path("dv84_iphone_720p.MOV") else { return }
+        let video = try MediaInfo(path: path).video[0]
+        #expect(video.annotations == ["tscl", "sync", "sdtp"])
+        #expect(video.annotationFaults == nil && video.levels == nil && video.temporalLayers == 1)
+    }
+
     @Test func alphaAndLayersAreTold() throws {
         guard let layered = Clips.path("made_hevc_alpha_x265v4.mov"), let plain = Clips.path("made_hlg_720p.mov"),
             let prores = Clips.path("made_alpha_prores4444.mov")

@@ -22,7 +22,7 @@ import Testing
         #expect(try !request("NV12", codec: "hevc").hasAlpha)
         for (format, codec, words) in [
             ("NV12", "hevc-with-alpha", "not one of YUVA"), ("YUVA", "hevc", "which hevc takes"),
-            ("P010", "hevc-with-alpha", "YUVA"),
+            ("P010", "hevc-with-alpha", "YUVA, AB4H"),
         ] {
             let error = #expect(throws: SessionError.self) { try request(format, codec: codec) }
             #expect(error?.status == .parameter && error?.reason.contains(words) == true, "\(error?.reason ?? "")")

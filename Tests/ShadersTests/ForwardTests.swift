@@ -23,7 +23,9 @@ extension VulkanTests {
                         let isSpecial = transfer == .hlg || transfer == .linear
                         for turn in 0..<6 where everything || (turn + s + t) % 3 == 0 {
                             for overRange in ConversionOptions.OverRange.allCases {
-                                let isPaired = s == f || (format == .p010 && !isSpecial && overRange == .clip)
+                                let isPaired =
+                                    (s == f && (overRange == .clip || format.isSemiPlanar))
+                                    || (format == .p010 && !isSpecial && overRange == .clip)
                                 guard everything || isPaired else { continue }
                                 let count = cases.count
                                 let signal = SignalDescription(

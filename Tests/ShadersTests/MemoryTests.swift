@@ -122,6 +122,39 @@ extension VulkanTests {
             }
         }
 
+        @Test func aDeviceThatDoesNotFinishIsLost() throws {
+            // A device of its own, because nothing on it works afterwards.
+            let device = try VulkanDevice(allowsSoftware: true)
+            var large = conversion
+            (large.source.width, large.source.height) = (1280, 720)
+            (large.target.width, large.target.height) = (1280, 720)
+            let converter = try VulkanConverter(ConversionPlan(large), on: device)
+            converter.patience = 0
+            let picture = Picture(.p010, width: 1280, height: 720)
+            #expect(throws: SessionError.self) { _ = try convert(picture, with: converter, to: .rgba16f) }
+            let reason = try #require(device.failure?.reason)
+            #expect(reason.contains("did not finish"))
+            converter.patience = 30
+            let again = #expect(throws: SessionError.self) {
+                _ = try convert(picture, with: converter, to: .rgba16f)
+            }
+            #expect(again?.reason == reason)
+            // Its threads still work on memory of theirs, which nothing frees; they are through before the process is.
+            sleep(1)
+        }
+
+        @Test func noDriverIsSaid() throws {
+            setenv("VK_ICD_FILENAMES", "/nonexistent.json", 1)
+            setenv("VK_DRIVER_FILES", "/nonexistent.json", 1)
+            defer {
+                unsetenv("VK_ICD_FILENAMES")
+                unsetenv("VK_DRIVER_FILES")
+            }
+            let error = #expect(throws: SessionError.self) { _ = try VulkanDevice(allowsSoftware: true) }
+            #expect(error?.status == .couldNotCreateInstance)
+            #expect(error?.reason.contains("no Vulkan driver") == true)
+        }
+
         @Test func damagedPipelineCachesCountAsNone() throws {
             let device = try TestDevice.get()
             _ = try VulkanConverter(ConversionPlan(conversion), on: device)

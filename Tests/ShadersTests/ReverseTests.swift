@@ -169,6 +169,45 @@ extension VulkanTests {
             }
         }
 
+        @Test("Every half float comes through, however it is packed", arguments: [false, true])
+        func everyHalfFloat(packsByHand: Bool) throws {
+            var picture = Picture(.rgba16f, width: 256, height: 256)
+            for bits in 0..<1 << 16 {
+                for component in 0..<3 {
+                    picture[component, bits % 256, bits / 256] = (bits + component * 0x1357) & 0xFFFF
+                }
+                picture[3, bits % 256, bits / 256] = 0x3C00
+            }
+            let light = SignalDescription(primaries: .displayP3)
+            let kept = Conversion(
+                source: image(.rgba16f, light, .straight, 256, 256),
+                target: image(.rgba16f, light, .straight, 256, 256))
+            let converter = try VulkanConverter(
+                ConversionPlan(kept), on: TestDevice.get(), packsByHand: packsByHand)
+            let result = try convert(picture, with: converter, to: .rgba16f)
+            var wrong = 0
+            for bits in 0..<1 << 16 {
+                for component in 0..<3 {
+                    let before = UInt16(picture[component, bits % 256, bits / 256])
+                    // A sum turns −0 into 0.
+                    let expected = before == 0x8000 ? 0 : Int(Half.bits(Half.value(before)))
+                    if result[component, bits % 256, bits / 256] != expected { wrong += 1 }
+                }
+            }
+            #expect(wrong == 0)
+            // Values between half floats: ties and all.
+            let dimmed = Conversion(
+                source: image(.rgba16f, light, .straight, 48, 48),
+                target: image(.rgba16f, light, .straight, 48, 48),
+                options: ConversionOptions(effects: Effects(exposure: -1.37)))
+            let reference = try ReferenceConverter(dimmed)
+            let dimming = try VulkanConverter(reference.plan, on: TestDevice.get(), packsByHand: packsByHand)
+            let noise = Picture.noise(.rgba16f, 48, 48, seed: 8)
+            #expect(
+                try distance(convert(noise, with: dimming, to: .rgba16f), from: reference.values(noise)) <= 0.51)
+            try TestDevice.checkValidation()
+        }
+
         @Test func strangeHalfFloats() throws {
             let device = try TestDevice.get()
             let bits: [UInt16] = [

@@ -9,7 +9,7 @@ import Wire
 /// Milliseconds a 4K frame of P010 PQ takes to become half floats of Display P3 in a session, and memcpy of its bytes.
 ///
 /// memcpy moves the same number of bytes on as many threads; they take turns, so that both see the same machine.
-func transfer(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
+func transfer(_ daemon: Daemon, rounds: Int, device wanted: String = "cpu") throws -> [String: PropertyValue] {
     let (width, height) = (3840, 2160)
     let pq = CreateTransferSession.Image(
         pixelFormat: PixelFormat.p010.rawValue, primaries: "2020", transfer: "pq", matrix: "2020", siting: "topleft"
@@ -17,7 +17,7 @@ func transfer(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     let halves = CreateTransferSession.Image(pixelFormat: PixelFormat.rgba16f.rawValue, primaries: "p3")
     let session = try TransferSession(
         daemon,
-        CreateTransferSession.Parameters(width: width, height: height, source: pq, target: halves, device: "cpu"))
+        CreateTransferSession.Parameters(width: width, height: height, source: pq, target: halves, device: wanted))
     let from = FrameLayout.packed(.p010, width: width, height: height)
     let to = FrameLayout.packed(.rgba16f, width: width, height: height)
     let source = try SharedMemory(creating: "bench-source", size: from.size)

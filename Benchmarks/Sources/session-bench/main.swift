@@ -139,8 +139,9 @@ do {
     case "churn": result = try churn(daemon, rounds: count)
     case "overhead": result = try overhead(daemon, frames: count)
     case "transfer": result = try transfer(daemon, rounds: count)
+    case "transfer-vulkan": result = try transfer(daemon, rounds: count, device: "vulkan")
     default:
-        print("usage: session-bench latency|churn|overhead|transfer COUNT")
+        print("usage: session-bench latency|churn|overhead|transfer|transfer-vulkan COUNT")
         exit(64)
     }
     print(String(decoding: try JSON.encode(result), as: UTF8.self))

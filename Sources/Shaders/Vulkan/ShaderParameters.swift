@@ -16,10 +16,10 @@ struct ShaderParameters {
     /// Invocations of a workgroup.
     let workgroup: (x: Int, y: Int)
 
-    init(_ plan: ConversionPlan, workgroup: (x: Int, y: Int)) {
+    init(_ plan: ConversionPlan, workgroup: (x: Int, y: Int), packsByHand: Bool) {
         self.workgroup = workgroup
         pixelsPerInvocation = plan.conversion.target.format.isYCbCr ? 8 : 4
-        key = Self.key(plan, workgroup)
+        key = Self.key(plan, workgroup, packsByHand)
         uniform = Self.uniform(plan)
         tables = Self.tables(plan)
     }
@@ -36,7 +36,9 @@ struct ShaderParameters {
         }
     }
 
-    private static func key(_ plan: ConversionPlan, _ workgroup: (x: Int, y: Int)) -> PipelineStore.Key {
+    private static func key(
+        _ plan: ConversionPlan, _ workgroup: (x: Int, y: Int), _ packsByHand: Bool
+    ) -> PipelineStore.Key {
         let (source, target) = (plan.conversion.source, plan.conversion.target)
         let flags = [
             plan.keepsValues, plan.clipsSource, plan.clipsTarget, source.signal.transfer == .linear,
@@ -54,7 +56,7 @@ struct ShaderParameters {
         var constants = [number(source.format), number(target.format)]
         constants += flags.map { $0 ? 1 : 0 }
         constants += [UInt32(siting.x * 2), UInt32(siting.y * 2), tent(taps.x), tent(taps.y)]
-        constants += [UInt32(workgroup.x), UInt32(workgroup.y)]
+        constants += [UInt32(workgroup.x), UInt32(workgroup.y), packsByHand ? 1 : 0]
         return PipelineStore.Key(writesYCbCr: target.format.isYCbCr, constants: constants)
     }
 

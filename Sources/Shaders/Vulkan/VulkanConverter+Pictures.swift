@@ -102,9 +102,6 @@ extension VulkanConverter {
         }
     }
 
-    /// Seconds after which work that does not end is given up.
-    private var patience: Double { gpu.description.kind == .software ? 30 : 5 }
-
     private static func check(_ planes: [PlaneGeometry], _ strides: [Int], _ side: String) throws(SessionError) {
         guard strides.count == planes.count else {
             throw SessionError(.parameter, "the \(side) has \(planes.count) planes, not \(strides.count)")

@@ -26,6 +26,9 @@ public final class VulkanConverter: PixelConverter {
     /// Bytes that a binding can hold; tests make it small.
     var bindingLimit: Int
 
+    /// Seconds after which a slice that does not end is given up.
+    var patience: Double
+
     /// Bytes of the uniform buffer, after which the tables begin.
     static let tablesOffset = 256
 
@@ -44,7 +47,12 @@ public final class VulkanConverter: PixelConverter {
     /// Makes everything that a plan needs on a device that is open.
     ///
     /// - Throws: What the driver says.
-    public init(_ plan: ConversionPlan, on gpu: VulkanDevice) throws(SessionError) {
+    public convenience init(_ plan: ConversionPlan, on gpu: VulkanDevice) throws(SessionError) {
+        // lavapipe's own packing rounds to nearest and keeps subnormals, as the tests hold.
+        try self.init(plan, on: gpu, packsByHand: gpu.description.kind != .software)
+    }
+
+    init(_ plan: ConversionPlan, on gpu: VulkanDevice, packsByHand: Bool) throws(SessionError) {
         if let failure = gpu.failure { throw failure }
         guard plan.conversion.source.format != .yuva, plan.conversion.target.format != .yuva else {
             throw SessionError(
@@ -53,8 +61,10 @@ public final class VulkanConverter: PixelConverter {
         self.gpu = gpu
         self.plan = plan
         device = gpu.description.label
+        patience = gpu.description.kind == .software ? 30 : 5
         bindingLimit = Int(gpu.limits.maxStorageBufferRange)
-        parameters = ShaderParameters(plan, workgroup: gpu.description.kind == .software ? (16, 1) : (16, 4))
+        parameters = ShaderParameters(
+            plan, workgroup: gpu.description.kind == .software ? (16, 1) : (16, 4), packsByHand: packsByHand)
         source = PlaneGeometry.planes(of: plan.conversion.source)
         target = PlaneGeometry.planes(of: plan.conversion.target)
         constants = try DeviceBuffer(

@@ -40,14 +40,14 @@ final class Encoder {
 
     /// Time base 1/30 s: the n-th frame has pts n.
     init(
-        _ daemon: Daemon, _ format: PixelFormat, width: Int, height: Int, slots: Int = 8,
+        _ daemon: Daemon, _ format: PixelFormat, width: Int, height: Int, slots: Int = 8, codec: String = "hevc",
         properties: [PropertyKey: PropertyValue] = [.x265Preset: .string("ultrafast")]
     ) throws {
         session = try CompressionSession(
             daemon,
             CreateCompressionSession.Parameters(
-                width: width, height: height, pixelFormat: format, timeBase: try #require(Rational(1, 30)),
-                properties: properties))
+                codec: codec, width: width, height: height, pixelFormat: format,
+                timeBase: try #require(Rational(1, 30)), properties: properties))
         (self.format, self.width, self.height) = (format, width, height)
         pool = try FramePool(
             slotSize: FrameLayout.packed(format, width: width, height: height).size, slotCount: slots)

@@ -30,6 +30,9 @@ layout(constant_id = 17) const int SITING_Y = 1;
 layout(constant_id = 18) const int TENT_X = -1;
 layout(constant_id = 19) const int TENT_Y = -1;
 
+// Whether halves are packed by integers: drivers may round packHalf2x16 as they like and flush what is subnormal.
+layout(constant_id = 22) const bool PACKS_BY_HAND = true;
+
 layout(std140, binding = 6) uniform Parameters {
     vec4 decode[3];
     vec4 light[3];

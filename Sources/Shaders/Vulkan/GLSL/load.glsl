@@ -59,10 +59,12 @@ vec2 chromaRow(int x, int j) {
     return mix(here, beside, isOdd ? ODD_X : EVEN_X);
 }
 
-// One half float: NaN is 0, infinities are the largest values.
+// One half float: NaN is 0, infinities are the largest values; by integers, so that subnormals stay on every device.
 float halfOf(uint bits) {
-    if ((bits & 0x7fffu) > 0x7c00u) return 0.0;
-    return clamp(unpackHalf2x16(bits & 0xffffu).x, -65504.0, 65504.0);
+    uint size = bits & 0x7fffu;
+    float value = size < 0x400u ? float(size) * (1.0 / 16777216.0) : uintBitsToFloat((size << 13) + 0x38000000u);
+    if (size >= 0x7c00u) value = size > 0x7c00u ? 0.0 : 65504.0;
+    return (bits & 0x8000u) != 0u ? -value : value;
 }
 
 // A pixel's codes with chroma brought to it, alpha in w.

@@ -9,11 +9,23 @@
 layout(std430, binding = 3) writeonly buffer Target { uint target[]; };
 layout(std430, binding = 3) writeonly buffer TargetPairs { uvec2 targetPairs[]; };
 
+// A half float's bits of a value within ±65504: nearest, ties to even, subnormals kept.
+uint halfBits(float value) {
+    uint bits = floatBitsToUint(value), size = bits & 0x7fffffffu;
+    uint rounded = size < 0x38800000u
+        ? uint(roundEven(abs(value) * 16777216.0)) : ((size + 0xfffu + ((size >> 13) & 1u)) >> 13) - 0x1c000u;
+    return ((bits >> 16) & 0x8000u) | rounded;
+}
+
+uint halves(vec2 pair) {
+    return PACKS_BY_HAND ? halfBits(pair.x) | (halfBits(pair.y) << 16) : packHalf2x16(pair);
+}
+
 void store(int x, int y, vec4 c) {
     uint address = at.targetBase[0] + uint(y - at.targetLuma) * at.targetStride[0];
     if (TARGET == RGBA16F) {
         c = clamp(c, -65504.0, 65504.0);
-        targetPairs[(address >> 3) + uint(x)] = uvec2(packHalf2x16(c.rg), packHalf2x16(c.ba));
+        targetPairs[(address >> 3) + uint(x)] = uvec2(halves(c.rg), halves(c.ba));
     } else {
         float add = addend(x, y);
         uint r = code(c.r, 255.0, add), g = code(c.g, 255.0, add), b = code(c.b, 255.0, add);
@@ -46,6 +58,13 @@ Row blend(Row a, Row b, float t) {
     return Row(mix(a.c0, b.c0, t), mix(a.c1, b.c1, t), mix(a.c2, b.c2, t), mix(a.c3, b.c3, t));
 }
 
+void storeRow(int x, int y, vec4 luma, Row chroma) {
+    store(x, y, convert(vec4(luma.x, chroma.c0, 1.0)));
+    if (x + 1 < at.width) store(x + 1, y, convert(vec4(luma.y, chroma.c1, 1.0)));
+    if (x + 2 < at.width) store(x + 2, y, convert(vec4(luma.z, chroma.c2, 1.0)));
+    if (x + 3 < at.width) store(x + 3, y, convert(vec4(luma.w, chroma.c3, 1.0)));
+}
+
 void main() {
     int x = int(gl_GlobalInvocationID.x) * 4;
     int y = at.firstRow + int(gl_GlobalInvocationID.y) * 2;
@@ -58,17 +77,13 @@ void main() {
     }
     int i = x >> 1, j = y >> 1;
     Row here = rowOfFour(i, j);
-    Row even = here, odd = here;
-    if (SITING_Y != 0) even = blend(here, rowOfFour(i, j - 1), EVEN_Y);
-    if (SITING_Y != 2) odd = blend(here, rowOfFour(i, j + 1), ODD_Y);
-    vec4 above = lumaOfFour(x, y), below = lumaOfFour(x, min(y + 1, at.height - 1));
-    vec3 codes[8] = vec3[](
-        vec3(above.x, even.c0), vec3(above.y, even.c1), vec3(above.z, even.c2), vec3(above.w, even.c3),
-        vec3(below.x, odd.c0), vec3(below.y, odd.c1), vec3(below.z, odd.c2), vec3(below.w, odd.c3));
-    int columns = min(at.width - x, 4), rows = min(at.endRow - y, 2);
-    // A loop, because eight copies of the core take drivers long to compile.
-    [[dont_unroll]] for (int pixel = 0; pixel < 8; pixel++) {
-        int column = pixel & 3, row = pixel >> 2;
-        if (column < columns && row < rows) store(x + column, y + row, convert(vec4(codes[pixel], 1.0)));
+    // A loop of two, because eight copies of the core take drivers long to compile; four run faster than one.
+    [[dont_unroll]] for (int row = 0; row < 2; row++) {
+        if (y + row >= at.endRow) break;
+        bool isOdd = row != 0;
+        Row chroma = here;
+        if (isOdd ? SITING_Y != 2 : SITING_Y != 0)
+            chroma = blend(here, rowOfFour(i, isOdd ? j + 1 : j - 1), isOdd ? ODD_Y : EVEN_Y);
+        storeRow(x, y + row, lumaOfFour(x, y + row), chroma);
     }
 }
