@@ -42,10 +42,10 @@ import Testing
         }
     }
 
-    /// A driver that writes its own headers is not asked for levels, or found out when it opens; the session then goes to
-    /// software with the reason.
-    @Test(arguments: Backend.all.filter(without.contains), [2, 4])
-    func whoWritesItsOwnHeadersHasNone(backend: Backend, levels: Int) throws {
+    /// A driver that takes no slice headers, or keeps too few references, opens for no levels, with the reason; the session
+    /// then goes to software.
+    @Test(arguments: Backend.all.filter(without.contains), [3, 4])
+    func whoCannotKeepThemHasNone(backend: Backend, levels: Int) throws {
         let result = try backend.run(job(Clip(format: .nv12, width: 144, height: 128, frames: 2), levels))
         #expect(result.failure?.contains("temporal levels") == true, "\(result.failure ?? "no failure")")
         #expect(result.pictures.isEmpty && !result.isTransient)
