@@ -21,7 +21,8 @@ struct HardwareResultsTests {
         for number in 0..<100 {
             troubles.add(EncoderFailure(encoderID: "\(number)", reason: "", isTransient: false), now: start)
         }
-        #expect(troubles.present(now: start).count == 16)
+        // An encoder and a decoder of each of 16 nodes.
+        #expect(troubles.present(now: start).count == 32)
         troubles.forget()
         #expect(troubles.present(now: start).isEmpty)
     }
