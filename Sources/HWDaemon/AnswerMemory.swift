@@ -22,7 +22,9 @@ struct AnswerMemory {
     mutating func keep(_ answer: ProbeAnswer, to request: ProbeRequest) {
         entries[request.subject] = nil
         let isReady = answer.node.map { $0.state == .ready } ?? answer.isWhole
-        guard request.verification != .startup, isReady, 1...Self.maximumFiles ~= answer.files.count else { return }
+        // Of the software only what the choice of an encoder needs is looked at when a daemon starts.
+        let isPart = request.subject == .software && request.verification == .startup
+        guard !isPart, isReady, 1...Self.maximumFiles ~= answer.files.count else { return }
         let isVerified =
             answer.isWhole && answer.untried.isEmpty
             && answer.paths.allSatisfy { $0.verified || !$0.claimed }
