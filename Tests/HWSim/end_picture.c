@@ -120,7 +120,7 @@ static VAStatus encode(VADriverContextP driver_context, struct context *context)
             pthread_mutex_lock(&driver->lock);
             hold(&job, -1);
             driver->busy_time += taken;
-            if (!status) trace_picture(driver, &job, taken);
+            if (!status) trace_picture(driver, &job, start);
         }
     }
     if (job.coded) {

@@ -80,7 +80,7 @@ void encoder_keep(struct encoder *, const struct surface *);
 VAStatus end_picture(VADriverContextP, VAContextID);
 
 // trace.c: one line a picture, and its reconstruction.
-void trace_picture(struct driver *, const struct encode_job *, uint64_t nanoseconds);
+void trace_picture(struct driver *, const struct encode_job *, uint64_t start);
 uint64_t monotonic_nanoseconds(void);
 
 #endif

@@ -49,14 +49,20 @@ enum Timing {
         print(
             "\(arguments[0]) \(arguments[1]): \(own[own.count / 2] / 1000) µs a frame beside the driver (median of")
         print(
-            "\(frames), least \(own[0] / 1000)); plain memcpy of \(copied) bytes \(memcpyTime(sources[0].bytes)) µs"
+            "\(frames), least \(own[0] / 1000)); plain cold memcpy of \(copied) bytes \(memcpyTime(sources[0].bytes)) µs"
         )
     }
 
+    /// A copy with caches as cold as after a picture was coded.
     private static func memcpyTime(_ bytes: [UInt8]) -> Int {
         let target = UnsafeMutableRawPointer.allocate(byteCount: bytes.count, alignment: 64)
-        defer { target.deallocate() }
-        let times = (0..<21).map { _ in
+        let other = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 20, alignment: 64)
+        defer {
+            target.deallocate()
+            other.deallocate()
+        }
+        let times = (0..<21).map { round in
+            other.initializeMemory(as: UInt8.self, repeating: UInt8(round))
             let before = threadTime()
             bytes.withUnsafeBytes {
                 target.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(target), byteCount: $0.count)
