@@ -28,7 +28,7 @@ demo: release
 test: deps
 	swift build --build-tests --quiet
 	@$(MAKE) --silent -C Tests/HWSim check
-	swift test --skip-build --quiet
+	timeout --foreground --kill-after=30 1500 swift test --skip-build --quiet
 	@scripts/check-links
 	@scripts/check-systemd
 

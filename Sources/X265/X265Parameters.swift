@@ -29,6 +29,7 @@ final class X265Parameters {
         try setHDR(configuration)
         try pass(role.options(configuration.x265Options))
         role.apply(to: pointer)
+        setSmallPictures()
         guard api.pointee.param_apply_profile(pointer, configuration.profile == .main ? "main" : "main10") == 0
         else {
             throw SessionError(.parameter, "x265 cannot write \(configuration.profile.rawValue) with these options")
@@ -106,6 +107,15 @@ final class X265Parameters {
         pointer.pointee.bHistBasedSceneCut = 0
         pointer.pointee.maxNumReferences = 1
         pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Int32(levels.groupSize))
+    }
+
+    /// Keeps x265 within its own memory.
+    ///
+    /// Up to x265 3.5 its cu-tree works on rows of a half-size picture by four blocks of 8x8 at a time, in a buffer as
+    /// long as a row: with fewer blocks than four it writes past the end of it (its program does too, seen with glibc's
+    /// `MALLOC_CHECK_=3` at every width up to 48 and at none above). Pictures that narrow have little for it to find.
+    private func setSmallPictures() {
+        if pointer.pointee.sourceWidth <= 48 { pointer.pointee.rc.cuTree = 0 }
     }
 
     /// Bounds what x265 holds back.
