@@ -12,6 +12,9 @@ final class FrameConversion {
     private let format: PixelFormat
     private let decoded: PictureStore
     private let output: PictureStore
+    private let gpu = SharedGPU()
+    /// The arenas that the GPU uses: what was decoded last, and converted.
+    private var arenas: (decoded: SharedMemory?, output: SharedMemory?) = (nil, nil)
     /// The last conversion: streams seldom change their colour.
     private var last: (conversion: Conversion, converter: any PixelConverter)?
     /// What converts and why, told when it is made.
@@ -65,11 +68,12 @@ final class FrameConversion {
         let packed = FrameLayout.packed(format, width: width, height: height)
         let slot = try output.slotForCopy(byteCount: packed.size)
         let holder = Holder(output, slot.id)
-        guard let memory = decoded.memory(of: picture.slot), let source = memory.bytes.baseAddress else {
-            throw SessionError(.videoDecoderMalfunction, "a picture lies in memory that is not there")
-        }
+        guard let read = decoded.place(of: picture.slot), let written = output.place(of: slot.id),
+            let source = read.memory.bytes.baseAddress
+        else { throw SessionError(.videoDecoderMalfunction, "a picture lies in memory that is not there") }
         try picture.layout.validate(
-            picture.format, width: width, height: height, poolSize: UInt64(memory.size))
+            picture.format, width: width, height: height, poolSize: UInt64(read.memory.size))
+        arenas = (use(read, insteadOf: arenas.decoded), use(written, insteadOf: arenas.output))
         try converter.convert(
             picture.layout.planes.map { PlaneView(base: source + Int($0.offset), stride: Int($0.stride)) },
             into: packed.layout.planes.map {
@@ -84,9 +88,22 @@ final class FrameConversion {
         return (result, wanted.targetCodePoints, holder)
     }
 
+    /// Has the GPU use a slot in place, and let go of the arena before.
+    ///
+    /// Slot by slot, because a driver touches all of what it is given, and few slots of an arena ever are.
+    private func use(
+        _ place: (memory: SharedMemory, bytes: Range<Int>), insteadOf last: SharedMemory?
+    ) -> SharedMemory {
+        if let last, last !== place.memory { gpu.forget(last) }
+        gpu.use(
+            UnsafeRawBufferPointer(rebasing: place.memory.bytes[place.bytes]),
+            isWritable: place.memory.access == .readWrite, of: place.memory)
+        return place.memory
+    }
+
     private func converter(for conversion: Conversion) throws(SessionError) -> any PixelConverter {
         if let last, last.conversion == conversion { return last.converter }
-        let chosen = try ConverterChoice.makeConverter(for: conversion, device: wanted.device)
+        let chosen = try ConverterChoice.makeConverter(for: conversion, device: wanted.device, sharing: gpu)
         last = (conversion, chosen.converter)
         onChoice(chosen.converter.device, chosen.reason)
         return chosen.converter

@@ -113,8 +113,14 @@ final class PictureStore: PictureMemory {
         }
     }
 
-    /// The memory that a slot lies in; what layouts of its pictures count from.
-    func memory(of slot: Int) -> SharedMemory? { state.withLock { $0.arenas[Self.arena(of: slot)]?.memory } }
+    /// The memory of one slot's arena, and the slot's bytes in it.
+    func place(of slot: Int) -> (memory: SharedMemory, bytes: Range<Int>)? {
+        state.withLock { state in
+            guard let arena = state.arenas[Self.arena(of: slot)] else { return nil }
+            let start = (slot & 0xFFFF) * arena.slotSize
+            return (arena.memory, start..<start + arena.slotSize)
+        }
+    }
 
     /// The arena that a slot lies in.
     static func arena(of slot: Int) -> UInt32 { UInt32(slot >> 16) }

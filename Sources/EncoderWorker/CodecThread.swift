@@ -20,6 +20,8 @@ enum CodecJob: Sendable {
     case finish(sequence: UInt32)
     /// Answer the message with this sequence number: everything before it is done.
     case acknowledge(sequence: UInt32)
+    /// Let go of pools (`WorkerSession.removedPools`).
+    case poolsRemoved
 }
 
 /// The thread that calls the encoder, which may take seconds, so that the I/O thread never does.
@@ -44,6 +46,7 @@ struct CodecThread {
     mutating func run() {
         while case .element(let job) = jobs.pop() {
             worker.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+            for pool in worker.removedPools.takeAll() { conversion?.forget(pool) }
             do throws(SessionError) {
                 try perform(job)
             } catch {
@@ -82,6 +85,7 @@ struct CodecThread {
             worker.send(Reply(sequence: sequence))
         case .acknowledge(let sequence):
             worker.send(Reply(sequence: sequence))
+        case .poolsRemoved: break
         }
     }
 
@@ -95,7 +99,7 @@ struct CodecThread {
         var planes = request.layout.planes.map {
             InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
         }
-        if let conversion { planes = try conversion.convert(planes) }
+        if let conversion { planes = try conversion.convert(planes, in: frame.pool) }
         let input = InputPicture(
             planes: planes, frameID: request.frameID, pts: request.pts, forceKeyFrame: request.forceKeyFrame,
             baseFrameQP: request.baseFrameQP < 0 ? nil : Int(request.baseFrameQP))

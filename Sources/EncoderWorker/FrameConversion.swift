@@ -3,6 +3,7 @@ internal import Color
 internal import Model
 internal import Sessions
 internal import Shaders
+internal import Transport
 
 /// Brings frames in RGB to the Y'CbCr that an encoder takes; used from the codec thread.
 final class FrameConversion {
@@ -12,8 +13,18 @@ final class FrameConversion {
     let fallbackReason: String?
 
     private let converter: any PixelConverter
-    private let memory: UnsafeMutableRawPointer
+    private let gpu = SharedGPU()
+    private let memory: Memory
     private let layout: FrameLayout
+
+    /// Whole pages for one picture, which a GPU can write in place.
+    private final class Memory {
+        let bytes: UnsafeMutableRawBufferPointer
+
+        init(_ size: Int) { bytes = .allocate(byteCount: (size + 4095) & ~4095, alignment: 4096) }
+
+        deinit { bytes.deallocate() }
+    }
 
     /// A conversion to what the configuration's encoder takes, with the colour that its stream tells.
     ///
@@ -23,15 +34,14 @@ final class FrameConversion {
         let (width, height) = (request.width, request.height)
         let chosen = try ConverterChoice.makeConverter(
             for: try Self.conversion(settings, configuration),
-            device: ConverterChoice.Device(rawValue: settings.light.device) ?? .auto)
+            device: ConverterChoice.Device(rawValue: settings.light.device) ?? .auto, sharing: gpu)
         converter = chosen.converter
         fallbackReason = chosen.reason
         let packed = FrameLayout.packed(request.pixelFormat, width: width, height: height)
         layout = packed.layout
-        memory = .allocate(byteCount: packed.size, alignment: 4096)
+        memory = Memory(packed.size)
+        gpu.use(UnsafeRawBufferPointer(memory.bytes), isWritable: true, of: memory)
     }
-
-    deinit { memory.deallocate() }
 
     /// Checks that a session's frames can be converted, if they are to be.
     ///
@@ -64,15 +74,24 @@ final class FrameConversion {
             options: options)
     }
 
-    /// The frame's double, which stays until the next one.
-    func convert(_ planes: [InputPicture.Plane]) throws(SessionError) -> [InputPicture.Plane] {
+    /// The double of a frame that lies in a pool; it stays until the next one.
+    func convert(
+        _ planes: [InputPicture.Plane], in pool: SharedMemory
+    ) throws(SessionError) -> [InputPicture.Plane] {
+        guard let base = memory.bytes.baseAddress else {
+            throw SessionError(.allocationFailed, "there is no memory for a converted frame")
+        }
+        gpu.use(pool.bytes, isWritable: pool.access == .readWrite, of: pool)
         try converter.convert(
             planes.map { PlaneView(base: $0.base, stride: $0.stride) },
-            into: layout.planes.map { MutablePlaneView(base: memory + Int($0.offset), stride: Int($0.stride)) })
+            into: layout.planes.map { MutablePlaneView(base: base + Int($0.offset), stride: Int($0.stride)) })
         return layout.planes.map {
-            InputPicture.Plane(base: memory + Int($0.offset), stride: Int($0.stride))
+            InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
         }
     }
+
+    /// Lets go of a pool that was removed.
+    func forget(_ pool: SharedMemory) { gpu.forget(pool) }
 }
 
 extension AlphaMode {

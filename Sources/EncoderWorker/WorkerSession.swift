@@ -5,6 +5,7 @@ internal import Sessions
 internal import Synchronization
 internal import Transport
 internal import Wire
+internal import Worker
 
 /// One compression session: the I/O thread's loop, and what it shares with the codec thread.
 final class WorkerSession: @unchecked Sendable {
@@ -27,6 +28,10 @@ final class WorkerSession: @unchecked Sendable {
     private let ending = Mutex(())
     /// Only the I/O thread touches the pools; frames under way hold their own reference.
     private var pools: [UInt32: SharedMemory] = [:]
+    /// What the codec thread's converter must let go of.
+    let removedPools = RemovedPools()
+    /// Whether frames are in RGB: a GPU reads them where they lie, most only in pages that may be written.
+    private let convertsFrames: Bool
 
     /// Answers the Create call and takes the connection over.
     ///
@@ -52,6 +57,7 @@ final class WorkerSession: @unchecked Sendable {
         }
         state = Mutex(setup.session)
         hardware = setup.hardware
+        convertsFrames = !setup.session.request.pixelFormat.isYCbCr
         stats.set(.width, UInt64(setup.session.request.width))
         stats.set(.height, UInt64(setup.session.request.height))
 
@@ -164,7 +170,10 @@ final class WorkerSession: @unchecked Sendable {
             default:
                 let pool = try RemovePool(decoding: payload).poolID
                 try state.withLock { session throws(SessionError) in try session.removePool(pool) }
-                pools[pool] = nil
+                if let memory = pools.removeValue(forKey: pool), convertsFrames {
+                    removedPools.add(memory)
+                    _ = jobs.push(.poolsRemoved)  // where the queue is full the thread looks soon enough
+                }
             }
             guard reply.body.count <= Self.maximumBody else {
                 throw SessionError(.parameter, "the values do not fit a message; ask for fewer")
@@ -190,8 +199,10 @@ final class WorkerSession: @unchecked Sendable {
         guard let size = Int(exactly: pool.size), size > 0 else {
             throw SessionError(.parameter, "a pool of \(pool.size) bytes is not possible")
         }
+        let isWritable = convertsFrames && SharedMemory.allowsWriting(file)
         let memory = try SharedMemory(
-            receiving: file, minimumSize: size, maximumSize: Int(clamping: limit), access: .readOnly)
+            receiving: file, minimumSize: size, maximumSize: Int(clamping: limit),
+            access: isWritable ? .readWrite : .readOnly)
         // The whole file is mapped, whatever the client says it uses.
         let mapped = UInt64(memory.size)
         try state.withLock { session throws(SessionError) in try session.addPool(pool.poolID, size: mapped) }

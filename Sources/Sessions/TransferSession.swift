@@ -16,6 +16,18 @@ public struct TransferSide: Hashable, Sendable {
         self.width = width
         self.height = height
     }
+
+    /// The bytes of a pool from a valid layout's first sample to its last.
+    func bytes(of layout: FrameLayout) -> Range<UInt64> {
+        var (start, end) = (UInt64.max, UInt64.zero)
+        for (index, plane) in layout.planes.enumerated() {
+            let rows = UInt64(format.rows(plane: index, height: height))
+            let row = UInt64(format.rowBytes(plane: index, width: width))
+            start = min(start, plane.offset)
+            end = max(end, plane.offset + (rows - 1) * UInt64(plane.stride) + row)
+        }
+        return start..<end
+    }
 }
 
 /// A frame to convert as a client announces it.
@@ -49,6 +61,18 @@ public struct TransferFrameRequest: Hashable, Sendable {
         self.source = source
         self.target = target
         self.color = color
+    }
+
+    /// Whether one of two admitted frames writes what the other reads or writes, so that their order counts.
+    public func touches(
+        _ other: TransferFrameRequest, _ sides: (source: TransferSide, target: TransferSide)
+    ) -> Bool {
+        func meet(_ a: (Place, TransferSide), _ b: (Place, TransferSide)) -> Bool {
+            a.0.poolID == b.0.poolID && a.1.bytes(of: a.0.layout).overlaps(b.1.bytes(of: b.0.layout))
+        }
+        let (from, to) = ((source, sides.source), (target, sides.target))
+        let (otherFrom, otherTo) = ((other.source, sides.source), (other.target, sides.target))
+        return meet(to, otherTo) || meet(to, otherFrom) || meet(from, otherTo)
     }
 }
 
@@ -126,13 +150,6 @@ public struct TransferSession: Sendable {
             throw SessionError(.parameter, "frame \(frameID) names pool \(place.poolID), which does not exist")
         }
         try place.layout.validate(side.format, width: side.width, height: side.height, poolSize: size)
-        var (start, end) = (UInt64.max, UInt64.zero)
-        for (index, plane) in place.layout.planes.enumerated() {
-            let rows = UInt64(side.format.rows(plane: index, height: side.height))
-            let row = UInt64(side.format.rowBytes(plane: index, width: side.width))
-            start = min(start, plane.offset)
-            end = max(end, plane.offset + (rows - 1) * UInt64(plane.stride) + row)
-        }
-        return start..<end
+        return side.bytes(of: place.layout)
     }
 }

@@ -17,10 +17,12 @@ public enum ConverterChoice {
 
     /// Makes a converter.
     ///
+    /// - Parameter gpu: What the converters of a session share; one that nobody else has is of this converter alone.
     /// - Returns: the converter, whether it is a real GPU and, where one was allowed and it is none, why.
     /// - Throws: what `Conversion.validate` does; `PixelTransferNotSupported` where Vulkan is asked for and there is none.
     public static func makeConverter(
-        for conversion: Conversion, device: Device = .auto, threads: Int? = nil
+        for conversion: Conversion, device: Device = .auto, threads: Int? = nil,
+        sharing gpu: SharedGPU = SharedGPU()
     ) throws(SessionError) -> (converter: any PixelConverter, isGPU: Bool, reason: String?) {
         let plan = try ConversionPlan(conversion)
         // An alpha plane of its own is the CPU's: shaders know one in RGB alone.
@@ -32,8 +34,8 @@ public enum ConverterChoice {
                 guard !hasAlphaPlane else {
                     throw SessionError(.parameter, "YUVA is converted on the CPU alone")
                 }
-                let gpu = try VulkanDevice(allowsSoftware: true)
-                return (try VulkanConverter(plan, on: gpu), gpu.description.kind != .software, nil)
+                let opened = try gpu.open(allowsSoftware: true)
+                return (try VulkanConverter(plan, on: opened), opened.description.kind != .software, nil)
             } catch { throw SessionError(.pixelTransferNotSupported, "Vulkan is asked for, but \(error.reason)") }
         case .auto:
             let reason: String
@@ -44,8 +46,8 @@ public enum ConverterChoice {
                 reason = "this process sees no GPU: there is no render node"
             } else {
                 do throws(SessionError) {
-                    let gpu = try VulkanConverter(plan, on: VulkanDevice())
-                    return (GPUConverter(gpu, conversion, threads: threads), true, nil)
+                    let converter = try VulkanConverter(plan, on: gpu.open())
+                    return (GPUConverter(converter, conversion, threads: threads), true, nil)
                 } catch { reason = error.reason }
             }
             return (try CPUConverter(conversion, threads: threads), false, reason)
@@ -62,31 +64,5 @@ public enum ConverterChoice {
             if isNode { return true }
         }
         return false
-    }
-}
-
-/// A GPU's converter that the CPU takes over from when the device is lost.
-final class GPUConverter: PixelConverter {
-    var device: String { current.device }
-
-    private var current: any PixelConverter
-    private let conversion: Conversion
-    private let threads: Int?
-
-    init(_ gpu: VulkanConverter, _ conversion: Conversion, threads: Int?) {
-        current = gpu
-        self.conversion = conversion
-        self.threads = threads
-    }
-
-    func convert(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError) {
-        do throws(SessionError) {
-            try current.convert(source, into: target)
-        } catch {
-            // The caller's own mistakes are the same on the CPU.
-            guard current is VulkanConverter, error.status != .parameter else { throw error }
-            current = try CPUConverter(conversion, threads: threads)
-            try current.convert(source, into: target)
-        }
     }
 }

@@ -29,14 +29,19 @@ struct SessionSetup {
         try conversion.validate()
     }
 
+    /// The frames that come in and go out.
+    var sides: (source: TransferSide, target: TransferSide) {
+        (
+            TransferSide(
+                format: conversion.source.format, width: conversion.source.width, height: conversion.source.height),
+            TransferSide(
+                format: conversion.target.format, width: conversion.target.width, height: conversion.target.height)
+        )
+    }
+
     /// The session's rules.
     func session(maxPoolBytes: UInt64) -> TransferSession {
-        TransferSession(
-            source: TransferSide(
-                format: conversion.source.format, width: conversion.source.width, height: conversion.source.height),
-            target: TransferSide(
-                format: conversion.target.format, width: conversion.target.width, height: conversion.target.height),
-            maxPoolBytes: maxPoolBytes)
+        TransferSession(source: sides.source, target: sides.target, maxPoolBytes: maxPoolBytes)
     }
 
     /// Bytes of a result.
@@ -64,11 +69,11 @@ struct SessionSetup {
         return changed
     }
 
-    /// Opens a converter where the client wants it.
-    func open(_ conversion: Conversion) throws(SessionError) -> OpenConverter {
-        let chosen = try ConverterChoice.makeConverter(for: conversion, device: device)
+    /// Opens a converter where the client wants it, on the GPU that the session's others use.
+    func open(_ conversion: Conversion, sharing gpu: SharedGPU) throws(SessionError) -> OpenConverter {
+        let chosen = try ConverterChoice.makeConverter(for: conversion, device: device, sharing: gpu)
         return OpenConverter(
-            converter: chosen.converter, isGPU: chosen.isGPU, fallbackReason: chosen.reason)
+            converter: chosen.converter, gpu: gpu, isGPU: chosen.isGPU, fallbackReason: chosen.reason)
     }
 }
 
@@ -76,6 +81,8 @@ struct SessionSetup {
 struct OpenConverter: @unchecked Sendable {
     /// Used from one thread at a time: Create's opens it, the converting thread takes it.
     let converter: any PixelConverter
+    /// As the converter.
+    let gpu: SharedGPU
     let isGPU: Bool
     let fallbackReason: String?
 
@@ -96,11 +103,15 @@ struct OpenConverter: @unchecked Sendable {
 
     /// The session's properties.
     ///
+    /// - Parameter memoryUse: how pictures came to a GPU; nil where there is none, or none yet.
     /// - Throws: `PropertyNotSupported` for a key that does not exist.
-    func properties(_ keys: [String]) throws(SessionError) -> [String: PropertyValue] {
+    func properties(
+        _ keys: [String], _ memoryUse: SharedGPU.MemoryUse?
+    ) throws(SessionError) -> [String: PropertyValue] {
         let all: [String: PropertyValue] = [
             PropertyKey.pixelTransferDevice.rawValue: .string(converter.device),
             PropertyKey.fallbackReason.rawValue: fallbackReason.map(PropertyValue.string) ?? .null,
+            PropertyKey.pixelTransferMemory.rawValue: memoryUse.map { .string($0.text) } ?? .null,
         ]
         if keys.isEmpty { return all.filter { $0.value != .null } }
         var found: [String: PropertyValue] = [:]

@@ -19,61 +19,102 @@ enum TransferJob: Sendable {
     case convert(PendingTransfer)
     /// Answer the message with this sequence number: everything before it is done.
     case finish(sequence: UInt32)
+    /// Let go of pools (`WorkerSession.removedPools`).
+    case poolsRemoved
 }
 
 /// The thread that converts, which may take long, so that the I/O thread never does.
+///
+/// As many frames are under way as the converter can have: while a GPU works on one, the next is brought to it.
 struct TransferThread {
+    /// A frame that a converter has begun.
+    private struct Begun {
+        var frame: PendingTransfer
+        var converter: any PixelConverter
+        var ticket: ConversionTicket
+    }
+
     /// Converters of colours that frames brought, kept: a stream may go to and fro.
     private static let maxConverters = 4
 
     let worker: WorkerSession
     let jobs: WorkQueue<TransferJob>
+    private let gpu: SharedGPU
     /// The last one used is the last; the first is Create's and stays.
     private var converters: [(color: ColorDescription?, converter: any PixelConverter)]
+    /// Oldest first.
+    private var begun: [Begun] = []
 
     init(worker: WorkerSession, jobs: WorkQueue<TransferJob>, opened: OpenConverter) {
         self.worker = worker
         self.jobs = jobs
+        gpu = opened.gpu
         converters = [(nil, opened.converter)]
     }
 
     /// Works until the queue is closed.
     mutating func run() {
-        while case .element(let job) = jobs.pop() {
+        while true {
+            // With a frame under way nothing is waited for but that.
+            let popped = jobs.pop(timeout: begun.isEmpty ? nil : .zero)
             worker.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
-            switch job {
-            case .convert(let frame): convert(frame)
-            case .finish(let sequence): worker.send(Reply(sequence: sequence))
+            for pool in worker.removedPools.takeAll() { gpu.forget(pool) }
+            switch popped {
+            case .element(.convert(let frame)): begin(frame)
+            case .element(.finish(let sequence)):
+                finishAll()
+                worker.send(Reply(sequence: sequence))
+            case .element(.poolsRemoved): break
+            case .timedOut: finishOldest()
+            case .closed: return finishAll()
             }
-            worker.stats.set(.busySinceNs, 0)
+            if begun.isEmpty { worker.stats.set(.busySinceNs, 0) }
         }
     }
 
-    /// Converts and answers; a colour that is not converted costs its own frame alone.
-    private mutating func convert(_ frame: PendingTransfer) {
+    /// Begins a frame; one that cannot be is answered in its turn.
+    private mutating func begin(_ frame: PendingTransfer) {
         let request = frame.request
-        var failure: SessionError?
+        // What reads another's result, or writes where another still reads, comes after it.
+        if begun.contains(where: { request.touches($0.frame.request, worker.setup.sides) }) { finishAll() }
         do throws(SessionError) {
             let converter = try converter(for: request.color)
+            while begun.count >= converter.depth { finishOldest() }
             guard let source = frame.source.bytes.baseAddress, let target = frame.target.mutableBytes?.baseAddress
             else { throw SessionError(.allocationFailed, "a pool is not mapped") }
+            for pool in [frame.source, frame.target] {
+                gpu.use(pool.bytes, isWritable: pool.access == .readWrite, of: pool)
+            }
             // Both layouts were checked against their pools' sizes when the frame was admitted.
-            try converter.convert(
+            let ticket = try converter.submit(
                 request.source.layout.planes.map {
                     PlaneView(base: source + Int($0.offset), stride: Int($0.stride))
                 },
                 into: request.target.layout.planes.map {
                     MutablePlaneView(base: target + Int($0.offset), stride: Int($0.stride))
                 })
+            begun.append(Begun(frame: frame, converter: converter, ticket: ticket))
         } catch {
-            failure = error
+            // A colour that is not converted costs its own frame alone.
+            finishAll()
+            worker.answer(request.frameID, error, bytes: worker.setup.targetBytes)
         }
-        worker.answer(request.frameID, failure, bytes: worker.setup.targetBytes)
+    }
+
+    private mutating func finishAll() { while !begun.isEmpty { finishOldest() } }
+
+    private mutating func finishOldest() {
+        guard !begun.isEmpty else { return }
+        let oldest = begun.removeFirst()
+        var failure: SessionError?
+        do throws(SessionError) { try oldest.converter.finish(oldest.ticket) } catch { failure = error }
+        worker.tell(gpu.memoryUse)
+        worker.answer(oldest.frame.request.frameID, failure, bytes: worker.setup.targetBytes)
     }
 
     private mutating func converter(for color: ColorDescription?) throws(SessionError) -> any PixelConverter {
         if let index = converters.firstIndex(where: { $0.color == color }) { return converters[index].converter }
-        let opened = try worker.setup.open(try worker.setup.conversion(of: color))
+        let opened = try worker.setup.open(try worker.setup.conversion(of: color), sharing: gpu)
         if converters.count >= Self.maxConverters { converters.remove(at: 1) }
         converters.append((color, opened.converter))
         return opened.converter

@@ -21,6 +21,9 @@ final class WorkerSession: @unchecked Sendable {
     private let opened: OpenConverter
     /// Only the I/O thread touches the pools; frames under way hold their own reference.
     private var pools: [UInt32: SharedMemory] = [:]
+    /// What the converting thread's device must let go of.
+    let removedPools = RemovedPools()
+    private let memoryUse = Mutex<SharedGPU.MemoryUse?>(nil)
 
     /// Answers the Create call and takes the connection over.
     ///
@@ -33,7 +36,7 @@ final class WorkerSession: @unchecked Sendable {
             setup = try SessionSetup(start)
             // A driver may take its time here, or for ever.
             stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
-            opened = try setup.open(setup.conversion)
+            opened = try setup.open(setup.conversion, sharing: SharedGPU())
             stats.set(.busySinceNs, 0)
         } catch {
             WorkerStartup.refuse(error, connection.rawValue)
@@ -71,13 +74,15 @@ final class WorkerSession: @unchecked Sendable {
             port.answer(sequence) { () throws(SessionError) in
                 let pool = try RemovePool(decoding: payload).poolID
                 try state.withLock { session throws(SessionError) in try session.removePool(pool) }
-                pools[pool] = nil
+                if let memory = pools.removeValue(forKey: pool) { removedPools.add(memory) }
+                // Where the queue is full the thread looks soon enough.
+                _ = jobs.push(.poolsRemoved)
                 return []
             }
         case .copyProperties:
             port.answer(sequence) { () throws(SessionError) in
                 let keys = try JSON.decode([String].self, from: payload.withUnsafeBytes { Array($0) })
-                return try JSON.encode(try opened.properties(keys))
+                return try JSON.encode(try opened.properties(keys, memoryUse.withLock { $0 }))
             }
         case .setProperties:
             port.answer(sequence) { () throws(SessionError) in
@@ -141,6 +146,9 @@ final class WorkerSession: @unchecked Sendable {
     }
 
     // MARK: - For the converting thread
+
+    /// What became of the pictures so far.
+    func tell(_ use: SharedGPU.MemoryUse?) { memoryUse.withLock { $0 = use } }
 
     /// A frame is done, or could not be.
     func answer(_ frameID: UInt64, _ failure: SessionError?, bytes: Int) {

@@ -104,6 +104,12 @@ public final class SharedMemory: @unchecked Sendable {
         return seals >= 0 && UInt32(seals) & UInt32(HWD_SEAL_WRITE | HWD_SEAL_FUTURE_WRITE) != 0
     }
 
+    /// Whether a memfd that another process sent can be mapped for writing: neither its seals nor its descriptor forbid it.
+    public static func allowsWriting(_ memory: borrowing OwnedFD) -> Bool {
+        let flags = fcntl(memory.rawValue, F_GETFL)
+        return flags >= 0 && flags & O_ACCMODE == O_RDWR && !isSealedAgainstWriting(memory)
+    }
+
     deinit { munmap(mapping.baseAddress, mapping.count) }
 
     /// Bytes of the file, all mapped.

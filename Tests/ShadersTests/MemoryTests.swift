@@ -38,7 +38,7 @@ extension VulkanTests {
             let target = FrameLayout.packed(.rgba16f, width: 64, height: 48, base: source.size)
             try withPool(1 << 16) { pool in
                 let converter = try VulkanConverter(reference.plan, on: device)
-                try converter.importMemory(UnsafeMutableRawBufferPointer(start: pool, count: 1 << 16))
+                try device.importMemory(UnsafeRawBufferPointer(start: pool, count: 1 << 16), isWritable: true)
                 for (index, plane) in source.layout.planes.enumerated() {
                     let row = PixelFormat.p010.rowBytes(plane: index, width: 64)
                     for y in 0..<picture.planes[index].count / row {
@@ -60,24 +60,24 @@ extension VulkanTests {
                         UnsafeRawBufferPointer(start: pool + Int(plane.offset) + y * Int(plane.stride), count: 512))
                 }
                 #expect(distance(result, from: reference.values(picture)) <= 1)
-                converter.forgetMemory(UnsafeMutableRawBufferPointer(start: pool, count: 1 << 16))
-                #expect(converter.regions.isEmpty)
+                device.forgetMemory(pool)
+                #expect(device.regions.isEmpty)
             }
             try TestDevice.checkValidation()
         }
 
         @Test func memoryThatCannotBeWrittenIsNotImported() throws {
-            let converter = try VulkanConverter(ConversionPlan(conversion), on: TestDevice.get())
+            let device = try TestDevice.get()
             try withPool(1 << 16, protection: PROT_READ) { pool in
                 #expect(throws: SessionError.self) {
-                    try converter.importMemory(UnsafeMutableRawBufferPointer(start: pool, count: 1 << 16))
+                    try device.importMemory(UnsafeRawBufferPointer(start: pool, count: 1 << 16), isWritable: true)
                 }
             }
             try withPool(1 << 16) { pool in
                 // The pages behind the mapping are nobody's.
                 munmap(pool + (1 << 15), 1 << 15)
                 #expect(throws: SessionError.self) {
-                    try converter.importMemory(UnsafeMutableRawBufferPointer(start: pool, count: 1 << 16))
+                    try device.importMemory(UnsafeRawBufferPointer(start: pool, count: 1 << 16), isWritable: true)
                 }
                 #expect(ImportedRegion.isMapped(Int(bitPattern: pool)..<Int(bitPattern: pool) + (1 << 15)))
             }

@@ -66,7 +66,7 @@ struct DeviceBuffer: ~Copyable {
 
     /// Takes a process's own pages in place (VK_EXT_external_memory_host); they must stay mapped as long as this lives.
     ///
-    /// - Parameter pages: Aligned to what the device wants, mapped for reading and writing: the caller has checked.
+    /// - Parameter pages: Aligned to what the device wants, mapped for what it does to them: the caller has checked.
     /// - Throws: Why the driver does not take them.
     init(_ device: VulkanDevice, importing pages: UnsafeMutableRawBufferPointer) throws(SessionError) {
         let functions = device.functions
@@ -91,6 +91,11 @@ struct DeviceBuffer: ~Copyable {
             else {
                 throw SessionError(
                     .pixelTransferNotSupported, "\(device.description.name) has no coherent type for such memory")
+            }
+            guard UInt64(pages.count) <= device.heapSize(ofType: type) else {
+                throw SessionError(
+                    .pixelTransferNotSupported,
+                    "\(device.description.name) has no heap of the \(pages.count) bytes that are to be imported")
             }
             var source = VkImportMemoryHostPointerInfoEXT()
             source.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT

@@ -23,11 +23,6 @@ final class FrameSlot {
 }
 
 extension VulkanConverter {
-    /// A picture that is under way.
-    public struct Ticket: Hashable, Sendable {
-        let number: Int
-    }
-
     /// A plane as shaders see it.
     private struct Seen {
         var geometry: PlaneGeometry
@@ -40,10 +35,14 @@ extension VulkanConverter {
 
     /// Begins a picture: what must be copied is copied, and the device starts.
     ///
-    /// - Parameter target: Stays in place until `finish`.
+    /// - Parameters:
+    ///   - source: Stays in place until `finish`, because planes in imported memory are not copied.
+    ///   - target: As the source.
     /// - Throws: `Parameter` for planes that do not fit the formats, `InvalidSession` where `slotCount` pictures are
     ///   under way, else what the device could not do.
-    public func submit(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError) -> Ticket {
+    public func submit(
+        _ source: [PlaneView], into target: [MutablePlaneView]
+    ) throws(SessionError) -> ConversionTicket {
         if let failure = gpu.failure { throw failure }
         try Self.check(self.source.planes, source.map(\.stride), "source")
         try Self.check(self.target.planes, target.map(\.stride), "target")
@@ -78,14 +77,15 @@ extension VulkanConverter {
                 throw error
             }
         }
-        return Ticket(number: slot.ticket)
+        if isStaged { gpu.picturesCopied += 1 } else { gpu.picturesInPlace += 1 }
+        return ConversionTicket(number: slot.ticket)
     }
 
     /// Waits for a picture, slice by slice, and copies what was not written in place.
     ///
     /// - Throws: `InvalidSession` for a picture that is not under way, else what the device could not do; a device that
     ///   does not end within 5 s (software: 30 s) counts as lost.
-    public func finish(_ ticket: Ticket) throws(SessionError) {
+    public func finish(_ ticket: ConversionTicket) throws(SessionError) {
         if let failure = gpu.failure { throw failure }
         guard let slot = slots.first(where: { $0.ticket == ticket.number && ticket.number > 0 }) else {
             throw SessionError(.invalidSession, "that picture is not under way")
@@ -127,7 +127,8 @@ extension VulkanConverter {
     private func seen(
         _ plane: PlaneGeometry, _ base: UnsafeRawPointer, _ stride: Int, _ slot: FrameSlot, isTarget: Bool
     ) -> Seen {
-        for region in regions {
+        // Rows so long that few fit a binding are copied closer together.
+        for region in gpu.regions where stride <= bindingLimit / 16 {
             if let offset = region.offset(of: base, stride: stride, plane, isTarget: isTarget) {
                 return Seen(
                     geometry: plane, buffer: region.buffer.handle, size: region.buffer.memory.count, offset: offset,

@@ -5,13 +5,15 @@ public import Model
 
 /// Converts pictures with compute shaders on a Vulkan device.
 ///
-/// Planes in memory that was imported are read and written in place; others are copied once into or out of buffers that
+/// Planes in memory that the device has imported are read and written in place; others are copied once into or out of buffers that
 /// live as long as the converter. Two pictures can be under way at once (`submit`, `finish`). Used from one thread.
 public final class VulkanConverter: PixelConverter {
     /// The device's name and driver.
     public let device: String
     /// Pictures that can be under way at once.
     public static let slotCount = 2
+    /// The same.
+    public var depth: Int { Self.slotCount }
 
     let gpu: VulkanDevice
     let plan: ConversionPlan
@@ -21,7 +23,6 @@ public final class VulkanConverter: PixelConverter {
     let source: (planes: [PlaneGeometry], size: Int)
     let target: (planes: [PlaneGeometry], size: Int)
     var slots: [FrameSlot] = []
-    var regions: [ImportedRegion] = []
     var lastTicket = 0
     /// Bytes that a binding can hold; tests make it small.
     var bindingLimit: Int
@@ -74,19 +75,6 @@ public final class VulkanConverter: PixelConverter {
         parameters.tables.withUnsafeBytes {
             UnsafeMutableRawBufferPointer(rebasing: constants.memory[Self.tablesOffset...]).copyMemory(from: $0)
         }
-    }
-
-    /// Lets the device use memory in place: planes that lie in it are not copied.
-    ///
-    /// - Parameter memory: Stays mapped until `forgetMemory`, or as long as the converter lives.
-    /// - Throws: Why the device cannot; conversions copy then.
-    public func importMemory(_ memory: UnsafeMutableRawBufferPointer) throws(SessionError) {
-        regions.append(try ImportedRegion(gpu, memory))
-    }
-
-    /// Lets go of memory that was imported; no conversion may be under way.
-    public func forgetMemory(_ memory: UnsafeMutableRawBufferPointer) {
-        regions.removeAll { $0.key == memory.baseAddress }
     }
 
     /// Converts one picture and waits for it.

@@ -18,7 +18,14 @@ public final class VulkanDevice {
     let queue: VkQueue
     let queueFamily: UInt32
     let limits: VkPhysicalDeviceLimits
+    /// Memory of this process that is used in place; it keeps this device until it is forgotten.
+    private(set) var regions: [ImportedRegion] = []
+    /// Pictures whose planes were all used in place, and others.
+    var (picturesInPlace, picturesCopied) = (0, 0)
+    /// Whether pages that cannot be written can be read; found out when it is asked first.
+    var readsReadOnlyPages: Bool?
     private let instance: VulkanInstance
+    private let physical: VkPhysicalDevice
     private let memory: VkPhysicalDeviceMemoryProperties
     private var pipelines: PipelineStore?
 
@@ -28,10 +35,10 @@ public final class VulkanDevice {
     /// - Parameter allowsSoftware: Whether software (lavapipe) will do where there is no GPU.
     /// - Parameter validates: Whether the validation layer watches, where it is installed; for tests.
     /// - Throws: `CouldNotCreateInstance` with the reason: no loader, no driver, no such device.
-    public init(
+    public convenience init(
         pciAddress: String? = nil, allowsSoftware: Bool = false, validates: Bool = false
     ) throws(SessionError) {
-        instance = try VulkanInstance(validates: validates)
+        let instance = try VulkanInstance(validates: validates)
         let devices = try instance.devices()
         let descriptions = devices.map(\.description)
         guard
@@ -44,6 +51,19 @@ public final class VulkanDevice {
                 .couldNotCreateInstance,
                 "no Vulkan GPU\(pciAddress.map { " at \($0)" } ?? ""); the devices here: \(there)")
         }
+        try self.init(instance, physical, chosen)
+    }
+
+    /// Another logical device on the same hardware: what goes wrong there does not lose this one.
+    convenience init(like other: VulkanDevice) throws(SessionError) {
+        try self.init(other.instance, other.physical, other.description)
+    }
+
+    private init(
+        _ instance: VulkanInstance, _ physical: VkPhysicalDevice, _ chosen: VulkanDeviceDescription
+    ) throws(SessionError) {
+        self.instance = instance
+        self.physical = physical
         description = chosen
         var properties = VkPhysicalDeviceProperties2()
         properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2
@@ -139,6 +159,22 @@ public final class VulkanDevice {
         }
         return best?.type
     }
+
+    /// Bytes that the heap of a memory type has.
+    func heapSize(ofType type: UInt32) -> UInt64 {
+        let types = withUnsafeBytes(of: memory.memoryTypes) { Array($0.bindMemory(to: VkMemoryType.self)) }
+        let heaps = withUnsafeBytes(of: memory.memoryHeaps) { Array($0.bindMemory(to: VkMemoryHeap.self)) }
+        return heaps[Int(types[Int(type)].heapIndex)].size
+    }
+
+    /// Uses memory in place from now on; see `ImportedRegion`.
+    func importMemory(_ memory: UnsafeRawBufferPointer, isWritable: Bool) throws(SessionError) {
+        if !isWritable, readsReadOnlyPages == nil { readsReadOnlyPages = ReadOnlyTrial.passes(self) }
+        regions.append(try ImportedRegion(self, memory, isWritable: isWritable))
+    }
+
+    /// Lets go of what was imported at an address; no conversion may be under way in it.
+    func forgetMemory(_ base: UnsafeRawPointer) { regions.removeAll { $0.key == base } }
 
     /// Checks a call's result; after a lost device every later conversion fails with this reason.
     func verify(_ result: VkResult, _ call: String) throws(SessionError) {

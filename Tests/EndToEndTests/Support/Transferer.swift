@@ -17,18 +17,22 @@ final class Transferer {
 
     init(
         _ daemon: Daemon, _ from: CreateTransferSession.Image, _ to: CreateTransferSession.Image, width: Int,
-        height: Int
+        height: Int, device: String = "cpu", sealsSource: Bool = false
     ) throws {
         session = try TransferSession(
             daemon,
-            CreateTransferSession.Parameters(width: width, height: height, source: from, target: to, device: "cpu"))
-        func place(_ image: CreateTransferSession.Image) throws -> (FrameLayout, SharedMemory) {
+            CreateTransferSession.Parameters(width: width, height: height, source: from, target: to, device: device)
+        )
+        func place(_ image: CreateTransferSession.Image, _ isSealed: Bool) throws -> (FrameLayout, SharedMemory) {
             let format = try #require(PixelFormat(rawValue: image.pixelFormat))
             let packed = FrameLayout.packed(format, width: width, height: height)
-            return (packed.layout, try SharedMemory(creating: "test-frames", size: packed.size))
+            return (
+                packed.layout,
+                try SharedMemory(creating: "test-frames", size: packed.size, readOnlyToOthers: isSealed)
+            )
         }
-        source = try place(from)
-        target = try place(to)
+        source = try place(from, sealsSource)
+        target = try place(to, false)
         try session.addPool(source.memory, id: 1)
         try session.addPool(target.memory, id: 2)
     }

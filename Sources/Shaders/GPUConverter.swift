@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Color
+internal import Model
+
+/// A GPU's converter that the CPU takes over from when the device is lost.
+final class GPUConverter: PixelConverter {
+    var device: String { current.device }
+    var depth: Int { current.depth }
+
+    private var current: any PixelConverter
+    private let conversion: Conversion
+    private let threads: Int?
+    /// What the GPU has been given, so that the CPU can do it once more.
+    private var underWay: [ConversionTicket: (source: [PlaneView], target: [MutablePlaneView])] = [:]
+
+    init(_ gpu: any PixelConverter, _ conversion: Conversion, threads: Int?) {
+        current = gpu
+        self.conversion = conversion
+        self.threads = threads
+    }
+
+    func convert(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError) {
+        try finish(submit(source, into: target))
+    }
+
+    func submit(
+        _ source: [PlaneView], into target: [MutablePlaneView]
+    ) throws(SessionError) -> ConversionTicket {
+        do throws(SessionError) {
+            let ticket = try current.submit(source, into: target)
+            if ticket != .done { underWay[ticket] = (source, target) }
+            return ticket
+        } catch {
+            try takeOver(error)
+            try current.convert(source, into: target)
+            return .done
+        }
+    }
+
+    func finish(_ ticket: ConversionTicket) throws(SessionError) {
+        guard ticket != .done else { return }
+        guard let picture = underWay.removeValue(forKey: ticket) else {
+            throw SessionError(.invalidSession, "that picture is not under way")
+        }
+        do throws(SessionError) {
+            // The CPU does not know the GPU's tickets.
+            guard !(current is CPUConverter) else {
+                return try current.convert(picture.source, into: picture.target)
+            }
+            try current.finish(ticket)
+        } catch {
+            try takeOver(error)
+            try current.convert(picture.source, into: picture.target)
+        }
+    }
+
+    /// Goes on with the CPU, unless the mistake is the caller's own or the CPU's.
+    private func takeOver(_ error: SessionError) throws(SessionError) {
+        guard !(current is CPUConverter), error.status != .parameter, error.status != .invalidSession else {
+            throw error
+        }
+        current = try CPUConverter(conversion, threads: threads)
+    }
+}
