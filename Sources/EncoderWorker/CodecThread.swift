@@ -3,6 +3,7 @@ internal import Model
 internal import Sessions
 internal import Transport
 internal import Wire
+internal import Worker
 
 /// A frame on its way to the codec thread; keeps the memory it lies in mapped.
 struct PendingFrame: Sendable {

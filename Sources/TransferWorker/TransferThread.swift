@@ -5,6 +5,7 @@ internal import Sessions
 internal import Shaders
 internal import Transport
 internal import Wire
+internal import Worker
 
 /// A frame on its way to the converting thread; keeps the memory it lies in mapped.
 struct PendingTransfer: Sendable {

@@ -2,6 +2,7 @@
 internal import Color
 internal import Model
 internal import Sessions
+internal import Shaders
 internal import Synchronization
 internal import Transport
 internal import Wire

@@ -59,8 +59,7 @@ extension VulkanTests {
         }
 
         static let formats: [(PixelFormat, PixelFormat)] = [
-            (.p010, .rgba16f), (.nv12, .bgra8), (.yu12, .rgba16f), (.i010, .nv12), (.rgba16f, .p010),
-            (.bgra8, .yu12), (.rgba8, .i010),
+            (.p010, .rgba16f), (.nv12, .bgra8), (.i010, .nv12), (.rgba16f, .p010), (.bgra8, .yu12),
         ]
 
         @Test("Pools in place give the same bits as copies", arguments: [(64, 48), (70, 38), (33, 17)])
