@@ -112,7 +112,8 @@ let package = Package(
         .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: common),
         .testTarget(name: "ColorTests", dependencies: ["Color", "Model"], swiftSettings: common),
         .testTarget(
-            name: "ShadersTests", dependencies: ["CPixels", "Color", "Model", "Shaders"], swiftSettings: common),
+            name: "ShadersTests", dependencies: ["CPixels", "CVulkan", "Color", "Model", "Shaders"],
+            swiftSettings: common),
         .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
         .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
         .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),

@@ -193,7 +193,10 @@ extension VulkanTests {
             "spirv-val finds nothing",
             .enabled(if: access("/usr/bin/spirv-val", X_OK) == 0, "spirv-val is not installed"))
         func shadersAreValid() throws {
-            for (name, digits) in [("to_rgb", SPIRV.to_rgb), ("to_ycbcr", SPIRV.to_ycbcr)] {
+            for (name, digits) in [
+                ("to_rgb", SPIRV.to_rgb), ("to_ycbcr", SPIRV.to_ycbcr), ("image_to_rgb", SPIRV.image_to_rgb),
+                ("image_to_ycbcr", SPIRV.image_to_ycbcr),
+            ] {
                 let words = SPIRV.words(digits)
                 #expect(words.first == 0x0723_0203)
                 let path = "\(TestDevice.cacheFolder)/\(name).spv"

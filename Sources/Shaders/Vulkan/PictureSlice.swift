@@ -4,11 +4,20 @@ internal import Model
 
 /// What one submission needs: a descriptor set, a command buffer and a fence; freed with this object.
 final class PictureSlice {
-    /// A range of a buffer that a shader sees.
-    struct Binding {
-        var buffer: VkBuffer
-        var offset: Int
-        var range: Int
+    /// What a shader sees.
+    enum Binding {
+        /// A range of a buffer.
+        case buffer(VkBuffer, offset: Int, range: Int)
+        /// An image in the general layout.
+        case image(VkImageView)
+    }
+
+    /// What happens to images around a slice.
+    struct Handover {
+        /// Taken from whoever wrote them, before.
+        var taken: [VkImage] = []
+        /// Given back, after.
+        var given: [VkImage] = []
     }
 
     private let device: VulkanDevice
@@ -18,15 +27,21 @@ final class PictureSlice {
     private let commands: VkCommandBuffer
     private let fence: VkFence
 
-    init(_ device: VulkanDevice) throws(SessionError) {
+    private let layouts: PipelineStore.Layouts
+    private let front: PipelineStore.Front
+
+    init(_ device: VulkanDevice, _ front: PipelineStore.Front) throws(SessionError) {
         self.device = device
+        self.front = front
         let functions = device.functions
-        let store = try device.store()
-        var sizes = [VkDescriptorPoolSize(), VkDescriptorPoolSize()]
-        sizes[0].type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
-        sizes[0].descriptorCount = UInt32(PipelineStore.bindingCount - 1)
-        sizes[1].type = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER
-        sizes[1].descriptorCount = 1
+        layouts = try device.store().layouts(front, device)
+        let types = (0..<PipelineStore.bindingCount).map { PipelineStore.type(of: $0, front) }
+        let kinds = [
+            VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE,
+        ]
+        let sizes = kinds.map { kind in
+            VkDescriptorPoolSize(type: kind, descriptorCount: UInt32(types.count { $0 == kind }))
+        }.filter { $0.descriptorCount > 0 }
         var pool: VkDescriptorPool?
         let result = sizes.withUnsafeBufferPointer { sizes in
             var info = VkDescriptorPoolCreateInfo()
@@ -37,7 +52,7 @@ final class PictureSlice {
             return functions.createDescriptorPool(device.handle, &info, nil, &pool)
         }
         try device.verify(result, "vkCreateDescriptorPool")
-        var layout: VkDescriptorSetLayout? = store.setLayout
+        var layout: VkDescriptorSetLayout? = layouts.set
         var set: VkDescriptorSet?
         let allocated = withUnsafePointer(to: &layout) { layout in
             var info = VkDescriptorSetAllocateInfo()
@@ -84,15 +99,17 @@ final class PictureSlice {
 
     /// Starts the pipeline over a slice; `wait` tells when it has ended.
     func submit(
-        _ pipeline: VkPipeline, _ bindings: [Binding], _ placement: Placement, groups: (x: Int, y: Int)
+        _ pipeline: VkPipeline, _ bindings: [Int: Binding], _ placement: Placement, groups: (x: Int, y: Int),
+        _ handover: Handover
     ) throws(SessionError) {
         let functions = device.functions
-        bind(bindings)
-        let layout = try device.store().pipelineLayout
+        for (index, binding) in bindings { bind(index, binding) }
+        let layout = layouts.pipeline
         var begin = VkCommandBufferBeginInfo()
         begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO
         begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT.rawValue
         try device.verify(functions.beginCommandBuffer(commands, &begin), "vkBeginCommandBuffer")
+        hand(over: handover.taken, from: Self.foreign, to: device.queueFamily)
         functions.bindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline)
         var set: VkDescriptorSet? = set
         functions.bindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, nil)
@@ -101,6 +118,7 @@ final class PictureSlice {
                 commands, layout, VK_SHADER_STAGE_COMPUTE_BIT.rawValue, 0, UInt32($0.count), $0.baseAddress)
         }
         functions.dispatch(commands, UInt32(groups.x), UInt32(groups.y), 1)
+        hand(over: handover.given, from: device.queueFamily, to: Self.foreign)
         var barrier = VkMemoryBarrier()
         barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER
         barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT.rawValue
@@ -122,25 +140,57 @@ final class PictureSlice {
         try device.verify(result, "vkQueueSubmit")
     }
 
-    private func bind(_ bindings: [Binding]) {
-        let infos = bindings.map {
-            VkDescriptorBufferInfo(buffer: $0.buffer, offset: UInt64($0.offset), range: UInt64($0.range))
+    private func bind(_ index: Int, _ binding: Binding) {
+        var write = VkWriteDescriptorSet()
+        write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET
+        write.dstSet = set
+        write.dstBinding = UInt32(index)
+        write.descriptorCount = 1
+        write.descriptorType = PipelineStore.type(of: index, front)
+        var info = VkDescriptorBufferInfo()
+        var image = VkDescriptorImageInfo()
+        switch binding {
+        case .buffer(let buffer, let offset, let range):
+            info = VkDescriptorBufferInfo(buffer: buffer, offset: UInt64(offset), range: UInt64(range))
+        case .image(let view):
+            image.imageView = view
+            image.imageLayout = VK_IMAGE_LAYOUT_GENERAL
         }
-        infos.withUnsafeBufferPointer { infos in
-            let writes = infos.indices.map { index in
-                var write = VkWriteDescriptorSet()
-                write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET
-                write.dstSet = set
-                write.dstBinding = UInt32(index)
-                write.descriptorCount = 1
-                write.descriptorType =
-                    index == PipelineStore.parametersBinding
-                    ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
-                write.pBufferInfo = infos.baseAddress.map { $0 + index }
-                return write
+        withUnsafePointer(to: info) { info in
+            withUnsafePointer(to: image) { image in
+                write.pBufferInfo = info
+                write.pImageInfo = image
+                device.functions.updateDescriptorSets(device.handle, 1, &write, 0, nil)
             }
-            device.functions.updateDescriptorSets(device.handle, UInt32(writes.count), writes, 0, nil)
         }
+    }
+
+    /// VK_QUEUE_FAMILY_FOREIGN_EXT: another device or driver.
+    private static let foreign = ~UInt32(0) - 2
+
+    /// Has images change hands; their samples stay as they are.
+    private func hand(over images: [VkImage], from: UInt32, to: UInt32) {
+        let barriers = images.map { image in
+            var barrier = VkImageMemoryBarrier()
+            barrier.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER
+            barrier.srcAccessMask = from == Self.foreign ? 0 : VK_ACCESS_SHADER_READ_BIT.rawValue
+            barrier.dstAccessMask = to == Self.foreign ? 0 : VK_ACCESS_SHADER_READ_BIT.rawValue
+            barrier.oldLayout = VK_IMAGE_LAYOUT_GENERAL
+            barrier.newLayout = VK_IMAGE_LAYOUT_GENERAL
+            barrier.srcQueueFamilyIndex = from
+            barrier.dstQueueFamilyIndex = to
+            barrier.image = image
+            barrier.subresourceRange = DeviceImage.whole
+            return barrier
+        }
+        guard !barriers.isEmpty else { return }
+        let compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT.rawValue
+        let (before, after) =
+            from == Self.foreign
+            ? (VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT.rawValue, compute)
+            : (compute, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT.rawValue)
+        device.functions.pipelineBarrier(
+            commands, before, after, 0, 0, nil, 0, nil, UInt32(barriers.count), barriers)
     }
 
     /// Waits for what was submitted last.

@@ -4,8 +4,23 @@ internal import Model
 
 /// A device's layouts, its pipelines as they were asked for, and the driver's cache of compiled code.
 final class PipelineStore {
+    /// What shaders read their source from, which decides the bindings.
+    enum Front: Hashable {
+        case buffers
+        /// For dma-bufs; nothing is made for them before a session has such.
+        case images
+    }
+
+    /// What a pipeline's bindings are.
+    struct Layouts {
+        let set: VkDescriptorSetLayout
+        let pipeline: VkPipelineLayout
+    }
+
     /// One of the shaders with its specialization constants.
     struct Key: Hashable {
+        /// What it reads.
+        var front = Front.buffers
         /// Whether the target is Y'CbCr.
         var writesYCbCr: Bool
         /// The constants, by their ids.
@@ -16,21 +31,33 @@ final class PipelineStore {
     static let bindingCount = 8
     static let parametersBinding = 6
 
-    let setLayout: VkDescriptorSetLayout
-    let pipelineLayout: VkPipelineLayout
+    private var layouts: [Front: Layouts] = [:]
     private let cache: VkPipelineCache?
     private let file: PipelineCacheFile
     private var pipelines: [Key: VkPipeline] = [:]
     private var isChanged = false
 
     init(_ device: VulkanDevice) throws(SessionError) {
+        file = PipelineCacheFile(uuid: device.description.uuid)
+        cache = Self.makeCache(device, file.read() ?? [])
+    }
+
+    /// What a binding holds.
+    static func type(of binding: Int, _ front: Front) -> VkDescriptorType {
+        if binding == parametersBinding { return VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER }
+        return front == .images && binding < 3
+            ? VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+    }
+
+    /// The layouts of pipelines that read buffers, or images, made when they are asked for first.
+    func layouts(_ front: Front, _ device: VulkanDevice) throws(SessionError) -> Layouts {
+        if let made = layouts[front] { return made }
         let functions = device.functions
-        let bindings = (0..<Self.bindingCount).map { index in
+        // Images are two at most.
+        let bindings = (0..<Self.bindingCount).filter { front == .buffers || $0 != 2 }.map { index in
             var binding = VkDescriptorSetLayoutBinding()
             binding.binding = UInt32(index)
-            binding.descriptorType =
-                index == Self.parametersBinding
-                ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+            binding.descriptorType = Self.type(of: index, front)
             binding.descriptorCount = 1
             binding.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT.rawValue
             return binding
@@ -61,9 +88,9 @@ final class PipelineStore {
         }
         try device.verify(made, "vkCreatePipelineLayout")
         guard let set, let layout else { throw SessionError(.couldNotCreateInstance, "Vulkan made no layouts") }
-        (setLayout, pipelineLayout) = (set, layout)
-        file = PipelineCacheFile(uuid: device.description.uuid)
-        cache = Self.makeCache(device, file.read() ?? [])
+        let both = Layouts(set: set, pipeline: layout)
+        layouts[front] = both
+        return both
     }
 
     /// A pipeline cache that begins with what the file had; a driver that refuses that gets an empty one.
@@ -85,7 +112,13 @@ final class PipelineStore {
     /// The pipeline for a conversion, compiled when it is asked for first.
     func pipeline(_ key: Key, _ device: VulkanDevice) throws(SessionError) -> VkPipeline {
         if let made = pipelines[key] { return made }
-        let module = try Self.module(device, SPIRV.words(key.writesYCbCr ? SPIRV.to_ycbcr : SPIRV.to_rgb))
+        let code =
+            switch key.front {
+            case .buffers: key.writesYCbCr ? SPIRV.to_ycbcr : SPIRV.to_rgb
+            case .images: key.writesYCbCr ? SPIRV.image_to_ycbcr : SPIRV.image_to_rgb
+            }
+        let layout = try layouts(key.front, device).pipeline
+        let module = try Self.module(device, SPIRV.words(code))
         defer { device.functions.destroyShaderModule(device.handle, module, nil) }
         let entries = key.constants.indices.map {
             VkSpecializationMapEntry(constantID: UInt32($0), offset: UInt32($0 * 4), size: 4)
@@ -107,7 +140,7 @@ final class PipelineStore {
                         info.stage.module = module
                         info.stage.pName = name
                         info.stage.pSpecializationInfo = special
-                        info.layout = pipelineLayout
+                        info.layout = layout
                         info.basePipelineIndex = -1
                         return device.functions.createComputePipelines(
                             device.handle, cache, 1, &info, nil, &pipeline)
@@ -156,7 +189,9 @@ final class PipelineStore {
         save(device)
         for pipeline in pipelines.values { device.functions.destroyPipeline(device.handle, pipeline, nil) }
         if let cache { device.functions.destroyPipelineCache(device.handle, cache, nil) }
-        device.functions.destroyPipelineLayout(device.handle, pipelineLayout, nil)
-        device.functions.destroySetLayout(device.handle, setLayout, nil)
+        for made in layouts.values {
+            device.functions.destroyPipelineLayout(device.handle, made.pipeline, nil)
+            device.functions.destroySetLayout(device.handle, made.set, nil)
+        }
     }
 }

@@ -8,6 +8,10 @@ final class FrameSlot {
     let upload: DeviceBuffer
     let download: DeviceBuffer
     var slices: [PictureSlice] = []
+    /// The same for sources in images.
+    var imageSlices: [PictureSlice] = []
+    /// The source, where it lies in images, until the picture is finished.
+    var images: ImagePicture?
     /// The ticket of the picture that is under way; 0 for none.
     var ticket = 0
     /// The picture rows of each slice, in order.
@@ -23,7 +27,7 @@ final class FrameSlot {
 }
 
 extension VulkanConverter {
-    /// A plane as shaders see it.
+    /// A plane in a buffer as shaders see it.
     private struct Seen {
         var geometry: PlaneGeometry
         var buffer: VkBuffer
@@ -43,8 +47,32 @@ extension VulkanConverter {
     public func submit(
         _ source: [PlaneView], into target: [MutablePlaneView]
     ) throws(SessionError) -> ConversionTicket {
-        if let failure = gpu.failure { throw failure }
         try Self.check(self.source.planes, source.map(\.stride), "source")
+        return try begin(source, nil, into: target)
+    }
+
+    /// Begins a picture that lies in images.
+    ///
+    /// - Throws: As above; `Parameter` for images that are not of the conversion's source.
+    func submit(
+        _ images: ImagePicture, into target: [MutablePlaneView]
+    ) throws(SessionError) -> ConversionTicket {
+        let wanted = plan.conversion.source
+        guard images.description == (wanted.format, wanted.width, wanted.height) else {
+            throw SessionError(.parameter, "the images are not a \(wanted.format.rawValue) of the session's size")
+        }
+        if imagePipeline == nil {
+            var key = parameters.key
+            key.front = .images
+            imagePipeline = try gpu.store().pipeline(key, gpu)
+        }
+        return try begin([], images, into: target)
+    }
+
+    private func begin(
+        _ source: [PlaneView], _ images: ImagePicture?, into target: [MutablePlaneView]
+    ) throws(SessionError) -> ConversionTicket {
+        if let failure = gpu.failure { throw failure }
         try Self.check(self.target.planes, target.map(\.stride), "target")
         let slot = try freeSlot()
         let from = source.indices.map { index in
@@ -62,7 +90,13 @@ extension VulkanConverter {
         slot.rows = stride(from: 0, to: height, by: step).map { $0..<min($0 + step, height) }
         slot.target = target
         slot.isDirect = to.map(\.isDirect)
-        while slot.slices.count < slot.rows.count { slot.slices.append(try PictureSlice(gpu)) }
+        while images == nil, slot.slices.count < slot.rows.count {
+            slot.slices.append(try PictureSlice(gpu, .buffers))
+        }
+        while images != nil, slot.imageSlices.count < slot.rows.count {
+            slot.imageSlices.append(try PictureSlice(gpu, .images))
+        }
+        slot.images = images
         lastTicket += 1
         slot.ticket = lastTicket
         var copied = [Int](repeating: 0, count: from.count)
@@ -72,7 +106,7 @@ extension VulkanConverter {
                 upload(source[plane], self.source.planes[plane], copied[plane]..<max(needed, copied[plane]), slot)
                 copied[plane] = max(needed, copied[plane])
             }
-            do throws(SessionError) { try start(slot.slices[index], rows, from, to) } catch {
+            do throws(SessionError) { try start(slot, index, rows, from, to) } catch {
                 abandon(slot, started: index)
                 throw error
             }
@@ -93,8 +127,9 @@ extension VulkanConverter {
         defer {
             slot.ticket = 0
             slot.target = []
+            slot.images = nil
         }
-        for (slice, rows) in zip(slot.slices, slot.rows) {
+        for (slice, rows) in zip(slot.images == nil ? slot.slices : slot.imageSlices, slot.rows) {
             try slice.wait(seconds: patience)
             for (index, plane) in target.planes.enumerated() where !slot.isDirect[index] {
                 download(slot, plane, slot.target[index], plane.rows(of: rows, margin: 0))
@@ -144,18 +179,24 @@ extension VulkanConverter {
     }
 
     private func start(
-        _ slice: PictureSlice, _ rows: Range<Int>, _ from: [Seen], _ to: [Seen]
+        _ slot: FrameSlot, _ index: Int, _ rows: Range<Int>, _ from: [Seen], _ to: [Seen]
     ) throws(SessionError) {
         var place = Placement()
         place.width = Int32(plan.conversion.source.width)
         place.height = Int32(plan.conversion.source.height)
         (place.firstRow, place.endRow) = (Int32(rows.lowerBound), Int32(rows.upperBound))
-        var bindings = [PictureSlice.Binding](
-            repeating: PictureSlice.Binding(
-                buffer: constants.handle, offset: Self.tablesOffset, range: parameters.tables.count * 4),
-            count: PipelineStore.bindingCount)
-        bindings[PipelineStore.parametersBinding] = PictureSlice.Binding(
-            buffer: constants.handle, offset: 0, range: parameters.uniform.count * 4)
+        let planes = slot.images?.planes ?? []
+        // What a shader does not look at must be bound too: tables, or the first image.
+        var bindings: [Int: PictureSlice.Binding] = [:]
+        for index in 0..<PipelineStore.bindingCount where planes.isEmpty || index > 2 {
+            bindings[index] = .buffer(
+                constants.handle, offset: Self.tablesOffset, range: parameters.tables.count * 4)
+        }
+        bindings[PipelineStore.parametersBinding] = .buffer(
+            constants.handle, offset: 0, range: parameters.uniform.count * 4)
+        for index in 0..<2 where !planes.isEmpty {
+            bindings[index] = .image(planes[min(index, planes.count - 1)].view)
+        }
         for (index, plane) in from.enumerated() {
             let part = plane.geometry.rows(of: rows, margin: 2)
             let base = bind(plane, part, &bindings[index])
@@ -180,18 +221,27 @@ extension VulkanConverter {
         }
         let across = parameters.pixelsPerInvocation * parameters.workgroup.x
         let down = 2 * parameters.workgroup.y
+        // Images are taken before the first slice and given back after the last: one queue, in order.
+        var handover = PictureSlice.Handover()
+        if slot.images?.isForeign == true {
+            if index == 0 { handover.taken = planes.map(\.handle) }
+            if index == slot.rows.count - 1 { handover.given = planes.map(\.handle) }
+        }
+        let slice = slot.images == nil ? slot.slices[index] : slot.imageSlices[index]
+        guard let pipeline = slot.images == nil ? pipeline : imagePipeline else { return }
         try slice.submit(
             pipeline, bindings, place,
-            groups: ((plan.conversion.source.width + across - 1) / across, (rows.count + down - 1) / down))
+            groups: ((plan.conversion.source.width + across - 1) / across, (rows.count + down - 1) / down), handover
+        )
     }
 
     /// Binds rows of a plane; the bytes from the binding's start, which must be aligned, to the first row.
-    private func bind(_ plane: Seen, _ rows: Range<Int>, _ binding: inout PictureSlice.Binding) -> Int {
+    private func bind(_ plane: Seen, _ rows: Range<Int>, _ binding: inout PictureSlice.Binding?) -> Int {
         let first = plane.offset + rows.lowerBound * plane.stride
         let start = first / PlaneGeometry.bindingAlignment * PlaneGeometry.bindingAlignment
         let end = first + (rows.count - 1) * plane.stride + plane.geometry.rowBytes
-        binding = PictureSlice.Binding(
-            buffer: plane.buffer, offset: start,
+        binding = .buffer(
+            plane.buffer, offset: start,
             range: min(end.roundedUp(to: PlaneGeometry.rowAlignment), plane.size) - start)
         return first - start
     }
@@ -222,7 +272,9 @@ extension VulkanConverter {
 
     /// Gives a slot up whose later slices did not start: what did must have ended before the slot is used again.
     private func abandon(_ slot: FrameSlot, started: Int) {
-        for slice in slot.slices.prefix(started) { try? slice.wait(seconds: patience) }
+        let slices = slot.images == nil ? slot.slices : slot.imageSlices
+        for slice in slices.prefix(started) { try? slice.wait(seconds: patience) }
         slot.ticket = 0
+        slot.images = nil
     }
 }

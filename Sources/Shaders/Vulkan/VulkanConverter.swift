@@ -20,6 +20,8 @@ public final class VulkanConverter: PixelConverter {
     let parameters: ShaderParameters
     let constants: DeviceBuffer
     let pipeline: VkPipeline
+    /// The same for sources in images, compiled when the first comes.
+    var imagePipeline: VkPipeline?
     let source: (planes: [PlaneGeometry], size: Int)
     let target: (planes: [PlaneGeometry], size: Int)
     var slots: [FrameSlot] = []

@@ -24,8 +24,9 @@ public final class VulkanDevice {
     var (picturesInPlace, picturesCopied) = (0, 0)
     /// Whether pages that cannot be written can be read; found out when it is asked first.
     var readsReadOnlyPages: Bool?
-    private let instance: VulkanInstance
-    private let physical: VkPhysicalDevice
+    let instance: VulkanInstance
+    let physical: VkPhysicalDevice
+    private var images: ImageFunctions?
     private let memory: VkPhysicalDeviceMemoryProperties
     private var pipelines: PipelineStore?
 
@@ -115,8 +116,8 @@ public final class VulkanDevice {
         _ description: VulkanDeviceDescription
     ) throws(SessionError) -> VkDevice {
         let extensions =
-            description.importsHostMemory
-            ? [VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME] : []
+            (description.importsHostMemory ? [VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME] : [])
+            + (description.importsDMABufImages ? dmaBufExtensions + modifierExtensions : [])
         var made: VkDevice?
         var priority: Float = 1
         let result = withCStrings(extensions) { extensions in
@@ -202,6 +203,22 @@ public final class VulkanDevice {
         if let pipelines { return pipelines }
         let made = try PipelineStore(self)
         pipelines = made
+        return made
+    }
+
+    /// A function that few sessions need, by its name; `Function` must be the name's own PFN type.
+    func function<Function>(_ name: String) throws(SessionError) -> Function {
+        guard let pointer = instance.functions.getDeviceProcAddr(handle, name) else {
+            throw SessionError(.couldNotCreateInstance, "the Vulkan driver has no \(name)")
+        }
+        return unsafeBitCast(pointer, to: Function.self)
+    }
+
+    /// What is called for pictures in images, loaded when it is asked for first.
+    func imageFunctions() throws(SessionError) -> ImageFunctions {
+        if let images { return images }
+        let made = try ImageFunctions(self)
+        images = made
         return made
     }
 

@@ -37,10 +37,12 @@ public struct VulkanDeviceDescription: Hashable, Sendable {
     public var importsHostMemory: Bool
     /// Bytes that such memory must be aligned to.
     public var hostMemoryAlignment: Int
-    /// Whether dma-bufs can be used in place (VK_EXT_external_memory_dma_buf).
+    /// Whether dma-bufs can be used in place (VK_EXT_external_memory_dma_buf and what it needs).
     public var importsDMABufs: Bool
-    /// Whether dma-bufs may be tiled (VK_EXT_image_drm_format_modifier).
+    /// Whether dma-bufs may be tiled (VK_EXT_image_drm_format_modifier and what it needs).
     public var importsModifiers: Bool
+    /// Whether pictures in dma-bufs can be read as images.
+    public var importsDMABufImages: Bool { importsDMABufs && importsModifiers }
     /// Which of the instance's devices it is.
     var index: Int
 

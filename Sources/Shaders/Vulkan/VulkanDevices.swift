@@ -92,8 +92,10 @@ extension VulkanInstance {
                 ].joined(separator: ":") : nil,
             uuid: withUnsafeBytes(of: identity.deviceUUID) { $0.map { hexadecimal(UInt32($0), 2) }.joined() },
             importsHostMemory: hasHost, hostMemoryAlignment: Int(host.minImportedHostPointerAlignment),
-            importsDMABufs: extensions.contains(VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME),
-            importsModifiers: extensions.contains(VK_EXT_IMAGE_DRM_FORMAT_MODIFIER_EXTENSION_NAME), index: index)
+            importsDMABufs: extensions.isSuperset(of: VulkanDevice.dmaBufExtensions),
+            // An image's formats are told since Vulkan 1.2.
+            importsModifiers: extensions.isSuperset(of: VulkanDevice.modifierExtensions)
+                && (hwd_vk_major(version) > 1 || hwd_vk_minor(version) >= 2), index: index)
     }
 
     /// Fills one structure that extends the properties.

@@ -1,0 +1,10 @@
+#version 450
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Anything in images to R, G, B, A.
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_samplerless_texture_functions : require
+#include "core.glsl"
+#include "images.glsl"
+#include "load.glsl"
+#include "to_rgb.glsl"

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Source planes in images, one a plane: dma-bufs as they are tiled. Unsigned integers, never normalised: a P010 word read as
+// R16_UNORM would be off by 65535/65472, and nothing is rounded on the way.
+#include "source.glsl"
+
+layout(binding = 0) uniform utexture2D plane0;
+layout(binding = 1) uniform utexture2D plane1;
+
+uint sampleOf(uint word) { return SOURCE_DEEP ? deep(word) : word; }
+
+float lumaAt(int x, int y) { return float(sampleOf(texelFetch(plane0, ivec2(x, y), 0).r)); }
+
+// Luma of four pixels from a multiple of four; those behind the row's end are not used.
+vec4 lumaOfFour(int x, int y) {
+    int last = at.width - 1;
+    return vec4(lumaAt(x, y), lumaAt(min(x + 1, last), y), lumaAt(min(x + 2, last), y), lumaAt(min(x + 3, last), y));
+}
+
+vec2 chromaOf(int i, int j) {
+    uvec2 pair = texelFetch(plane1, ivec2(i, j), 0).rg;
+    return vec2(sampleOf(pair.r), sampleOf(pair.g));
+}
+
+// The four numbers of a pixel in RGB, in memory's order: bytes, or half floats' bits.
+uvec4 pixelOf(int x, int y) { return texelFetch(plane0, ivec2(x, y), 0); }
