@@ -76,8 +76,10 @@ struct DecodeThread {
         reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
         isHardware = worker.setup.choice.decoder.isHardware
         conversion = worker.setup.wish.map { wish in
-            FrameConversion(wish.color, to: wish.format, from: worker.store, into: worker.output) {
-                device, reason in
+            FrameConversion(
+                wish.color, to: wish.format, from: worker.store, into: worker.output,
+                decodedOn: worker.setup.choice.decoder.gpu
+            ) { device, reason in
                 worker.withSession { session in
                     session.publish(.pixelTransferDevice, .string(device))
                     session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))
@@ -260,7 +262,7 @@ struct DecodeThread {
         var (picture, owner) = (picture, owner)
         if let conversion {
             let wanted = worker.withSession { $0.destinationAlphaMode }
-            (picture, color, owner) = try conversion.convert(picture, color, alpha: wanted)
+            (picture, color, owner) = try conversion.convert(picture, owner, color, alpha: wanted)
         }
         flags.formUnion(FrameDecoded.Flags(picture.alpha))
         let (aperture, carriesMetadata) = worker.withSession { session in

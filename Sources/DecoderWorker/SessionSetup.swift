@@ -69,6 +69,8 @@ struct SessionSetup {
         options.target = session.request.decodedFormat
         // What Create told stays, whoever decodes later.
         options.isSemiPlanar = choice.decoder.isHardware
+        // A GPU that converts may read them where they are.
+        options.keepsSurfaces = wish != nil && !session.request.readsAlpha
         if session.request.readsAlpha {
             return try AlphaStreamDecoder(session.request.format, options, memory: memory)
         }

@@ -20,6 +20,8 @@ public final class StreamDecoder: PictureDecoder, @unchecked Sendable {
         public var target: PixelFormat?
         /// Whether chroma is interleaved where `target` does not say.
         public var isSemiPlanar = false
+        /// Whether hardware's pictures may stay on the device, as `DecodedSurface`, until somebody wants their samples.
+        public var keepsSurfaces = false
 
         /// In software, in its own layout, one thread a processor.
         public init() {}
@@ -27,6 +29,7 @@ public final class StreamDecoder: PictureDecoder, @unchecked Sendable {
 
     private let state: DecoderState
     private let copier: PictureCopier
+    private let keepsSurfaces: Bool
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
@@ -44,6 +47,7 @@ public final class StreamDecoder: PictureDecoder, @unchecked Sendable {
         LibAVLog.install()
         copier = PictureCopier(memory: memory, target: options.target, isSemiPlanar: options.isSemiPlanar)
         let isHardware = options.device != nil
+        keepsSurfaces = options.keepsSurfaces
         let isDirect = !isHardware && copier.format(ofDepth: format.bitDepth) == format.planarFormat
         state = DecoderState(
             buffers: isDirect ? DirectBuffers(memory: memory) : nil, wantsHardware: isHardware)
@@ -223,6 +227,9 @@ public final class StreamDecoder: PictureDecoder, @unchecked Sendable {
                 throw SessionError(.allocationFailed, "no memory for a picture")
             }
             return try handler(.picture(picture, owner))
+        }
+        if isHardware, keepsSurfaces, let surface = DecodedSurface(frame, copier) {
+            return try handler(.picture(surface.picture, surface))
         }
         let (picture, owner) =
             isHardware ? try copier.download(frame) : try copier.convert(frame, isHardware: false)

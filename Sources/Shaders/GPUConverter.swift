@@ -23,6 +23,11 @@ final class GPUConverter: PixelConverter {
         try finish(submit(source, into: target))
     }
 
+    /// The CPU does not take over here: the caller has a picture to copy first.
+    func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError) {
+        try current.convert(picture, into: target)
+    }
+
     func submit(
         _ source: [PlaneView], into target: [MutablePlaneView]
     ) throws(SessionError) -> ConversionTicket {

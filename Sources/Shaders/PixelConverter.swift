@@ -44,6 +44,13 @@ public protocol PixelConverter: AnyObject {
     ///   the device could not do; after a lost device every call throws.
     func convert(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError)
 
+    /// Converts one picture that lies in dma-bufs, where it lies.
+    ///
+    /// What wrote them must have ended.
+    /// - Throws: Why it cannot be read there: `Parameter` for a description that cannot be true, else
+    ///   `PixelTransferNotSupported`. Nothing is lost by that, and its samples can be converted from a copy.
+    func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError)
+
     /// Pictures that can be under way at once, at least 1.
     var depth: Int { get }
 
@@ -67,6 +74,11 @@ public struct ConversionTicket: Hashable, Sendable {
 }
 
 extension PixelConverter {
+    /// Only GPUs read dma-bufs.
+    public func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError) {
+        throw SessionError(.pixelTransferNotSupported, "\(device) reads no dma-bufs")
+    }
+
     /// One after the other.
     public var depth: Int { 1 }
 

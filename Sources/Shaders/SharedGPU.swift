@@ -28,14 +28,20 @@ public final class SharedGPU {
         var isInPlace: Bool
     }
 
+    private let preferred: String?
     private var device: VulkanDevice?
     private var memories: [UnsafeRawPointer: Held] = [:]
     private var lastReason: String?
 
     /// Nothing is opened yet.
-    public init() {}
+    ///
+    /// - Parameter pciAddress: the device to open if Vulkan has it ("0000:01:00.0"); else, and where nil, the best.
+    public init(preferring pciAddress: String? = nil) { preferred = pciAddress }
 
-    init(_ device: VulkanDevice) { self.device = device }
+    init(_ device: VulkanDevice) {
+        self.device = device
+        preferred = nil
+    }
 
     deinit {
         guard let device, device.failure == nil else { return }
@@ -45,10 +51,19 @@ public final class SharedGPU {
     /// The device, opened when it is asked for first.
     func open(allowsSoftware: Bool = false) throws(SessionError) -> VulkanDevice {
         if let device { return device }
-        let made = try VulkanDevice(allowsSoftware: allowsSoftware)
+        let made: VulkanDevice
+        // A node's path stands where the address is not known.
+        if let preferred, !preferred.contains("/"), let found = try? VulkanDevice(pciAddress: preferred) {
+            made = found
+        } else {
+            made = try VulkanDevice(allowsSoftware: allowsSoftware)
+        }
         device = made
         return made
     }
+
+    /// Where the GPU that was opened sits (`0000:01:00.0`); nil without one, and where it does not tell.
+    public var pciAddress: String? { device?.description.pciAddress }
 
     /// What became of the pictures; nil where no GPU was opened.
     public var memoryUse: MemoryUse? {

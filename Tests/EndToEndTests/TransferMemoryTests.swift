@@ -39,6 +39,58 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
+        @Test("Frames are encoded from pools in place")
+        func encoding() throws {
+            let server = try TestDaemon()
+            let (width, height) = (128, 64)
+            let encoder = try Encoder(
+                server.daemon, .rgba16f, width: width, height: height,
+                properties: [
+                    .x265Preset: .string("ultrafast"), .quality: .double(1),
+                    .colorPrimaries: .string("ITU_R_2020"), .transferFunction: .string("ITU_R_2100_HLG"),
+                    .yCbCrMatrix: .string("ITU_R_2020"), .pixelTransferDevicePreference: .string("vulkan"),
+                ])
+            // Grey of reference white: 75 % of HLG.
+            let white = Float16(1).bitPattern
+            var frame: [UInt8] = []
+            for _ in 0..<width * height * 4 { frame += [UInt8(truncatingIfNeeded: white), UInt8(white >> 8)] }
+            for _ in 0..<3 { try encoder.encode(frame) }
+            try encoder.finish()
+            let device = try encoder.session.copyProperties([.pixelTransferDevice])[.pixelTransferDevice]?
+                .description
+            #expect(device?.contains("llvmpipe") ?? false, "\(device ?? "no device told")")
+            let file = server.folder.path("out.hevc")
+            try encoder.write(to: file)
+            let samples = try Probe(file).samples("yuv420p10le")
+            let luma = Int(samples[0]) | Int(samples[1]) << 8
+            #expect(abs(luma - 721) <= 2, "\(luma)")
+        }
+
+        @Test("Surfaces that the converting device cannot read are copied, and become the same RGB")
+        func surfaces() throws {
+            let cache = try Scratch()
+            guard let server = try SimulatedHardware.daemon(cache: cache) else { return }
+            let stream = try CodedStream(.i010, width: 130, height: 98, frames: 6, in: server.folder)
+            var frames: [[[UInt8]]] = []
+            for isHardware in [false, true] {
+                let decoder = try Decoder(
+                    server.daemon, stream, pixelFormat: .bgra8,
+                    specification: isHardware
+                        ? HardwareDecoding.require : [.enableHardwareDecoder: .bool(false)],
+                    properties: [.pixelTransferDevicePreference: .string("vulkan")])
+                #expect(decoder.session.created.usingHardware == isHardware)
+                try decoder.decode(stream)
+                frames.append(decoder.frames.map(\.samples))
+                #expect(decoder.frames.allSatisfy { $0.description.flags.contains(.hardware) == isHardware })
+            }
+            #expect(frames[0].count == 6 && frames[1].count == 6)
+            for (software, hardware) in zip(frames[0], frames[1]) {
+                // Planar in software, semi-planar in hardware: two shaders.
+                let worst = zip(software, hardware).map { abs(Int($0) - Int($1)) }.max()
+                #expect(software.count == hardware.count && worst ?? 255 <= 1, "\(worst ?? -1)")
+            }
+        }
+
         @Test("Frames that feed each other are converted in order, the others together")
         func chains() throws {
             let server = try TestDaemon()

@@ -81,8 +81,12 @@ extension VulkanTests {
 
         static let wrong: [(String, DMABufPicture)] = [
             ("not the nv12", picture { $0.format = .p010 }),
-            ("not 64x32", picture { $0.width = 65 }),
-            ("not 64x32", picture { $0.height = 1 << 40 }),
+            ("cannot hold 64x32", picture { $0.width = 63 }),
+            ("cannot hold 64x32", picture { $0.height = 31 }),
+            ("cannot hold 64x32", picture { $0.height = .min }),
+            ("cannot hold 64x32", picture { $0.height = 1 << 40 }),
+            ("cannot hold a row", picture { $0.width = 66 }),
+            ("past its object", picture { $0.height = 34 }),
             ("not 1 to 4", picture { $0.objects = [] }),
             ("not 1 to 4", picture { $0.objects = [7, 7, 7, 7, 7] }),
             ("without a descriptor", picture { $0.objects = [-1] }),

@@ -26,8 +26,8 @@ extension VulkanDevice {
             guard let imageFormat = DeviceImage.format(format, plane: index) else {
                 throw SessionError(.pixelTransferNotSupported, "\(format.rawValue) cannot be in images")
             }
-            let across = index == 0 ? width : (width + 1) / 2
-            let down = format.rows(plane: index, height: height)
+            let across = index == 0 ? picture.width : (picture.width + 1) / 2
+            let down = format.rows(plane: index, height: picture.height)
             try check(imageFormat, plane.modifier, across, down)
             let (object, size) = (picture.objects[plane.object], sizes[plane.object])
             planes.append(

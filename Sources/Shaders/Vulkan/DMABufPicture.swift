@@ -28,9 +28,9 @@ public struct DMABufPicture: Hashable, Sendable {
 
     /// How samples lie: semi-planar or RGB.
     public var format: PixelFormat
-    /// Samples a row.
+    /// Samples a row of the whole surface, of which the picture is the upper left part.
     public var width: Int
-    /// Rows.
+    /// Its rows.
     public var height: Int
     /// Descriptors of the dma-bufs, which stay the caller's.
     public var objects: [Int32]
@@ -60,8 +60,10 @@ public struct DMABufPicture: Hashable, Sendable {
             throw refuse(
                 "\(self.format.rawValue) is not the \(format.rawValue) that is converted, or cannot be in images")
         }
-        guard self.width == width, self.height == height, width > 0, height > 0 else {
-            throw refuse("it is \(self.width)x\(self.height), not \(width)x\(height)")
+        guard width > 0, height > 0, self.width >= width, self.height >= height,
+            max(self.width, self.height) <= 1 << 16
+        else {
+            throw refuse("a surface of \(self.width)x\(self.height) cannot hold \(width)x\(height)")
         }
         guard 1...4 ~= objects.count, sizes.count == objects.count else {
             throw refuse("it has \(objects.count) objects, not 1 to 4")
@@ -79,8 +81,8 @@ public struct DMABufPicture: Hashable, Sendable {
             guard plane.modifier != Self.invalidModifier else {
                 throw refuse("plane \(index): its modifier is invalid")
             }
-            let row = UInt64(format.rowBytes(plane: index, width: width))
-            let rows = UInt64(format.rows(plane: index, height: height))
+            let row = UInt64(format.rowBytes(plane: index, width: self.width))
+            let rows = UInt64(format.rows(plane: index, height: self.height))
             let sample = UInt64(format.bytesPerSample)
             guard plane.pitch >= row, plane.pitch <= UInt64(Int32.max), plane.pitch % sample == 0,
                 plane.offset % sample == 0

@@ -84,6 +84,13 @@ public final class VulkanConverter: PixelConverter {
         try finish(submit(source, into: target))
     }
 
+    /// Converts one picture of dma-bufs and waits for it.
+    public func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError) {
+        let wanted = plan.conversion.source
+        let images = try gpu.importPicture(picture, as: wanted.format, width: wanted.width, height: wanted.height)
+        try finish(submit(images, into: target))
+    }
+
     /// Picture rows that one dispatch takes: what fits bindings, and less where copies can run beside the device.
     func rowsPerSlice(_ planes: [(plane: PlaneGeometry, stride: Int)], isStaged: Bool) throws(SessionError) -> Int {
         let height = plan.conversion.source.height
