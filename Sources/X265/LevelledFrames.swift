@@ -5,6 +5,8 @@ internal import Sessions
 
 /// What stands between a session and x265 where the stream has temporal levels: frames go in with what they must be,
 /// and pictures come out with the level they have.
+///
+/// Frames of an alpha layer come with both, as the base layer's encoder settled them, and pass at once.
 final class LevelledFrames {
     private var planner: LevelPlanner
     private var relabeller: TemporalRelabeller
@@ -40,6 +42,9 @@ final class LevelledFrames {
         if settled.last?.number != number { copies.keep(input, as: number) }
         try handOn(submit, current: (number, input))
     }
+
+    /// Takes down the level of a frame that another encoder has settled, and that goes to x265 next.
+    func note(_ level: Int, of frameID: UInt64) { levels[frameID] = level }
 
     /// Hands on the frames that wait.
     func finish(

@@ -104,6 +104,10 @@ public final class X265Encoder: Encoder {
         guard let levelled else {
             return try submit(input, input.forceKeyFrame ? .keyFrame : .regular, handler)
         }
+        if let level = input.temporalLevel {
+            levelled.note(level, of: input.frameID)
+            return try submit(input, .regular, handler)
+        }
         try levelled.add(input) { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }
     }
 

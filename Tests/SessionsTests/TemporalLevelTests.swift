@@ -89,16 +89,29 @@ import Testing
         _ = try configuration(Self.both.merging(["X265Params": .string("aq-mode=2:slices=2")]) { $1 })
     }
 
-    @Test func streamsWithAlphaHaveOneLevel() throws {
+    /// Both layers have the same levels; in x265 one encoder begins where the other has ended.
+    @Test func streamsWithAlphaHaveThemInBothLayers() throws {
         let request = try CompressionRequest(
             codec: CompressionRequest.alphaCodec, width: 64, height: 64, pixelFormat: PixelFormat.yuva.rawValue,
             timeBase: Rational(1))
-        var store = PropertyStore(backend: .x265, hasAlpha: true)
-        try store.set(Self.both, isOpen: false)
-        let error = #expect(throws: SessionError.self) {
-            try EncoderConfiguration(request: request, properties: store)
+        func configuration(
+            _ more: [String: PropertyValue], _ backend: PropertySpec.Backend = .x265
+        ) throws -> EncoderConfiguration {
+            var store = PropertyStore(backend: backend, hasAlpha: true)
+            try store.set(Self.both.merging(more) { $1 }, isOpen: false)
+            return try EncoderConfiguration(request: request, properties: store)
         }
-        #expect(error?.status == .parameter && error?.reason.contains("alpha have one temporal level") == true)
+        let whole = try configuration(["MaxFrameDelayCount": .int(54)])
+        let (base, alpha) = (whole.baseLayer(.yu12), whole.alphaLayer(.yu12))
+        #expect(base.temporalLevels.count == 4 && alpha.temporalLevels == base.temporalLevels)
+        #expect(base.maxFrameDelay == 27 && alpha.maxKeyFrameInterval == base.maxKeyFrameInterval)
+        let error = #expect(throws: SessionError.self) { try configuration(["MaxFrameDelayCount": .int(53)]) }
+        #expect(error?.status == .parameter && error?.reason.contains("MaxFrameDelayCount") == true)
+        let hardware = try configuration(["MaxFrameDelayCount": .int(3), "RealTime": .bool(false)], .vaapi)
+        let limits = ReferenceLimits(list0: 3, list1: 1)
+        let structure = PictureStructure(hardware.baseLayer(.yu12), limits: limits)
+        #expect(structure.temporalLevels == 4)
+        #expect(PictureStructure(hardware.alphaLayer(.yu12), limits: limits) == structure)
     }
 
     @Test func theSessionTellsWhatBecameOfTheRates() throws {
