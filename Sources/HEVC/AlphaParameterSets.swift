@@ -79,6 +79,7 @@ extension VideoParameterSet {
     /// Where there are several temporal sub-layers, both layers have them all. What could be inferred of them is
     /// written out then (`sub_layers_vps_max_minus1`, every sub-layer's `dpb_size()`): FFmpeg infers one sub-layer
     /// where the standard infers the VPS's number (F.7.4.3.1.1), and would read what follows wrongly.
+    ///
     /// - Throws: `BitstreamError` when a value does not fit its syntax element.
     public func addingAlphaLayer(
         base: SequenceParameterSet, alpha: SequenceParameterSet

@@ -45,7 +45,7 @@ public enum PictureKind: UInt8, Hashable, Sendable {
     public let baseFrameQP: Int?
     /// What the picture must become; nil leaves that to the encoder.
     public let kind: PictureKind?
-    /// The temporal level of a picture whose `kind` is told, where the stream has several; nil elsewhere.
+    /// The temporal level of a picture whose `kind` is told; nil where the encoder settles both.
     public let temporalLevel: Int?
 
     /// Names a frame.
