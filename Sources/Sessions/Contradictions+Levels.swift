@@ -34,6 +34,21 @@ extension Contradictions {
         }
     }
 
+    /// What `BaseLayerBitRateFraction` needs: levels to divide bits between, and a rate control that counts them.
+    static func checkShare(_ levels: TemporalLevels, _ properties: PropertyStore) throws(SessionError) {
+        guard levels.count > 1 else {
+            throw SessionError(
+                .parameter,
+                "BaseLayerBitRateFraction divides bits between temporal levels: set BaseLayerFrameRate below "
+                    + "ExpectedFrameRate too, before or with it")
+        }
+        guard properties.isSet(.averageBitRate) else {
+            throw SessionError(
+                .parameter,
+                "BaseLayerBitRateFraction is a part of AverageBitRate: set that too, before or with it")
+        }
+    }
+
     private static func contradict(_ key: PropertyKey, _ reason: String) -> SessionError {
         SessionError(.parameter, "BaseLayerFrameRate and \(key) contradict each other: \(reason)")
     }

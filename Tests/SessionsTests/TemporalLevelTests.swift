@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import func Glibc.exp2
 import Model
 import Testing
 
@@ -123,10 +124,46 @@ import Testing
         #expect(told["Notices"]?.description.contains("15 frames a second instead of 25") == true)
         try session.setProperties(["BaseLayerFrameRate": .int(15)])
         #expect(try session.properties.copy(["Notices"])["Notices"] == .null)
-        let error = #expect(throws: SessionError.self) {
-            try session.setProperties(["BaseLayerBitRateFraction": .double(0.5)])
+    }
+
+    @Test func aShareIsOfABitRateAndBetweenLevels() throws {
+        let share: [String: PropertyValue] = ["BaseLayerBitRateFraction": .double(0.5)]
+        for (more, name) in [
+            (Self.both, "AverageBitRate"), (["AverageBitRate": .int(100_000)], "BaseLayerFrameRate"),
+            (Self.both.merging(["Quality": .double(0.5)]) { $1 }, "AverageBitRate"),
+        ] {
+            let error = #expect(throws: SessionError.self) { try configuration(share.merging(more) { $1 }) }
+            #expect(error?.status == .parameter && error?.reason.contains(name) == true)
         }
+        let all = share.merging(Self.both) { $1 }.merging(["AverageBitRate": .int(100_000)]) { $1 }
+        #expect(try configuration(all).baseLevelFraction == 0.5)
+        #expect(try configuration(all).alphaLayer(.yu12).baseLevelFraction == nil)
+        let error = #expect(throws: SessionError.self) { try configuration(all, .vaapi) }
         #expect(error?.status == .propertyNotSupported)
+    }
+
+    /// Coders that answer an offset more or less than expected, tens of pictures later, with a key frame every second.
+    @Test(arguments: [0.3, 0.5, 0.7], [0.6, 1.0, 1.4])
+    func aShareIsReachedAndKept(fraction: Double, answer: Double) throws {
+        let levels = try levels("30", "240")
+        var share = BaseLevelShare(fraction: fraction, baseFrameRate: 30)
+        var inside: [(frame: Int, offset: Double)] = []
+        var bits = [[0, 0], [0, 0]]
+        for frame in 0..<1920 {
+            let offset = share.offset(of: UInt64(frame), level: levels.level(atPlace: frame))
+            inside.append((frame, offset))
+            guard inside.count > 60 else { continue }
+            let (number, old) = inside.removeFirst()
+            let level = levels.level(atPlace: number)
+            let cost = number % 240 == 0 ? 20_000.0 : [3000, 900, 500, 300][level]
+            let size = Int(cost * exp2(-old * answer / 6))
+            share.take(UInt64(number), level: level, bits: size)
+            bits[number < 480 ? 0 : 1][level == 0 ? 0 : 1] += size
+        }
+        let found = bits.map { Double($0[0]) / Double($0[0] + $0[1]) }
+        #expect(abs(found[1] - fraction) < 0.02, "\(found)")
+        #expect(abs(found[0] - fraction) < 0.1, "\(found)")
+        #expect(abs(share.difference) < BaseLevelShare.widest)
     }
 
     /// The key frame comes before the limit, where a group begins, and not in the middle of one.
