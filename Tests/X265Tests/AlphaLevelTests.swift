@@ -46,7 +46,6 @@ import Testing
     }
 
     static let kinds: [(Int, Int, [String: PropertyValue], Set<Int>)] = [
-        (120, 12, ["AlphaChannelMode": .string("straight")], []),
         (30, 23, ["X265Params": .string("slices=2:hash=1"), "AverageBitRate": .int(300_000)], []),
         (15, 35, [:], []),
         (30, 40, ["MaxKeyFrameInterval": .int(17)], [7, 12]),

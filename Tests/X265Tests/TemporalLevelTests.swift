@@ -63,7 +63,7 @@ import Testing
     }
 
     /// Level 0 gets its share of the bits, whether it would have had more or less, and the rate is kept.
-    @Test(arguments: [0.35, 0.65], ["superfast", "fast"])
+    @Test(arguments: [(0.35, "superfast"), (0.65, "fast")])
     func bitsAreDividedByLevels(fraction: Double, preset: String) throws {
         let clip = Clip(format: .yu12, width: 96, height: 64, frames: 480)
         let result = try run(
