@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// libva for Swift: the headers of the DRM back end, what Swift cannot import from them, and inner loops.
+// libva for Swift: the headers of the DRM back end, what Swift cannot import from them, and a search.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -37,43 +37,6 @@ static inline void hwd_va_prime_plane(
     descriptor->layers[0].object_index[index] = object;
     descriptor->layers[0].offset[index] = offset;
     descriptor->layers[0].pitch[index] = pitch;
-}
-
-/// Copies 8-bit samples to the high ends of 16-bit words.
-static inline void hwd_widen_8_16(const uint8_t *restrict src, uint16_t *restrict dst, size_t count) {
-    for (size_t x = 0; x < count; x++) dst[x] = (uint16_t)(src[x] << 8);
-}
-
-/// Copies 10-bit samples from the low to the high ends of 16-bit words.
-static inline void hwd_raise_10_16(const uint16_t *restrict src, uint16_t *restrict dst, size_t count) {
-    for (size_t x = 0; x < count; x++) dst[x] = (uint16_t)(src[x] << 6);
-}
-
-/// Interleaves a row of Cb and a row of Cr, 8 bit.
-static inline void hwd_interleave_8(
-    const uint8_t *restrict cb, const uint8_t *restrict cr, uint8_t *restrict dst, size_t count) {
-    for (size_t x = 0; x < count; x++) {
-        dst[2 * x] = cb[x];
-        dst[2 * x + 1] = cr[x];
-    }
-}
-
-/// The same from 8-bit samples to the high ends of 16-bit words.
-static inline void hwd_interleave_8_16(
-    const uint8_t *restrict cb, const uint8_t *restrict cr, uint16_t *restrict dst, size_t count) {
-    for (size_t x = 0; x < count; x++) {
-        dst[2 * x] = (uint16_t)(cb[x] << 8);
-        dst[2 * x + 1] = (uint16_t)(cr[x] << 8);
-    }
-}
-
-/// The same from 10-bit samples at the low ends of 16-bit words to the high ends.
-static inline void hwd_interleave_10_16(
-    const uint16_t *restrict cb, const uint16_t *restrict cr, uint16_t *restrict dst, size_t count) {
-    for (size_t x = 0; x < count; x++) {
-        dst[2 * x] = (uint16_t)(cb[x] << 6);
-        dst[2 * x + 1] = (uint16_t)(cr[x] << 6);
-    }
 }
 
 /// Offset of the next `00 00 01` at or after `from`, or `size` where there is none (H.265 B.2).
