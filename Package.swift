@@ -127,7 +127,7 @@ let package = Package(
             name: "X265Tests", dependencies: ["Alpha", "EncoderTesting", "X265", "HEVC", "Sessions"],
             swiftSettings: common),
         .testTarget(
-            name: "VAAPITests", dependencies: ["CPixels", "EncoderTesting", "HEVC", "Sessions", "VAAPI"],
+            name: "VAAPITests", dependencies: ["CPixels", "CVA", "EncoderTesting", "HEVC", "Sessions", "VAAPI"],
             swiftSettings: common),
         .testTarget(
             name: "ConformanceTests",

@@ -39,15 +39,35 @@ static inline void hwd_va_prime_plane(
     descriptor->layers[0].pitch[index] = pitch;
 }
 
+typedef uint8_t hwd_va_bytes16 __attribute__((vector_size(16)));
+
+/// Whether two of 65 bytes that follow each other are zero.
+static inline int hwd_va_has_zeros(const uint8_t *bytes) {
+    hwd_va_bytes16 found = {0};
+    for (int at = 0; at < 64; at += 16) {
+        hwd_va_bytes16 first, second;
+        memcpy(&first, bytes + at, sizeof first);
+        memcpy(&second, bytes + at + 1, sizeof second);
+        found |= (hwd_va_bytes16)((first | second) == 0);
+    }
+    uint64_t halves[2];
+    memcpy(halves, &found, sizeof found);
+    return (halves[0] | halves[1]) != 0;
+}
+
 /// Offset of the next `00 00 01` at or after `from`, or `size` where there is none (H.265 B.2).
+///
+/// Looks for what is rare: two zeros are one in 65536 places of what is coded, a one is in every 256th.
 static inline size_t hwd_start_code(const uint8_t *bytes, size_t from, size_t size) {
-    size_t at = from + 2;
-    while (at < size) {
-        const uint8_t *one = (const uint8_t *)memchr(bytes + at, 1, size - at);
-        if (!one) return size;
-        at = (size_t)(one - bytes);
-        if (bytes[at - 1] == 0 && bytes[at - 2] == 0) return at - 2;
-        at++;
+    size_t at = from;
+    while (size >= 3 && at <= size - 3) {
+        if (size - at >= 66 && !hwd_va_has_zeros(bytes + at)) {
+            at += 64;
+            continue;
+        }
+        const size_t end = size - at >= 66 ? at + 64 : size - 2;
+        for (; at < end; at++)
+            if (bytes[at] == 0 && bytes[at + 1] == 0 && bytes[at + 2] == 1) return at;
     }
     return size;
 }

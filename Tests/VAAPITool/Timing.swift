@@ -24,7 +24,7 @@ enum Timing {
         let configuration = try EncodeJob(clip, ["RealTime": .bool(true), "QP": .int(40)]).configuration(.vaapi)
         let file = open(node, O_RDWR | O_CLOEXEC)
         let encoder = try VAAPIEncoder(node: file, path: try VAAPITool.path(configuration, file), configuration)
-        // Frames that are measured have memory of their own, as the copies have: each is read every fourth frame.
+        // Each is read every fourth frame, as what is copied, and differs from the one before.
         let sources = [clip.native(0), clip.native(1), clip.native(0), clip.native(1)]
         let copy = PlainCopy(of: [clip.native(0).bytes, clip.native(1).bytes])
         var spent: [Int] = []
@@ -32,7 +32,7 @@ enum Timing {
         var coded = 0
         for index in 0..<frames {
             if index % 2 == 0 { copied.append(copy.time(index / 2)) }
-            let source = sources[index % 2 * 2 + index / 2 % 2]
+            let source = sources[index % 4]
             try source.bytes.withUnsafeBytes { bytes in
                 guard let base = bytes.baseAddress else { return }
                 let planes = source.layout.planes.map {
