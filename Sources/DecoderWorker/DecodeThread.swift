@@ -4,6 +4,7 @@ internal import HEVC
 internal import LibAV
 internal import Model
 internal import Sessions
+internal import Shaders
 internal import Transport
 internal import Wire
 
