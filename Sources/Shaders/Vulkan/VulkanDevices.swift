@@ -41,19 +41,27 @@ public enum VulkanDevices {
 extension VulkanInstance {
     /// The devices that can run our shaders, the ones to prefer first.
     func devices() throws(SessionError) -> [(handle: VkPhysicalDevice, description: VulkanDeviceDescription)] {
-        var count: UInt32 = 0
-        try check(functions.enumeratePhysicalDevices(handle, &count, nil), "vkEnumeratePhysicalDevices")
-        var handles = [VkPhysicalDevice?](repeating: nil, count: Int(count))
-        let result = functions.enumeratePhysicalDevices(handle, &count, &handles)
-        if result != VK_INCOMPLETE { try check(result, "vkEnumeratePhysicalDevices") }
         var devices: [(handle: VkPhysicalDevice, description: VulkanDeviceDescription)] = []
-        for (index, device) in handles.prefix(Int(count)).enumerated() {
-            guard let device, let description = try describe(device, index) else { continue }
+        for (index, device) in try physicalDevices().enumerated() {
+            guard let description = try describe(device, index) else { continue }
             devices.append((device, description))
         }
         return devices.sorted {
             ($0.description.kind, $0.description.index) < ($1.description.kind, $1.description.index)
         }
+    }
+
+    /// What the drivers have, in the loader's order.
+    func physicalDevices() throws(SessionError) -> [VkPhysicalDevice] {
+        var count: UInt32 = 0
+        let counted = functions.enumeratePhysicalDevices(handle, &count, nil)
+        // The loader's word for drivers of which none has a device.
+        if counted == VK_ERROR_INITIALIZATION_FAILED { return [] }
+        try check(counted, "vkEnumeratePhysicalDevices")
+        var handles = [VkPhysicalDevice?](repeating: nil, count: Int(count))
+        let result = functions.enumeratePhysicalDevices(handle, &count, &handles)
+        if result != VK_INCOMPLETE { try check(result, "vkEnumeratePhysicalDevices") }
+        return handles.prefix(Int(count)).compactMap { $0 }
     }
 
     /// Names of a device's extensions.

@@ -62,16 +62,6 @@ public final class VulkanSurvey {
 }
 
 extension VulkanInstance {
-    /// What the loader has.
-    fileprivate func physicalDevices() throws(SessionError) -> [VkPhysicalDevice] {
-        var count: UInt32 = 0
-        try check(functions.enumeratePhysicalDevices(handle, &count, nil), "vkEnumeratePhysicalDevices")
-        var handles = [VkPhysicalDevice?](repeating: nil, count: Int(count))
-        let result = functions.enumeratePhysicalDevices(handle, &count, &handles)
-        if result != VK_INCOMPLETE { try check(result, "vkEnumeratePhysicalDevices") }
-        return handles.prefix(Int(count)).compactMap { $0 }
-    }
-
     /// A device with its limits, and what it lacks.
     fileprivate func survey(_ device: VkPhysicalDevice, _ index: Int) throws(SessionError) -> ComputeDevice {
         var plain = VkPhysicalDeviceProperties2()
