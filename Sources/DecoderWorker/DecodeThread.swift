@@ -4,6 +4,7 @@ internal import HEVC
 internal import LibAV
 internal import Model
 internal import Sessions
+internal import Shaders
 internal import Transport
 internal import Wire
 
@@ -78,11 +79,14 @@ struct DecodeThread {
         conversion = worker.setup.wish.map { wish in
             FrameConversion(
                 wish.color, to: wish.format, from: worker.store, into: worker.output,
-                decodedOn: worker.setup.choice.decoder.gpu
-            ) { device, reason in
+                decodedOn: worker.setup.choice.decoder.gpu, vulkan: worker.vulkan
+            ) { chosen, copyReason in
+                let (device, reason) = (chosen.converter.device, chosen.reason)
+                let fallback = chosen.fallbackReason ?? copyReason
                 worker.withSession { session in
                     session.publish(.pixelTransferDevice, .string(device))
-                    session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))
+                    session.publish(.pixelTransferDeviceReason, .string(reason))
+                    session.publish(.pixelTransferFallbackReason, fallback.map(PropertyValue.string))
                 }
             }
         }

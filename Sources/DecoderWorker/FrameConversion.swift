@@ -5,6 +5,7 @@ internal import Model
 internal import Sessions
 internal import Shaders
 internal import Transport
+internal import Wire
 
 /// Brings decoded pictures to the RGB that a session asked for, into memory that its client reads.
 final class FrameConversion {
@@ -12,7 +13,7 @@ final class FrameConversion {
     private let format: PixelFormat
     private let decoded: PictureStore
     private let output: PictureStore
-    private let gpu: SharedGPU
+    private let gpu = SharedGPU()
     /// The GPU that decodes, by its PCI address; nil when it is not known.
     private let decoder: String?
     /// Why surfaces are copied out of the decoder's device instead of read there; nil as long as they need not be.
@@ -20,22 +21,25 @@ final class FrameConversion {
     /// The arenas that the GPU uses: what was decoded last, and converted.
     private var arenas: (decoded: SharedMemory?, output: SharedMemory?) = (nil, nil)
     /// The last conversion: streams seldom change their colour.
-    private var last: (conversion: Conversion, converter: any PixelConverter)?
-    /// What converts and why, told when it is made.
-    private let onChoice: (String, String?) -> Void
+    private var last: (conversion: Conversion, chosen: ConverterChoice.Chosen)?
+    /// What is known of Vulkan; its GPU to prefer is the one that decodes.
+    private let vulkan: VulkanHints
+    /// What converts and why, told when it is made; and why surfaces are copied first, when that is known.
+    private let onChoice: (ConverterChoice.Chosen, String?) -> Void
 
     /// A conversion of pictures that lie in one store to another.
     init(
         _ wanted: ColorWish, to format: PixelFormat, from decoded: PictureStore, into output: PictureStore,
-        decodedOn decoder: String?, onChoice: @escaping (String, String?) -> Void
+        decodedOn decoder: String?, vulkan: VulkanHints,
+        onChoice: @escaping (ConverterChoice.Chosen, String?) -> Void
     ) {
+        self.vulkan = vulkan
         self.wanted = wanted
         self.format = format
         self.decoded = decoded
         self.output = output
         self.onChoice = onChoice
         self.decoder = decoder
-        gpu = SharedGPU(preferring: decoder)
     }
 
     /// Gives a slot back when it goes.
@@ -123,7 +127,7 @@ final class FrameConversion {
         } catch {
             // What did not work once is not tried with every picture.
             copyReason = "surfaces are copied before they are converted: \(error.reason)"
-            onChoice(converter.device, copyReason)
+            if let last { onChoice(last.chosen, copyReason) }
             return nil
         }
     }
@@ -167,10 +171,14 @@ final class FrameConversion {
     }
 
     private func converter(for conversion: Conversion) throws(SessionError) -> any PixelConverter {
-        if let last, last.conversion == conversion { return last.converter }
-        let chosen = try ConverterChoice.makeConverter(for: conversion, device: wanted.device, sharing: gpu)
-        last = (conversion, chosen.converter)
-        onChoice(chosen.converter.device, chosen.reason)
+        if let last, last.conversion == conversion { return last.chosen.converter }
+        let chosen = try ConverterChoice.choose(
+            for: conversion,
+            ConverterChoice.Wish(
+                wanted.device, preferred: vulkan.preferred, faults: vulkan.faults, danger: vulkan.danger),
+            sharing: gpu)
+        last = (conversion, chosen)
+        onChoice(chosen, copyReason)
         return chosen.converter
     }
 }

@@ -160,6 +160,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let pixelTransferDevice = PropertyKey(rawValue: "PixelTransferDevice")
     /// How many pictures a GPU read and wrote where they lie, how many were copied, and why; of transfer sessions.
     public static let pixelTransferMemory = PropertyKey(rawValue: "PixelTransferMemory")
+    /// Why that device; read-only (our own key).
+    public static let pixelTransferDeviceReason = PropertyKey(rawValue: "PixelTransferDeviceReason")
 
     // What happened.
     /// What is not exactly as the session asked, a sentence each; read-only (our own key).

@@ -28,20 +28,14 @@ public final class SharedGPU {
         var isInPlace: Bool
     }
 
-    private let preferred: String?
     private var device: VulkanDevice?
     private var memories: [UnsafeRawPointer: Held] = [:]
     private var lastReason: String?
 
     /// Nothing is opened yet.
-    ///
-    /// - Parameter pciAddress: the device to open if Vulkan has it ("0000:01:00.0"); else, and where nil, the best.
-    public init(preferring pciAddress: String? = nil) { preferred = pciAddress }
+    public init() {}
 
-    init(_ device: VulkanDevice) {
-        self.device = device
-        preferred = nil
-    }
+    init(_ device: VulkanDevice) { self.device = device }
 
     deinit {
         guard let device, device.failure == nil else { return }
@@ -49,15 +43,14 @@ public final class SharedGPU {
     }
 
     /// The device, opened when it is asked for first.
-    func open(allowsSoftware: Bool = false) throws(SessionError) -> VulkanDevice {
+    ///
+    /// - Parameter willOpen: told before.
+    func open(
+        _ willOpen: () -> Void = {}, by make: () throws(SessionError) -> VulkanDevice
+    ) throws(SessionError) -> VulkanDevice {
         if let device { return device }
-        let made: VulkanDevice
-        // A node's path stands where the address is not known.
-        if let preferred, !preferred.contains("/"), let found = try? VulkanDevice(pciAddress: preferred) {
-            made = found
-        } else {
-            made = try VulkanDevice(allowsSoftware: allowsSoftware)
-        }
+        willOpen()
+        let made = try make()
         device = made
         return made
     }

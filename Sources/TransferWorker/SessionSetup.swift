@@ -9,7 +9,7 @@ internal import Wire
 struct SessionSetup {
     /// What Create asked for.
     let conversion: Conversion
-    private let device: ConverterChoice.Device
+    private let wish: ConverterChoice.Wish
 
     /// Decodes and checks the call.
     ///
@@ -21,7 +21,7 @@ struct SessionSetup {
         guard (1...CompressionRequest.maxDimension).contains(width),
             (1...CompressionRequest.maxDimension).contains(height)
         else { throw SessionError(.parameter, "a picture of \(width)x\(height) is not possible") }
-        device = try TransferWords.named(parameters.device ?? "auto", "device")
+        wish = try TransferWords.device(parameters.device ?? "auto", start)
         conversion = Conversion(
             source: try TransferWords.image(parameters.source, width, height, "source"),
             target: try TransferWords.image(parameters.target, width, height, "target"),
@@ -70,10 +70,15 @@ struct SessionSetup {
     }
 
     /// Opens a converter where the client wants it, on the GPU that the session's others use.
-    func open(_ conversion: Conversion, sharing gpu: SharedGPU) throws(SessionError) -> OpenConverter {
-        let chosen = try ConverterChoice.makeConverter(for: conversion, device: device, sharing: gpu)
+    ///
+    /// - Parameter willOpen: told before a driver is opened, which this process may not survive.
+    func open(
+        _ conversion: Conversion, sharing gpu: SharedGPU, willOpen: () -> Void = {}
+    ) throws(SessionError) -> OpenConverter {
+        let chosen = try ConverterChoice.choose(for: conversion, wish, sharing: gpu, willOpen: willOpen)
         return OpenConverter(
-            converter: chosen.converter, gpu: gpu, isGPU: chosen.isGPU, fallbackReason: chosen.reason)
+            converter: chosen.converter, gpu: gpu, isGPU: chosen.isGPU, reason: chosen.reason,
+            fallbackReason: chosen.fallbackReason)
     }
 }
 
@@ -84,19 +89,21 @@ struct OpenConverter: @unchecked Sendable {
     /// As the converter.
     let gpu: SharedGPU
     let isGPU: Bool
+    let reason: String
     let fallbackReason: String?
 
     /// What the client is answered.
     func reply(_ session: String) -> CreateTransferSession.Reply {
         CreateTransferSession.Reply(
-            session: session, device: converter.device, usingGPU: isGPU, fallbackReason: fallbackReason,
+            session: session, device: converter.device, deviceReason: reason, usingGPU: isGPU,
+            fallbackReason: fallbackReason,
             maxFramesInFlight: TransferSession.maxFramesInFlight)
     }
 
     /// What the broker is told; the id is a label of its metrics, so it names the kind and not the machine's model.
     var report: WorkerReport {
         .created(
-            encoderID: "org.hwdaemon.transfer.\(converter is CPUConverter ? "cpu" : "vulkan")",
+            encoderID: converter is CPUConverter ? "org.hwdaemon.transfer.cpu" : VulkanHints.converterID,
             usingHardware: isGPU,
             fallbackReason: fallbackReason)
     }
@@ -110,6 +117,7 @@ struct OpenConverter: @unchecked Sendable {
     ) throws(SessionError) -> [String: PropertyValue] {
         let all: [String: PropertyValue] = [
             PropertyKey.pixelTransferDevice.rawValue: .string(converter.device),
+            PropertyKey.pixelTransferDeviceReason.rawValue: .string(reason),
             PropertyKey.fallbackReason.rawValue: fallbackReason.map(PropertyValue.string) ?? .null,
             PropertyKey.pixelTransferMemory.rawValue: memoryUse.map { .string($0.text) } ?? .null,
         ]

@@ -112,8 +112,9 @@ extension VulkanTests {
         }
 
         @Test func sealedPagesAreCopiedWhereTheTrialFails() throws {
-            let gpu = SharedGPU()
-            let device = try gpu.open(allowsSoftware: true)
+            // A device of its own, whose answer is changed.
+            let device = try VulkanDevice(allowsSoftware: true)
+            let gpu = SharedGPU(device)
             device.readsReadOnlyPages = false
             let conversion = Self.conversion(.nv12, .rgba8, 64, 32)
             let converter = try VulkanConverter(ConversionPlan(conversion), on: device)
