@@ -61,9 +61,9 @@ let package = Package(
         .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
         .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
         .target(name: "Alpha", dependencies: ["HEVC", "Model", "Sessions"], swiftSettings: common),
-        .target(name: "VAAPI", dependencies: ["Sessions", "HEVC", "CVA"], swiftSettings: common),
+        .target(name: "VAAPI", dependencies: ["Sessions", "HEVC", "CPixels", "CVA"], swiftSettings: common),
         .target(
-            name: "Probing", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
+            name: "Probing", dependencies: ["Sessions", "Shaders", "Transport", "VAAPI", "Wire", "X265"],
             swiftSettings: common),
         .target(name: "LibAV", dependencies: ["Sessions", "HEVC", "Model", "CLibAV"], swiftSettings: common),
         .target(name: "MediaFile", dependencies: ["HEVC", "LibAV", "Model", "CLibAV"], swiftSettings: common),
@@ -127,7 +127,7 @@ let package = Package(
             name: "X265Tests", dependencies: ["Alpha", "EncoderTesting", "X265", "HEVC", "Sessions"],
             swiftSettings: common),
         .testTarget(
-            name: "VAAPITests", dependencies: ["EncoderTesting", "HEVC", "Sessions", "VAAPI"],
+            name: "VAAPITests", dependencies: ["CPixels", "CVA", "EncoderTesting", "HEVC", "Sessions", "VAAPI"],
             swiftSettings: common),
         .testTarget(
             name: "ConformanceTests",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// libva for Swift: the headers of the DRM back end, what Swift cannot import from them, and inner loops.
+// libva for Swift: the headers of the DRM back end, what Swift cannot import from them, and a search.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -39,52 +39,35 @@ static inline void hwd_va_prime_plane(
     descriptor->layers[0].pitch[index] = pitch;
 }
 
-/// Copies 8-bit samples to the high ends of 16-bit words.
-static inline void hwd_widen_8_16(const uint8_t *restrict src, uint16_t *restrict dst, size_t count) {
-    for (size_t x = 0; x < count; x++) dst[x] = (uint16_t)(src[x] << 8);
-}
+typedef uint8_t hwd_va_bytes16 __attribute__((vector_size(16)));
 
-/// Copies 10-bit samples from the low to the high ends of 16-bit words.
-static inline void hwd_raise_10_16(const uint16_t *restrict src, uint16_t *restrict dst, size_t count) {
-    for (size_t x = 0; x < count; x++) dst[x] = (uint16_t)(src[x] << 6);
-}
-
-/// Interleaves a row of Cb and a row of Cr, 8 bit.
-static inline void hwd_interleave_8(
-    const uint8_t *restrict cb, const uint8_t *restrict cr, uint8_t *restrict dst, size_t count) {
-    for (size_t x = 0; x < count; x++) {
-        dst[2 * x] = cb[x];
-        dst[2 * x + 1] = cr[x];
+/// Whether two of 65 bytes that follow each other are zero.
+static inline int hwd_va_has_zeros(const uint8_t *bytes) {
+    hwd_va_bytes16 found = {0};
+    for (int at = 0; at < 64; at += 16) {
+        hwd_va_bytes16 first, second;
+        memcpy(&first, bytes + at, sizeof first);
+        memcpy(&second, bytes + at + 1, sizeof second);
+        found |= (hwd_va_bytes16)((first | second) == 0);
     }
-}
-
-/// The same from 8-bit samples to the high ends of 16-bit words.
-static inline void hwd_interleave_8_16(
-    const uint8_t *restrict cb, const uint8_t *restrict cr, uint16_t *restrict dst, size_t count) {
-    for (size_t x = 0; x < count; x++) {
-        dst[2 * x] = (uint16_t)(cb[x] << 8);
-        dst[2 * x + 1] = (uint16_t)(cr[x] << 8);
-    }
-}
-
-/// The same from 10-bit samples at the low ends of 16-bit words to the high ends.
-static inline void hwd_interleave_10_16(
-    const uint16_t *restrict cb, const uint16_t *restrict cr, uint16_t *restrict dst, size_t count) {
-    for (size_t x = 0; x < count; x++) {
-        dst[2 * x] = (uint16_t)(cb[x] << 6);
-        dst[2 * x + 1] = (uint16_t)(cr[x] << 6);
-    }
+    uint64_t halves[2];
+    memcpy(halves, &found, sizeof found);
+    return (halves[0] | halves[1]) != 0;
 }
 
 /// Offset of the next `00 00 01` at or after `from`, or `size` where there is none (H.265 B.2).
+///
+/// Looks for what is rare: two zeros are one in 65536 places of what is coded, a one is in every 256th.
 static inline size_t hwd_start_code(const uint8_t *bytes, size_t from, size_t size) {
-    size_t at = from + 2;
-    while (at < size) {
-        const uint8_t *one = (const uint8_t *)memchr(bytes + at, 1, size - at);
-        if (!one) return size;
-        at = (size_t)(one - bytes);
-        if (bytes[at - 1] == 0 && bytes[at - 2] == 0) return at - 2;
-        at++;
+    size_t at = from;
+    while (size >= 3 && at <= size - 3) {
+        if (size - at >= 66 && !hwd_va_has_zeros(bytes + at)) {
+            at += 64;
+            continue;
+        }
+        const size_t end = size - at >= 66 ? at + 64 : size - 2;
+        for (; at < end; at++)
+            if (bytes[at] == 0 && bytes[at + 1] == 0 && bytes[at + 2] == 1) return at;
     }
     return size;
 }

@@ -124,7 +124,7 @@ final class EncodingContext {
         if picture.isKeyFrame { ids += keyFrame?.parameters ?? [] }
         ids.append(slot.picture.id)
         if picture.isKeyFrame { ids += keyFrame?.headers ?? [] }
-        slot.sliceHeader = try packSliceHeader(header)
+        try packSliceHeader(header, slot)
         ids += slot.sliceHeader?.ids ?? []
         ids.append(slot.slice.id)
 
@@ -146,15 +146,17 @@ final class EncodingContext {
         return VAPictureHEVC(surface, poc: poc, flags: flags)
     }
 
-    private func packSliceHeader(_ header: SliceSegmentHeader) throws(VAError) -> PackedHeader? {
-        guard settings.packedHeaders & UInt32(VA_ENC_PACKED_HEADER_SLICE) != 0 else { return nil }
+    private func packSliceHeader(_ header: SliceSegmentHeader, _ slot: PictureSlot) throws(VAError) {
+        guard settings.packedHeaders & UInt32(VA_ENC_PACKED_HEADER_SLICE) != 0 else { return }
         let unit: [UInt8]
         do throws(BitstreamError) {
             unit = try settings.syntax.nalUnitStart(header)
         } catch {
             throw VAError(VA_STATUS_ERROR_INVALID_PARAMETER, "a slice header", message: error.reason)
         }
-        return try PackedHeader(display, context.id, VAEncPackedHeaderSlice, nalUnit: unit)
+        // The driver has done with the last one: the slot was idle.
+        if let last = slot.sliceHeader, try last.replace(nalUnit: unit) { return }
+        slot.sliceHeader = try PackedHeader(display, context.id, VAEncPackedHeaderSlice, nalUnit: unit)
     }
 
     private func wait(for slot: PictureSlot) throws(VAError) {

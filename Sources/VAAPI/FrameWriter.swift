@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import CPixels
 internal import CVA
 internal import Glibc
 internal import Model
@@ -8,9 +9,9 @@ internal import Sessions
 /// column and row are repeated up to the coded size.
 final class FrameWriter {
     private let display: Display
-    private let format: PixelFormat
-    private let frame: (width: Int, height: Int)
     private let coded: (width: Int, height: Int)
+    private var luma: hwd_filling
+    private var chroma: hwd_filling
     private let isDeep: Bool
     private let fourcc: UInt32
     /// Memory that is copied to surfaces; nil where surfaces are written in place.
@@ -25,12 +26,26 @@ final class FrameWriter {
     /// - Parameter surface: any of the surfaces to come, to find out how they can be written.
     init(_ display: Display, _ settings: EncoderSettings, surface: VASurfaceID) throws(VAError) {
         self.display = display
-        format = settings.request.pixelFormat
-        frame = (settings.request.width, settings.request.height)
         coded = (settings.size.width, settings.size.height)
         fourcc = settings.fourcc
         isDeep = settings.fourcc == hwd_va_fourcc_p010()
+        let format = settings.request.pixelFormat
+        let change =
+            switch (format.bytesPerSample, isDeep) {
+            case (1, false): HWD_KEEP_BYTES
+            case (1, true): HWD_WIDEN
+            default: format == .i010 ? HWD_RAISE : HWD_KEEP_WORDS
+            }
+        luma = hwd_filling(
+            change: change, pairs: false, joins: false, streams: true, width: Int32(settings.request.width),
+            height: Int32(settings.request.height), full_width: Int32(coded.width), full_height: Int32(coded.height)
+        )
+        chroma = hwd_filling(
+            change: change, pairs: true, joins: !format.isSemiPlanar, streams: true, width: (luma.width + 1) / 2,
+            height: (luma.height + 1) / 2, full_width: luma.full_width / 2, full_height: luma.full_height / 2)
         if settings.mayDeriveImages, try canDerive(surface) { return }
+        // The driver copies it once more, so it is better left in the caches.
+        (luma.streams, chroma.streams) = (false, false)
         staging = Staging(try Image(display, fourcc: fourcc, width: coded.width, height: coded.height))
     }
 
@@ -60,8 +75,11 @@ final class FrameWriter {
     /// Writes a frame to a surface.
     func write(_ input: InputPicture, to surface: VASurfaceID) throws(VAError) {
         try withPlanes(of: surface) { luma, chroma in
-            writeLuma(input, luma.base, luma.stride)
-            writeChroma(input, chroma.base, chroma.stride)
+            let planes = input.planes.map {
+                hwd_plane(base: $0.base.assumingMemoryBound(to: UInt8.self), stride: $0.stride)
+            }
+            fill(self.luma, planes[0], planes[0], luma)
+            fill(self.chroma, planes[1], planes[self.chroma.joins ? 2 : 1], chroma)
         }
     }
 
@@ -97,73 +115,11 @@ final class FrameWriter {
         mapped.end()
     }
 
-    private func writeLuma(_ input: InputPicture, _ base: UnsafeMutableRawPointer, _ stride: Int) {
-        let plane = input.planes[0]
-        for y in 0..<coded.height {
-            let source = plane.base + min(y, frame.height - 1) * plane.stride
-            let row = base + y * stride
-            copy(source, to: row, count: frame.width)
-            repeatLast(of: row, count: frame.width, upTo: coded.width, samples: 1)
-        }
-    }
-
-    private func writeChroma(_ input: InputPicture, _ base: UnsafeMutableRawPointer, _ stride: Int) {
-        let (width, height) = ((frame.width + 1) / 2, (frame.height + 1) / 2)
-        for y in 0..<coded.height / 2 {
-            let source = min(y, height - 1)
-            let row = base + y * stride
-            if format.isSemiPlanar {
-                copy(input.planes[1].base + source * input.planes[1].stride, to: row, count: 2 * width)
-            } else {
-                let cb = input.planes[1].base + source * input.planes[1].stride
-                let cr = input.planes[2].base + source * input.planes[2].stride
-                interleave(cb, cr, to: row, count: width)
-            }
-            repeatLast(of: row, count: 2 * width, upTo: coded.width, samples: 2)
-        }
-    }
-
-    /// Copies samples, at the surface's depth.
-    private func copy(_ source: UnsafeRawPointer, to row: UnsafeMutableRawPointer, count: Int) {
-        switch (format.bytesPerSample, isDeep) {
-        case (1, true):
-            hwd_widen_8_16(
-                source.assumingMemoryBound(to: UInt8.self), row.assumingMemoryBound(to: UInt16.self), count)
-        case (2, _) where format == .i010:
-            hwd_raise_10_16(
-                source.assumingMemoryBound(to: UInt16.self), row.assumingMemoryBound(to: UInt16.self), count)
-        default: memcpy(row, source, count * format.bytesPerSample)
-        }
-    }
-
-    private func interleave(
-        _ cb: UnsafeRawPointer, _ cr: UnsafeRawPointer, to row: UnsafeMutableRawPointer, count: Int
-    ) {
-        let words = row.assumingMemoryBound(to: UInt16.self)
-        switch (format.bytesPerSample, isDeep) {
-        case (1, false):
-            hwd_interleave_8(
-                cb.assumingMemoryBound(to: UInt8.self), cr.assumingMemoryBound(to: UInt8.self),
-                row.assumingMemoryBound(to: UInt8.self), count)
-        case (1, true):
-            hwd_interleave_8_16(
-                cb.assumingMemoryBound(to: UInt8.self), cr.assumingMemoryBound(to: UInt8.self), words, count)
-        default:
-            hwd_interleave_10_16(
-                cb.assumingMemoryBound(to: UInt16.self), cr.assumingMemoryBound(to: UInt16.self), words, count)
-        }
-    }
-
-    /// Repeats the last sample (luma) or pair (chroma) of `count` samples.
-    private func repeatLast(of row: UnsafeMutableRawPointer, count: Int, upTo end: Int, samples: Int) {
-        guard count < end else { return }
-        let bytes = samples * (isDeep ? 2 : 1)
-        let scale = isDeep ? 2 : 1
-        let last = row + (count - samples) * scale
-        var at = count
-        while at < end {
-            memcpy(row + at * scale, last, bytes)
-            at += samples
+    private func fill(_ how: hwd_filling, _ first: hwd_plane, _ second: hwd_plane, _ target: Plane) {
+        withUnsafePointer(to: how) {
+            hwd_fill(
+                $0, first, second,
+                hwd_mutable_plane(base: target.base.assumingMemoryBound(to: UInt8.self), stride: target.stride))
         }
     }
 }

@@ -8,11 +8,17 @@ final class PackedHeader {
     private let description: Buffer
     private let data: Buffer
 
+    /// How many bytes the NAL unit has: nothing else in the description changes from header to header.
+    private let count: Int
+
+    private static let startCode: [UInt8] = [0, 0, 0, 1]
+
     /// - Parameter nalUnit: without start code, with emulation prevention.
     init(
         _ display: Display, _ context: VAContextID, _ type: VAEncPackedHeaderType, nalUnit: [UInt8]
     ) throws(VAError) {
-        let bytes: [UInt8] = [0, 0, 0, 1] + nalUnit
+        let bytes = Self.startCode + nalUnit
+        count = nalUnit.count
         description = try Buffer(
             display, context, VAEncPackedHeaderParameterBufferType,
             size: MemoryLayout<VAEncPackedHeaderParameterBuffer>.size)
@@ -23,6 +29,20 @@ final class PackedHeader {
         parameters.has_emulation_bytes = 1
         try description.write(parameters)
         data = try Buffer(display, context, VAEncPackedHeaderDataBufferType, bytes: bytes)
+    }
+
+    /// Puts another header of the same type in its place, where that has as many bytes; else says that it does not.
+    ///
+    /// Drivers take a buffer's size for the header's, so a longer buffer with a shorter header in it will not do.
+    func replace(nalUnit: [UInt8]) throws(VAError) -> Bool {
+        guard nalUnit.count == count else { return false }
+        let mapped = try data.map()
+        nalUnit.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            (mapped.base + Self.startCode.count).copyMemory(from: start, byteCount: bytes.count)
+        }
+        mapped.end()
+        return true
     }
 
     var ids: [VABufferID] { [description.id, data.id] }

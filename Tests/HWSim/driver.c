@@ -40,6 +40,7 @@ static VAStatus terminate(VADriverContextP context) {
     while ((object = heap_next(&driver->heap, OBJECT_CONFIG, &place))) heap_remove(&driver->heap, object);
     heap_free(&driver->heap);
     if (driver->trace) {
+        calls_end(driver);
         fprintf(driver->trace, "end pictures %u busy_ns %llu\n", driver->pictures, (unsigned long long)driver->busy_time);
         fclose(driver->trace);
     }
@@ -103,5 +104,9 @@ VAStatus __vaDriverInit_1_0(VADriverContextP context) {
     buffer_install(table);
     submission_install(table);
     stubs_install(table);
+    if (driver->trace && !calls_install(driver, table)) {
+        terminate(context);
+        return VA_STATUS_ERROR_ALLOCATION_FAILED;
+    }
     return VA_STATUS_SUCCESS;
 }

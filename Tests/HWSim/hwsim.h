@@ -86,6 +86,8 @@ struct context {
     struct hwsim_decoder *decoder;
 };
 
+struct calls;
+
 struct driver {
     pthread_mutex_t lock;
     pthread_cond_t never;  // what waits for a hung picture waits for this
@@ -94,6 +96,7 @@ struct driver {
     unsigned pictures, decoded;  // submitted so far to encoders and to decoders
     uint64_t serial, busy_time;
     FILE *trace, *recon;
+    struct calls *calls;  // with a trace
 };
 
 #define DRIVER(context) ((struct driver *)(context)->pDriverData)
@@ -141,6 +144,10 @@ void context_free(struct driver *, struct context *);
 // submission.c: BeginPicture, RenderPicture, EndPicture.
 void submission_install(struct VADriverVTable *);
 void submission_free(struct submission *);
+
+// calls.c: times every entry point for the trace, once the table is filled; false without memory.
+bool calls_install(struct driver *, struct VADriverVTable *);
+void calls_end(struct driver *);
 
 // stubs.c: what a driver has to have and this one does not.
 void stubs_install(struct VADriverVTable *);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Pictures from one form to another on the CPU: the inner loops of Shaders/CPU. All numbers come folded from Color, in
-// Double; nothing here knows a standard. Sizes, strides and pointers are the caller's to check.
+// Pictures from one form to another on the CPU: the inner loops of Shaders/CPU, whose numbers come folded from Color,
+// in Double, and of VAAPI, which copies frames to surfaces; nothing here knows a standard. Sizes, strides and pointers are the caller's to check.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,6 +86,27 @@ void hwd_rescale(const hwd_rescaling *plan, hwd_plane source, hwd_mutable_plane 
 
 /// Converts a picture on up to `threads` threads; false when there is no memory for its rows.
 bool hwd_convert(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane *target, int threads);
+
+/// What becomes of a sample that is copied.
+typedef enum {
+    HWD_KEEP_BYTES,  ///< bytes as they are
+    HWD_KEEP_WORDS,  ///< 16-bit words as they are
+    HWD_WIDEN,       ///< bytes to the high ends of words
+    HWD_RAISE        ///< 10 bits from the low to the high ends of words
+} hwd_change;
+
+/// A plane that is copied to one at least as large, whose further columns and rows repeat the last.
+typedef struct {
+    hwd_change change;
+    bool pairs;                   ///< the target's samples are pairs of Cb and Cr
+    bool joins;                   ///< and the source has them in two planes; else in one, as the target
+    bool streams;                 ///< large planes go past the caches, because a device reads them next
+    int width, height;            ///< samples, or pairs; at least 1
+    int full_width, full_height;  ///< the same of the target
+} hwd_filling;
+
+/// Copies a plane, or, where it joins, two; else the second is not looked at.
+void hwd_fill(const hwd_filling *how, hwd_plane first, hwd_plane second, hwd_mutable_plane target);
 
 /// Processors this process may use.
 int hwd_processors(void);
