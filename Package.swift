@@ -63,7 +63,7 @@ let package = Package(
         .target(name: "Alpha", dependencies: ["HEVC", "Model", "Sessions"], swiftSettings: common),
         .target(name: "VAAPI", dependencies: ["Sessions", "HEVC", "CPixels", "CVA"], swiftSettings: common),
         .target(
-            name: "Probing", dependencies: ["Sessions", "Transport", "VAAPI", "Wire", "X265"],
+            name: "Probing", dependencies: ["Sessions", "Shaders", "Transport", "VAAPI", "Wire", "X265"],
             swiftSettings: common),
         .target(name: "LibAV", dependencies: ["Sessions", "HEVC", "Model", "CLibAV"], swiftSettings: common),
         .target(name: "MediaFile", dependencies: ["HEVC", "LibAV", "Model", "CLibAV"], swiftSettings: common),

@@ -5,7 +5,7 @@
 Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  least length of a run (default 10)
-  BENCH_ONLY     throughput, compressed, decoding, sessions, colour: one part only
+  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, alpha: one part only
   BENCH_CASE     throughput, compressed: only the cases whose name has this in it ("1280x720 8 bit", "720p medium")
 """
 import hashlib
@@ -339,8 +339,33 @@ def colour(folder):
     return "4K P010 PQ to RGBA16F of Display P3, a frame:\n\n" + table(["what", "median / best", "goal"], rows)
 
 
+def alpha(folder):
+    """A clip with a soft mask that moves over it, against the same clip without: what the second layer costs."""
+    rows, frames, mask = [], 120, "255*clip((210-hypot(X-640-300*sin(N/20),Y-360))/60,0,1)"
+    clips = {}
+    for name, pixel, filters in (("base", "yuv420p", "null"), ("alpha", "yuva420p", f"format=yuva420p,geq=lum='lum(X,Y)':cb='cb(X,Y)':cr='cr(X,Y)':a='{mask}'")):
+        clips[name] = os.path.join(folder, f"{name}.nut")
+        run(["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", SMALL, "-frames:v", str(frames), "-vf", filters, "-an",
+             "-c:v", "rawvideo", "-pix_fmt", pixel, "-y", clips[name]])
+    for preset in ("ultrafast", "veryfast", "medium"):
+        output = os.path.join(folder, "alpha.mov")
+        command = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset]
+        sides = (command + ["--alpha", "straight", clips["alpha"], output], command + [clips["base"], output])
+        wall, cpu = ([], []), ([], [])
+        for index in range(ROUNDS):
+            for side in ((0, 1) if index % 2 == 0 else (1, 0)):
+                seconds, used, _ = timed(sides[side])
+                wall[side].append(seconds)
+                cpu[side].append(used)
+        times, work = (statistics.median(a / b for a, b in zip(*both)) for both in (wall, cpu))
+        rows.append((preset, f"{frames / statistics.median(wall[0]):.1f}", f"{frames / statistics.median(wall[1]):.1f}",
+                     f"{times:.2f}", f"{work:.2f}", "≤ 1.5"))
+    return "HEVC with alpha at 720p, default qualities, against its base alone:\n\n" + table(
+        ["preset", "fps with alpha", "fps of the base", "time", "CPU time", "goal (time)"], rows)
+
+
 def main():
-    parts = {"sessions": sessions, "colour": colour, "compressed": compressed, "decoding": decoding, "throughput": throughput}
+    parts = {"sessions": sessions, "colour": colour, "alpha": alpha, "compressed": compressed, "decoding": decoding, "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name, part in parts.items():

@@ -7,7 +7,8 @@ public import Sessions
 ///
 /// Both must code the same structure. An encoder that looks ahead decides it by what it sees, so the alpha layer's is
 /// not asked: it gets a frame once the base's picture of it came out, and with it what the picture must become. Encoders
-/// that plan without looking get both at once. Every access unit is checked before it is given out.
+/// that plan without looking get both at once. A picture has one temporal level in both layers, told or planned in the
+/// same way. Every access unit is checked before it is given out.
 public final class AlphaEncoder: Encoder {
     /// A frame whose alpha waits until the base's picture is there.
     private struct Waiting {
@@ -33,8 +34,8 @@ public final class AlphaEncoder: Encoder {
 
     private var waiting: [Waiting] = []
     private var unused: [SamplePlane] = []
-    /// What the base made of frames that wait, by presentation time.
-    private var kinds: [Int64: PictureKind] = [:]
+    /// What the base made of frames that wait, and at which temporal level, by presentation time.
+    private var kinds: [Int64: (kind: PictureKind, level: Int)] = [:]
     private var baseUnits: [Unit] = []
     private var alphaUnits: [Unit] = []
     private var sample: [UInt8] = []
@@ -110,7 +111,7 @@ public final class AlphaEncoder: Encoder {
     }
 
     private func takeBase(_ coded: EncodedPicture, _ bytes: RawSpan) {
-        if followsBase { kinds[coded.pts] = coded.kind }
+        if followsBase { kinds[coded.pts] = coded.kind.map { ($0, Int(coded.temporalLevel)) } }
         baseUnits.append(Unit(picture: coded, bytes: bytes.withUnsafeBytes { Array($0) }))
     }
 
@@ -121,16 +122,17 @@ public final class AlphaEncoder: Encoder {
     /// Hands the alpha encoder the frames it may have, in the order they are shown.
     private func feedAlpha() throws(SessionError) {
         while let next = waiting.first {
-            var kind: PictureKind?
+            var told: (kind: PictureKind, level: Int)?
             if followsBase {
-                kind = kinds.removeValue(forKey: next.pts)
-                if kind == nil { return }
+                told = kinds.removeValue(forKey: next.pts)
+                if told == nil { return }
             }
             waiting.removeFirst()
             try alpha.encode(
                 InputPicture(
                     planes: [next.plane.input, neutral.input, neutral.input], frameID: next.frameID, pts: next.pts,
-                    forceKeyFrame: next.forceKeyFrame, baseFrameQP: nil, kind: kind)
+                    forceKeyFrame: next.forceKeyFrame, baseFrameQP: nil, kind: told?.kind,
+                    temporalLevel: told?.level)
             ) { (coded, bytes) throws(SessionError) in takeAlpha(coded, bytes) }
             unused.append(next.plane)
         }

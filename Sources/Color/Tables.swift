@@ -12,10 +12,18 @@ extension ConversionPlan {
     /// smallest half floats.
     public var forwardTableNearZero: [Float] { forwardTable(upTo: forwardLimit / 16) }
 
-    private func forwardTable(upTo limit: Double) -> [Float] {
+    /// The whole in one table for who has the one only: longer where a square begins twelve times as steep.
+    public var forwardTableAlone: [Float] {
+        forwardTable(
+            upTo: forwardLimit,
+            entries: conversion.source.signal.transfer == .hlgApple12
+                ? 4 * Self.forwardEntries : Self.forwardEntries)
+    }
+
+    private func forwardTable(upTo limit: Double, entries: Int = forwardEntries) -> [Float] {
         let transfer = conversion.source.signal.transfer
-        return (0..<Self.forwardEntries).map { index in
-            let value = limit * Double(index) / Double(Self.forwardEntries - 1)
+        return (0..<entries).map { index in
+            let value = limit * Double(index) / Double(entries - 1)
             return Float(forwardScale * transfer.decode(value))
         }
     }

@@ -9,7 +9,7 @@ package struct ProbeCommand: ParsableCommand {
     /// Its name and help.
     package static let configuration = CommandConfiguration(
         commandName: "probe",
-        abstract: "Tell which encoders work on this machine, and why others do not.",
+        abstract: "Tell which encoders and converters work on this machine, and why others do not.",
         discussion: """
             Every render node is opened by a process of its own under a timeout, one at a time where frames go through \
             it, so that a driver that crashes or hangs costs nothing but its own line.
@@ -17,6 +17,12 @@ package struct ProbeCommand: ParsableCommand {
             A path is one codec, direction and profile on one device. It is claimed when the driver or library says \
             that it can, and verified when a few frames went through it and came back right. What was verified is \
             remembered for as long as device, driver, kernel, libraries and catalogue stay the same.
+
+            Vulkan devices convert colours. A device is verified when small pictures, converted on it both ways, are what \
+            the formulas say, and its use of memfd pages when one was converted there without a copy. Chosen is the \
+            one that a session takes which leaves the choice to the daemon: the GPU of VA-API, then other GPUs, never \
+            software. Where there is none colours are converted on the CPU, and the reason is told. With --device that \
+            is told which is known already.
             """)
 
     @Option(help: ArgumentHelp("Look at this render node only.", valueName: "node"))
@@ -42,7 +48,9 @@ package struct ProbeCommand: ParsableCommand {
                 Probe.self, Probe.Parameters(device: device, verify: verify), timeout: .seconds(60))
             for warning in snapshot.warnings { Console.note(warning) }
             if json { return try Console.json(snapshot) }
-            try Console.result([encoders(snapshot), paths(snapshot), nodes(snapshot)].joined(separator: "\n\n"))
+            let vulkan = snapshot.vulkan.map { [VulkanText.section($0)] } ?? []
+            try Console.result(
+                ([encoders(snapshot), paths(snapshot), nodes(snapshot)] + vulkan).joined(separator: "\n\n"))
         }
     }
 

@@ -4,6 +4,7 @@ internal import HEVC
 internal import LibAV
 internal import Model
 internal import Sessions
+internal import Shaders
 internal import Transport
 internal import Wire
 
@@ -76,11 +77,14 @@ struct DecodeThread {
         reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
         isHardware = worker.setup.choice.decoder.isHardware
         conversion = worker.setup.wish.map { wish in
-            FrameConversion(wish.color, to: wish.format, from: worker.store, into: worker.output) {
-                device, reason in
+            FrameConversion(
+                wish.color, to: wish.format, from: worker.store, into: worker.output, vulkan: worker.vulkan
+            ) { chosen in
+                let (device, reason, fallback) = (chosen.converter.device, chosen.reason, chosen.fallbackReason)
                 worker.withSession { session in
                     session.publish(.pixelTransferDevice, .string(device))
-                    session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))
+                    session.publish(.pixelTransferDeviceReason, .string(reason))
+                    session.publish(.pixelTransferFallbackReason, fallback.map(PropertyValue.string))
                 }
             }
         }

@@ -5,6 +5,7 @@ internal import Model
 internal import Sessions
 internal import Shaders
 internal import Transport
+internal import Wire
 
 /// Brings decoded pictures to the RGB that a session asked for, into memory that its client reads.
 final class FrameConversion {
@@ -14,14 +15,17 @@ final class FrameConversion {
     private let output: PictureStore
     /// The last conversion: streams seldom change their colour.
     private var last: (conversion: Conversion, converter: any PixelConverter)?
+    /// What is known of Vulkan; its GPU to prefer is the one that decodes.
+    private let vulkan: VulkanHints
     /// What converts and why, told when it is made.
-    private let onChoice: (String, String?) -> Void
+    private let onChoice: (ConverterChoice.Chosen) -> Void
 
     /// A conversion of pictures that lie in one store to another.
     init(
         _ wanted: ColorWish, to format: PixelFormat, from decoded: PictureStore, into output: PictureStore,
-        onChoice: @escaping (String, String?) -> Void
+        vulkan: VulkanHints, onChoice: @escaping (ConverterChoice.Chosen) -> Void
     ) {
+        self.vulkan = vulkan
         self.wanted = wanted
         self.format = format
         self.decoded = decoded
@@ -86,9 +90,12 @@ final class FrameConversion {
 
     private func converter(for conversion: Conversion) throws(SessionError) -> any PixelConverter {
         if let last, last.conversion == conversion { return last.converter }
-        let chosen = try ConverterChoice.makeConverter(for: conversion, device: wanted.device)
+        let chosen = try ConverterChoice.choose(
+            for: conversion,
+            ConverterChoice.Wish(
+                wanted.device, preferred: vulkan.preferred, faults: vulkan.faults, danger: vulkan.danger))
         last = (conversion, chosen.converter)
-        onChoice(chosen.converter.device, chosen.reason)
+        onChoice(chosen)
         return chosen.converter
     }
 }

@@ -16,6 +16,13 @@ final class WorkerSession: @unchecked Sendable {
     /// What the client reads.
     let output: PictureStore
 
+    /// What is known of Vulkan; its GPU to prefer is the one that decodes.
+    var vulkan: VulkanHints {
+        var hints = start.vulkan
+        hints.preferred = setup.choice.decoder.gpu ?? hints.preferred
+        return hints
+    }
+
     private let start: WorkerStart
     private let signals: SignalFD
     private let port: SessionPort

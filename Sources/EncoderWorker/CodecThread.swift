@@ -62,8 +62,8 @@ struct CodecThread {
         switch job {
         case .open(let configuration, let sequence):
             if let settings = configuration.conversion {
-                let conversion = try FrameConversion(settings, configuration)
-                worker.tell(converter: conversion.device, conversion.fallbackReason)
+                let conversion = try FrameConversion(settings, configuration, worker.vulkan)
+                worker.tell(of: conversion)
                 self.conversion = conversion
             }
             let encoder: any Encoder =

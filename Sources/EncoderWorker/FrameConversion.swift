@@ -3,11 +3,14 @@ internal import Color
 internal import Model
 internal import Sessions
 internal import Shaders
+internal import Wire
 
 /// Brings frames in RGB to the Y'CbCr that an encoder takes; used from the codec thread.
 final class FrameConversion {
     /// What converts, in words.
     var device: String { converter.device }
+    /// Why it is that device.
+    let reason: String
     /// Why that is no GPU, when one was allowed.
     let fallbackReason: String?
 
@@ -17,15 +20,20 @@ final class FrameConversion {
 
     /// A conversion to what the configuration's encoder takes, with the colour that its stream tells.
     ///
+    /// - Parameter vulkan: what is known of this machine's Vulkan.
     /// - Throws: `PixelTransferNotSupported`, by name, for a colour that is not converted.
-    init(_ settings: FrameConversionSettings, _ configuration: EncoderConfiguration) throws(SessionError) {
+    init(
+        _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration, _ vulkan: VulkanHints
+    ) throws(SessionError) {
         let request = configuration.request
         let (width, height) = (request.width, request.height)
-        let chosen = try ConverterChoice.makeConverter(
+        let chosen = try ConverterChoice.choose(
             for: try Self.conversion(settings, configuration),
-            device: ConverterChoice.Device(rawValue: settings.light.device) ?? .auto)
+            ConverterChoice.Wish(
+                ConverterChoice.Device(rawValue: settings.light.device) ?? .auto, preferred: vulkan.preferred,
+                faults: vulkan.faults, danger: vulkan.danger))
         converter = chosen.converter
-        fallbackReason = chosen.reason
+        (reason, fallbackReason) = (chosen.reason, chosen.fallbackReason)
         let packed = FrameLayout.packed(request.pixelFormat, width: width, height: height)
         layout = packed.layout
         memory = .allocate(byteCount: packed.size, alignment: 4096)

@@ -23,6 +23,8 @@ final class WorkerSession: @unchecked Sendable {
 
     /// The encoder, where it is hardware; the codec thread's from its first job on.
     let hardware: OpenHardware?
+    /// What is known of Vulkan; its GPU to prefer is the one that encodes.
+    let vulkan: VulkanHints
 
     private let ending = Mutex(())
     /// Only the I/O thread touches the pools; frames under way hold their own reference.
@@ -52,6 +54,9 @@ final class WorkerSession: @unchecked Sendable {
         }
         state = Mutex(setup.session)
         hardware = setup.hardware
+        vulkan = VulkanHints(
+            preferred: setup.choice.encoder.pciAddress ?? start.vulkan.preferred, faults: start.vulkan.faults,
+            danger: start.vulkan.danger)
         stats.set(.width, UInt64(setup.session.request.width))
         stats.set(.height, UInt64(setup.session.request.height))
 
@@ -233,11 +238,13 @@ final class WorkerSession: @unchecked Sendable {
         send(FrameReleased(frameID: frameID))
     }
 
-    /// What converts frames in RGB, and why it is no GPU; called on the codec thread.
-    func tell(converter device: String, _ reason: String?) {
+    /// What converts frames in RGB, and why; called on the codec thread.
+    func tell(of conversion: FrameConversion) {
+        let (device, reason, fallback) = (conversion.device, conversion.reason, conversion.fallbackReason)
         state.withLock { session in
             session.publish(.pixelTransferDevice, .string(device))
-            session.publish(.pixelTransferFallbackReason, reason.map(PropertyValue.string))
+            session.publish(.pixelTransferDeviceReason, .string(reason))
+            session.publish(.pixelTransferFallbackReason, fallback.map(PropertyValue.string))
         }
     }
 

@@ -70,6 +70,11 @@ public struct AlphaLayerInfo: Hashable, Sendable {
                 found.append("the \(name) layer is not 8-bit 4:2:0")
             }
         }
+        if !mine.isMultiLayerExtension, base.spsMaxSubLayersMinus1 != mine.spsMaxSubLayersMinus1 {
+            found.append(
+                "the base layer has \(base.spsMaxSubLayersMinus1 + 1) temporal sub-layers, the alpha layer "
+                    + "\(mine.spsMaxSubLayersMinus1 + 1)")
+        }
         if base.isFullRange { found.append("the base layer is full range") }
         if !mine.isFullRange { found.append("the alpha layer's SPS does not say full range") }
         if !mine.isMultiLayerExtension, RepFormat(base) != RepFormat(mine) {

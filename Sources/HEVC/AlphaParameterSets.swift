@@ -16,8 +16,8 @@ struct AlphaParameterSets: Hashable, Sendable {
 
     /// From the parameter sets that two encoders of one layer each made.
     ///
-    /// - Throws: `unsupported` where the two cannot be layers of one stream: other sizes, more than 8 bits, sub-layers,
-    ///   several parameter sets of a kind; `missingParameterSet` where one lacks.
+    /// - Throws: `unsupported` where the two cannot be layers of one stream: other sizes, more than 8 bits, other
+    ///   sub-layers, several parameter sets of a kind; `missingParameterSet` where one lacks.
     init(base: ParameterSets, alpha: ParameterSets) throws(BitstreamError) {
         guard let vps = base.videoParameterSets.values.first, let baseSPS = base.sequenceParameterSets.values.first,
             let alphaSPS = alpha.sequenceParameterSets.values.first,
@@ -63,14 +63,22 @@ struct AlphaParameterSets: Hashable, Sendable {
         guard base.chromaFormatIdc == 1, base.bitDepthLumaMinus8 == 0, base.bitDepthChromaMinus8 == 0 else {
             throw BitstreamError(.unsupported, "Streams with alpha have 4:2:0 pictures of 8 bits.")
         }
-        guard vps.vpsMaxLayersMinus1 == 0, vps.vpsMaxSubLayersMinus1 == 0, base.spsMaxSubLayersMinus1 == 0,
-            alpha.spsMaxSubLayersMinus1 == 0
-        else { throw BitstreamError(.unsupported, "Streams with alpha have one temporal sub-layer.") }
+        guard vps.vpsMaxLayersMinus1 == 0 else {
+            throw BitstreamError(.unsupported, "The base stream has several layers already.")
+        }
+        guard vps.vpsMaxSubLayersMinus1 == base.spsMaxSubLayersMinus1,
+            base.spsMaxSubLayersMinus1 == alpha.spsMaxSubLayersMinus1,
+            base.spsTemporalIdNestingFlag == alpha.spsTemporalIdNestingFlag
+        else { throw BitstreamError(.unsupported, "The layers do not have the same temporal sub-layers.") }
     }
 }
 
 extension VideoParameterSet {
     /// This VPS of one layer, made the VPS of two independent ones: its own and an alpha plane of the same size.
+    ///
+    /// Where there are several temporal sub-layers, both layers have them all. What could be inferred of them is
+    /// written out then (`sub_layers_vps_max_minus1`, every sub-layer's `dpb_size()`): FFmpeg infers one sub-layer
+    /// where the standard infers the VPS's number (F.7.4.3.1.1), and would read what follows wrongly.
     ///
     /// - Throws: `BitstreamError` when a value does not fit its syntax element.
     public func addingAlphaLayer(
@@ -83,29 +91,37 @@ extension VideoParameterSet {
         // An HRD would have to speak for both layers; times are the container's.
         vps.timingInfo = nil
         vps.hrdParameters = []
-        vps.orderingInfo.presentFlag = true
+        let highest = vpsMaxSubLayersMinus1
+        vps.orderingInfo = SubLayerOrderingInfo(subLayers: (0...highest).map(orderingInfo.ofSubLayer))
 
-        var level = ProfileTierLevel()
-        level.general = nil
-        level.generalLevelIdc = max(
-            profileTierLevel.generalLevelIdc, base.profileTierLevel.generalLevelIdc,
-            alpha.profileTierLevel.generalLevelIdc)
+        func level(_ subLayer: Int) -> Int {
+            [profileTierLevel, base.profileTierLevel, alpha.profileTierLevel]
+                .map { $0.ofSubLayer(subLayer).levelIdc }.max() ?? 0
+        }
+        var needed = ProfileTierLevel()
+        needed.general = nil
+        needed.generalLevelIdc = level(highest)
+        needed.subLayers = (0..<highest).map { SubLayerProfileTierLevel(levelIdc: level($0)) }
         var layers = VPSExtension()
-        layers.baseProfileTierLevel = level
+        layers.baseProfileTierLevel = needed
         layers.scalabilityMaskFlag[ScalabilityType.auxiliary.rawValue] = true
         layers.dimensionIdLenMinus1 = [0]
         layers.layers = [
             VPSExtension.Layer(nuhLayerId: 0, dimensionId: [0]),
             VPSExtension.Layer(nuhLayerId: AlphaParameterSets.layerId, dimensionId: [VPSExtension.alphaAuxId]),
         ]
-        var (shown, needs) = (OutputLayerSet(), LayerSetOrdering())
+        var shown = OutputLayerSet()
         shown.profileTierLevelIdx = [1, 1]
-        let (mine, other) = (orderingInfo.highest, alpha.orderingInfo.highest)
-        needs.maxDecPicBufferingMinus1 = [mine.maxDecPicBufferingMinus1, other.maxDecPicBufferingMinus1]
-        needs.maxNumReorderPics = max(mine.maxNumReorderPics, other.maxNumReorderPics)
-        needs.maxLatencyIncreasePlus1 = mine.maxLatencyIncreasePlus1
-        shown.ordering = [needs]
+        shown.subLayerFlagInfoPresentFlag = highest > 0
+        shown.ordering = (0...highest).map { subLayer in
+            let (mine, other) = (orderingInfo.ofSubLayer(subLayer), alpha.orderingInfo.ofSubLayer(subLayer))
+            return LayerSetOrdering(
+                maxDecPicBufferingMinus1: [mine.maxDecPicBufferingMinus1, other.maxDecPicBufferingMinus1],
+                maxNumReorderPics: max(mine.maxNumReorderPics, other.maxNumReorderPics),
+                maxLatencyIncreasePlus1: mine.maxLatencyIncreasePlus1)
+        }
         var relations = VPSLayerRelations()
+        if highest > 0 { relations.subLayersMaxMinus1 = [highest, highest] }
         relations.outputLayerSets = [shown]
         relations.repFormats = [RepFormat(base)]
         relations.maxOneActiveRefLayerFlag = true

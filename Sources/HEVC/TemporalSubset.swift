@@ -37,25 +37,61 @@ extension HRDParameters {
     fileprivate mutating func keep(upTo highest: Int) { subLayers = Array(subLayers.prefix(highest + 1)) }
 }
 
+extension VPSExtension {
+    /// What is left when `highest` is the highest sub-layer of the VPS (F.7.4.3.1.1).
+    fileprivate mutating func keep(upTo highest: Int) {
+        baseProfileTierLevel?.keep(upTo: highest)
+        guard var relations else { return }
+        for index in relations.profileTierLevels.indices { relations.profileTierLevels[index].keep(upTo: highest) }
+        // What is not told is the VPS's, which is 0 then.
+        relations.subLayersMaxMinus1 =
+            highest == 0 ? nil : relations.subLayersMaxMinus1?.map { min($0, highest) }
+        for index in relations.outputLayerSets.indices {
+            let left = relations.outputLayerSets[index].ordering.prefix(highest + 1)
+            relations.outputLayerSets[index].ordering = Array(left)
+            if left.count == 1 { relations.outputLayerSets[index].subLayerFlagInfoPresentFlag = false }
+        }
+        self.relations = relations
+    }
+}
+
 extension VideoParameterSet {
-    /// Has the set describe the sub-layers 0…`highest` alone; sets with fewer, and those with an extension (which
-    /// speaks of sub-layers on its own), stay as they are.
-    public mutating func keepSubLayers(upTo highest: Int) {
-        guard highest >= 0, highest < vpsMaxSubLayersMinus1, vpsExtension == nil else { return }
+    /// Its extension, and whether the set can be made to speak of fewer sub-layers: not where there is an extension
+    /// that cannot be interpreted to its end, since that speaks of sub-layers too.
+    fileprivate var divisible: (content: VPSExtension?, isDivisible: Bool) {
+        guard vpsExtension != nil else { return (nil, true) }
+        do throws(BitstreamError) {
+            let content = try multilayerExtension()
+            // vps_vui() is not interpreted.
+            return (content, content?.relations?.vpsVuiPresentFlag == false)
+        } catch { return (nil, false) }
+    }
+
+    /// Has the set describe the sub-layers 0…`highest` alone, in all layers; sets with fewer, and those with an
+    /// extension that cannot be interpreted whole (which speaks of sub-layers on its own), stay as they are.
+    ///
+    /// - Throws: `BitstreamError` when what is left of an extension cannot be written.
+    public mutating func keepSubLayers(upTo highest: Int) throws(BitstreamError) {
+        guard highest >= 0, highest < vpsMaxSubLayersMinus1 else { return }
+        let (content, isDivisible) = divisible
+        guard isDivisible else { return }
         vpsMaxSubLayersMinus1 = highest
         // 7.4.3.1: one sub-layer alone has the flag set.
         if highest == 0 { vpsTemporalIdNestingFlag = true }
         profileTierLevel.keep(upTo: highest)
         orderingInfo.keep(upTo: highest)
         for index in hrdParameters.indices { hrdParameters[index].hrdParameters.keep(upTo: highest) }
+        guard var content else { return }
+        content.keep(upTo: highest)
+        try setMultilayerExtension(content)
     }
 }
 
 extension SequenceParameterSet {
-    /// Has the set describe the sub-layers 0…`highest` alone; sets with fewer, and those of other layers than the
-    /// base, stay as they are.
+    /// Has the set describe the sub-layers 0…`highest` alone; sets with fewer, and those in the short form, which
+    /// have the VPS's, stay as they are.
     public mutating func keepSubLayers(upTo highest: Int) {
-        guard highest >= 0, highest < spsMaxSubLayersMinus1, header.nuhLayerId == 0 else { return }
+        guard highest >= 0, highest < spsMaxSubLayersMinus1, !isMultiLayerExtension else { return }
         spsMaxSubLayersMinus1 = highest
         if highest == 0 { spsTemporalIdNestingFlag = true }
         profileTierLevel.keep(upTo: highest)
@@ -67,14 +103,14 @@ extension SequenceParameterSet {
 extension DecoderConfigurationRecord {
     /// The record of the sub-layers 0…`highest`: its parameter sets describe these alone, and its own fields with them.
     ///
-    /// Sets of layers above the base, and all others when a VPS with an extension needs them as they are, are kept.
+    /// Sets that a VPS with an extension which cannot be interpreted needs as they are are kept, all of them.
     /// Throws what reading or writing a parameter set throws.
     public func keepingSubLayers(upTo highest: Int) throws(BitstreamError) -> DecoderConfigurationRecord {
         var record = self
         for nal in nalUnits {
             guard try NALUnitHeader(nal: nal).nalUnitType == .vps else { continue }
-            // What the extension says of sub-layers cannot be rewritten here, and must not contradict the SPS.
-            if try VideoParameterSet(nal: nal).vpsExtension != nil { return self }
+            // What the extension says of sub-layers must not contradict the SPS.
+            if try !VideoParameterSet(nal: nal).divisible.isDivisible { return self }
         }
         for array in arrays.indices {
             for index in arrays[array].nalUnits.indices {
@@ -82,13 +118,14 @@ extension DecoderConfigurationRecord {
                 switch try NALUnitHeader(nal: nal).nalUnitType {
                 case .vps:
                     var set = try VideoParameterSet(nal: nal)
-                    set.keepSubLayers(upTo: highest)
+                    try set.keepSubLayers(upTo: highest)
                     record.arrays[array].nalUnits[index] = try set.nalUnit()
                 case .sps:
                     var set = try SequenceParameterSet(nal: nal)
-                    guard set.header.nuhLayerId == 0, set.spsMaxSubLayersMinus1 > highest else { continue }
+                    guard set.spsMaxSubLayersMinus1 > highest else { continue }
                     set.keepSubLayers(upTo: highest)
                     record.arrays[array].nalUnits[index] = try set.nalUnit()
+                    guard set.header.nuhLayerId == 0 else { continue }
                     record.generalLevelIdc = set.profileTierLevel.generalLevelIdc
                     record.profile = set.profileTierLevel.general ?? record.profile
                 default: continue

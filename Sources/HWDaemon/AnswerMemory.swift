@@ -28,6 +28,7 @@ struct AnswerMemory {
         let isVerified =
             answer.isWhole && answer.untried.isEmpty
             && answer.paths.allSatisfy { $0.verified || !$0.claimed }
+            && answer.vulkan?.devices.allSatisfy { $0.verified || !$0.claimed } ?? true
         entries[request.subject] = Entry(files: answer.files, isVerified: isVerified)
     }
 

@@ -49,7 +49,7 @@ extension Broker {
                 limits: WorkerLimits(
                     maxPoolBytes: settings.maxPoolBytesPerSession,
                     clientStallSeconds: settings.clientStallTimeout / .seconds(1)),
-                hardware: isEncoder ? prober.hardware : [])
+                hardware: isEncoder ? prober.hardware : [], vulkan: prober.vulkanHints)
             let mayOpen = parameters.kind.hardware(of: job)
             job.failures = troubles.present(now: .now).filter { mayOpen.contains($0.encoderID) }
             let worker = try startWorker(

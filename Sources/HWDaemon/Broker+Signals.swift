@@ -111,7 +111,10 @@ extension Broker {
         tellStatus()
         // A look that is under way may be at devices that are none any more.
         let isLooking = !prober.isIdle
-        look { [weak self] _ in if isLooking { self?.look { _ in } } }
+        look { [weak self] _ in
+            if isLooking { self?.look { _ in } }
+            self?.lookAtVulkan()
+        }
     }
 
     /// Lets settings hold for sessions to come.

@@ -86,7 +86,7 @@ final class Broker {
     /// Serves until a signal ends it and every worker has gone.
     func run() throws(SystemError) {
         // In the background: a driver that hangs delays no start.
-        look { _ in }
+        look { [weak self] _ in self?.lookAtVulkan() }
         spare.prepare()
         manager.tell("READY=1")
         tellStatus()
@@ -106,6 +106,14 @@ final class Broker {
             self?.metrics.probed(in: MonotonicTime.now.nanoseconds(since: start))
             body(snapshot)
         }
+    }
+
+    /// Looks at Vulkan's drivers while nobody waits for it: what is known then keeps sessions from devices that convert
+    /// wrong, and from drivers that crash.
+    func lookAtVulkan() {
+        // Without a GPU no session opens a driver that it was not told to; and a daemon of one's own has better to do.
+        guard !configuration.isPrivate, Devices.hasGPU(nodes: prober.nodes) else { return }
+        prober.verifyInBackground(.vulkan)
     }
 
     /// Connections that have not become a session's.

@@ -28,6 +28,11 @@ enum Devices {
         return 128...191 ~= number
     }
 
+    /// Whether a GPU's driver of Vulkan has something to open: one of these nodes, or one that is not the DRM's.
+    static func hasGPU(nodes: [String]) -> Bool {
+        (nodes + ["/dev/nvidiactl", "/dev/dxg"]).contains { access($0, F_OK) == 0 }
+    }
+
     private static func renderNodes() -> [String] {
         guard let folder = opendir("/dev/dri") else { return [] }
         defer { closedir(folder) }

@@ -14,7 +14,7 @@ struct ProbeCache {
 
     private static let currentSchema = 1
     private static let maximumFile = 1 << 20
-    /// Subjects remembered: every node there can be, and the software.
+    /// Subjects remembered: every node there can be, the software, and Vulkan.
     private static let maximumRecords = 64
 
     private let path: String?
@@ -45,6 +45,7 @@ struct ProbeCache {
     private static func name(_ subject: ProbeRequest.Subject) -> String {
         switch subject {
         case .software: "software"
+        case .vulkan: "vulkan"
         case .node(let path): path
         }
     }

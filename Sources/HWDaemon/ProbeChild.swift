@@ -33,16 +33,26 @@ final class ProbeChild {
     private var progress: Progress?
     private var packets = 0
     private var isLate = false
-    private let patience: Duration
+    private var patience: Duration
+    private let patienceOfTrials: Duration
+    /// What sentences say was looked at.
+    private let what: String
     private let done: (Outcome, Progress?) -> Void
 
     /// Starts a probe; `done` is called once, when the process has ended.
+    ///
+    /// - Parameters:
+    ///   - patience: how long it may look.
+    ///   - patienceOfTrials: how long it may try each path.
     init(
-        _ request: ProbeRequest, executable: String, patience: Duration, loop: EventLoop,
+        _ request: ProbeRequest, executable: String, patience: Duration, patienceOfTrials: Duration,
+        loop: EventLoop,
         done: @escaping (Outcome, Progress?) -> Void
     ) throws {
         self.loop = loop
         self.patience = patience
+        self.patienceOfTrials = patienceOfTrials
+        what = request.subject == .vulkan ? "Vulkan's drivers" : "this node"
         self.done = done
         let pair = try UnixSocket.packetPair()
         try PacketSocket.send(try JSON.encode(request), to: pair.first.rawValue)
@@ -85,6 +95,7 @@ final class ProbeChild {
             switch report {
             case .trying(let record, let path):
                 progress = Progress(record: record, path: path)
+                patience = patienceOfTrials
                 startTimer()
             case .answer(let answer):
                 self.answer = answer
@@ -110,14 +121,14 @@ final class ProbeChild {
 
     private func failure(_ exit: ChildProcess.Exit) -> Outcome {
         if isLate {
-            return .failure(.timedOut, "the probe of this node timed out after \(patience.components.seconds) s")
+            return .failure(.timedOut, "the probe of \(what) timed out after \(patience.components.seconds) s")
         }
         switch exit {
         case .signaled(let signal):
             let name = SessionEnd.signalName(signal)
-            return .failure(.crashed, "the probe of this node crashed (signal \(signal), \(name))")
+            return .failure(.crashed, "the probe of \(what) crashed (signal \(signal), \(name))")
         case .exited(let status):
-            return .failure(.failed, "the probe of this node gave no answer (exit status \(status))")
+            return .failure(.failed, "the probe of \(what) gave no answer (exit status \(status))")
         }
     }
 }

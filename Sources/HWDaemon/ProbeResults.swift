@@ -2,7 +2,7 @@
 internal import Model
 internal import Wire
 
-/// What the probes of this machine have told: of the software, and of each node.
+/// What the probes of this machine have told: of the software, of each node, and of Vulkan.
 struct ProbeResults {
     private struct Node {
         var description: RenderNode
@@ -18,6 +18,7 @@ struct ProbeResults {
     /// Whether the software encoders are known; a machine without any is known as well.
     private(set) var knowsSoftware = false
     private var nodes: [Node] = []
+    private var vulkan: VulkanReport?
 
     /// Encoders kept of one answer, and items of one list in it.
     fileprivate static let maximumList = 16
@@ -37,6 +38,7 @@ struct ProbeResults {
         switch subject {
         case .software: knowsSoftware
         case .node(let name): nodes.contains { $0.description.node == name }
+        case .vulkan: vulkan != nil
         }
     }
 
@@ -50,9 +52,21 @@ struct ProbeResults {
     func snapshot(of node: String) -> ProbeSnapshot { snapshot(of: nodes.filter { $0.description.node == node }) }
 
     private func snapshot(of nodes: [Node]) -> ProbeSnapshot {
-        ProbeSnapshot(
+        var snapshot = ProbeSnapshot(
             encoders: nodes.flatMap(\.encoders) + software, nodes: nodes.map(describe),
             paths: nodes.flatMap(\.paths) + softwarePaths, warnings: warnings)
+        snapshot.vulkan = vulkan
+        snapshot.vulkan?.choose(preferring: codingGPU)
+        return snapshot
+    }
+
+    /// What sessions should know of Vulkan.
+    var vulkanHints: VulkanHints {
+        VulkanHints(preferred: codingGPU, faults: vulkan?.faults ?? [:], danger: vulkan?.danger)
+    }
+
+    private var codingGPU: String? {
+        ProbeSnapshot(encoders: nodes.flatMap(\.encoders), nodes: nodes.map(\.description)).codingGPU
     }
 
     /// Forgets to wait for nodes of which everything is known now.
@@ -97,6 +111,12 @@ struct ProbeResults {
                     untried: answer.untried.prefix(Self.maximumPaths).map(Self.line)))
         case (.node(let name), .failure(let state, let reason)):
             set(Node(description: RenderNode(node: name, state: state, reason: reason)))
+        case (.vulkan, .answer(let answer)):
+            vulkan = Self.bounded(answer.vulkan)
+        case (.vulkan, .failure(let state, let reason)):
+            vulkan = VulkanReport(
+                state: VulkanReport.State(rawValue: state.rawValue) ?? .failed,
+                reason: VulkanReport.onCPU(Self.line(reason)))
         }
     }
 
@@ -199,6 +219,28 @@ extension ProbeResults {
                         adjustments: bounded(path.adjustments))
                 })
         }
+    }
+
+    /// What a driver tells of its devices; an answer without that is told of as a failure.
+    fileprivate static func bounded(_ report: VulkanReport?) -> VulkanReport {
+        guard var report else {
+            return VulkanReport(state: .failed, reason: VulkanReport.onCPU("its probe answered something else"))
+        }
+        report.loader = report.loader.map(line)
+        report.reason = report.reason.map(line)
+        report.devices = report.devices.prefix(maximumList).map { device in
+            var device = device
+            device.id = line(device.id)
+            device.name = line(device.name)
+            device.driver = line(device.driver)
+            device.apiVersion = line(device.apiVersion)
+            device.pciAddress = device.pciAddress.map(line)
+            device.reason = device.reason.map(line)
+            // The choice is the broker's alone.
+            (device.chosen, device.choice) = (false, "")
+            return device
+        }
+        return report
     }
 
     /// Numbers, switches, and short lists of numbers or names: what quirks of the catalogue hold.

@@ -33,6 +33,9 @@ extension Prober {
     /// How hardware encoders are opened.
     var hardware: [HardwareEncoder] { results.hardware }
 
+    /// What sessions should know of Vulkan.
+    var vulkanHints: VulkanHints { results.vulkanHints }
+
     /// Hands over what is known, once hardware is verified or has taken too long for that.
     func whenVerified(for kind: SessionKind, isRequired: Bool, _ body: @escaping (ProbeSnapshot) -> Void) {
         whenKnown { [weak self] snapshot in
@@ -72,7 +75,7 @@ extension Prober {
     func verifyUntried() {
         for node in results.untried where nodes.contains(node) && !isStopped {
             results.verifying.insert(node)
-            verifyInBackground(node)
+            verifyInBackground(.node(node))
         }
     }
 
@@ -86,7 +89,7 @@ extension Prober {
     private func tryAgainWhatMayHavePassed() {
         for (node, time) in passing where time + Self.pauseAfterPassing < .now && nodes.contains(node) {
             passing[node] = .now
-            verifyInBackground(node)
+            verifyInBackground(.node(node))
         }
     }
 }

@@ -8,7 +8,7 @@ internal import Wire
 final class Prober {
     /// How long one look may take.
     var patience = Duration.seconds(5)
-    /// How long it may take to send frames through the software; a busy machine is no fault.
+    /// How long it may take to send frames through software, one of Vulkan's devices too; a busy machine is no fault.
     private static let softwarePatience = Duration.seconds(15)
     /// Probe processes at once.
     private static let processes = 4
@@ -53,7 +53,8 @@ final class Prober {
         /// Whether it is enough to look, with fewer libraries to load: nothing is to be tried, or all may be known.
         var isLook: Bool {
             switch (request.subject, request.verification) {
-            case (_, .startup), (.node, .never): true
+            // What shaders give is compared with formulas: no decoder takes part.
+            case (_, .startup), (.node, .never), (.vulkan, _): true
             case (_, .always): false
             default: !needsJudge && request.known?.judge != nil
             }
@@ -124,7 +125,11 @@ final class Prober {
             $0.device == device && $0.verification == verification && !$0.isInBackground
         }
         if let same { return same.waiting.append(body) }
-        let subjects = ([.software] + (device.map { [$0] } ?? nodes).map { .node($0) }).filter {
+        // Vulkan's drivers take long to load: they are looked at beside the others, from the beginning, and by nobody
+        // who waits for a session or for one node.
+        let others: [ProbeRequest.Subject] =
+            device == nil && verification != .startup ? [.software, .vulkan] : [.software]
+        let subjects = (others + (device.map { [$0] } ?? nodes).map { .node($0) }).filter {
             !results.knows($0) || !memory.answers($0, verification)
         }
         let run = Run(device: device, verification, requests: subjects.count)
@@ -142,16 +147,17 @@ final class Prober {
         startNext()
     }
 
-    /// Sends frames through what a node claims and nobody tried yet; nobody waits for it but sessions, for a while.
-    func verifyInBackground(_ node: String) {
+    /// Has something verified that nobody waits for but sessions, for a while.
+    func verifyInBackground(_ subject: ProbeRequest.Subject) {
+        let node: String? = if case .node(let name) = subject { name } else { nil }
         let isUnderWay = runs.contains { $0.device == node && $0.isInBackground }
         guard !isUnderWay, !isStopped else { return }
         let run = Run(device: node, .unlessKnown, requests: 1, isInBackground: true)
         runs.append(run)
         queue.append(
             Job(
-                request: ProbeRequest(
-                    .node(node), verification: .unlessKnown, known: cache[.node(node)]?.lasting), run: run))
+                request: ProbeRequest(subject, verification: .unlessKnown, known: cache[subject]?.lasting), run: run
+            ))
         startNext()
     }
 
@@ -192,7 +198,10 @@ final class Prober {
             do {
                 let child = try ProbeChild(
                     job.request, executable: "\(libexec)/\(job.isLook ? "hwdaemon-probe" : "hwdaemon-verify")",
-                    patience: patience(job.request), loop: loop
+                    patience: patience(job.request),
+                    patienceOfTrials: job.request.subject == .vulkan
+                        ? max(patience, Self.softwarePatience) : patience,
+                    loop: loop
                 ) { [weak self] outcome, progress in
                     guard let self else { return }
                     if let key { children[key] = nil }
@@ -225,11 +234,11 @@ final class Prober {
 
     /// Where one path crashed or hung its driver: what is known then, so that the others are tried without it.
     private func knowing(_ progress: ProbeChild.Progress, _ reason: String, _ job: Job) -> ProbeRecord? {
-        guard case .node(let node) = job.request.subject, job.run.crashes < Self.maximumCrashes, !isStopped,
+        guard job.request.subject != .software, job.run.crashes < Self.maximumCrashes, !isStopped,
             var record = ProbeResults.bounded(progress.record)
         else { return nil }
         job.run.crashes += 1
-        logger.warning("\(reason)", metadata: ["node": "\(node)", "path": "\(progress.path)"])
+        logger.warning("\(reason)", metadata: ["node": "\(Self.subject(job.request))", "path": "\(progress.path)"])
         record.results.removeAll { $0.id == progress.path }
         record.results.append(
             ProbeRecord.Result(id: progress.path, verified: false, reason: reason, passing: .fatal))
@@ -262,14 +271,16 @@ final class Prober {
         let single = run.device.map { results.snapshot(of: $0) }
         results.keep(nodes)
         if run.isInBackground {
-            results.verifying.remove(run.device ?? "")
+            if let node = run.device { results.verifying.remove(node) }
         } else {
             verifyUntried()
         }
         let answer = single ?? results.snapshot
-        if run.device == nil || run.isInBackground { tell(results.snapshot) }
-        if run.device == nil { lastLook = .now }
-        if run.device == nil || snapshot != nil { snapshot = results.snapshot }
+        // A look at Vulkan alone is none at everything.
+        let isAll = run.device == nil && !run.isInBackground
+        if isAll || run.isInBackground { tell(results.snapshot) }
+        if isAll { lastLook = .now }
+        if isAll || snapshot != nil { snapshot = results.snapshot }
         for body in run.waiting { body(answer) }
         tellWaiters()
     }
@@ -280,6 +291,11 @@ final class Prober {
             logger.warning("\(warning)")
         }
         for encoder in answer.encoders { logger.info("found an encoder: \(encoder.name)") }
+        for device in answer.vulkan?.devices ?? [] {
+            logger.info(
+                "found a Vulkan device: \(device.name)",
+                metadata: ["verified": "\(device.verified)", "choice": "\(device.choice)"])
+        }
         for node in answer.nodes {
             logger.info("found a node", metadata: ["node": "\(node.node)", "reason": "\(node.reason ?? "none")"])
         }
@@ -288,6 +304,7 @@ final class Prober {
     private static func subject(_ request: ProbeRequest) -> String {
         switch request.subject {
         case .software: "none, software"
+        case .vulkan: "none, Vulkan"
         case .node(let node): node
         }
     }

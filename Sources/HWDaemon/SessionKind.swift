@@ -51,7 +51,7 @@ enum SessionKind: String, Hashable, Sendable, CaseIterable {
         switch self {
         case .compression: Set(start.hardware.map(\.encoderID))
         case .decompression: Set(DecoderPolicy.candidates(start.snapshot).filter(\.isHardware).map(\.id))
-        case .transfer: []
+        case .transfer: [VulkanHints.converterID]
         }
     }
 

@@ -46,10 +46,6 @@ struct ConvertCommand: ParsableCommand {
         }
     }
 
-    enum Device: String, ExpressibleByArgument, CaseIterable {
-        case auto, vulkan, cpu
-    }
-
     /// What one side is, where that is not told once for both.
     struct Side: ParsableArguments {
         @Option(help: "The target's transfer function.")
@@ -144,8 +140,15 @@ struct ConvertCommand: ParsableCommand {
     @OptionGroup(title: "How")
     var manner: Manner
 
-    @Option(help: "What converts.")
-    var device = Device.auto
+    @Option(
+        help: ArgumentHelp(
+            "What converts: auto, vulkan, cpu, or a GPU's PCI address as hwctl probe tells it.",
+            discussion: """
+                auto is a GPU where there is one, that of VA-API before others, else the CPU; vulkan takes software \
+                too, where there is no GPU.
+                """,
+            valueName: "device"))
+    var device = "auto"
 
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false
@@ -173,7 +176,7 @@ struct ConvertCommand: ParsableCommand {
             guard let (width, height) = dimensions else { return }
             let parameters = CreateTransferSession.Parameters(
                 width: width, height: height, source: source, target: target, options: manner.options,
-                device: device.rawValue)
+                device: device)
             let job = ConvertJob(
                 input: input, output: output, parameters: parameters, source: from.pixelFormat,
                 target: to.pixelFormat, json: json)

@@ -120,6 +120,7 @@ final class ConvertJob {
         private var from: String
         private var to: String
         private var device: String
+        private var deviceReason: String?
         private var usingGPU: Bool
         private var fallbackReason: String?
         private var frames: Int
@@ -130,6 +131,7 @@ final class ConvertJob {
         enum CodingKeys: String, CodingKey {
             case schema, input, output, width, height, from, to, frames, seconds
             case device = "PixelTransferDevice"
+            case deviceReason = "PixelTransferDeviceReason"
             case usingGPU = "using_gpu"
             case fallbackReason = "FallbackReason"
             case framesPerSecond = "frames_per_second"
@@ -144,6 +146,7 @@ final class ConvertJob {
             (width, height) = (job.parameters.width, job.parameters.height)
             (from, to) = (job.source.rawValue, job.target.rawValue)
             device = created.device
+            deviceReason = created.deviceReason
             usingGPU = created.usingGPU
             fallbackReason = created.fallbackReason
             frames = writer.frames
@@ -154,7 +157,7 @@ final class ConvertJob {
 
         var lines: [String] {
             [
-                "converter: \(device)" + (fallbackReason.map { " (\($0))" } ?? ""),
+                "converter: \(device)" + ((fallbackReason ?? deviceReason).map { " (\($0))" } ?? ""),
                 "\(output): \(frames) frames of \(width)x\(height), \(from) to \(to), in "
                     + "\(Progress.decimal(seconds, 2)) s (\(Progress.decimal(framesPerSecond, 1)) fps)",
             ]

@@ -42,6 +42,11 @@ struct DecodeCommand: ParsableCommand {
               hwctl decode --background 00ff00 title.mov title.y4m
             """)
 
+    /// Where RGB is converted.
+    enum Device: String, ExpressibleByArgument, CaseIterable {
+        case auto, vulkan, cpu
+    }
+
     enum Format: String, ExpressibleByArgument, CaseIterable {
         case nv12, p010, i420, i010, yuva, rgba16f, bgra8, rgba8
 
@@ -99,7 +104,7 @@ struct DecodeCommand: ParsableCommand {
     var referenceWhite: Double?
 
     @Option(help: "What converts to RGB: auto is a GPU where there is one.")
-    var device: ConvertCommand.Device?
+    var device: Device?
 
     @Option(
         help: ArgumentHelp(

@@ -42,7 +42,13 @@ struct AlphaSamples {
         _ frame: UnsafeMutablePointer<AVFrame>, into target: UnsafeMutableRawPointer, _ stride: Int,
         _ size: (width: Int, height: Int)
     ) {
+        let isPlane = !isPalette && !isWide && most == 255 && (step, offset, shift) == (1, 0, 0)
         for row in 0..<size.height {
+            if isPlane, let line = line(frame, row) {
+                // What planar formats of 8 bits have is what is wanted.
+                (target + row * stride).copyMemory(from: line, byteCount: size.width)
+                continue
+            }
             let results = (target + row * stride).assumingMemoryBound(to: UInt8.self)
             each(frame, row, size.width) { x, value in results[x] = table[value] }
         }
@@ -55,17 +61,26 @@ struct AlphaSamples {
         each(frame, row, width) { x, value in target[x] = UInt16((value * 65535 + most / 2) / most) }
     }
 
+    /// The row that alpha lies in.
+    private func line(_ frame: UnsafeMutablePointer<AVFrame>, _ row: Int) -> UnsafeRawPointer? {
+        let data = frame.pointee.data
+        let strides = frame.pointee.linesize
+        let (start, stride): (UnsafeMutablePointer<UInt8>?, Int32) =
+            switch plane {
+            case 0: (data.0, strides.0)
+            case 1: (data.1, strides.1)
+            case 2: (data.2, strides.2)
+            default: (data.3, strides.3)
+            }
+        return start.map { UnsafeRawPointer($0) + row * Int(stride) }
+    }
+
     private func each(
         _ frame: UnsafeMutablePointer<AVFrame>, _ row: Int, _ width: Int, _ body: (Int, Int) -> Void
     ) {
-        let data = [frame.pointee.data.0, frame.pointee.data.1, frame.pointee.data.2, frame.pointee.data.3]
-        let strides = [
-            frame.pointee.linesize.0, frame.pointee.linesize.1, frame.pointee.linesize.2, frame.pointee.linesize.3,
-        ]
-        guard let base = data[plane] else { return }
-        let line = UnsafeRawPointer(base) + row * Int(strides[plane])
+        guard let line = line(frame, row) else { return }
         if isPalette {
-            guard let palette = data[1] else { return }
+            guard let palette = frame.pointee.data.1 else { return }
             let colours = UnsafeRawPointer(palette)
             for x in 0..<width {
                 // Entries are ARGB in a native word.

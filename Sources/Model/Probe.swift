@@ -168,19 +168,30 @@ public struct ProbeSnapshot: Hashable, Codable, Sendable {
     public var nodes: [RenderNode]
     /// What is wrong with the catalogue's files; a sentence each.
     public var warnings: [String]
+    /// What Vulkan offers for conversions of colour; nil where nobody has looked.
+    public var vulkan: VulkanReport?
 
     /// The vocabulary's version at present.
     public static let currentSchema = 2
 
     /// A snapshot of these encoders and nodes.
     public init(
-        encoders: [EncoderDescription], nodes: [RenderNode], paths: [CodecPath] = [], warnings: [String] = []
+        encoders: [EncoderDescription], nodes: [RenderNode], paths: [CodecPath] = [], warnings: [String] = [],
+        vulkan: VulkanReport? = nil
     ) {
         schema = Self.currentSchema
         self.encoders = encoders
         self.nodes = nodes
         self.paths = paths
         self.warnings = warnings
+        self.vulkan = vulkan
+    }
+
+    /// The PCI address of the GPU that codes here: of the first that encodes, else of the first whose driver started.
+    public var codingGPU: String? {
+        encoders.lazy.compactMap(\.pciAddress).first
+            ?? nodes.lazy.filter { $0.state == .ready }
+            .compactMap(\.pciAddress).first
     }
 
     /// The part that the choice of decoder reads.

@@ -158,6 +158,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let pixelTransferFallbackReason = PropertyKey(rawValue: "PixelTransferFallbackReason")
     /// What converts the pictures, in words; read-only (our own key).
     public static let pixelTransferDevice = PropertyKey(rawValue: "PixelTransferDevice")
+    /// Why that device; read-only (our own key).
+    public static let pixelTransferDeviceReason = PropertyKey(rawValue: "PixelTransferDeviceReason")
 
     // What happened.
     /// What is not exactly as the session asked, a sentence each; read-only (our own key).

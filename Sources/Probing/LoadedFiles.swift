@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
 internal import Transport
 internal import Wire
 
@@ -7,26 +8,36 @@ enum LoadedFiles {
     /// More than any driver loads.
     private static let maximum = 256
 
-    /// This program, every library in it now, and the folders they lie in, where a new one would show.
+    /// This program, every library in it now, and the folders those lie in, where a new one would show.
     ///
     /// - Parameter more: further files that matter, which need not exist.
     /// - Returns: nothing where that cannot be told, as when a library's file has been replaced since it was loaded.
     static func stamps(_ more: [String]) -> [FileStamp] {
         guard let maps = try? BoundedFile.read("/proc/self/maps") else { return [] }
         var paths: Set<String> = Set(more)
+        let program = Self.program
         for line in String(decoding: maps, as: UTF8.self).split(separator: "\n") {
             // proc_pid_maps(5): address, permissions, offset, device, inode and, after spaces, the path.
             let fields = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: true)
             guard fields.count == 6, fields[1].dropFirst(2).first == "x" else { continue }
-            let path = String(fields[5])
+            // The path stands in a column of its own: the last field begins with what spaces are left.
+            let path = String(fields[5].drop { $0 == " " })
             guard path.hasPrefix("/"), !path.hasPrefix("/memfd:") else { continue }
             guard !path.hasSuffix(" (deleted)") else { return [] }
             paths.insert(path)
-            if let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+            // Beside the program lie its like, which no probe loads.
+            if path != program, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
                 paths.insert(String(path[..<slash]))
             }
         }
         guard paths.count <= maximum else { return [] }
         return paths.sorted().map { FileStamp(now: $0) }
+    }
+
+    /// This program's file.
+    private static var program: String {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
+        return String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

@@ -27,12 +27,8 @@ public enum ProbeProcess {
             let answer =
                 switch request.subject {
                 case .software: SoftwareProbe.answer(request, catalogue, judge)
-                case .node(let path):
-                    HardwareProbe.answer(request, path, catalogue, judge) { report in
-                        // Without it a crash would only count against more paths than the one that is tried.
-                        guard let bytes = try? JSON.encode(report) else { return }
-                        try? PacketSocket.send(bytes, to: WorkerDescriptor.broker)
-                    }
+                case .node(let path): HardwareProbe.answer(request, path, catalogue, judge, report: report)
+                case .vulkan: VulkanProbe.answer(request, report: report)
                 }
             try PacketSocket.send(try JSON.encode(ProbeReport.answer(answer)), to: WorkerDescriptor.broker)
             // Without the libraries' own ends, which nothing needs any more.
@@ -40,6 +36,13 @@ public enum ProbeProcess {
         } catch {
             fail(.software, "\(error)")
         }
+    }
+
+    /// Tells the broker what is about to be tried, which a driver may not survive.
+    private static func report(_ report: ProbeReport) {
+        // Without it a crash would only count against more than what is tried.
+        guard let bytes = try? JSON.encode(report) else { return }
+        try? PacketSocket.send(bytes, to: WorkerDescriptor.broker)
     }
 
     private static func fail(_ status: ExitStatus, _ reason: String) -> Never {

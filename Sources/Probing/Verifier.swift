@@ -48,6 +48,15 @@ struct Verifier {
         }
     }
 
+    /// Verifies what needs no judge: a conversion is compared with its formulas.
+    init(_ request: ProbeRequest, key: ProbeRecord.Key) {
+        verification = request.verification
+        self.key = key
+        canJudge = true
+        judge = nil
+        known = request.known?.key == key ? request.known : nil
+    }
+
     /// Who judges, or judged; nil where nobody did.
     var judgeName: String? { judge?.name }
 
@@ -73,22 +82,28 @@ struct Verifier {
     ///
     /// - Parameter trial: sends frames through it; why they did not come back right, or nil.
     mutating func verify(_ path: inout CodecPath, _ trial: (Verifier) -> Fault?) {
+        let result = verify(path.id, trial)
+        path.verified = result?.verified ?? false
+        path.reason = result.map(\.reason) ?? Self.notTried
+    }
+
+    /// What became of something that is claimed; nil where it is not tried now and was not before.
+    ///
+    /// - Parameter trial: sends frames through it; why they did not come back right, or nil.
+    mutating func verify(_ id: String, _ trial: (Verifier) -> Fault?) -> ProbeRecord.Result? {
         let result: ProbeRecord.Result
-        if verification != .always, let known = known?.results.first(where: { $0.id == path.id }) {
+        if verification != .always, let known = known?.results.first(where: { $0.id == id }) {
             result = known
         } else if verification == .never || verification == .startup || !canJudge {
-            path.reason = Self.notTried
-            untried.append(path.id)
-            return
+            untried.append(id)
+            return nil
         } else {
             let fault = trial(self)
             result = ProbeRecord.Result(
-                id: path.id, verified: fault == nil, reason: fault?.reason,
-                passing: fault?.isBusy == true ? .busy : nil)
+                id: id, verified: fault == nil, reason: fault?.reason, passing: fault?.isBusy == true ? .busy : nil)
         }
-        path.verified = result.verified
-        path.reason = result.reason
         results.append(result)
+        return result
     }
 
     /// The running kernel's release (uname(2)).

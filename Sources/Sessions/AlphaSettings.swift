@@ -55,7 +55,7 @@ extension EncoderConfiguration {
     public func alphaLayer(_ format: PixelFormat) -> EncoderConfiguration {
         var layer = baseLayer(format)
         layer.rateControl = .quality(alpha?.quality ?? AlphaSettings.defaultQuality)
-        (layer.dataRateLimit, layer.minQP, layer.maxQP) = (nil, nil, nil)
+        (layer.dataRateLimit, layer.minQP, layer.maxQP, layer.baseLevelFraction) = (nil, nil, nil, nil)
         layer.color = ColorDescription(isFullRange: true)
         (layer.pixelAspectRatio, layer.masteringDisplay, layer.contentLight) = (nil, nil, nil)
         return layer

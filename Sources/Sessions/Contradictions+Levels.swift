@@ -8,10 +8,6 @@ extension Contradictions {
     static func check(
         _ levels: TemporalLevels, keyFrameInterval: Int, _ request: CompressionRequest, _ properties: PropertyStore
     ) throws(SessionError) {
-        // Both layers would need the same levels, and the VPS extension to tell of them: not written yet.
-        guard !request.hasAlpha else {
-            throw SessionError(.parameter, "BaseLayerFrameRate: streams with alpha have one temporal level")
-        }
         guard keyFrameInterval >= levels.groupSize else {
             let key: PropertyKey =
                 properties.bool(.allowTemporalCompression) == false
@@ -26,14 +22,30 @@ extension Contradictions {
         where properties.bool(key) == (key == .realTime) {
             throw contradict(key, "x265 has temporal levels only by coding frames in another order than shown")
         }
-        if let delay = properties.integer(.maxFrameDelayCount), delay < levels.leastDelayOfX265 {
+        // An alpha layer's encoder begins where the base's has ended, and the delay is shared by halves.
+        let least = levels.leastDelayOfX265 * (request.hasAlpha ? 2 : 1)
+        if let delay = properties.integer(.maxFrameDelayCount), delay < least {
             throw contradict(
-                .maxFrameDelayCount,
-                "\(levels.count) temporal levels hold back up to \(levels.leastDelayOfX265) frames in x265")
+                .maxFrameDelayCount, "\(levels.count) temporal levels hold back up to \(least) frames in x265")
         }
         let options = try X265Options(parsing: properties.string(.x265Params) ?? "")
         if let option = options.structuralOption {
             throw contradict(.x265Params, "with temporal levels the session owns \(option)")
+        }
+    }
+
+    /// What `BaseLayerBitRateFraction` needs: levels to divide bits between, and a rate control that counts them.
+    static func checkShare(_ levels: TemporalLevels, _ properties: PropertyStore) throws(SessionError) {
+        guard levels.count > 1 else {
+            throw SessionError(
+                .parameter,
+                "BaseLayerBitRateFraction divides bits between temporal levels: set BaseLayerFrameRate below "
+                    + "ExpectedFrameRate too, before or with it")
+        }
+        guard properties.isSet(.averageBitRate) else {
+            throw SessionError(
+                .parameter,
+                "BaseLayerBitRateFraction is a part of AverageBitRate: set that too, before or with it")
         }
     }
 

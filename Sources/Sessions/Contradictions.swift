@@ -26,9 +26,6 @@ enum Contradictions {
                 throw SessionError(
                     .parameter, "ProfileLevel \(asked.name): streams with alpha are Main, of 8 bits a sample")
             }
-            if properties.isSet(.baseLayerFrameRate) {
-                throw SessionError(.parameter, "BaseLayerFrameRate: streams with alpha have one temporal level")
-            }
             if properties.bool(.fullRangeVideo) == true {
                 throw SessionError(
                     .parameter, "FullRangeVideo: the base layer of streams with alpha is video range")

@@ -45,13 +45,16 @@ public enum PictureKind: UInt8, Hashable, Sendable {
     public let baseFrameQP: Int?
     /// What the picture must become; nil leaves that to the encoder.
     public let kind: PictureKind?
+    /// The temporal level of a picture whose `kind` is told; nil where the encoder settles both.
+    public let temporalLevel: Int?
 
     /// Names a frame.
     public init(
         planes: [Plane], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
-        kind: PictureKind? = nil
+        kind: PictureKind? = nil, temporalLevel: Int? = nil
     ) {
         self.kind = kind
+        self.temporalLevel = temporalLevel
         self.planes = planes
         self.frameID = frameID
         self.pts = pts

@@ -51,6 +51,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var frameRate: Rational
     /// Its temporal levels; with more than one `maxKeyFrameInterval` is set, to a multiple of their group.
     public var temporalLevels: TemporalLevels
+    /// The part of the bits that level 0 of several gets; nil leaves it to the encoder.
+    public var baseLevelFraction: Double?
     /// For the VUI.
     public var color: ColorDescription
     /// For the VUI; nil says nothing.
@@ -104,6 +106,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
         maxFrameDelay = properties.integer(.maxFrameDelayCount).map(Int.init)
         lookAhead = properties.integer(.suggestedLookAheadFrameCount).map(Int.init)
         temporalLevels = try Self.temporalLevels(properties, frameRate)
+        baseLevelFraction = properties.number(.baseLayerBitRateFraction)
+        if baseLevelFraction != nil { try Contradictions.checkShare(temporalLevels, properties) }
         if temporalLevels.count > 1 {
             let most = maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval
             try Contradictions.check(temporalLevels, keyFrameInterval: most, request, properties)

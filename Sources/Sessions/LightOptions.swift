@@ -53,6 +53,7 @@ extension PropertyTable {
             "Where RGB is converted: auto is a GPU where there is one, vulkan any Vulkan device."),
         PropertySpec(
             .pixelTransferDevice, .text, access: .readOnly, "What converts RGB, in words; null where nothing does."),
+        PropertySpec(.pixelTransferDeviceReason, .text, access: .readOnly, "Why it is that device."),
         PropertySpec(
             .pixelTransferFallbackReason, .text, access: .readOnly,
             "Why that is no GPU, when one was allowed."),

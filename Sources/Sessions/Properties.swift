@@ -54,8 +54,12 @@ public enum PropertyTable {
             Notices tells. In software not with RealTime, nor without reordering.
             """),
         PropertySpec(
-            .baseLayerBitRateFraction, .number(0...1), by: [],
-            "The part of the bits that the lowest temporal level gets; no encoder here divides them by levels."),
+            .baseLayerBitRateFraction, .number(0...1), by: [.x265],
+            """
+            The part of AverageBitRate that the lowest temporal level of BaseLayerFrameRate gets, in the long run; the \
+            encoder's own choice when not set. Not kept where the levels' quantisation would have to differ by more than \
+            18.
+            """),
 
         // Latency.
         PropertySpec(

@@ -15,6 +15,44 @@ public enum ConverterChoice {
         case cpu
     }
 
+    /// Where a conversion may run, and what is known of this machine's Vulkan.
+    public struct Wish: Sendable {
+        /// What is asked for.
+        public var device: Device
+        /// The GPU that it must be, by its PCI address; there is no way out to the CPU then.
+        public var required: String?
+        /// The GPU to prefer, by its PCI address: the one that VA-API uses.
+        public var preferred: String?
+        /// Why devices must not be used, by their UUIDs.
+        public var faults: [String: String]
+        /// Why no driver should be opened at all.
+        public var danger: String?
+
+        /// Asks for a kind of device.
+        public init(
+            _ device: Device = .auto, required: String? = nil, preferred: String? = nil,
+            faults: [String: String] = [:], danger: String? = nil
+        ) {
+            self.device = device
+            self.required = required
+            self.preferred = preferred
+            self.faults = faults
+            self.danger = danger
+        }
+    }
+
+    /// What was chosen.
+    public struct Chosen {
+        /// The converter.
+        public let converter: any PixelConverter
+        /// Whether it is a real GPU.
+        public let isGPU: Bool
+        /// Why it is this device.
+        public let reason: String
+        /// Why it is no GPU, where one was allowed.
+        public let fallbackReason: String?
+    }
+
     /// Makes a converter.
     ///
     /// - Returns: the converter, whether it is a real GPU and, where one was allowed and it is none, why.
@@ -22,18 +60,36 @@ public enum ConverterChoice {
     public static func makeConverter(
         for conversion: Conversion, device: Device = .auto, threads: Int? = nil
     ) throws(SessionError) -> (converter: any PixelConverter, isGPU: Bool, reason: String?) {
+        let chosen = try choose(for: conversion, Wish(device), threads: threads)
+        return (chosen.converter, chosen.isGPU, chosen.fallbackReason)
+    }
+
+    /// Chooses a device and makes its converter.
+    ///
+    /// - Parameter willOpen: told before a driver is opened, which this process may not survive.
+    /// - Throws: what `Conversion.validate` does; `PixelTransferNotSupported` where Vulkan is asked for and there is none.
+    public static func choose(
+        for conversion: Conversion, _ wish: Wish, threads: Int? = nil, willOpen: () -> Void = {}
+    ) throws(SessionError) -> Chosen {
         let plan = try ConversionPlan(conversion)
         // An alpha plane of its own is the CPU's: shaders know one in RGB alone.
         let hasAlphaPlane = conversion.source.format == .yuva || conversion.target.format == .yuva
-        switch device {
-        case .cpu: return (try CPUConverter(conversion, threads: threads), false, nil)
+        switch wish.device {
+        case .cpu:
+            return Chosen(
+                converter: try CPUConverter(conversion, threads: threads), isGPU: false,
+                reason: "the CPU is asked for", fallbackReason: nil)
         case .vulkan:
             do throws(SessionError) {
                 guard !hasAlphaPlane else {
                     throw SessionError(.parameter, "YUVA is converted on the CPU alone")
                 }
-                let gpu = try VulkanDevice(allowsSoftware: true)
-                return (try VulkanConverter(plan, on: gpu), gpu.description.kind != .software, nil)
+                if let danger = wish.danger { throw SessionError(.couldNotCreateInstance, danger) }
+                willOpen()
+                let gpu = try open(wish, allowsSoftware: true)
+                return Chosen(
+                    converter: try VulkanConverter(plan, on: gpu), isGPU: gpu.description.kind != .software,
+                    reason: gpu.choice, fallbackReason: nil)
             } catch { throw SessionError(.pixelTransferNotSupported, "Vulkan is asked for, but \(error.reason)") }
         case .auto:
             let reason: String
@@ -42,19 +98,37 @@ public enum ConverterChoice {
             } else if !hasGPUNode {
                 // Not even the loader is opened: the software drivers that it opens take as long as many pictures.
                 reason = "this process sees no GPU: there is no render node"
+            } else if let danger = wish.danger {
+                reason = danger
             } else {
                 do throws(SessionError) {
-                    let gpu = try VulkanConverter(plan, on: VulkanDevice())
-                    return (GPUConverter(gpu, conversion, threads: threads), true, nil)
+                    willOpen()
+                    let gpu = try open(wish, allowsSoftware: false)
+                    return Chosen(
+                        converter: GPUConverter(
+                            try VulkanConverter(plan, on: gpu), conversion, threads: threads),
+                        isGPU: true, reason: gpu.choice, fallbackReason: nil)
                 } catch { reason = error.reason }
             }
-            return (try CPUConverter(conversion, threads: threads), false, reason)
+            return Chosen(
+                converter: try CPUConverter(conversion, threads: threads), isGPU: false, reason: reason,
+                fallbackReason: reason)
         }
     }
 
-    /// Whether there is a device node that a GPU's driver would open.
+    private static func open(_ wish: Wish, allowsSoftware: Bool) throws(SessionError) -> VulkanDevice {
+        try VulkanDevice(
+            ComputeChoice.Request(
+                required: wish.required, preferred: wish.preferred, allowsSoftware: allowsSoftware),
+            faults: wish.faults)
+    }
+
+    /// Whether there is a device node that a GPU's driver would open; `HWDAEMON_DEVICES` stands for the render nodes.
     private static var hasGPUNode: Bool {
         if access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0 { return true }
+        if let list = getenv("HWDAEMON_DEVICES") {
+            return String(cString: list).split(separator: ":").contains { access(String($0), F_OK) == 0 }
+        }
         guard let folder = opendir("/dev/dri") else { return false }
         defer { closedir(folder) }
         while let entry = readdir(folder) {

@@ -9,7 +9,7 @@ internal import Wire
 struct SessionSetup {
     /// What Create asked for.
     let conversion: Conversion
-    private let device: ConverterChoice.Device
+    private let wish: ConverterChoice.Wish
 
     /// Decodes and checks the call.
     ///
@@ -21,7 +21,7 @@ struct SessionSetup {
         guard (1...CompressionRequest.maxDimension).contains(width),
             (1...CompressionRequest.maxDimension).contains(height)
         else { throw SessionError(.parameter, "a picture of \(width)x\(height) is not possible") }
-        device = try TransferWords.named(parameters.device ?? "auto", "device")
+        wish = try TransferWords.device(parameters.device ?? "auto", start)
         conversion = Conversion(
             source: try TransferWords.image(parameters.source, width, height, "source"),
             target: try TransferWords.image(parameters.target, width, height, "target"),
@@ -65,10 +65,13 @@ struct SessionSetup {
     }
 
     /// Opens a converter where the client wants it.
-    func open(_ conversion: Conversion) throws(SessionError) -> OpenConverter {
-        let chosen = try ConverterChoice.makeConverter(for: conversion, device: device)
+    ///
+    /// - Parameter willOpen: told before a driver is opened, which this process may not survive.
+    func open(_ conversion: Conversion, willOpen: () -> Void = {}) throws(SessionError) -> OpenConverter {
+        let chosen = try ConverterChoice.choose(for: conversion, wish, willOpen: willOpen)
         return OpenConverter(
-            converter: chosen.converter, isGPU: chosen.isGPU, fallbackReason: chosen.reason)
+            converter: chosen.converter, isGPU: chosen.isGPU, reason: chosen.reason,
+            fallbackReason: chosen.fallbackReason)
     }
 }
 
@@ -77,19 +80,21 @@ struct OpenConverter: @unchecked Sendable {
     /// Used from one thread at a time: Create's opens it, the converting thread takes it.
     let converter: any PixelConverter
     let isGPU: Bool
+    let reason: String
     let fallbackReason: String?
 
     /// What the client is answered.
     func reply(_ session: String) -> CreateTransferSession.Reply {
         CreateTransferSession.Reply(
-            session: session, device: converter.device, usingGPU: isGPU, fallbackReason: fallbackReason,
+            session: session, device: converter.device, deviceReason: reason, usingGPU: isGPU,
+            fallbackReason: fallbackReason,
             maxFramesInFlight: TransferSession.maxFramesInFlight)
     }
 
     /// What the broker is told; the id is a label of its metrics, so it names the kind and not the machine's model.
     var report: WorkerReport {
         .created(
-            encoderID: "org.hwdaemon.transfer.\(converter is CPUConverter ? "cpu" : "vulkan")",
+            encoderID: converter is CPUConverter ? "org.hwdaemon.transfer.cpu" : VulkanHints.converterID,
             usingHardware: isGPU,
             fallbackReason: fallbackReason)
     }
@@ -100,6 +105,7 @@ struct OpenConverter: @unchecked Sendable {
     func properties(_ keys: [String]) throws(SessionError) -> [String: PropertyValue] {
         let all: [String: PropertyValue] = [
             PropertyKey.pixelTransferDevice.rawValue: .string(converter.device),
+            PropertyKey.pixelTransferDeviceReason.rawValue: .string(reason),
             PropertyKey.fallbackReason.rawValue: fallbackReason.map(PropertyValue.string) ?? .null,
         ]
         if keys.isEmpty { return all.filter { $0.value != .null } }

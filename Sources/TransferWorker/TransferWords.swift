@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Color
 internal import Model
+internal import Shaders
 internal import Wire
 
 /// The words of a Create call as what they stand for; a word without a meaning is refused by name.
@@ -22,6 +23,34 @@ enum TransferWords {
         _ text: String?, _ field: String, else other: Word
     ) throws(SessionError) -> Word {
         if let text { try named(text, field) } else { other }
+    }
+
+    /// Where it is to run: a kind of device, or a GPU by its PCI address.
+    ///
+    /// - Throws: `Parameter` for what is neither.
+    static func device(_ text: String, _ start: WorkerStart) throws(SessionError) -> ConverterChoice.Wish {
+        let hints = start.vulkan
+        var wish = ConverterChoice.Wish(preferred: hints.preferred, faults: hints.faults)
+        if isPCIAddress(text) {
+            (wish.device, wish.required) = (.vulkan, text)
+        } else {
+            wish.device = try named(text, "device")
+        }
+        // A probe may have been long ago: who asks for Vulkan by name gets it tried, at the cost of this session.
+        let failure = start.failures.first { $0.encoderID == VulkanHints.converterID }
+        wish.danger =
+            failure.map { "Vulkan is left alone: \($0.reason)" } ?? (wish.device == .auto ? hints.danger : nil)
+        return wish
+    }
+
+    /// Whether a text is like `0000:03:00.0`.
+    private static func isPCIAddress(_ text: String) -> Bool {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        let last = parts.last?.split(separator: ".", omittingEmptySubsequences: false) ?? []
+        guard parts.count == 3, last.count == 2 else { return false }
+        return zip([parts[0], parts[1], last[0], last[1]], [4, 2, 2, 1]).allSatisfy { part, digits in
+            part.count == digits && part.allSatisfy { $0.isASCII && $0.isHexDigit }
+        }
     }
 
     /// The frames of one side.

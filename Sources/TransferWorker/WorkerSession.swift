@@ -33,7 +33,10 @@ final class WorkerSession: @unchecked Sendable {
             setup = try SessionSetup(start)
             // A driver may take its time here, or for ever.
             stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
-            opened = try setup.open(setup.conversion)
+            // The broker then knows what this process died of, and has another answer the call.
+            opened = try setup.open(setup.conversion) {
+                WorkerStartup.report(.opening(encoderID: VulkanHints.converterID))
+            }
             stats.set(.busySinceNs, 0)
         } catch {
             WorkerStartup.refuse(error, connection.rawValue)

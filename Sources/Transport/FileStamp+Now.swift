@@ -14,8 +14,10 @@ extension FileStamp {
     private static func stamp(_ path: String) -> String {
         var status = stat()
         guard !path.isEmpty, stat(path, &status) == 0 else { return "" }
-        // A device's times say nothing of what it is.
-        if status.st_mode & S_IFMT == S_IFCHR { return "device \(status.st_rdev) \(status.st_ino)" }
+        // A device's times say nothing of what it is; its owner and mode say who may open it.
+        if status.st_mode & S_IFMT == S_IFCHR {
+            return "device \(status.st_rdev) \(status.st_ino) \(status.st_uid):\(status.st_gid) \(status.st_mode)"
+        }
         return "\(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \(status.st_ino)"
     }
 }

@@ -91,7 +91,7 @@ public enum CreateTransferSession: ControlMethod {
         public var target: Image
         /// How.
         public var options: Options?
-        /// `auto`, `vulkan`, `cpu`.
+        /// `auto`, `vulkan`, `cpu`, or a GPU's PCI address.
         public var device: String?
 
         /// Asks for a session.
@@ -113,6 +113,8 @@ public enum CreateTransferSession: ControlMethod {
         public var session: String
         /// What converts, in words.
         public var device: String
+        /// Why it is that one.
+        public var deviceReason: String?
         /// Whether that is a GPU.
         public var usingGPU: Bool
         /// Why it is not, when it was allowed.
@@ -122,10 +124,12 @@ public enum CreateTransferSession: ControlMethod {
 
         /// Answers a session.
         public init(
-            session: String, device: String, usingGPU: Bool, fallbackReason: String?, maxFramesInFlight: Int
+            session: String, device: String, deviceReason: String? = nil, usingGPU: Bool,
+            fallbackReason: String?, maxFramesInFlight: Int
         ) {
             self.session = session
             self.device = device
+            self.deviceReason = deviceReason
             self.usingGPU = usingGPU
             self.fallbackReason = fallbackReason
             self.maxFramesInFlight = maxFramesInFlight
@@ -133,6 +137,7 @@ public enum CreateTransferSession: ControlMethod {
 
         enum CodingKeys: String, CodingKey {
             case session, device
+            case deviceReason = "device_reason"
             case usingGPU = "using_gpu"
             case fallbackReason = "fallback_reason"
             case maxFramesInFlight = "max_frames_in_flight"

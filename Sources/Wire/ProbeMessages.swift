@@ -11,6 +11,8 @@ public struct ProbeRequest: Codable, Hashable, Sendable {
         case software
         /// What this node can do.
         case node(String)
+        /// What Vulkan's drivers can do.
+        case vulkan
     }
 
     /// Whether frames are sent through the paths that are claimed.
@@ -50,8 +52,10 @@ public enum ProbeReport: Codable, Sendable {
 
 /// A probe's answer.
 public struct ProbeAnswer: Codable, Sendable {
-    /// The node that was asked about; nil for the software.
+    /// The node that was asked about; nil for the software and for Vulkan.
     public var node: RenderNode?
+    /// What was found of Vulkan; nil for other subjects.
+    public var vulkan: VulkanReport?
     /// The encoders that sessions may use there.
     public var encoders: [EncoderDescription]
     /// The catalogue's paths there.
@@ -71,8 +75,9 @@ public struct ProbeAnswer: Codable, Sendable {
 
     /// Answers.
     public init(
-        node: RenderNode? = nil, encoders: [EncoderDescription] = [], paths: [CodecPath] = [],
-        record: ProbeRecord? = nil, warnings: [String] = [], hardware: [HardwareEncoder] = [],
+        node: RenderNode? = nil, vulkan: VulkanReport? = nil, encoders: [EncoderDescription] = [],
+        paths: [CodecPath] = [], record: ProbeRecord? = nil, warnings: [String] = [],
+        hardware: [HardwareEncoder] = [],
         untried: [String] = [], isWhole: Bool = true, files: [FileStamp] = []
     ) {
         self.files = files
@@ -80,6 +85,7 @@ public struct ProbeAnswer: Codable, Sendable {
         self.untried = untried
         self.isWhole = isWhole
         self.node = node
+        self.vulkan = vulkan
         self.encoders = encoders
         self.paths = paths
         self.record = record
@@ -91,9 +97,9 @@ public struct ProbeAnswer: Codable, Sendable {
 public struct ProbeRecord: Codable, Hashable, Sendable {
     /// What the results hold for.
     public struct Key: Codable, Hashable, Sendable {
-        /// The PCI address, else the node; empty for the software.
+        /// The PCI address, else the node; empty for the software; of Vulkan a digest of all its devices.
         public var device: String
-        /// The driver's own name with its version; empty for the software.
+        /// The driver's own name with its version; empty for the software and for Vulkan.
         public var driver: String
         /// The kernel's release.
         public var kernel: String

@@ -24,13 +24,15 @@ public struct WorkerStart: Codable, Sendable {
     public var limits: WorkerLimits
     /// How the snapshot's hardware encoders are opened.
     public var hardware: [HardwareEncoder]
-    /// Encoders or decoders that need not be tried, because they failed other workers.
+    /// Encoders, decoders or converters that need not be tried, because they failed other workers.
     public var failures: [EncoderFailure]
+    /// What to know before a driver of Vulkan is opened.
+    public var vulkan: VulkanHints
 
     /// Tells a worker its job.
     public init(
         session: String, call: String, snapshot: ProbeSnapshot, limits: WorkerLimits,
-        hardware: [HardwareEncoder] = [], failures: [EncoderFailure] = []
+        hardware: [HardwareEncoder] = [], failures: [EncoderFailure] = [], vulkan: VulkanHints = VulkanHints()
     ) {
         self.session = session
         self.call = call
@@ -38,6 +40,27 @@ public struct WorkerStart: Codable, Sendable {
         self.limits = limits
         self.hardware = hardware
         self.failures = failures
+        self.vulkan = vulkan
+    }
+}
+
+/// What probes have told of Vulkan, as far as a session's choice of a device needs it.
+public struct VulkanHints: Codable, Hashable, Sendable {
+    /// The id of conversions by Vulkan, whatever the device: a label of metrics.
+    public static let converterID = "org.hwdaemon.transfer.vulkan"
+
+    /// The PCI address of the GPU that codes here.
+    public var preferred: String?
+    /// Why devices must not be used, by their ids.
+    public var faults: [String: String]
+    /// Why drivers are better left alone.
+    public var danger: String?
+
+    /// Hints by their parts; none by default.
+    public init(preferred: String? = nil, faults: [String: String] = [:], danger: String? = nil) {
+        self.preferred = preferred
+        self.faults = faults
+        self.danger = danger
     }
 }
 
@@ -87,7 +110,7 @@ public struct HardwareEncoder: Codable, Hashable, Sendable {
     }
 }
 
-/// An encoder or decoder that was tried and did not open.
+/// An encoder, decoder or converter that was tried and did not open.
 public struct EncoderFailure: Codable, Hashable, Sendable {
     /// Which.
     public var encoderID: String
@@ -125,7 +148,7 @@ public struct WorkerLimits: Codable, Hashable, Sendable {
 
 /// What a session's worker tells the broker.
 public enum WorkerReport: Codable, Sendable {
-    /// This encoder or decoder is about to be opened, which its driver may not survive.
+    /// This encoder, decoder or converter is about to be opened, which its driver may not survive.
     case opening(encoderID: String)
     /// The session was created, by this encoder.
     case created(encoderID: String, usingHardware: Bool, fallbackReason: String?)

@@ -5,10 +5,13 @@ internal import Sessions
 
 /// What stands between a session and x265 where the stream has temporal levels: frames go in with what they must be,
 /// and pictures come out with the level they have.
+///
+/// Frames of an alpha layer come with both, as the base layer's encoder settled them, and pass at once.
 final class LevelledFrames {
     private var planner: LevelPlanner
     private var relabeller: TemporalRelabeller
     private let copies: FrameCopies
+    private var share: BaseLevelShare?
     private var settled: [LevelPlanner.Frame] = []
     private var nextFrame = 0
     /// Levels of the frames inside x265, by the client's numbers.
@@ -22,6 +25,10 @@ final class LevelledFrames {
             configuration.temporalLevels, keyFrameInterval: configuration.maxKeyFrameInterval ?? 0,
             isOpenGOP: configuration.allowOpenGOP)
         copies = FrameCopies(configuration.request)
+        share = configuration.baseLevelFraction.map {
+            BaseLevelShare(
+                fraction: $0, baseFrameRate: configuration.temporalLevels.frameRate(through: 0).value)
+        }
         do throws(BitstreamError) {
             relabeller = try TemporalRelabeller(parameterSets: parameterSets)
         } catch {
@@ -40,6 +47,12 @@ final class LevelledFrames {
         if settled.last?.number != number { copies.keep(input, as: number) }
         try handOn(submit, current: (number, input))
     }
+
+    /// Takes down the level of a frame that another encoder has settled, and that goes to x265 next.
+    func note(_ level: Int, of frameID: UInt64) { levels[frameID] = level }
+
+    /// The offset to quantise a frame with that goes to x265 now; nil where bits are not divided by levels.
+    func quantOffset(of frameID: UInt64) -> Double? { share?.offset(of: frameID, level: levels[frameID] ?? 0) }
 
     /// Hands on the frames that wait.
     func finish(
@@ -86,6 +99,7 @@ final class LevelledFrames {
                 "x265's picture \(picture.frameID) does not fit temporal level \(level): \(error.reason)")
         }
         picture.temporalLevel = UInt8(level)
+        share?.take(picture.frameID, level: level, bits: 8 * sample.count)
         let unit = sample
         try handler(picture, unit.span.bytes)
     }

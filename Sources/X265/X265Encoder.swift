@@ -13,6 +13,7 @@ public final class X265Encoder: Encoder {
     private let source: PictureSource
     /// Where the stream has temporal levels.
     private let levelled: LevelledFrames?
+    private let offsets: QuantOffsets?
     private var decodeTimes: DecodeTimes
     private var isFinished = false
 
@@ -78,6 +79,10 @@ public final class X265Encoder: Encoder {
             formatDescription = headers.record
             let hasLevels = configuration.temporalLevels.count > 1
             levelled = hasLevels ? try LevelledFrames(configuration, parameterSets: units) : nil
+            let size = PaddedSize(configuration.request)
+            offsets =
+                configuration.baseLevelFraction == nil
+                ? nil : QuantOffsets(width: size.width, height: size.height)
             let tick = configuration.request.timeBase.value
             decodeTimes = DecodeTimes(
                 reorderDepth: headers.reorderDepth,
@@ -104,6 +109,10 @@ public final class X265Encoder: Encoder {
         guard let levelled else {
             return try submit(input, input.forceKeyFrame ? .keyFrame : .regular, handler)
         }
+        if let level = input.temporalLevel {
+            levelled.note(level, of: input.frameID)
+            return try submit(input, .regular, handler)
+        }
         try levelled.add(input) { (frame, kind) throws(SessionError) in try submit(frame, kind, handler) }
     }
 
@@ -126,6 +135,10 @@ public final class X265Encoder: Encoder {
             }
         // x265 counts a forced QP from 1; 0 is none.
         picture.pointee.forceqp = input.baseFrameQP.map { Int32($0 + 1) } ?? 0
+        // A QP that was asked for is that picture's.
+        if let offset = levelled?.quantOffset(of: input.frameID) {
+            offsets?.set(input.baseFrameQP == nil ? offset : 0, of: picture)
+        }
         _ = try step(picture, handler)
     }
 

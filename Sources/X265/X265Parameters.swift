@@ -28,6 +28,7 @@ final class X265Parameters {
         setRate(configuration)
         try setHDR(configuration)
         try pass(role.options(configuration.x265Options))
+        if configuration.baseLevelFraction != nil { takeQuantOffsets() }
         role.apply(to: pointer)
         setSmallPictures()
         guard api.pointee.param_apply_profile(pointer, configuration.profile == .main ? "main" : "main10") == 0
@@ -107,6 +108,14 @@ final class X265Parameters {
         pointer.pointee.bHistBasedSceneCut = 0
         pointer.pointee.maxNumReferences = 1
         pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Int32(levels.groupSize))
+    }
+
+    /// Has x265 take quantisation offsets with its pictures, which it does with adaptive quantisation alone; where that
+    /// is off it stays without an effect.
+    private func takeQuantOffsets() {
+        guard pointer.pointee.rc.aqMode == X265_AQ_NONE || pointer.pointee.rc.aqStrength == 0 else { return }
+        pointer.pointee.rc.aqMode = Int32(X265_AQ_VARIANCE)
+        pointer.pointee.rc.aqStrength = 0.001
     }
 
     /// Keeps x265 within its own memory.

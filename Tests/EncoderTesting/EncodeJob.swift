@@ -98,7 +98,8 @@ public struct CodedPicture: Codable, Sendable {
     /// The same.
     public var bytes: [UInt8] { [UInt8](data) }
 
-    init(_ picture: EncodedPicture, _ bytes: [UInt8]) {
+    /// What an encoder gave.
+    public init(_ picture: EncodedPicture, _ bytes: [UInt8]) {
         frameID = picture.frameID
         pts = picture.pts
         dts = picture.dts

@@ -24,6 +24,11 @@ public enum RowValues {
 
     /// What must be set with a row's value for it to make sense.
     public static func companions(of key: String, _ value: PropertyValue) -> [String: PropertyValue] {
+        if key == "BaseLayerBitRateFraction" {
+            return [
+                "BaseLayerFrameRate": .int(30), "ExpectedFrameRate": .int(60), "AverageBitRate": .int(200_000),
+            ]
+        }
         guard key == "BaseLayerFrameRate" else { return [:] }
         // Any rate is half of some.
         switch value {

@@ -11,16 +11,17 @@ extension EndToEnd {
     /// `hwctl encode --alpha`, and sessions of hevc-with-alpha.
     @Suite struct Alpha {
         /// A file with a soft mask over moving colour, made by ffmpeg.
-        static func clip(_ folder: Scratch, _ name: String, _ codec: [String], size: String = "192x108") throws
-            -> String
-        {
+        static func clip(
+            _ folder: Scratch, _ name: String, _ codec: [String], size: String = "192x108", rate: Int = 25,
+            frames: Int = 8
+        ) throws -> String {
             let path = folder.path(name)
             let mask = "geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='clip(255-6*(hypot(X-W/3-N*3,Y-H/2)-30),0,255)'"
             try Programs.tool(
                 "ffmpeg",
                 [
-                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=25,format=rgba,\(mask)",
-                    "-frames:v", "8",
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=\(rate),format=rgba,\(mask)",
+                    "-frames:v", "\(frames)",
                 ] + codec + [path])
             return path
         }

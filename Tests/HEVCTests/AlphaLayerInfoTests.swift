@@ -45,6 +45,13 @@ import Testing
         #expect(
             try deviations(Self.ours { $0.picWidthInLumaSamples = 320 }) == ["the layers are of different size"])
         #expect(
+            try deviations(
+                Self.ours {
+                    $0.spsMaxSubLayersMinus1 = 1
+                    $0.profileTierLevel.subLayers = [SubLayerProfileTierLevel()]
+                    $0.orderingInfo.presentFlag = false
+                }) == ["the base layer has 1 temporal sub-layers, the alpha layer 2"])
+        #expect(
             try deviations(Self.ours().dropLast()) == ["no alpha_channel_info message tells the mode"])
         #expect(try deviations(Self.ours().filter { $0[0] != 0x44 }) == ["the alpha layer has no PPS"])
     }

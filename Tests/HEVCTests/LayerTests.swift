@@ -110,6 +110,29 @@ import Testing
         }
     }
 
+    @Test func fewerSubLayersLeaveAnExtensionThatHasThem() throws {
+        for highest in 0...1 {
+            var vps = SyntheticStream.vps()
+            vps.vpsMaxLayersMinus1 = 1
+            try vps.setMultilayerExtension(Self.everything(dependent: false))
+            try vps.keepSubLayers(upTo: highest)
+            let layers = try #require(try VideoParameterSet(nal: try vps.nalUnit()).multilayerExtension())
+            let relations = try #require(layers.relations)
+            #expect(layers.baseProfileTierLevel?.subLayers.count == highest)
+            #expect(relations.profileTierLevels.map(\.subLayers.count) == [highest, highest])
+            #expect(relations.subLayersMaxMinus1 == (highest == 0 ? nil : [1, 1]))
+            #expect(relations.outputLayerSets.map(\.ordering.count) == [highest + 1, highest + 1])
+            #expect(relations.nonVuiExtensionData == [0, 0, 1, 255])
+        }
+        // vps_vui() tells of sub-layers and is not interpreted, so the set stays as it is.
+        var vps = SyntheticStream.vps()
+        vps.vpsMaxLayersMinus1 = 1
+        try vps.setMultilayerExtension(Self.everything(dependent: true))
+        let before = vps
+        try vps.keepSubLayers(upTo: 0)
+        #expect(vps == before)
+    }
+
     @Test func layerIdsAreSplitIntoTheirDimensions() throws {
         var vps = Self.singleLayer().vps
         (vps.vpsMaxLayersMinus1, vps.vpsMaxLayerId) = (2, 9)
@@ -159,6 +182,8 @@ import Testing
             }
             try vps.setMultilayerExtension(layers)
             #expect(try vps.multilayerExtension() == layers)
+            try vps.keepSubLayers(upTo: round % 3)
+            #expect(try vps.multilayerExtension()?.relations != nil)
             interpreted += 1
         }
         #expect(interpreted > 1000 && refused > 1000)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import HEVC
 import Testing
+
+@testable import HEVC
 
 /// Parameter sets of what is left when upper temporal sub-layers are dropped (H.265 10.1).
 @Suite struct TemporalSubsetTests {
@@ -34,7 +35,7 @@ import Testing
     @Test(arguments: [(0, 93, 1, 0), (1, 123, 2, 1), (2, 123, 3, 2), (3, 153, 4, 2), (6, 153, 4, 2)])
     func setsSpeakOfWhatIsLeft(_ highest: Int, _ level: Int, _ buffering: Int, _ reorder: Int) throws {
         var (vps, sps) = sets()
-        vps.keepSubLayers(upTo: highest)
+        try vps.keepSubLayers(upTo: highest)
         sps.keepSubLayers(upTo: highest)
         // They can be written, and read as they were written.
         let readVPS = try VideoParameterSet(nal: try vps.nalUnit())
@@ -52,6 +53,51 @@ import Testing
             #expect(ordering.highest.maxNumReorderPics == reorder)
         }
         #expect(readSPS.vuiParameters?.hrdParameters?.subLayers.count == left + 1)
+    }
+
+    /// What is left of a stream with alpha is told as if an alpha layer had been added to what is left of its base.
+    @Test(arguments: 0...3)
+    func extensionsSpeakOfWhatIsLeft(_ highest: Int) throws {
+        let (single, sps) = sets()
+        var vps = try VideoParameterSet(nal: try single.addingAlphaLayer(base: sps, alpha: sps).nalUnit())
+        let whole = try #require(try vps.multilayerExtension()?.relations)
+        #expect(whole.subLayersMaxMinus1 == [3, 3])
+        let needs = try #require(whole.outputLayerSets.first)
+        #expect(needs.subLayerFlagInfoPresentFlag && needs.ordering.map { $0?.maxNumReorderPics } == [0, 1, 2, 2])
+        #expect(needs.ordering.map { $0?.maxDecPicBufferingMinus1 } == [[1, 1], [2, 2], [3, 3], [4, 4]])
+
+        try vps.keepSubLayers(upTo: highest)
+        #expect(try VideoParameterSet(nal: try vps.nalUnit()) == vps && vps.alphaLayerId == 1)
+        let level = try vps.multilayerExtension()?.baseProfileTierLevel
+        #expect(level?.generalLevelIdc == [93, 123, 123, 153][highest] && level?.subLayers.count == highest)
+        var (lower, lowerSPS) = (single, sps)
+        try lower.keepSubLayers(upTo: highest)
+        lowerSPS.keepSubLayers(upTo: highest)
+        #expect(try lower.addingAlphaLayer(base: lowerSPS, alpha: lowerSPS) == vps)
+        var second = sps
+        second.header = NALUnitHeader(.sps, nuhLayerId: 1)
+        second.keepSubLayers(upTo: highest)
+        #expect(second.spsMaxSubLayersMinus1 == highest)
+        second.spsMaxSubLayersMinus1 = 7
+        second.keepSubLayers(upTo: highest)
+        #expect(second.spsMaxSubLayersMinus1 == 7, "the short form has the VPS's")
+    }
+
+    @Test func otherSubLayersAreNoLayersOfOneStream() throws {
+        let (vps, sps) = sets()
+        var fewer = sps
+        fewer.keepSubLayers(upTo: 1)
+        func layers(_ alpha: SequenceParameterSet) throws -> AlphaParameterSets {
+            var (first, second) = (ParameterSets(), ParameterSets())
+            first.add(vps)
+            first.add(sps)
+            second.add(alpha)
+            second.add(PictureParameterSet())
+            return try AlphaParameterSets(base: first, alpha: second)
+        }
+        #expect(try layers(sps).sps.spsMaxSubLayersMinus1 == 3)
+        let error = #expect(throws: BitstreamError.self) { try layers(fewer) }
+        #expect(error?.reason.contains("temporal sub-layers") == true)
     }
 
     @Test func levelsWithoutOneOfTheirOwnHaveTheNextOnes() {

@@ -51,7 +51,9 @@ final class BrokerProcess {
         defer { close(log) }
         child = try ChildProcess(
             spawning: command[0], arguments: Array(command.dropFirst()),
-            environment: ["STATE_DIRECTORY": folder].merging(devices.map { ["HWDAEMON_DEVICES": $0] } ?? [:]) { $1 }
+            // No driver of Vulkan is loaded: software ones take long.
+            environment: ["STATE_DIRECTORY": folder, "VK_DRIVER_FILES": "/dev/null/none"]
+                .merging(devices.map { ["HWDAEMON_DEVICES": $0] } ?? [:]) { $1 }
                 .merging(environment) { $1 },
             files: [.init(log, as: 2)])
         try waitFor("the broker to listen") { (try? UnixSocket.connect(to: socket)) != nil }

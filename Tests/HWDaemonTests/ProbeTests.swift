@@ -83,7 +83,9 @@ struct ProbeTests {
 
     @Test func aProbeThatHangsDelaysNoStartAndIsSharedAndBounded() throws {
         let broker = try BrokerProcess(
-            devices: "/dev/null", workers: ["hwdaemon-probe": "#!/bin/sh\necho x >>$0.count\nexec sleep 60\n"])
+            // A node that is not there: nobody looks for GPUs in the background.
+            devices: "/nowhere/renderD128",
+            workers: ["hwdaemon-probe": "#!/bin/sh\necho x >>$0.count\nexec sleep 60\n"])
         // The rest of the service works meanwhile, and a Create waits for the probe.
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
         let creating = try broker.connect()
@@ -99,7 +101,7 @@ struct ProbeTests {
         // No encoder was found, and that is what the session's worker says.
         #expect(try creating.reply().error == "org.hwdaemon.CouldNotFindVideoEncoder")
         // Who only looks at a node loads no decoder; the software's own decoder is told of by those who do.
-        for (name, lines) in [("hwdaemon-probe", "x\nx\nx\n"), ("hwdaemon-verify", "x\n")] {
+        for (name, lines) in [("hwdaemon-probe", "x\nx\nx\nx\n"), ("hwdaemon-verify", "x\n")] {
             #expect(try String(contentsOfFile: "\(broker.folder)/\(name).count", encoding: .utf8) == lines)
         }
         try waitFor("no probe to be left") { broker.children.isEmpty }

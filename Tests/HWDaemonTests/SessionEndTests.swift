@@ -72,6 +72,42 @@ struct SessionEndTests {
         #expect(results.snapshot.nodes == [RenderNode(node: "/dev/a", state: .crashed, reason: "it crashed")])
     }
 
+    @Test func whatADriverOfVulkanSaysIsBoundedAndTheChoiceIsTheBrokers() {
+        var device = ComputeDevice(
+            id: "a", name: String(repeating: "n", count: 10_000), driver: "d\n\u{1b}[31m", apiVersion: "1.3.0",
+            kind: .discrete, pciAddress: "0000:03:00.0", claimed: true,
+            imports: ComputeDevice.Imports(hostMemoryAlignment: 4096, dmaBufs: true, dmaBufModifiers: true),
+            limits: ComputeDevice.Limits(
+                maxStorageBufferRange: 1 << 27, maxStorageBuffers: 8, timestampPeriod: 1, storage16Bit: true,
+                float16: true))
+        (device.tried, device.verified, device.chosen, device.choice) = (true, true, true, "I say so")
+        var results = ProbeResults()
+        let request = ProbeRequest(.vulkan)
+        let many = Array(repeating: device, count: 100)
+        results.add(.answer(ProbeAnswer(vulkan: VulkanReport(state: .ready, devices: many))), to: request)
+        let report = results.snapshot.vulkan
+        #expect(report?.devices.count == 16)
+        #expect(report?.devices.count(where: \.chosen) == 1)
+        #expect(report?.devices[0].choice == "the first of 16 GPUs: a discrete GPU")
+        #expect(report?.devices[0].driver == "d [31m" && (report?.devices[0].name.utf8.count ?? 0) < 600)
+
+        // The GPU that codes comes first.
+        var node = RenderNode(node: "/dev/a", state: .ready)
+        node.pciAddress = "0000:03:00.0"
+        results.add(.answer(ProbeAnswer(node: node)), to: ProbeRequest(.node("/dev/a")))
+        #expect(results.snapshot.vulkan?.devices[0].choice == "the GPU that VA-API uses, at 0000:03:00.0")
+        #expect(results.vulkanHints == VulkanHints(preferred: "0000:03:00.0"))
+
+        device.verified = false
+        device.reason = "half floats came out wrong"
+        results.add(.answer(ProbeAnswer(vulkan: VulkanReport(state: .ready, devices: [device]))), to: request)
+        #expect(results.vulkanHints.faults == ["a": "half floats came out wrong"])
+        results.add(.failure(.crashed, "it crashed"), to: request)
+        #expect(results.vulkanHints.danger == "colour conversion is done on the CPU: it crashed")
+        results.add(.answer(ProbeAnswer()), to: request)
+        #expect(results.snapshot.vulkan?.state == .failed && results.vulkanHints.danger == nil)
+    }
+
     @Test func aVerificationThatCrashesLeavesTheEncoderAndSaysSo() {
         var results = ProbeResults()
         let encoder = EncoderDescription(

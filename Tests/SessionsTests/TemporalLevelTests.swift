@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import func Glibc.exp2
 import Model
 import Testing
 
@@ -89,16 +90,29 @@ import Testing
         _ = try configuration(Self.both.merging(["X265Params": .string("aq-mode=2:slices=2")]) { $1 })
     }
 
-    @Test func streamsWithAlphaHaveOneLevel() throws {
+    /// Both layers have the same levels; in x265 one encoder begins where the other has ended.
+    @Test func streamsWithAlphaHaveThemInBothLayers() throws {
         let request = try CompressionRequest(
             codec: CompressionRequest.alphaCodec, width: 64, height: 64, pixelFormat: PixelFormat.yuva.rawValue,
             timeBase: Rational(1))
-        var store = PropertyStore(backend: .x265, hasAlpha: true)
-        try store.set(Self.both, isOpen: false)
-        let error = #expect(throws: SessionError.self) {
-            try EncoderConfiguration(request: request, properties: store)
+        func configuration(
+            _ more: [String: PropertyValue], _ backend: PropertySpec.Backend = .x265
+        ) throws -> EncoderConfiguration {
+            var store = PropertyStore(backend: backend, hasAlpha: true)
+            try store.set(Self.both.merging(more) { $1 }, isOpen: false)
+            return try EncoderConfiguration(request: request, properties: store)
         }
-        #expect(error?.status == .parameter && error?.reason.contains("alpha have one temporal level") == true)
+        let whole = try configuration(["MaxFrameDelayCount": .int(54)])
+        let (base, alpha) = (whole.baseLayer(.yu12), whole.alphaLayer(.yu12))
+        #expect(base.temporalLevels.count == 4 && alpha.temporalLevels == base.temporalLevels)
+        #expect(base.maxFrameDelay == 27 && alpha.maxKeyFrameInterval == base.maxKeyFrameInterval)
+        let error = #expect(throws: SessionError.self) { try configuration(["MaxFrameDelayCount": .int(53)]) }
+        #expect(error?.status == .parameter && error?.reason.contains("MaxFrameDelayCount") == true)
+        let hardware = try configuration(["MaxFrameDelayCount": .int(3), "RealTime": .bool(false)], .vaapi)
+        let limits = ReferenceLimits(list0: 3, list1: 1)
+        let structure = PictureStructure(hardware.baseLayer(.yu12), limits: limits)
+        #expect(structure.temporalLevels == 4)
+        #expect(PictureStructure(hardware.alphaLayer(.yu12), limits: limits) == structure)
     }
 
     @Test func theSessionTellsWhatBecameOfTheRates() throws {
@@ -110,10 +124,46 @@ import Testing
         #expect(told["Notices"]?.description.contains("15 frames a second instead of 25") == true)
         try session.setProperties(["BaseLayerFrameRate": .int(15)])
         #expect(try session.properties.copy(["Notices"])["Notices"] == .null)
-        let error = #expect(throws: SessionError.self) {
-            try session.setProperties(["BaseLayerBitRateFraction": .double(0.5)])
+    }
+
+    @Test func aShareIsOfABitRateAndBetweenLevels() throws {
+        let share: [String: PropertyValue] = ["BaseLayerBitRateFraction": .double(0.5)]
+        for (more, name) in [
+            (Self.both, "AverageBitRate"), (["AverageBitRate": .int(100_000)], "BaseLayerFrameRate"),
+            (Self.both.merging(["Quality": .double(0.5)]) { $1 }, "AverageBitRate"),
+        ] {
+            let error = #expect(throws: SessionError.self) { try configuration(share.merging(more) { $1 }) }
+            #expect(error?.status == .parameter && error?.reason.contains(name) == true)
         }
+        let all = share.merging(Self.both) { $1 }.merging(["AverageBitRate": .int(100_000)]) { $1 }
+        #expect(try configuration(all).baseLevelFraction == 0.5)
+        #expect(try configuration(all).alphaLayer(.yu12).baseLevelFraction == nil)
+        let error = #expect(throws: SessionError.self) { try configuration(all, .vaapi) }
         #expect(error?.status == .propertyNotSupported)
+    }
+
+    /// Coders that answer an offset more or less than expected, tens of pictures later, with a key frame every second.
+    @Test(arguments: [0.3, 0.5, 0.7], [0.6, 1.0, 1.4])
+    func aShareIsReachedAndKept(fraction: Double, answer: Double) throws {
+        let levels = try levels("30", "240")
+        var share = BaseLevelShare(fraction: fraction, baseFrameRate: 30)
+        var inside: [(frame: Int, offset: Double)] = []
+        var bits = [[0, 0], [0, 0]]
+        for frame in 0..<1920 {
+            let offset = share.offset(of: UInt64(frame), level: levels.level(atPlace: frame))
+            inside.append((frame, offset))
+            guard inside.count > 60 else { continue }
+            let (number, old) = inside.removeFirst()
+            let level = levels.level(atPlace: number)
+            let cost = number % 240 == 0 ? 20_000.0 : [3000, 900, 500, 300][level]
+            let size = Int(cost * exp2(-old * answer / 6))
+            share.take(UInt64(number), level: level, bits: size)
+            bits[number < 480 ? 0 : 1][level == 0 ? 0 : 1] += size
+        }
+        let found = bits.map { Double($0[0]) / Double($0[0] + $0[1]) }
+        #expect(abs(found[1] - fraction) < 0.02, "\(found)")
+        #expect(abs(found[0] - fraction) < 0.1, "\(found)")
+        #expect(abs(share.difference) < BaseLevelShare.widest)
     }
 
     /// The key frame comes before the limit, where a group begins, and not in the middle of one.

@@ -62,6 +62,26 @@ import Testing
         #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
     }
 
+    /// Level 0 gets its share of the bits, whether it would have had more or less, and the rate is kept.
+    @Test(arguments: [(0.35, "superfast"), (0.65, "fast")])
+    func bitsAreDividedByLevels(fraction: Double, preset: String) throws {
+        let clip = Clip(format: .yu12, width: 96, height: 64, frames: 480)
+        let result = try run(
+            job(
+                clip, base: 60, full: 240,
+                [
+                    "AverageBitRate": .int(400_000), "BaseLayerBitRateFraction": .double(fraction),
+                    "X265Preset": .string(preset), "MaxKeyFrameInterval": .int(120),
+                ]))
+        let (total, base) = result.pictures.filter { $0.frameID >= 120 }.reduce((0, 0)) { sums, picture in
+            (sums.0 + picture.bytes.count, sums.1 + (picture.temporalLevel == 0 ? picture.bytes.count : 0))
+        }
+        let (share, rate) = (Double(base) / Double(total), Double(8 * total) / 1.5)
+        print("a share of \(fraction) (\(preset)): \(share), \(rate) bits a second")
+        #expect(abs(share - fraction) < 0.05)
+        #expect(abs(rate / 400_000 - 1) < 0.25)
+    }
+
     @Test(arguments: [(2, 9), (3, 15), (4, 27)])
     func theDelayIsKept(levels: Int, delay: Int) throws {
         let clip = Clip(format: .yu12, width: 64, height: 64, frames: 45)

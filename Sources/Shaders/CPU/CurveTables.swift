@@ -74,7 +74,7 @@ extension hwd_plan {
     private mutating func setLight(_ plan: ConversionPlan, _ tables: CurveTables) {
         let (source, target) = (plan.conversion.source, plan.conversion.target)
         if source.signal.transfer != .linear {
-            decode = tables.uniform(plan.forwardTable, limit: plan.forwardLimit, isOdd: !plan.clipsSource)
+            decode = tables.uniform(plan.forwardTableAlone, limit: plan.forwardLimit, isOdd: !plan.clipsSource)
         }
         if let display = plan.sourceHLG {
             gain.weights = Self.floats(display.luminance)

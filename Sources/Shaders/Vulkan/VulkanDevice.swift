@@ -8,6 +8,8 @@ public import Model
 public final class VulkanDevice {
     /// What the driver tells of it.
     public let description: VulkanDeviceDescription
+    /// Why it is this device, in words.
+    public let choice: String
     /// What the validation layer says, where it was asked for and is installed.
     public var validation: ValidationLog? { instance.validation }
     /// Why nothing works any more: the device was lost, or work did not end in time.
@@ -22,37 +24,64 @@ public final class VulkanDevice {
     private let memory: VkPhysicalDeviceMemoryProperties
     private var pipelines: PipelineStore?
 
+    /// Storage buffers that our shaders see: six planes and the tables.
+    static let storageBuffers: UInt32 = 7
+
     /// Opens the best device, or the one at a PCI address.
     ///
     /// - Parameter pciAddress: The device must be this one ("0000:01:00.0").
     /// - Parameter allowsSoftware: Whether software (lavapipe) will do where there is no GPU.
     /// - Parameter validates: Whether the validation layer watches, where it is installed; for tests.
     /// - Throws: `CouldNotCreateInstance` with the reason: no loader, no driver, no such device.
-    public init(
+    public convenience init(
         pciAddress: String? = nil, allowsSoftware: Bool = false, validates: Bool = false
     ) throws(SessionError) {
-        instance = try VulkanInstance(validates: validates)
+        try self.init(
+            ComputeChoice.Request(required: pciAddress, allowsSoftware: allowsSoftware), validates: validates)
+    }
+
+    /// Opens the device that a request gets.
+    ///
+    /// - Parameter faults: Why devices must not be used, by their UUIDs.
+    /// - Throws: `CouldNotCreateInstance` with the reason: no loader, no driver, no such device.
+    public convenience init(
+        _ request: ComputeChoice.Request, faults: [String: String] = [:], validates: Bool = false
+    ) throws(SessionError) {
+        let instance = try VulkanInstance(validates: validates)
         let devices = try instance.devices()
-        let descriptions = devices.map(\.description)
-        guard
-            let chosen = VulkanDevices.choose(
-                from: descriptions, pciAddress: pciAddress, allowsSoftware: allowsSoftware),
-            let physical = devices.first(where: { $0.description == chosen })?.handle
-        else {
-            let there = descriptions.isEmpty ? "none" : descriptions.map(\.label).joined(separator: ", ")
-            throw SessionError(
-                .couldNotCreateInstance,
-                "no Vulkan GPU\(pciAddress.map { " at \($0)" } ?? ""); the devices here: \(there)")
+        let choice = try VulkanDevices.choice(from: devices.map(\.description), request, faults: faults)
+        let (physical, chosen) = devices[choice.index]
+        try self.init(instance, physical, chosen, choice.reason)
+    }
+
+    /// Opens the device that a probe has told of, whatever is wrong with it.
+    convenience init(told device: ComputeDevice) throws(SessionError) {
+        let instance = try VulkanInstance()
+        let found = try instance.devices().first {
+            $0.description.uuid == device.id && $0.description.name == device.name
         }
+        guard let (physical, chosen) = found else {
+            throw SessionError(.couldNotCreateInstance, "\(device.name) has gone")
+        }
+        try self.init(instance, physical, chosen, "looked at by a probe")
+    }
+
+    private init(
+        _ instance: VulkanInstance, _ physical: VkPhysicalDevice, _ chosen: VulkanDeviceDescription,
+        _ choice: String
+    ) throws(SessionError) {
+        self.instance = instance
+        self.choice = choice
         description = chosen
         var properties = VkPhysicalDeviceProperties2()
         properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2
         instance.functions.getProperties2(physical, &properties)
         limits = properties.properties.limits
-        guard limits.maxPerStageDescriptorStorageBuffers >= 7 else {
+        guard limits.maxPerStageDescriptorStorageBuffers >= Self.storageBuffers else {
             throw SessionError(
                 .couldNotCreateInstance,
-                "\(chosen.name) gives a shader \(limits.maxPerStageDescriptorStorageBuffers) buffers, 7 are needed")
+                "\(chosen.name) gives a shader \(limits.maxPerStageDescriptorStorageBuffers) buffers, "
+                    + "\(Self.storageBuffers) are needed")
         }
         var found = VkPhysicalDeviceMemoryProperties()
         instance.functions.getMemoryProperties(physical, &found)

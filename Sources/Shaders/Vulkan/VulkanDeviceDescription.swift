@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
 
 /// A Vulkan device as its driver tells it.
 public struct VulkanDeviceDescription: Hashable, Sendable {
@@ -46,4 +47,15 @@ public struct VulkanDeviceDescription: Hashable, Sendable {
 
     /// "name (driver)".
     public var label: String { name.contains(driver) ? name : "\(name) (\(driver))" }
+
+    /// The kind in the words of `Probe`.
+    var computeKind: ComputeDevice.Kind {
+        switch kind {
+        case .discrete: .discrete
+        case .integrated: .integrated
+        case .virtual: .virtual
+        case .other: .other
+        case .software: .cpu
+        }
+    }
 }

@@ -19,27 +19,49 @@ public enum VulkanDevices {
     public static func choose(
         from devices: [VulkanDeviceDescription], pciAddress: String? = nil, allowsSoftware: Bool = false
     ) -> VulkanDeviceDescription? {
-        if let pciAddress { return devices.first { $0.pciAddress == pciAddress.lowercased() } }
-        return devices.sorted { $0.kind < $1.kind }.first { allowsSoftware || $0.kind != .software }
+        let request = ComputeChoice.Request(required: pciAddress, allowsSoftware: allowsSoftware)
+        return (try? choice(from: devices, request)).map { devices[$0.index] }
+    }
+
+    /// The device that a request gets, and why.
+    ///
+    /// - Parameter faults: why devices must not be used, by their UUIDs.
+    /// - Throws: `CouldNotCreateInstance`, saying what is there instead.
+    static func choice(
+        from devices: [VulkanDeviceDescription], _ request: ComputeChoice.Request, faults: [String: String] = [:]
+    ) throws(SessionError) -> ComputeChoice {
+        try ComputeChoice(
+            of: devices.map {
+                ComputeChoice.Candidate(
+                    name: $0.label, kind: $0.computeKind, pciAddress: $0.pciAddress, fault: faults[$0.uuid])
+            }, request)
     }
 }
 
 extension VulkanInstance {
     /// The devices that can run our shaders, the ones to prefer first.
     func devices() throws(SessionError) -> [(handle: VkPhysicalDevice, description: VulkanDeviceDescription)] {
-        var count: UInt32 = 0
-        try check(functions.enumeratePhysicalDevices(handle, &count, nil), "vkEnumeratePhysicalDevices")
-        var handles = [VkPhysicalDevice?](repeating: nil, count: Int(count))
-        let result = functions.enumeratePhysicalDevices(handle, &count, &handles)
-        if result != VK_INCOMPLETE { try check(result, "vkEnumeratePhysicalDevices") }
         var devices: [(handle: VkPhysicalDevice, description: VulkanDeviceDescription)] = []
-        for (index, device) in handles.prefix(Int(count)).enumerated() {
-            guard let device, let description = try describe(device, index) else { continue }
+        for (index, device) in try physicalDevices().enumerated() {
+            guard let description = try describe(device, index) else { continue }
             devices.append((device, description))
         }
         return devices.sorted {
             ($0.description.kind, $0.description.index) < ($1.description.kind, $1.description.index)
         }
+    }
+
+    /// What the drivers have, in the loader's order.
+    func physicalDevices() throws(SessionError) -> [VkPhysicalDevice] {
+        var count: UInt32 = 0
+        let counted = functions.enumeratePhysicalDevices(handle, &count, nil)
+        // The loader's word for drivers of which none has a device.
+        if counted == VK_ERROR_INITIALIZATION_FAILED { return [] }
+        try check(counted, "vkEnumeratePhysicalDevices")
+        var handles = [VkPhysicalDevice?](repeating: nil, count: Int(count))
+        let result = functions.enumeratePhysicalDevices(handle, &count, &handles)
+        if result != VK_INCOMPLETE { try check(result, "vkEnumeratePhysicalDevices") }
+        return handles.prefix(Int(count)).compactMap { $0 }
     }
 
     /// Names of a device's extensions.
@@ -53,8 +75,7 @@ extension VulkanInstance {
     }
 
     /// A device's own words; nil for one below Vulkan 1.1, which has neither SPIR-V 1.3 nor these queries.
-    private func describe(_ device: VkPhysicalDevice, _ index: Int) throws(SessionError) -> VulkanDeviceDescription?
-    {
+    func describe(_ device: VkPhysicalDevice, _ index: Int) throws(SessionError) -> VulkanDeviceDescription? {
         let extensions = try extensions(device)
         var plain = VkPhysicalDeviceProperties2()
         plain.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2
@@ -72,32 +93,47 @@ extension VulkanInstance {
         }
         var bus = VkPhysicalDevicePCIBusInfoPropertiesEXT()
         bus.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT
+        let kind = Self.kind(plain.properties.deviceType)
         let hasBus = extensions.contains(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME)
         if hasBus { query(device, &bus) }
         var host = VkPhysicalDeviceExternalMemoryHostPropertiesEXT()
         host.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT
+        let place = kind == .software ? nil : hasBus ? Self.pciAddress(bus) : drmAddress(device, extensions)
         let hasHost = extensions.contains(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME)
         if hasHost { query(device, &host) }
 
-        let kind = Self.kind(plain.properties.deviceType)
         let names = [text(driver.driverName), text(driver.driverInfo)].filter { !$0.isEmpty }
         return VulkanDeviceDescription(
             name: text(plain.properties.deviceName),
             driver: names.isEmpty ? "driver \(plain.properties.driverVersion)" : names.joined(separator: " "),
             kind: kind, apiVersion: "\(hwd_vk_major(version)).\(hwd_vk_minor(version)).\(hwd_vk_patch(version))",
-            pciAddress: hasBus && kind != .software
-                ? [
-                    hexadecimal(bus.pciDomain, 4), hexadecimal(bus.pciBus, 2),
-                    hexadecimal(bus.pciDevice, 2) + "." + String(bus.pciFunction, radix: 16),
-                ].joined(separator: ":") : nil,
+            pciAddress: place,
             uuid: withUnsafeBytes(of: identity.deviceUUID) { $0.map { hexadecimal(UInt32($0), 2) }.joined() },
             importsHostMemory: hasHost, hostMemoryAlignment: Int(host.minImportedHostPointerAlignment),
             importsDMABufs: extensions.contains(VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME),
             importsModifiers: extensions.contains(VK_EXT_IMAGE_DRM_FORMAT_MODIFIER_EXTENSION_NAME), index: index)
     }
 
+    private static func pciAddress(_ bus: VkPhysicalDevicePCIBusInfoPropertiesEXT) -> String {
+        [
+            hexadecimal(bus.pciDomain, 4), hexadecimal(bus.pciBus, 2),
+            hexadecimal(bus.pciDevice, 2) + "." + String(bus.pciFunction, radix: 16),
+        ].joined(separator: ":")
+    }
+
+    /// Where sysfs says that the device's DRM node sits, for drivers that tell only the node's number.
+    private func drmAddress(_ device: VkPhysicalDevice, _ extensions: Set<String>) -> String? {
+        guard extensions.contains(VK_EXT_PHYSICAL_DEVICE_DRM_EXTENSION_NAME) else { return nil }
+        var drm = VkPhysicalDeviceDrmPropertiesEXT()
+        drm.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRM_PROPERTIES_EXT
+        query(device, &drm)
+        if drm.hasRender != 0 { return SysfsNode.pciAddress(major: drm.renderMajor, minor: drm.renderMinor) }
+        guard drm.hasPrimary != 0 else { return nil }
+        return SysfsNode.pciAddress(major: drm.primaryMajor, minor: drm.primaryMinor)
+    }
+
     /// Fills one structure that extends the properties.
-    private func query<Structure>(
+    func query<Structure>(
         _ device: VkPhysicalDevice, _ structure: inout Structure
     ) {
         withUnsafeMutablePointer(to: &structure) { pointer in
@@ -108,7 +144,7 @@ extension VulkanInstance {
         }
     }
 
-    private static func kind(_ type: VkPhysicalDeviceType) -> VulkanDeviceDescription.Kind {
+    static func kind(_ type: VkPhysicalDeviceType) -> VulkanDeviceDescription.Kind {
         switch type {
         case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: .discrete
         case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: .integrated

@@ -12,7 +12,9 @@ enum Programs {
     }()
 
     /// No device of this machine takes part, and no daemon of this machine is talked to.
-    static let environment = ["HWDAEMON_DEVICES": "/dev/null/none", "HWDAEMON_SOCKET": ""]
+    static let environment = [
+        "HWDAEMON_DEVICES": "/dev/null/none", "HWDAEMON_SOCKET": "", "VK_DRIVER_FILES": "/dev/null/none",
+    ]
 
     /// A program of the project by its name.
     static func path(_ name: String) -> String { "\(folder)/\(name)" }

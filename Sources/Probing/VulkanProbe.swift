@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import Model
+internal import Shaders
+internal import Transport
+internal import Wire
+
+/// What Vulkan's drivers offer for conversions of colour, and whether pictures come out right.
+enum VulkanProbe {
+    /// Looks at every device and answers.
+    ///
+    /// - Parameter report: told before each trial, which the driver may not survive.
+    static func answer(_ request: ProbeRequest, report: (ProbeReport) -> Void) -> ProbeAnswer {
+        let survey: VulkanSurvey
+        do throws(SessionError) { survey = try VulkanSurvey() } catch {
+            return ProbeAnswer(
+                vulkan: VulkanReport(state: .absent, reason: VulkanReport.onCPU(error.reason)),
+                files: LoadedFiles.stamps(VulkanFiles.paths))
+        }
+        var verifier = Verifier(
+            request,
+            key: ProbeRecord.Key(
+                device: digest(survey.identity), driver: "", kernel: Verifier.kernel,
+                libraries: "Vulkan loader \(survey.loader)", catalogue: ""))
+        var devices = survey.devices
+        for index in devices.indices where devices[index].claimed {
+            verify(&devices[index], survey, &verifier, report)
+        }
+        // The drivers stay loaded until the process ends, which it does next: their files are told of, and unloading
+        // them takes time.
+        _ = Unmanaged.passRetained(survey)
+        return ProbeAnswer(
+            vulkan: VulkanReport(state: .ready, loader: survey.loader, devices: devices), record: verifier.record,
+            untried: verifier.untried, files: LoadedFiles.stamps(VulkanFiles.paths))
+    }
+
+    private static func verify(
+        _ device: inout ComputeDevice, _ survey: VulkanSurvey, _ verifier: inout Verifier,
+        _ report: (ProbeReport) -> Void
+    ) {
+        let looked = device
+        let converted = verifier.verify(looked.id) { soFar in
+            report(.trying(soFar.recordSoFar, path: looked.id))
+            return survey.trial(of: looked).map { Verifier.Fault(reason: $0) }
+        }
+        device.tried = converted != nil
+        device.verified = converted?.verified ?? false
+        device.reason = converted.map(\.reason) ?? "not verified: no picture was converted on it yet"
+        guard device.verified, device.imports.hostMemory else { return }
+        let path = "\(looked.id) host memory"
+        let imported = verifier.verify(path) { soFar in
+            report(.trying(soFar.recordSoFar, path: path))
+            do throws(SystemError) {
+                // A memfd, as a client's pool is one.
+                let pages = try SharedMemory(creating: "hwdaemon-probe", size: VulkanSurvey.trialBytes)
+                return withExtendedLifetime(pages) {
+                    survey.trial(of: looked, in: pages.mutableBytes).map { Verifier.Fault(reason: $0) }
+                }
+            } catch { return Verifier.Fault(reason: "there is no memory to try it with: \(error)") }
+        }
+        device.imports.hostMemoryVerified = imported?.verified ?? false
+    }
+
+    /// FNV-1a, 64 bits: another driver or device has another one.
+    private static func digest(_ text: String) -> String {
+        String(text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }, radix: 16)
+    }
+}
+
+/// The files that tell Vulkan's loader which drivers there are, and the devices that those open.
+enum VulkanFiles {
+    /// Files and folders, which need not exist: one that appears is as good as one that changes.
+    static var paths: [String] {
+        var paths = ["/etc/ld.so.cache", "/dev/nvidiactl", "/dev/dxg", "/dev/dri"]
+        paths += entries(of: "/dev/dri").filter { $0.hasPrefix("renderD") }.map { "/dev/dri/\($0)" }
+        for folder in folders {
+            paths.append(folder)
+            paths += entries(of: folder).filter { $0.hasSuffix(".json") }.map { "\(folder)/\($0)" }
+        }
+        for name in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"] {
+            for path in list(name) {
+                paths.append(path)
+                paths += entries(of: path).filter { $0.hasSuffix(".json") }.map { "\(path)/\($0)" }
+            }
+        }
+        return paths
+    }
+
+    /// Where the loader looks for manifests of drivers, and of layers that come along unasked (LoaderDriverInterface.md,
+    /// LoaderLayerInterface.md).
+    private static var folders: [String] {
+        var bases: [String] = []
+        func add(_ name: String, home: String?, else others: [String]) {
+            let found = list(name)
+            if let home, found.isEmpty { bases += list("HOME").map { "\($0)/\(home)" } }
+            bases += found.isEmpty ? others : found
+        }
+        add("XDG_CONFIG_HOME", home: ".config", else: [])
+        add("XDG_CONFIG_DIRS", home: nil, else: ["/etc/xdg"])
+        bases += ["/etc", "/usr/local/etc"]
+        add("XDG_DATA_HOME", home: ".local/share", else: [])
+        add("XDG_DATA_DIRS", home: nil, else: ["/usr/local/share", "/usr/share"])
+        return bases.flatMap { ["\($0)/vulkan/icd.d", "\($0)/vulkan/implicit_layer.d"] }
+    }
+
+    /// The parts of an environment variable that is a list of paths.
+    private static func list(_ name: String) -> [String] {
+        guard let value = getenv(name) else { return [] }
+        return String(cString: value).split(separator: ":").map(String.init)
+    }
+
+    private static func entries(of folder: String) -> [String] {
+        guard let stream = opendir(folder) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream), names.count < 64 {
+            names.append(
+                withUnsafePointer(to: &entry.pointee.d_name) {
+                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                })
+        }
+        return names.filter { !$0.hasPrefix(".") }
+    }
+}
