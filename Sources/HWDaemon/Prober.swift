@@ -10,8 +10,8 @@ final class Prober {
     var patience = Duration.seconds(5)
     /// How long it may take to send frames through software, one of Vulkan's devices too; a busy machine is no fault.
     private static let softwarePatience = Duration.seconds(15)
-    /// Probe processes at once.
-    private static let processes = 4
+    /// Probe processes at once; that of Vulkan takes the place of no other.
+    private static let processes = 5
     /// How soon a look that failed for want of memory or descriptors is tried again, when somebody asks.
     private static let pauseAfterFailure = Duration.seconds(10)
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import Model
 import Testing
+import Wire
 
 extension EndToEnd {
     /// Files with alpha and temporal levels: what is dropped takes nothing from what is left, in either layer.
@@ -85,8 +87,21 @@ extension EndToEnd {
             "In software every cut keeps colour and alpha as they were",
             arguments: [("mov", "straight"), ("mp4", "premultiplied")])
         func software(ending: String, mode: String) throws {
-            try check(
-                try TestDaemon(), ["--alpha", mode, "--hardware", "off", "--preset", "ultrafast"], ending)
+            let server = try TestDaemon()
+            try check(server, ["--alpha", mode, "--hardware", "off", "--preset", "ultrafast"], ending)
+            // A session's own limit takes both layers' pictures, and nothing of those that are left.
+            let stream = try CodedStream(server.folder.path("whole.\(ending)"))
+            let whole = try Decoder(server.daemon, stream, pixelFormat: .yuva)
+            try whole.decode(stream)
+            let part = try Decoder(
+                server.daemon, stream, pixelFormat: .yuva, properties: [.maxTemporalLevel: .int(1)])
+            try part.decode(stream)
+            #expect(whole.frames.count == Self.frames && part.frames.count == 5 && part.reports.count == 12)
+            #expect(part.frames.allSatisfy { $0.description.flags.contains(.alpha) })
+            let isSame = zip(part.frames, stride(from: 0, to: Self.frames, by: 4)).allSatisfy {
+                $0.samples == whole.frames[$1].samples
+            }
+            #expect(isSame)
         }
 
         @Test(

@@ -74,7 +74,7 @@ struct SessionEndTests {
 
     @Test func whatADriverOfVulkanSaysIsBoundedAndTheChoiceIsTheBrokers() {
         var device = ComputeDevice(
-            id: "a", name: String(repeating: "n", count: 10_000), driver: "d\n\u{1b}[31m", apiVersion: "1.3.0",
+            id: "a", name: String(repeating: "n", count: 10_000), driver: "d\u{1b}[31m", apiVersion: "1.3.0",
             kind: .discrete, pciAddress: "0000:03:00.0", claimed: true,
             imports: ComputeDevice.Imports(hostMemoryAlignment: 4096, dmaBufs: true, dmaBufModifiers: true),
             limits: ComputeDevice.Limits(

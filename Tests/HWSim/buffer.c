@@ -7,6 +7,12 @@
 
 enum { LARGEST_BUFFER = 512 << 20 };
 
+void *pages(size_t size) {
+    void *memory;
+    if (posix_memalign(&memory, 4096, size)) return NULL;
+    return memset(memory, 0, size);
+}
+
 struct buffer *buffer_add(
     struct driver *driver, VABufferType type, unsigned size, unsigned count, const void *data) {
     size_t bytes = (size_t)size * count;
@@ -16,7 +22,7 @@ struct buffer *buffer_add(
     buffer->type = type;
     buffer->size = size;
     buffer->count = count;
-    buffer->data = calloc(1, bytes);
+    buffer->data = type == VAImageBufferType ? pages(bytes) : calloc(1, bytes);
     if (!buffer->data) {
         heap_remove(&driver->heap, buffer);
         return NULL;

@@ -133,6 +133,8 @@ void image_install(struct VADriverVTable *);
 // buffer.c
 void buffer_install(struct VADriverVTable *);
 void buffer_free(struct driver *, struct buffer *);
+// Zeroed memory that begins with a page, as a device's does; freed by free.
+void *pages(size_t size);
 struct buffer *buffer_add(struct driver *, VABufferType, unsigned size, unsigned count, const void *data);
 // Fills the coded buffer's segments; `bytes` may be none.
 void buffer_set_coded(struct buffer *, const struct bytes *, uint32_t status, bool in_two);

@@ -2,15 +2,11 @@
 // Surfaces: pictures in the driver's own memory.
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "hwsim.h"
 
-enum {
-    ALIGNMENT = 64,  // of lines and of the number of lines, so that every coding block is there
-    PAGE = 4096,
-};
+enum { ALIGNMENT = 64 };  // of lines and of the number of lines, so that every coding block is there
 
 static int aligned(int value) { return (value + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
@@ -73,14 +69,12 @@ static struct surface *surface_add(struct driver *driver, uint32_t fourcc, int w
         surface_free(driver, surface);
         return NULL;
     }
-    // Whole pages, as devices have them.
-    surface->memory = aligned_alloc(PAGE, (surface->size + PAGE - 1) / PAGE * PAGE);
+    // Zeroed, which is green: what is coded but was never written shows.
+    surface->memory = pages(surface->size);
     if (!surface->memory) {
         heap_remove(&driver->heap, surface);
         return NULL;
     }
-    // Zero is green: what is coded but was never written shows.
-    memset(surface->memory, 0, surface->size);
     surface->picture.planes[0] = surface->memory;
     surface->picture.planes[1] = surface->memory + (size_t)surface->picture.strides[0] * (size_t)surface->memory_height;
     *status = VA_STATUS_SUCCESS;
