@@ -10,7 +10,7 @@ extension EndToEnd {
             "hevc_854x480_bframes.mp4", "natural_1024x768_hevc_2tracks.mp4", "bbb_720p.mp4",
         ]
 
-        @Test("A clip becomes a .mov with its frames, times and depth", arguments: Clips.videos)
+        @Test("A clip becomes a .mov with its frames, times and depth", arguments: Clips.short)
         func clip(_ url: URL) throws {
             let server = try TestDaemon()
             let output = server.folder.path("out.mov")

@@ -6,7 +6,7 @@ import Testing
 import Transport
 import Wire
 
-extension EndToEnd {
+extension EndToEndFaults {
     /// What damaged streams and clients that keep to no rule do to a decompression session: nothing to anybody else.
     @Suite struct DecodeFaults {
         /// Numbers that are the same each run (SplitMix64).

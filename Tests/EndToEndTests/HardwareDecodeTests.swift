@@ -23,14 +23,16 @@ enum SimulatedHardware {
     }()
 
     /// A daemon that finds it as its only device.
-    static func daemon(_ personality: String = "full", cache: Scratch) throws -> TestDaemon? {
+    static func daemon(
+        _ personality: String = "full", cache: Scratch, _ more: [String: String] = [:]
+    ) throws -> TestDaemon? {
         guard let folder else { return nil }
         let server = try TestDaemon(
             environment: [
                 "LD_PRELOAD": "\(folder)/nodes.so", "LIBVA_DRIVERS_PATH": folder, "LIBVA_DRIVER_NAME": "hwsim",
                 "LIBVA_MESSAGING_LEVEL": "0", "HWDAEMON_DEVICES": "/dev/null", "HWSIM_PERSONALITY": personality,
                 "STATE_DIRECTORY": cache.root,
-            ])
+            ].merging(more) { $1 })
         // A session that only prefers hardware does not wait long for its verification; a test does.
         _ = try server.daemon.call(Wire.Probe.self, Wire.Probe.Parameters(), timeout: .seconds(60))
         return server

@@ -6,7 +6,7 @@ import Testing
 import Transport
 import Wire
 
-extension EndToEnd {
+extension EndToEndFaults {
     /// Drivers that lie, fail, crash and hang: what becomes of sessions, and of the daemon.
     @Suite(.enabled(if: SimulatedDriver.whyNot == nil, Comment(rawValue: SimulatedDriver.whyNot ?? "")))
     struct HardwareFaults {

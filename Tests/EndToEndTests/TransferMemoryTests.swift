@@ -6,19 +6,16 @@ import Testing
 import Transport
 import Wire
 
-/// Whether there is a Vulkan device for tests.
-private let hasLavapipe: Bool = {
-    let files = try? FileManager.default.contentsOfDirectory(atPath: "/usr/share/vulkan/icd.d")
-    return files?.contains { $0.hasPrefix("lvp") } ?? false
-}()
-
 extension EndToEnd {
     /// Pixel-transfer sessions on a Vulkan device (lavapipe): pools in place, frames under way together.
-    @Suite(.enabled(if: hasLavapipe, "lavapipe is not installed in /usr/share/vulkan/icd.d"))
+    @Suite(.enabled(if: FakeVulkan.lavapipe != nil, "lavapipe is not installed in /usr/share/vulkan/icd.d"))
     struct TransferMemory {
+        /// The driver that tests' daemons do without otherwise.
+        static var lavapipe: [String: String] { ["VK_DRIVER_FILES": FakeVulkan.lavapipe ?? ""] }
+
         @Test("Pools are used in place, sealed ones as sources")
         func inPlace() throws {
-            let server = try TestDaemon()
+            let server = try TestDaemon(environment: Self.lavapipe)
             var results: [[UInt8]] = []
             for isSealed in [false, true] {
                 let transfer = try Transferer(
@@ -41,7 +38,7 @@ extension EndToEnd {
 
         @Test("Frames are encoded from pools in place")
         func encoding() throws {
-            let server = try TestDaemon()
+            let server = try TestDaemon(environment: Self.lavapipe)
             let (width, height) = (128, 64)
             let encoder = try Encoder(
                 server.daemon, .rgba16f, width: width, height: height,
@@ -69,7 +66,7 @@ extension EndToEnd {
         @Test("Surfaces that the converting device cannot read are copied, and become the same RGB")
         func surfaces() throws {
             let cache = try Scratch()
-            guard let server = try SimulatedHardware.daemon(cache: cache) else { return }
+            guard let server = try SimulatedHardware.daemon(cache: cache, Self.lavapipe) else { return }
             let stream = try CodedStream(.i010, width: 130, height: 98, frames: 6, in: server.folder)
             var frames: [[[UInt8]]] = []
             for isHardware in [false, true] {
@@ -93,7 +90,7 @@ extension EndToEnd {
 
         @Test("Frames that feed each other are converted in order, the others together")
         func chains() throws {
-            let server = try TestDaemon()
+            let server = try TestDaemon(environment: Self.lavapipe)
             let (width, height, count) = (640, 360, 8)
             func image(_ range: String) -> CreateTransferSession.Image {
                 CreateTransferSession.Image(
