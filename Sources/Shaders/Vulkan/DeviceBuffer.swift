@@ -145,7 +145,10 @@ struct DeviceBuffer: ~Copyable {
             info.size = UInt64(size)
             info.usage =
                 VK_BUFFER_USAGE_STORAGE_BUFFER_BIT.rawValue
-                | (importing ? 0 : VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT.rawValue)
+                | (importing
+                    ? 0
+                    : VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT.rawValue
+                        | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT.rawValue)
             info.sharingMode = VK_SHARING_MODE_EXCLUSIVE
             return device.functions.createBuffer(device.handle, &info, nil, &handle)
         }

@@ -9,6 +9,8 @@ struct DeviceFunctions {
     let queueSubmit: PFN_vkQueueSubmit
     let createBuffer: PFN_vkCreateBuffer
     let destroyBuffer: PFN_vkDestroyBuffer
+    let createBufferView: PFN_vkCreateBufferView
+    let destroyBufferView: PFN_vkDestroyBufferView
     let getBufferRequirements: PFN_vkGetBufferMemoryRequirements
     let allocateMemory: PFN_vkAllocateMemory
     let freeMemory: PFN_vkFreeMemory
@@ -58,6 +60,8 @@ struct DeviceFunctions {
         queueSubmit = try load("vkQueueSubmit")
         createBuffer = try load("vkCreateBuffer")
         destroyBuffer = try load("vkDestroyBuffer")
+        createBufferView = try load("vkCreateBufferView")
+        destroyBufferView = try load("vkDestroyBufferView")
         getBufferRequirements = try load("vkGetBufferMemoryRequirements")
         allocateMemory = try load("vkAllocateMemory")
         freeMemory = try load("vkFreeMemory")

@@ -8,6 +8,8 @@ final class PictureSlice {
     enum Binding {
         /// A range of a buffer.
         case buffer(VkBuffer, offset: Int, range: Int)
+        /// Floats that are fetched one by one.
+        case texels(VkBufferView)
         /// An image in the general layout.
         case image(VkImageView)
     }
@@ -38,6 +40,7 @@ final class PictureSlice {
         let types = (0..<PipelineStore.bindingCount).map { PipelineStore.type(of: $0, front) }
         let kinds = [
             VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE,
+            VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER,
         ]
         let sizes = kinds.map { kind in
             VkDescriptorPoolSize(type: kind, descriptorCount: UInt32(types.count { $0 == kind }))
@@ -149,18 +152,23 @@ final class PictureSlice {
         write.descriptorType = PipelineStore.type(of: index, front)
         var info = VkDescriptorBufferInfo()
         var image = VkDescriptorImageInfo()
+        var texels: VkBufferView?
         switch binding {
         case .buffer(let buffer, let offset, let range):
             info = VkDescriptorBufferInfo(buffer: buffer, offset: UInt64(offset), range: UInt64(range))
+        case .texels(let view): texels = view
         case .image(let view):
             image.imageView = view
             image.imageLayout = VK_IMAGE_LAYOUT_GENERAL
         }
         withUnsafePointer(to: info) { info in
             withUnsafePointer(to: image) { image in
-                write.pBufferInfo = info
-                write.pImageInfo = image
-                device.functions.updateDescriptorSets(device.handle, 1, &write, 0, nil)
+                withUnsafePointer(to: texels) { texels in
+                    write.pBufferInfo = info
+                    write.pImageInfo = image
+                    write.pTexelBufferView = texels
+                    device.functions.updateDescriptorSets(device.handle, 1, &write, 0, nil)
+                }
             }
         }
     }

@@ -29,7 +29,7 @@ final class PipelineStore {
 
     /// Bindings: three source planes, three target planes, parameters, tables.
     static let bindingCount = 8
-    static let parametersBinding = 6
+    static let parametersBinding = 6, tablesBinding = 7
 
     private var layouts: [Front: Layouts] = [:]
     private let cache: VkPipelineCache?
@@ -45,6 +45,7 @@ final class PipelineStore {
     /// What a binding holds.
     static func type(of binding: Int, _ front: Front) -> VkDescriptorType {
         if binding == parametersBinding { return VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER }
+        if binding == tablesBinding { return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER }
         return front == .images && binding < 3
             ? VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
     }

@@ -186,7 +186,7 @@ extension VulkanConverter {
         place.height = Int32(plan.conversion.source.height)
         (place.firstRow, place.endRow) = (Int32(rows.lowerBound), Int32(rows.upperBound))
         let planes = slot.images?.planes ?? []
-        // What a shader does not look at must be bound too: tables, or the first image.
+        // What a shader does not look at must be bound too: the constants, or the first image.
         var bindings: [Int: PictureSlice.Binding] = [:]
         for index in 0..<PipelineStore.bindingCount where planes.isEmpty || index > 2 {
             bindings[index] = .buffer(
@@ -194,6 +194,7 @@ extension VulkanConverter {
         }
         bindings[PipelineStore.parametersBinding] = .buffer(
             constants.handle, offset: 0, range: parameters.uniform.count * 4)
+        bindings[PipelineStore.tablesBinding] = .texels(tables.handle)
         for index in 0..<2 where !planes.isEmpty {
             bindings[index] = .image(planes[min(index, planes.count - 1)].view)
         }

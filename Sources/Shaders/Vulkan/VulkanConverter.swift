@@ -19,6 +19,8 @@ public final class VulkanConverter: PixelConverter {
     let plan: ConversionPlan
     let parameters: ShaderParameters
     let constants: DeviceBuffer
+    /// What of `constants` the curves are.
+    let tables: TexelView
     let pipeline: VkPipeline
     /// The same for sources in images, compiled when the first comes.
     var imagePipeline: VkPipeline?
@@ -72,6 +74,8 @@ public final class VulkanConverter: PixelConverter {
         target = PlaneGeometry.planes(of: plan.conversion.target)
         constants = try DeviceBuffer(
             gpu, size: Self.tablesOffset + parameters.tables.count * 4, .constants)
+        tables = try TexelView(
+            gpu, constants.handle, offset: Self.tablesOffset, texels: parameters.tables.count)
         pipeline = try gpu.store().pipeline(parameters.key, gpu)
         parameters.uniform.withUnsafeBytes { constants.memory.copyMemory(from: $0) }
         parameters.tables.withUnsafeBytes {

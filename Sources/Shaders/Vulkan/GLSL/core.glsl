@@ -46,7 +46,8 @@ layout(std140, binding = 6) uniform Parameters {
 } P;
 
 // forward (4096), log tables of 2946: inverse, display gain, scene gain, tone gain; forward of the lowest sixteenth (4096).
-layout(std430, binding = 7) readonly buffer Tables { float table[]; };
+// Texels, because which are read differs from pixel to pixel.
+layout(binding = 7) uniform samplerBuffer table;
 const uint FORWARD = 4096, LOG = 2946;
 const uint INVERSE = FORWARD, DISPLAY = FORWARD + LOG, SCENE = FORWARD + 2 * LOG, TONE = FORWARD + 3 * LOG;
 const uint NEAR_ZERO = FORWARD + 4 * LOG;
@@ -70,6 +71,8 @@ vec3 affine(vec4 rows[3], vec3 v) {
     return vec3(dot(rows[0].xyz, v) + rows[0].w, dot(rows[1].xyz, v) + rows[1].w, dot(rows[2].xyz, v) + rows[2].w);
 }
 
+float entry(uint index) { return texelFetch(table, int(index)).r; }
+
 float forwardOf(float value) {
     float position = min(abs(value) * P.sourceLuma.w, float(FORWARD - 1));
     bool isLow = position < float(FORWARD - 1) / 16.0;
@@ -77,8 +80,8 @@ float forwardOf(float value) {
     uint index = min(uint(position), FORWARD - 2);
     float fraction = position - float(index);
     if (isLow) index += NEAR_ZERO;
-    float low = table[index];
-    float light = low + fraction * (table[index + 1] - low);
+    float low = entry(index);
+    float light = low + fraction * (entry(index + 1) - low);
     return CLIPS_SOURCE ? light : value < 0.0 ? -light : light;
 }
 
@@ -90,8 +93,8 @@ float logTable(uint base, float v) {
     uint relative = bits - low;
     uint index = base + (isTiny ? 0u : 1u + (relative >> 17));
     float fraction = isTiny ? v * 1073741824.0 : float(relative & 0x1ffffu) * (1.0 / 131072.0);
-    float a = table[index];
-    return a + fraction * (table[index + 1] - a);
+    float a = entry(index);
+    return a + fraction * (entry(index + 1) - a);
 }
 
 float inverseOf(float light) {
