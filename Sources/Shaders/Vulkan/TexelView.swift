@@ -27,7 +27,8 @@ struct TexelView: ~Copyable {
         info.offset = UInt64(offset)
         info.range = UInt64(texels * 4)
         var handle: VkBufferView?
-        try device.verify(device.functions.createBufferView(device.handle, &info, nil, &handle), "vkCreateBufferView")
+        try device.verify(
+            device.functions.createBufferView(device.handle, &info, nil, &handle), "vkCreateBufferView")
         guard let handle else { throw SessionError(.allocationFailed, "vkCreateBufferView gave nothing") }
         self.handle = handle
         self.device = device
