@@ -8,30 +8,10 @@ internal import Shaders
 internal import Transport
 internal import Wire
 
-/// A packet on its way to the codec thread; keeps the memory it lies in mapped.
-struct PendingPacket: Sendable {
-    var request: PacketRequest
-    var pool: SharedMemory
-    /// The highest temporal level that was wanted when it came.
-    var maxLevel: Int
-    /// The message to answer once the decoder has taken it, if the client wants that.
-    var replyTo: UInt32?
-}
-
-/// What the I/O thread asks of the codec thread, in order.
-enum DecodeJob: Sendable {
-    /// Decode a packet.
-    case decode(PendingPacket)
-    /// The packets that follow are of this format.
-    case change(StreamFormat)
-    /// Give out every picture and answer the message with this sequence number.
-    case finish(sequence: UInt32)
-}
-
 /// The thread that calls the decoder, which may take seconds, so that the I/O thread never does.
 struct DecodeThread {
     /// A packet inside the decoder.
-    private struct Sent {
+    struct Sent {
         var request: PacketRequest
         var type: NALUnitType?
         var unit: CodedUnit
@@ -42,16 +22,16 @@ struct DecodeThread {
     let worker: WorkerSession
     let jobs: WorkQueue<DecodeJob>
 
-    private var decoder: (any PictureDecoder)?
+    var decoder: (any PictureDecoder)?
     private var reader: StreamReader
-    private var damage = DamageTracker()
+    var damage = DamageTracker()
     private var gate = LevelGate()
-    private var sent: [Int64: Sent] = [:]
+    var sent: [Int64: Sent] = [:]
     private var lastSequence: Int64 = 0
-    private var lastPicture: UInt64 = 0
-    private var isHardware: Bool
+    var lastPicture: UInt64 = 0
+    var isHardware: Bool
     /// Whether a picture ever came from the hardware.
-    private var hasBeenHardware = false
+    var hasBeenHardware = false
     /// What was fed since the last key frame, so that software can take over in the middle; nil when it is too much.
     private var group: [(sequence: Int64, input: DecoderInput)]? = []
     private var groupBytes = 0
@@ -64,10 +44,10 @@ struct DecodeThread {
     private static let maxFailures = 8
 
     /// Packets after which one that gave no picture is given up: more than any stream reorders.
-    private static let maxDelay: Int64 = 128
+    static let maxDelay: Int64 = 128
 
     /// Brings pictures to RGB; nil where they are given as they are decoded.
-    private let conversion: FrameConversion?
+    let conversion: FrameConversion?
 
     init(worker: WorkerSession, jobs: WorkQueue<DecodeJob>, decoder: (any PictureDecoder)?) {
         self.worker = worker
@@ -246,80 +226,5 @@ struct DecodeThread {
             report(packet.request, .videoDecoderBadData, .alpha, reason)
         case .picture(let picture, let owner): try give(picture, owner)
         }
-    }
-
-    private mutating func give(_ picture: OutputPicture, _ owner: any AnyObject & Sendable) throws(SessionError) {
-        guard let packet = sent.removeValue(forKey: picture.sequence) else { return }
-        if picture.isHardware { hasBeenHardware = true }
-        try noteHardware(picture.isHardware, decoder?.fallbackReason)
-        if picture.isDamaged { damage.damage(picture.sequence) }
-        guard packet.request.isOutput else { return }
-        try worker.waitForCredit()
-        var flags: FrameDecoded.Flags = []
-        if picture.isKeyFrame { flags.insert(.sync) }
-        if picture.isHardware { flags.insert(.hardware) }
-        if damage.isDamaged(picture.sequence, packet.type ?? .trailR) { flags.insert(.damaged) }
-        var color = picture.color
-        if let transfer = packet.unit.preferredTransfer, transfer != ColorDescription.unspecified {
-            color.transfer = transfer
-        }
-        var (picture, owner) = (picture, owner)
-        if let conversion {
-            let wanted = worker.withSession { $0.destinationAlphaMode }
-            (picture, color, owner) = try conversion.convert(picture, owner, color, alpha: wanted)
-        }
-        flags.formUnion(FrameDecoded.Flags(picture.alpha))
-        let (aperture, carriesMetadata) = worker.withSession { session in
-            (session.cleanAperture(width: picture.width, height: picture.height), session.carriesHDRMetadata)
-        }
-        lastPicture += 1
-        var message = FrameDecoded(
-            pictureID: lastPicture, frameID: packet.request.frameID, pts: packet.request.pts,
-            duration: packet.request.duration, arenaID: PictureStore.arena(of: picture.slot), flags: flags,
-            format: picture.format, codedBitDepth: UInt8(picture.bitDepth), width: UInt32(picture.width),
-            height: UInt32(picture.height),
-            cleanAperture: aperture
-                ?? PictureRectangle(x: 0, y: 0, width: UInt32(picture.width), height: UInt32(picture.height)),
-            color: color, sampleAspectRatio: picture.sampleAspectRatio ?? Rational(0), layout: picture.layout,
-            sideData: [])
-        if carriesMetadata {
-            if packet.unit.hasLostSideData { message.flags.insert(.sideDataLost) }
-            message.add(packet.unit.sideData)
-        }
-        worker.give(message, slot: picture.slot, owner)
-    }
-
-    /// Tells when the hardware stopped, or began again, to do the work.
-    private mutating func noteHardware(_ now: Bool, _ why: String?) throws(SessionError) {
-        guard worker.setup.choice.decoder.isHardware, now != isHardware else { return }
-        isHardware = now
-        let reason = now ? nil : why ?? "the driver gave no surfaces"
-        if let reason, worker.setup.wanted.requireHardware {
-            throw SessionError(
-                hasBeenHardware ? .videoDecoderMalfunction : .videoDecoderNotAvailableNow,
-                "hardware is required, but \(reason)")
-        }
-        worker.withSession { session in
-            session.publish(.usingHardwareDecoder, .bool(now))
-            session.publish(.fallbackReason, reason.map(PropertyValue.string))
-        }
-        worker.tell(isHardware: now, reason)
-    }
-
-    /// Packets of which no picture came and none will.
-    private mutating func giveUp(before limit: Int64) {
-        guard sent.count > Int(Self.maxDelay) || limit == .max else { return }
-        for (sequence, packet) in sent.sorted(by: { $0.key < $1.key }) where sequence < limit {
-            sent[sequence] = nil
-            guard packet.type != nil, packet.request.isOutput else { continue }
-            report(packet.request, .videoDecoderBadData, .dropped, "no picture came of the packet")
-        }
-    }
-
-    private func report(
-        _ packet: PacketRequest, _ status: Status, _ flags: PacketReport.Flags, _ reason: String
-    ) {
-        if flags.contains(.dropped) { worker.countDropped() }
-        worker.send(PacketReport(frameID: packet.frameID, status: status, flags: flags, reason: reason))
     }
 }

@@ -18,58 +18,6 @@ final class Prober {
     /// Paths of one node that may crash or hang a probe before the node is given up.
     private static let maximumCrashes = 8
 
-    /// One look at the machine, or at one node, and who waits for it.
-    final class Run {
-        let device: String?
-        let verification: ProbeRequest.Verification
-        /// Nobody asked for it.
-        let isInBackground: Bool
-        var open: Int
-        var waiting: [(ProbeSnapshot) -> Void] = []
-        var crashes = 0
-
-        init(
-            device: String?, _ verification: ProbeRequest.Verification, requests: Int, isInBackground: Bool = false
-        ) {
-            self.device = device
-            self.verification = verification
-            self.isInBackground = isInBackground
-            open = requests
-        }
-    }
-
-    /// One question, and for whom.
-    private struct Job {
-        var request: ProbeRequest
-        var run: Run
-        /// Whether a look without a decoder was not enough.
-        var needsJudge = false
-
-        var verifiesNode: Bool {
-            guard case .node = request.subject else { return false }
-            return request.verification == .unlessKnown || request.verification == .always
-        }
-
-        /// Whether it is enough to look, with fewer libraries to load: nothing is to be tried, or all may be known.
-        var isLook: Bool {
-            switch (request.subject, request.verification) {
-            // What shaders give is compared with formulas: no decoder takes part.
-            case (_, .startup), (.node, .never), (.vulkan, _): true
-            case (_, .always): false
-            default: !needsJudge && request.known?.judge != nil
-            }
-        }
-
-        /// Whether an answer lacks something that a decoder would have told.
-        func lacks(_ answer: ProbeAnswer) -> Bool {
-            guard isLook, !answer.isWhole else { return false }
-            switch (request.subject, request.verification) {
-            case (_, .startup), (.node, .never): return false
-            default: return true
-            }
-        }
-    }
-
     private let libexec: String
     /// The nodes to look at, separated by colons; nil for every render node.
     var deviceList: String?
@@ -283,29 +231,5 @@ final class Prober {
         if isAll || snapshot != nil { snapshot = results.snapshot }
         for body in run.waiting { body(answer) }
         tellWaiters()
-    }
-
-    private func tell(_ answer: ProbeSnapshot) {
-        guard answer != snapshot else { return }
-        for warning in answer.warnings where !(snapshot?.warnings.contains(warning) ?? false) {
-            logger.warning("\(warning)")
-        }
-        for encoder in answer.encoders { logger.info("found an encoder: \(encoder.name)") }
-        for device in answer.vulkan?.devices ?? [] {
-            logger.info(
-                "found a Vulkan device: \(device.name)",
-                metadata: ["verified": "\(device.verified)", "choice": "\(device.choice)"])
-        }
-        for node in answer.nodes {
-            logger.info("found a node", metadata: ["node": "\(node.node)", "reason": "\(node.reason ?? "none")"])
-        }
-    }
-
-    private static func subject(_ request: ProbeRequest) -> String {
-        switch request.subject {
-        case .software: "none, software"
-        case .vulkan: "none, Vulkan"
-        case .node(let node): node
-        }
     }
 }

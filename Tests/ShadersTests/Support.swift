@@ -118,7 +118,12 @@ func convert(_ picture: Picture, with converter: any PixelConverter, to format: 
 ///
 /// Half floats: one unit of the value, or an eighth of one of the pixel's largest component. Codes: half a code, and a
 /// twentieth for fp32.
-func distance(_ picture: Picture, from values: ReferenceConverter.Values, slack: Double = 0.05) -> Double {
+///
+/// - Parameter luminance: What red, green and blue give to luminance, for half floats that HLG's OOTF made: its power of a
+///   luminance to which components of both signs nearly add up is ill-conditioned, so that fp32 is allowed twice as much.
+func distance(
+    _ picture: Picture, from values: ReferenceConverter.Values, slack: Double = 0.05, luminance: Triple? = nil
+) -> Double {
     func unit(_ value: Double) -> Double {
         let exponent = abs(value) < 0x1p-14 ? -14 : min(Int(value.exponent), 15)
         return Double(sign: .plus, exponent: exponent - 10, significand: 1)
@@ -132,7 +137,11 @@ func distance(_ picture: Picture, from values: ReferenceConverter.Values, slack:
             if picture.format == .rgba16f {
                 let largest = (0..<3).map { abs(values[$0][index]) }.max() ?? 0
                 let limited = min(max(exact, -Half.limit), Half.limit)
-                let allowed = max(unit(limited), unit(min(largest, Half.limit)) / 8)
+                var allowed = max(unit(limited), unit(min(largest, Half.limit)) / 8)
+                if let luminance {
+                    let color: Triple = [values[0][index], values[1][index], values[2][index]]
+                    if abs((luminance * color).sum()) < largest / 1000 { allowed *= 2 }
+                }
                 worst = max(worst, abs(Double(Float16(bitPattern: UInt16(code))) - limited) / allowed)
             } else {
                 let scaled = min(max(component == 3 ? exact * 255 : exact, 0), top)
