@@ -24,21 +24,25 @@ enum LayeredEncoder {
     ///
     /// The two layers' encoders plan the same structure, since nothing they plan by differs. That says what slices are
     /// only where the driver takes our headers for them.
+    ///
+    /// - Parameter patience: Seconds a picture may take before the driver counts as hung.
     static func hardware(
-        node: Int32, path: HardwarePath, _ configuration: EncoderConfiguration
+        node: Int32, path: HardwarePath, _ configuration: EncoderConfiguration, patience: Double
     ) throws(VAAPIFailure) -> (encoder: any Encoder, notes: [String]) {
         guard let alpha = configuration.alpha else {
-            let encoder = try VAAPIEncoder(node: node, path: path, configuration)
+            let encoder = try VAAPIEncoder(node: node, path: path, configuration, patience: patience)
             return (encoder, encoder.notes)
         }
-        let base = try VAAPIEncoder(node: node, path: path, configuration.baseLayer(layerFormat))
+        let base = try VAAPIEncoder(
+            node: node, path: path, configuration.baseLayer(layerFormat), patience: patience)
         guard base.writesSliceHeaders else {
             throw VAAPIFailure(
                 SessionError(
                     .couldNotFindVideoEncoder,
                     "its driver writes slice headers of its own, and an alpha layer needs the base layer's"))
         }
-        let second = try VAAPIEncoder(node: node, path: path, configuration.alphaLayer(layerFormat))
+        let second = try VAAPIEncoder(
+            node: node, path: path, configuration.alphaLayer(layerFormat), patience: patience)
         do throws(SessionError) {
             let encoder = try AlphaEncoder(
                 base: base, alpha: second, splitter: try splitter(configuration, alpha), mode: alpha.mode,

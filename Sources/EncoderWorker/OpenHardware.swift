@@ -14,12 +14,17 @@ final class OpenHardware {
     private let path: HardwarePath
     private var encoder: (any Encoder)?
     private var configuration: EncoderConfiguration
+    private let patience: Double
 
     /// Opens the node and the encoder.
     ///
     /// The driver's code runs in this process from here on.
+    /// - Parameter patience: Seconds a picture may take before the driver counts as hung.
     /// - Throws: why it does not open, and whether it may later.
-    init(_ hardware: HardwareEncoder, _ configuration: EncoderConfiguration) throws(VAAPIFailure) {
+    init(
+        _ hardware: HardwareEncoder, _ configuration: EncoderConfiguration, patience: Double
+    ) throws(VAAPIFailure) {
+        self.patience = patience
         let depth = configuration.profile.bitDepth
         guard let path = hardware.paths.first(where: { $0.bitDepth == depth }) else {
             throw VAAPIFailure(
@@ -38,7 +43,8 @@ final class OpenHardware {
                 isTransient: error.errno == EBUSY || error.errno == EMFILE || error.errno == ENFILE)
         }
         node = OwnedFD(number)
-        (encoder, notes) = try LayeredEncoder.hardware(node: node.rawValue, path: self.path, configuration)
+        (encoder, notes) = try LayeredEncoder.hardware(
+            node: node.rawValue, path: self.path, configuration, patience: patience)
     }
 
     /// What the encoder does otherwise than asked, a sentence each.
@@ -52,7 +58,7 @@ final class OpenHardware {
         // First, because some drivers have one context to give.
         encoder = nil
         do throws(VAAPIFailure) {
-            let opened = try LayeredEncoder.hardware(node: node.rawValue, path: path, wanted)
+            let opened = try LayeredEncoder.hardware(node: node.rawValue, path: path, wanted, patience: patience)
             (encoder, notes) = opened
             configuration = wanted
             return opened.encoder

@@ -72,7 +72,8 @@ struct SessionSetup {
         } catch { throw VAAPIFailure(error) }
         whileOpening(encoder.id)
         defer { whileOpening(nil) }
-        return try OpenHardware(hardware, configuration)
+        // A little less than the broker waits before it kills this process, so that a hang has a reason.
+        return try OpenHardware(hardware, configuration, patience: start.limits.hardwareStallSeconds * 0.8)
     }
 
     /// The session's rules with the properties of the encoder that serves it.

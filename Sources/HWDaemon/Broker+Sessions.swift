@@ -48,7 +48,8 @@ extension Broker {
                     : isDecoder ? snapshot.forDecoding : ProbeSnapshot(encoders: [], nodes: []),
                 limits: WorkerLimits(
                     maxPoolBytes: settings.maxPoolBytesPerSession,
-                    clientStallSeconds: settings.clientStallTimeout / .seconds(1)),
+                    clientStallSeconds: settings.clientStallTimeout / .seconds(1),
+                    hardwareStallSeconds: settings.hardwareStallTimeout / .seconds(1)),
                 hardware: isEncoder ? prober.hardware : [], vulkan: prober.vulkanHints)
             let mayOpen = parameters.kind.hardware(of: job)
             job.failures = troubles.present(now: .now).filter { mayOpen.contains($0.encoderID) }

@@ -29,23 +29,6 @@ struct ConvertCommand: ParsableCommand {
                   -video_size 1280x720 -
             """)
 
-    enum Format: String, ExpressibleByArgument, CaseIterable {
-        case nv12, p010, i420, i010, yuva, rgba16f, bgra8, rgba8
-
-        var pixelFormat: PixelFormat {
-            switch self {
-            case .nv12: .nv12
-            case .p010: .p010
-            case .i420: .yu12
-            case .i010: .i010
-            case .yuva: .yuva
-            case .rgba16f: .rgba16f
-            case .bgra8: .bgra8
-            case .rgba8: .rgba8
-            }
-        }
-    }
-
     /// What one side is, where that is not told once for both.
     struct Side: ParsableArguments {
         @Option(help: "The target's transfer function.")
@@ -111,10 +94,10 @@ struct ConvertCommand: ParsableCommand {
     var size: String
 
     @Option(help: "How the source's samples lie.")
-    var from: Format
+    var from: RawFormat
 
     @Option(help: "How the target's samples lie.")
-    var to: Format
+    var to: RawFormat
 
     @Option(help: "The transfer function of the source, or of the target of half floats.")
     var transfer: String?

@@ -47,23 +47,6 @@ struct DecodeCommand: ParsableCommand {
         case auto, vulkan, cpu
     }
 
-    enum Format: String, ExpressibleByArgument, CaseIterable {
-        case nv12, p010, i420, i010, yuva, rgba16f, bgra8, rgba8
-
-        var pixelFormat: PixelFormat {
-            switch self {
-            case .nv12: .nv12
-            case .p010: .p010
-            case .i420: .yu12
-            case .i010: .i010
-            case .yuva: .yuva
-            case .rgba16f: .rgba16f
-            case .bgra8: .bgra8
-            case .rgba8: .rgba8
-            }
-        }
-    }
-
     enum Alpha: String, ExpressibleByArgument, CaseIterable {
         case premultiplied, straight
 
@@ -80,7 +63,7 @@ struct DecodeCommand: ParsableCommand {
     var hardware = EncodeCommand.Hardware.prefer
 
     @Option(help: "How samples lie; by default planar (i420, or i010 for more than 8 bits).")
-    var format: Format?
+    var format: RawFormat?
 
     @Option(help: "Whether the colours of RGBA pictures are multiplied by alpha: premultiplied or straight.")
     var alpha: Alpha?

@@ -45,12 +45,14 @@ public final class VAAPIEncoder: Encoder {
     /// The parameter sets of the stream are the driver's, so a grey picture is coded first, in a context of its own:
     /// afterwards the format description is known, and that the driver works at this size.
     ///
-    /// - Parameter file: descriptor of the opened render node, kept open by the caller for the encoder's life.
+    /// - Parameters:
+    ///   - file: descriptor of the opened render node, kept open by the caller for the encoder's life.
+    ///   - patience: seconds a picture may take before the driver counts as hung.
     /// - Throws: why it does not open, and whether it may later.
     public init(
-        node file: Int32, path: HardwarePath, _ configuration: EncoderConfiguration
+        node file: Int32, path: HardwarePath, _ configuration: EncoderConfiguration, patience: Double = 4
     ) throws(VAAPIFailure) {
-        let opened = try Self.open(file, path, configuration)
+        let opened = try Self.open(file, path, configuration, patience: patience)
         context = opened.context
         writer = opened.writer
         parameterSets = opened.parameterSets

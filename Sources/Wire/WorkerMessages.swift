@@ -133,16 +133,22 @@ public struct WorkerLimits: Codable, Hashable, Sendable {
     public var maxPoolBytes: UInt64
     /// Seconds a client may hold every packet slot.
     public var clientStallSeconds: Double
+    /// Seconds after which the broker kills a worker whose hardware does not go on.
+    public var hardwareStallSeconds: Double
 
     /// Bounds by their numbers.
-    public init(maxPoolBytes: UInt64 = 2 << 30, clientStallSeconds: Double = 30) {
+    public init(
+        maxPoolBytes: UInt64 = 2 << 30, clientStallSeconds: Double = 30, hardwareStallSeconds: Double = 5
+    ) {
         self.maxPoolBytes = maxPoolBytes
         self.clientStallSeconds = clientStallSeconds
+        self.hardwareStallSeconds = hardwareStallSeconds
     }
 
     enum CodingKeys: String, CodingKey {
         case maxPoolBytes = "max_pool_bytes"
         case clientStallSeconds = "client_stall_seconds"
+        case hardwareStallSeconds = "hardware_stall_seconds"
     }
 }
 

@@ -97,6 +97,7 @@ struct flag {
 static const struct flag flags[] = {
     {"no-derive", offsetof(struct personality, no_derive)},
     {"no-import", offsetof(struct personality, no_import)},
+    {"no-timeouts", offsetof(struct personality, no_timeouts)},
     {"liar", offsetof(struct personality, liar)},
     {"corrupt", offsetof(struct personality, corrupt)},
     {"crash-init", offsetof(struct personality, crash_init)},

@@ -28,7 +28,7 @@ struct personality {
     bool reads_headers;   // from what the client's say; otherwise from the buffers
     bool only_low_delay_b;  // no P slices, and B slices with two equal lists
 
-    bool no_derive, no_import, liar, corrupt, crash_init, fail_init, hang_init, busy, busy_maximum, two_segments, size_ceiling;
+    bool no_derive, no_import, no_timeouts, liar, corrupt, crash_init, fail_init, hang_init, busy, busy_maximum, two_segments, size_ceiling;
     // The how-manieth picture to encode or to decode, from 1; 0 is never.
     unsigned crash_at, hang_at, fail_at, decode_crash_at, decode_hang_at, decode_fail_at;
 };

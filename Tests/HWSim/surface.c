@@ -138,7 +138,7 @@ static VAStatus wait_hung(struct driver *driver, const bool *hung, uint64_t time
     return VA_STATUS_SUCCESS;
 }
 
-static VAStatus sync_surface2(VADriverContextP context, VASurfaceID id, uint64_t timeout) {
+static VAStatus wait_for_surface(VADriverContextP context, VASurfaceID id, uint64_t timeout) {
     struct driver *driver = DRIVER(context);
     pthread_mutex_lock(&driver->lock);
     struct surface *surface = heap_find(&driver->heap, OBJECT_SURFACE, id);
@@ -148,11 +148,17 @@ static VAStatus sync_surface2(VADriverContextP context, VASurfaceID id, uint64_t
 }
 
 static VAStatus sync_surface(VADriverContextP context, VASurfaceID id) {
-    return sync_surface2(context, id, VA_TIMEOUT_INFINITE);
+    return wait_for_surface(context, id, VA_TIMEOUT_INFINITE);
+}
+
+static VAStatus sync_surface2(VADriverContextP context, VASurfaceID id, uint64_t timeout) {
+    if (DRIVER(context)->personality.no_timeouts) return VA_STATUS_ERROR_UNIMPLEMENTED;
+    return wait_for_surface(context, id, timeout);
 }
 
 static VAStatus sync_buffer(VADriverContextP context, VABufferID id, uint64_t timeout) {
     struct driver *driver = DRIVER(context);
+    if (driver->personality.no_timeouts) return VA_STATUS_ERROR_UNIMPLEMENTED;
     pthread_mutex_lock(&driver->lock);
     struct buffer *buffer = heap_find(&driver->heap, OBJECT_BUFFER, id);
     VAStatus status = buffer ? wait_hung(driver, &buffer->hung, timeout) : VA_STATUS_ERROR_INVALID_BUFFER;
