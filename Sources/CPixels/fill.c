@@ -108,8 +108,9 @@ static const size_t streamed_size = 256 * 1024;
 
 void hwd_fill(const hwd_filling *how, hwd_plane first, hwd_plane second, hwd_mutable_plane target) {
     const hwd_plane sources[2] = {first, second};
-    // Whole lines of the caches only: parts of one would be read and written once more each.
-    const bool streams = how->streams && ((uintptr_t)target.base & 63) == 0 && (target.stride & 63) == 0
+    // Large planes go past the caches, because a device reads them next: whole lines only, since parts of one would be read
+    // and written once more each.
+    const bool streams = ((uintptr_t)target.base & 63) == 0 && (target.stride & 63) == 0
         && target.stride * (size_t)how->full_height >= streamed_size;
 #define CASE(change, joins) \
     case (change) * 2 + (joins): \

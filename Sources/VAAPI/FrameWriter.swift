@@ -10,8 +10,8 @@ internal import Sessions
 final class FrameWriter {
     private let display: Display
     private let coded: (width: Int, height: Int)
-    private var luma: hwd_filling
-    private var chroma: hwd_filling
+    private let luma: hwd_filling
+    private let chroma: hwd_filling
     private let isDeep: Bool
     private let fourcc: UInt32
     /// Memory that is copied to surfaces; nil where surfaces are written in place.
@@ -37,15 +37,13 @@ final class FrameWriter {
             default: format == .i010 ? HWD_RAISE : HWD_KEEP_WORDS
             }
         luma = hwd_filling(
-            change: change, pairs: false, joins: false, streams: true, width: Int32(settings.request.width),
+            change: change, pairs: false, joins: false, width: Int32(settings.request.width),
             height: Int32(settings.request.height), full_width: Int32(coded.width), full_height: Int32(coded.height)
         )
         chroma = hwd_filling(
-            change: change, pairs: true, joins: !format.isSemiPlanar, streams: true, width: (luma.width + 1) / 2,
+            change: change, pairs: true, joins: !format.isSemiPlanar, width: (luma.width + 1) / 2,
             height: (luma.height + 1) / 2, full_width: luma.full_width / 2, full_height: luma.full_height / 2)
         if settings.mayDeriveImages, try canDerive(surface) { return }
-        // The driver copies it once more, so it is better left in the caches.
-        (luma.streams, chroma.streams) = (false, false)
         staging = Staging(try Image(display, fourcc: fourcc, width: coded.width, height: coded.height))
     }
 

@@ -100,7 +100,6 @@ typedef struct {
     hwd_change change;
     bool pairs;                   ///< the target's samples are pairs of Cb and Cr
     bool joins;                   ///< and the source has them in two planes; else in one, as the target
-    bool streams;                 ///< large planes go past the caches, because a device reads them next
     int width, height;            ///< samples, or pairs; at least 1
     int full_width, full_height;  ///< the same of the target
 } hwd_filling;
