@@ -58,6 +58,9 @@ final class CopyJob {
                 guard let pts = packet.pts else {
                     throw MediaError(.badInput, "\(input): a packet of the video has no timestamp")
                 }
+                guard Ticks.isPossible(pts), packet.dts.map(Ticks.isPossible) ?? true else {
+                    throw MediaError(.badInput, "\(input): a packet of the video has an impossible timestamp, \(pts)")
+                }
                 let duration = packet.duration
                 // A Matroska file does not tell decoding times, which then are made from the others.
                 if packets == 0, packet.dts == nil { timesAnew = true }

@@ -147,7 +147,7 @@ final class SessionSource: VideoSource {
     }
 
     /// A timestamp that a session takes; nil for one that no file means.
-    private static func possible(_ pts: Int64?) -> Int64? { pts.flatMap { $0.magnitude < 1 << 60 ? $0 : nil } }
+    private static func possible(_ pts: Int64?) -> Int64? { pts.flatMap { Ticks.isPossible($0) ? $0 : nil } }
 
     private func take(_ event: DecompressionSession.Event) throws -> SourceFrame? {
         switch event {

@@ -131,7 +131,7 @@ final class ContainerWriter: @unchecked Sendable {
         if let lastDTS, dts <= lastDTS {
             throw MediaError(.usage, "a packet's decoding time, \(dts), is not after the one before, \(lastDTS)")
         }
-        guard pts >= dts, pts.magnitude < 1 << 60, dts.magnitude < 1 << 60 else {
+        guard pts >= dts, Ticks.isPossible(pts), Ticks.isPossible(dts) else {
             throw MediaError(.usage, "a packet is shown at \(pts), before it is decoded at \(dts)")
         }
         lastDTS = dts
@@ -162,6 +162,8 @@ final class ContainerWriter: @unchecked Sendable {
         let none = clibav_no_pts()
         // A container without decoding times, or one that jumps back: the next possible tick, as a player would.
         let last = lastCopiedDTS[number]
+        if !Ticks.isPossible(packet.pointee.dts) { packet.pointee.dts = none }
+        if !Ticks.isPossible(packet.pointee.pts) { packet.pointee.pts = none }
         if packet.pointee.dts == none { packet.pointee.dts = packet.pointee.pts }
         if packet.pointee.dts == none { packet.pointee.dts = last.map { $0 + 1 } ?? 0 }
         if let last, packet.pointee.dts <= last { packet.pointee.dts = last + 1 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Model
 
 /// How long each picture is shown, and when it is decoded, when some of a stream were taken out.
 ///
@@ -48,7 +49,9 @@ public struct DisplayDurations<Packet> {
 
     /// Takes a packet that is left; hands back those whose durations are known now.
     ///
-    /// - Parameter dts: when it was decoded; nil where the file does not say.
+    /// - Parameters:
+    ///   - pts: a possible one (`Ticks`).
+    ///   - dts: when it was decoded, likewise; nil where the file does not say.
     public mutating func add(_ packet: Packet, pts: Int64, dts: Int64?, duration: Int64) -> [Timed] {
         pass(pts: pts, duration: duration)
         let place = times.firstIndex { $0 >= pts } ?? times.count
@@ -59,7 +62,7 @@ public struct DisplayDurations<Packet> {
 
     /// Takes note of a picture that is not left.
     public mutating func pass(pts: Int64, duration: Int64) {
-        guard pts.magnitude < 1 << 60, duration.magnitude < 1 << 60 else { return }
+        guard Ticks.isPossible(pts), Ticks.isPossible(duration) else { return }
         end = max(end, pts + duration)
     }
 

@@ -40,6 +40,7 @@ enum FileCopy {
         output.pointee.chapters = copies
         for index in 0..<count {
             guard let chapter = chapters[index]?.pointee, chapter.end > chapter.start,
+                Ticks.isPossible(chapter.start), Ticks.isPossible(chapter.end),
                 let copy = av_mallocz(MemoryLayout<AVChapter>.size)?.bindMemory(to: AVChapter.self, capacity: 1)
             else { continue }
             copy.pointee.id = chapter.id

@@ -114,7 +114,7 @@ final class LevelFilter {
         let isKept = leavesAll || level.map { $0 <= limit } ?? true
         if isKept { report.kept += 1 } else { report.dropped += 1 }
         let (pts, duration) = (packet.pointee.pts, packet.pointee.duration)
-        if pts != clibav_no_pts(), pts.magnitude < 1 << 60, (0..<(1 << 40)).contains(duration) {
+        if pts != clibav_no_pts(), Ticks.isPossible(pts), (0..<(1 << 40)).contains(duration) {
             report.end = max(report.end ?? .min, pts + duration)
         }
         return isKept

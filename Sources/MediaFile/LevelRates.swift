@@ -19,7 +19,7 @@ struct LevelRates: Hashable, Sendable {
             last.append(.min)
         }
         pictures[Int(level)] += 1
-        guard let time, time.magnitude < 1 << 60 else { return }
+        guard let time, Ticks.isPossible(time) else { return }
         first[Int(level)] = min(first[Int(level)], time)
         last[Int(level)] = max(last[Int(level)], time)
     }

@@ -35,8 +35,8 @@ public struct PresentationClock: Sendable {
             return (Int64(index), 1, false)
         }
         let length = duration > 0 && duration < 1 << 40 ? duration : ticksPerFrame
-        // Out of ±2⁶⁰ no sum of timestamps below can be trusted.
-        let isTold = told != clibav_no_pts() && told.magnitude < 1 << 60
+        // Half of what is possible: those that are made up follow one that was told.
+        let isTold = told != clibav_no_pts() && Ticks.isPossible(told) && Ticks.isPossible(2 * told)
         let follows = last.map { $0 + max(1, ticksPerFrame) } ?? 0
         var pts = isTold ? told : follows
         var isRepaired = false

@@ -156,8 +156,7 @@ public struct CompressionSession: Sendable {
             throw SessionError(
                 .parameter, "frame \(frame.frameID) has pts \(frame.pts), not after the \(lastPTS) before it")
         }
-        // Far from overflow, whatever is added up of them: 2⁵⁶ ns are two years.
-        guard frame.pts.magnitude < 1 << 56, (0..<(1 << 56)).contains(frame.duration) else {
+        guard Ticks.isPossible(frame.pts), (0..<Ticks.bound).contains(frame.duration) else {
             throw SessionError(.parameter, "frame \(frame.frameID) has an impossible pts or duration")
         }
         guard (-1...51).contains(frame.baseFrameQP) else {

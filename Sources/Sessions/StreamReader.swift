@@ -52,7 +52,7 @@ public struct StreamReader: Sendable {
     private var staticData: [FrameSideData.Kind: [UInt8]] = [:]
     private var preferredTransfer: UInt8?
     /// Parameter sets to go before the next packet's.
-    private var pending: [[UInt8]] = []
+    private var pending = PendingUnits()
     /// Why nothing can be decoded until another SPS comes.
     private var refusal: SessionError?
     /// Nil where alpha is not asked for.
@@ -74,7 +74,8 @@ public struct StreamReader: Sendable {
                 .formatDescriptionChangeNotSupported,
                 "the new format frames NAL units in another way than the session's packets")
         }
-        pending = format.record.nalUnits
+        pending = PendingUnits()
+        for nal in format.record.nalUnits { pending.append(nal[...]) }
         refusal = nil
         note(format)
     }
@@ -85,13 +86,9 @@ public struct StreamReader: Sendable {
         guard var units = try? LengthPrefixedNALUnits(unit.bytes[...]) else { return }
         while let nal = try? units.next() {
             guard let type = (try? NALUnitHeader(nal: nal))?.nalUnitType else { continue }
-            let isKept = type.isParameterSet || type == .eos || type == .eob
-            if isKept, pending.count < Self.maxPending { pending.append(Array(nal)) }
+            if type.isParameterSet || type == .eos || type == .eob { pending.append(nal) }
         }
     }
-
-    /// Parameter sets set aside: every id of each kind twice over.
-    private static let maxPending = 256
 
     private mutating func note(_ format: StreamFormat) {
         var ignored = CodedUnit()
@@ -109,8 +106,8 @@ public struct StreamReader: Sendable {
     public mutating func read(_ packet: [UInt8]) -> CodedUnit {
         var unit = CodedUnit()
         unit.bytes.reserveCapacity(packet.count + 64)
-        for nal in pending { append(nal[...], &unit) }
-        pending = []
+        for nal in pending.units { append(nal[...], &unit) }
+        pending = PendingUnits()
         do throws(BitstreamError) {
             try forEachUnit(packet) { (nal) throws(BitstreamError) in try take(nal, &unit) }
         } catch {
@@ -155,6 +152,12 @@ public struct StreamReader: Sendable {
     private mutating func take(_ nal: ArraySlice<UInt8>, _ unit: inout CodedUnit) throws(BitstreamError) {
         let header = try NALUnitHeader(nal: nal)
         alpha?.take(nal)
+        guard !header.nalUnitType.isParameterSet || nal.count <= PendingUnits.maxSetSize else {
+            unit.fault =
+                unit.fault
+                ?? SessionError(.videoDecoderBadData, "a parameter set of \(nal.count) bytes is left out")
+            return
+        }
         switch header.nalUnitType {
         case .unspec62 where header.nuhLayerId == 0:
             unit.add(.dolbyVisionRPU, nal)

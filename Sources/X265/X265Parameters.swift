@@ -106,6 +106,10 @@ final class X265Parameters {
         pointer.pointee.bBPyramid = 1
         pointer.pointee.scenecutThreshold = 0
         pointer.pointee.bHistBasedSceneCut = 0
+        // Without a threshold x265's look-ahead (3.5, Lookahead::scenecutInternal) still ends a group at a cut, where
+        // inter prediction costs (1 − bias) times what intra costs; no cost compares with what is no number. Forced
+        // types would do, but cost cu-tree its look-ahead.
+        pointer.pointee.scenecutBias = .nan
         pointer.pointee.maxNumReferences = 1
         pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Int32(levels.groupSize))
     }

@@ -11,9 +11,12 @@ public struct Clip: Hashable, Codable, Sendable {
     public let height: Int
     /// How many.
     public let frames: Int
+    /// The frame where another scene begins, which has nothing of the one before: noise; nil for one scene.
+    public let cut: Int?
 
     /// A clip.
-    public init(format: PixelFormat, width: Int, height: Int, frames: Int) {
+    public init(format: PixelFormat, width: Int, height: Int, frames: Int, cut: Int? = nil) {
+        self.cut = cut
         fourcc = format.rawValue
         self.width = width
         self.height = height
@@ -26,6 +29,12 @@ public struct Clip: Hashable, Codable, Sendable {
     /// One sample's value, 0…2^bits - 1.
     public func sample(_ plane: Int, _ x: Int, _ y: Int, _ frame: Int) -> Int {
         let top = (1 << format.bitDepth) - 1
+        if let cut, frame >= cut {
+            // Still: only the cut is to be seen as one.
+            var bits = UInt32(truncatingIfNeeded: x &* 73_856_093 ^ y &* 19_349_663 ^ plane &* 83_492_791)
+            bits = (bits ^ bits >> 13) &* 1_274_126_177
+            return Int(bits >> 16) & top
+        }
         return (x * 5 + y * 3 + frame * 7 + plane * 40 + (x * y) / 16) % (top + 1)
     }
 

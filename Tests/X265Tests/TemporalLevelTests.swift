@@ -38,6 +38,20 @@ import Testing
         }
     }
 
+    /// Groups go on through cuts, wherever in one they come, whatever x265 looks ahead for.
+    @Test(arguments: [
+        [:] as [String: PropertyValue], ["AverageBitRate": .int(300_000)], ["X265Preset": .string("ultrafast")],
+    ])
+    func cutsLeaveGroupsWhole(_ properties: [String: PropertyValue]) throws {
+        let levels = try TemporalLevels(base: Rational(30), full: Rational(240))
+        for cut in stride(from: 1, through: 16, by: properties.isEmpty ? 1 : 5) {
+            let clip = Clip(format: .yu12, width: 128, height: 96, frames: 25, cut: cut)
+            let result = try run(job(clip, base: 30, full: 240, properties))
+            let faults = try TemporalStreams.faults(result, levels: (0..<25).map(levels.level))
+            #expect(faults.isEmpty, "\(cut): \(faults)")
+        }
+    }
+
     /// Several slices, wavefronts, scratch planes, closed and open GOPs: what becomes of headers and of groups.
     @Test(arguments: [
         ("slices=2", true), ("wpp=1:ctu=16:max-tu-size=16", true), ("weightp=1:weightb=1:hash=1", false),
