@@ -27,7 +27,7 @@ final class SessionSource: VideoSource {
     private let isInterrupted: () -> Bool
     private var clock: PresentationClock
     private var isInputDone = false
-    /// Whether the demuxer parts the layers of an access unit, as it does in raw streams.
+    /// Whether the demuxer parts the layers of an access unit, as it does in byte streams.
     private let joinsLayers: Bool
     /// The last packet of such a stream, which the next one may belong to.
     private var held: (bytes: [UInt8], packet: MediaPacket)?
@@ -49,7 +49,7 @@ final class SessionSource: VideoSource {
         self.reader = reader
         self.isInterrupted = isInterrupted
         clock = reader.presentationClock
-        joinsLayers = reader.isUntimed && reader.video.alphaLayerMode != nil
+        joinsLayers = reader.video.codecConfiguration.first != 1 && reader.video.alphaLayerMode != nil
         session = try DecompressionSession(
             daemon,
             CreateDecompressionSession.Parameters(

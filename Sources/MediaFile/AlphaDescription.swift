@@ -8,7 +8,7 @@ extension VideoDescription {
     /// Premultiplied where no message tells.
     public var alphaLayerMode: AlphaChannelMode? {
         guard codec == "hevc" else { return nil }
-        return AlphaLayerInfo(nalUnits: AlphaLayerInfo.nalUnits(of: codecConfiguration)).map(\.mode)
+        return AlphaLayerInfo(nalUnits: AlphaLayerInfo.nalUnits(of: codecConfiguration) + leadingUnits).map(\.mode)
     }
 }
 
@@ -26,6 +26,14 @@ extension MediaPacket {
 }
 
 extension AlphaLayerInfo {
+    /// Whether a description is the start of a byte stream that has an alpha layer and does not tell its mode.
+    static func isUntold(in configuration: [UInt8]) -> Bool {
+        guard configuration.first != 1, let layer = AlphaLayerInfo(nalUnits: nalUnits(of: configuration)) else {
+            return false
+        }
+        return layer.info == nil
+    }
+
     /// How colours stand to alpha; premultiplied where no message tells.
     var mode: AlphaChannelMode { info?.alphaChannelUseIdc == 0 ? .straight : .premultiplied }
 

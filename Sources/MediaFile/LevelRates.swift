@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
 internal import Model
 
 /// How many pictures each temporal level has, and how many a second are shown when the levels above it are dropped.
@@ -7,6 +8,8 @@ struct LevelRates: Hashable, Sendable {
     private(set) var pictures: [Int] = []
     private var first: [Int64] = []
     private var last: [Int64] = []
+    /// Whether pictures come without times.
+    var isUntimed = false
 
     /// Nothing seen yet.
     init() {}
@@ -38,6 +41,7 @@ struct LevelRates: Hashable, Sendable {
     func rate(_ level: Int, full: Rational?, tick: Double) -> Rational? {
         guard level >= 0, level < count else { return nil }
         if level == count - 1, let full { return full }
+        if isUntimed { return full.flatMap { Self.divide($0, by: divisor(level)) } }
         guard let seen = hertz(level, tick: tick) else { return nil }
         if let full {
             let all = hertz(count - 1, tick: tick) ?? full.value
@@ -51,6 +55,17 @@ struct LevelRates: Hashable, Sendable {
         return Rational(frameRate: seen)
     }
 
+    /// One picture in how many is of the levels 0…`level`, by their numbers: every n-th of them and the first; where the
+    /// numbers allow several, a power of two.
+    private func divisor(_ level: Int) -> Int32 {
+        let (all, seen) = (Double(total(count - 1) - 1), Double(total(level)))
+        guard all > 0, seen > 1 else { return 0 }
+        let (least, most) = (all / seen, all / (seen - 1))
+        let power = exp2(log2(most).rounded(.down))
+        let found = power > least ? power : most.rounded(.down)
+        return (1...1024).contains(found) ? Int32(found) : 0
+    }
+
     /// Intervals over the time between the first and the last picture of the levels 0…`level`.
     private func hertz(_ level: Int, tick: Double) -> Double? {
         let start = first.prefix(level + 1).min() ?? .max
@@ -62,6 +77,7 @@ struct LevelRates: Hashable, Sendable {
     }
 
     private static func divide(_ rate: Rational, by divisor: Int32) -> Rational? {
+        guard divisor > 0 else { return nil }
         if rate.numerator % divisor == 0 { return Rational(rate.numerator / divisor, rate.denominator) }
         let (denominator, isTooLarge) = rate.denominator.multipliedReportingOverflow(by: divisor)
         return isTooLarge ? nil : Rational(rate.numerator, denominator)

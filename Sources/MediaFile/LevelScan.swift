@@ -35,7 +35,7 @@ struct LevelScan {
                 if let picture { rates.add(level: picture.temporalID, time: table.times[sample]) }
             }
         }
-        isWhole = annotations.levels != nil || pictures.count == table.count
+        isWhole = annotations.levels != nil || pictures.count == table.count && !pictures.contains(nil)
         self.annotations = annotations
     }
 
@@ -48,7 +48,6 @@ struct LevelScan {
         tick = av_q2d(base)
         var seen = 0
         var others = 0
-        var isUntimed = false
         while seen < count, others < 16 * count {
             guard av_read_frame(context, packet) >= 0 else {
                 isWhole = true
@@ -63,10 +62,8 @@ struct LevelScan {
             let bytes = UnsafeRawBufferPointer(start: data, count: Int(packet.pointee.size))
             guard let picture = PictureKind(bytes, framing) else { continue }
             let told = packet.pointee.pts == clibav_no_pts() ? packet.pointee.dts : packet.pointee.pts
-            if seen == 1, told == clibav_no_pts() { (isUntimed, tick) = (true, 1) }
-            // Raw streams have no times; the order of decoding will do for a rate.
-            let time = isUntimed ? Int64(seen) : told == clibav_no_pts() ? nil : told
-            rates.add(level: picture.temporalID, time: time)
+            if seen == 1, told == clibav_no_pts() { rates.isUntimed = true }
+            rates.add(level: picture.temporalID, time: told == clibav_no_pts() ? nil : told)
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
+internal import HEVC
 internal import LibAV
 internal import Model
 
@@ -68,6 +69,12 @@ final class LibAVSource {
         var video = demuxer.describeVideo(stream, parameters, plan)
         video.alphaMode = options.alpha?.handedOut(SampleFormats.traits(plan.source))
         if let series, video.frameCount == nil { video.frameCount = series.count }
+        if parameters.codec_id == AV_CODEC_ID_HEVC, demuxer.canReopen,
+            AlphaLayerInfo.isUntold(in: video.codecConfiguration)
+        {
+            video.leadingUnits = StreamHead.nalUnits(
+                path: path, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
+        }
         if demuxer.isMovie, demuxer.canReopen {
             video.cleanAperture = SourceBoxes(path: path)?
                 .cleanAperture(track: stream.id, width: video.width, height: video.height)

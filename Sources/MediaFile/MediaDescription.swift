@@ -9,6 +9,9 @@ public struct VideoDescription: Hashable, Sendable {
     public var codec: String
     /// The codec's own configuration record (`hvcC`, `avcC`, …); empty when the file has none.
     public var codecConfiguration: [UInt8]
+    /// The NAL units before the first picture where `codecConfiguration` is the start of a byte stream with an alpha layer;
+    /// else empty.
+    public var leadingUnits: [[UInt8]] = []
     /// Samples a row of the picture as it is shown, cropping applied.
     public var width: Int
     /// Rows of the picture as it is shown, cropping applied.

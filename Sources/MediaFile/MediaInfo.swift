@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CLibAV
+internal import HEVC
 internal import LibAV
 
 /// What a media file says of itself, read without decoding it (but for a picture where nothing else tells).
@@ -64,7 +65,11 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
                 continue
             }
             if parameters.codec_type == AVMEDIA_TYPE_VIDEO {
-                video.append(VideoTrackInfo(index, stream, parameters, boxes))
+                video.append(
+                    VideoTrackInfo(index, stream, parameters, boxes) { configuration in
+                        guard file.canReopen, AlphaLayerInfo.isUntold(in: configuration) else { return [] }
+                        return StreamHead.nalUnits(path: path, streamIndex: index, cancelFlag: CancelFlag())
+                    })
                 if parameters.codec_id == AV_CODEC_ID_HEVC {
                     video[video.count - 1].takeLevels(path, file.context, boxes)
                 }

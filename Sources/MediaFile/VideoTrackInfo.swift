@@ -94,7 +94,10 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         case annotationFaults = "annotation_faults"
     }
 
-    init(_ index: Int, _ stream: AVStream, _ parameters: AVCodecParameters, _ boxes: SourceBoxes?) {
+    init(
+        _ index: Int, _ stream: AVStream, _ parameters: AVCodecParameters, _ boxes: SourceBoxes?,
+        leadingUnits: ([UInt8]) -> [[UInt8]]
+    ) {
         self.stream = index
         codec = Demuxer.codecName(parameters)
         tag = Self.tag(parameters.codec_tag)
@@ -129,18 +132,20 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
             alpha = SampleFormats.traits(format).hasAlpha
         }
         switch parameters.codec_id {
-        case AV_CODEC_ID_HEVC: takeParameterSets(parameters)
+        case AV_CODEC_ID_HEVC: takeParameterSets(parameters, leadingUnits)
         case AV_CODEC_ID_H264 where parameters.level > 0: level = Self.decimal(Int(parameters.level), 10)
         default: break
         }
     }
 
     /// What the parameter sets in the configuration record, or the start of an elementary stream, say.
-    private mutating func takeParameterSets(_ parameters: AVCodecParameters) {
+    private mutating func takeParameterSets(
+        _ parameters: AVCodecParameters, _ leadingUnits: ([UInt8]) -> [[UInt8]]
+    ) {
         guard let start = parameters.extradata, parameters.extradata_size > 0 else { return }
         let bytes = Array(UnsafeBufferPointer(start: start, count: Int(parameters.extradata_size)))
         let record = bytes.first == 1 ? try? DecoderConfigurationRecord(bytes: bytes) : nil
-        let units = AlphaLayerInfo.nalUnits(of: bytes)
+        let units = AlphaLayerInfo.nalUnits(of: bytes) + leadingUnits(bytes)
         let sets = units.compactMap { try? SequenceParameterSet(nal: $0) }.filter { $0.header.nuhLayerId == 0 }
         if let sps = sets.first {
             tier = sps.profileTierLevel.general.map { $0.tierFlag ? "High" : "Main" }

@@ -29,6 +29,8 @@ struct AlphaLayerReader: Sendable {
     private var refusal: String?
     private var unit = AlphaUnit(meaning: AlphaMeaning(nil, isFullRange: nil))
     private var endsSequence = false
+    /// The layer's parameter sets since the last picture, which come before the next one.
+    private var newSets = PendingUnits()
 
     /// Bytes of a parameter set that is kept.
     private static let maxSetSize = 1 << 16
@@ -142,7 +144,7 @@ struct AlphaLayerReader: Sendable {
             sets.add(sps)
             isFullRange = sps.vuiParameters?.videoSignalType?.videoFullRangeFlag
             refusal = nil
-            append(own[key] ?? [])
+            newSets.append((own[key] ?? [])[...])
         } catch {
             if header.nuhLayerId > 0 { refusal = "the alpha layer's SPS is damaged: \(error.reason)" }
         }
@@ -158,7 +160,7 @@ struct AlphaLayerReader: Sendable {
         if header.nuhLayerId == 0 { return shared[key] = Array(nal) }
         let rewritten = Self.inBaseLayer(nal)
         own[key] = rewritten
-        append(rewritten)
+        newSets.append(rewritten[...])
     }
 
     private mutating func takeSlice(_ nal: ArraySlice<UInt8>, _ header: NALUnitHeader) {
@@ -172,7 +174,10 @@ struct AlphaLayerReader: Sendable {
                     append(set)
                 }
                 for (_, set) in own.sorted(by: { $0.key < $1.key }) { append(set) }
+            } else {
+                for set in newSets.units { append(set) }
             }
+            newSets = PendingUnits()
         }
         guard header.nalUnitType.isIDR, idrHasOrderCount else { return append(Self.inBaseLayer(nal)) }
         do throws(BitstreamError) {
