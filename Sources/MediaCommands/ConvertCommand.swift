@@ -47,23 +47,25 @@ struct ConvertCommand: ParsableCommand {
 
     /// How it is done.
     struct Manner: ParsableArguments {
-        @Option(help: "Nits of the linear value 1.0; 203 when not given.")
+        @Option(parsing: .unconditional, help: "Nits of the linear value 1.0; 203 when not given.")
         var referenceWhite: Double?
-        @Option(help: "Nits of the display that HLG is shown on; 1000 when not given.")
+        @Option(parsing: .unconditional, help: "Nits of the display that HLG is shown on; 1000 when not given.")
         var hlgPeak: Double?
         @Option(help: "Values outside their range: clip or extend.")
         var overRange: String?
         @Option(help: "How chroma is made smaller: box or siting.")
         var chromaDownsampling: String?
-        @Option(help: "Light that the target shows, in multiples of reference white: what is brighter is mapped.")
+        @Option(
+            parsing: .unconditional,
+            help: "Light that the target shows, in multiples of reference white: what is brighter is mapped.")
         var headroom: Double?
-        @Option(help: "Nits of the brightest content, for that mapping.")
+        @Option(parsing: .unconditional, help: "Nits of the brightest content, for that mapping.")
         var masteringPeak: Double?
-        @Option(help: "Factor of light, in stops.")
+        @Option(parsing: .unconditional, help: "Factor of light, in stops.")
         var exposure: Double?
-        @Option(help: "Saturation; 0 is grey, 1 as it is.")
+        @Option(parsing: .unconditional, help: "Saturation; 0 is grey, 1 as it is.")
         var saturation: Double?
-        @Option(help: "Sepia, 0 to 1.")
+        @Option(parsing: .unconditional, help: "Sepia, 0 to 1.")
         var sepia: Double?
         @Flag(help: "Dither 8-bit targets of deeper sources.")
         var dither = false

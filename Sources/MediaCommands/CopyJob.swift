@@ -27,6 +27,20 @@ final class CopyJob {
     }
 
     func run(_ interruption: Interruption) throws {
+        do {
+            try copy(interruption)
+        } catch is TimesDoNotFit {
+            // Nothing of the first attempt is left: its output never got its name.
+            (packets, videoBytes, lastDTS, timesAnew) = (0, 0, nil, true)
+            try copy(interruption)
+        }
+    }
+
+    /// A picture is decoded after it is shown, as negative composition offsets without an edit list have it.
+    private struct TimesDoNotFit: Error {}
+
+    private func copy(_ interruption: Interruption) throws {
+        let isSecond = timesAnew
         var options = MediaReader.Options()
         options.decodesVideo = false
         options.includesOtherStreams = true
@@ -38,13 +52,15 @@ final class CopyJob {
         var track = VideoTrack(reader.video, hvcC: copy.hvcC)
         track.isCopy = true
         try writer.start(track)
-        LevelSummary.announce(reader)
         let early = reader.levels?.warning
-        for line in reader.warnings + writer.notes { Console.note(line) }
+        if !isSecond {
+            LevelSummary.announce(reader)
+            for line in reader.warnings + writer.notes { Console.note(line) }
+        }
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
-        timesAnew = reader.levels?.dropsSome ?? false
+        timesAnew = isSecond || reader.levels?.dropsSome ?? false
         var durations = DisplayDurations<MediaPacket>(reorderDepth: copy.reorderDepth)
         var breakOff: MediaError?
         do {
@@ -59,11 +75,18 @@ final class CopyJob {
                     throw MediaError(.badInput, "\(input): a packet of the video has no timestamp")
                 }
                 guard Ticks.isPossible(pts), packet.dts.map(Ticks.isPossible) ?? true else {
-                    throw MediaError(.badInput, "\(input): a packet of the video has an impossible timestamp, \(pts)")
+                    throw MediaError(
+                        .badInput, "\(input): a packet of the video has an impossible timestamp, \(pts)")
+                }
+                guard !packet.isTorn || reader.isUntimed else {
+                    throw MediaError(
+                        .badInput,
+                        "\(input): the file ends, or is damaged, within packet \(packets + 1) of the video")
                 }
                 let duration = packet.duration
                 // A Matroska file does not tell decoding times, which then are made from the others.
                 if packets == 0, packet.dts == nil { timesAnew = true }
+                if !timesAnew, let dts = packet.dts, dts > pts, reader.canReopen { throw TimesDoNotFit() }
                 if timesAnew {
                     for timed in durations.add(packet, pts: pts, dts: packet.dts, duration: duration) {
                         try write(timed, copy, writer)

@@ -83,7 +83,7 @@ struct DecodeCommand: ParsableCommand {
     @Option(help: "The primaries of rgba16f (p3 when not given), bgra8 and rgba8 (709 when not given).")
     var primaries: Primaries?
 
-    @Option(help: "Nits of the linear value 1.0 in rgba16f; 203 when not given.")
+    @Option(parsing: .unconditional, help: "Nits of the linear value 1.0 in rgba16f; 203 when not given.")
     var referenceWhite: Double?
 
     @Option(help: "What converts to RGB: auto is a GPU where there is one.")

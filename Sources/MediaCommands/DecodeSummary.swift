@@ -78,8 +78,8 @@ struct DecodeSummary: Encodable {
         } else if created == nil {
             self.fallbackReason = "\(reader.video.codec) of this kind is decoded in hwctl's own process"
         }
-        width = reader.video.width
-        height = reader.video.height
+        width = writer.size?.width ?? reader.video.width
+        height = writer.size?.height ?? reader.video.height
         pixelFormat = format.rawValue
         if case .string(let device)? = properties[.pixelTransferDevice] { pixelTransferDevice = device }
         if case .string(let reason)? = properties[.pixelTransferFallbackReason] {

@@ -53,13 +53,15 @@ struct EncodeCommand: ParsableCommand {
     @Option(help: "The HEVC profile; by default the one that holds the source's bit depth.")
     var profile: ProfileName?
 
-    @Option(help: ArgumentHelp("Average bits a second, with k or M.", valueName: "rate"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Average bits a second, with k or M.", valueName: "rate"))
     var bitrate: String?
 
-    @Option(help: ArgumentHelp("Constant quality from 0.0 to 1.0.", valueName: "0.0…1.0"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Constant quality from 0.0 to 1.0.", valueName: "0.0…1.0"))
     var quality: Double?
 
-    @Option(help: ArgumentHelp("Constant quantisation parameter from 0 to 51.", valueName: "n"))
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("Constant quantisation parameter from 0 to 51.", valueName: "n")
+    )
     var qp: Int?
 
     @Option(help: ArgumentHelp("x265's trade of speed for compression (software only).", valueName: "x265-name"))
@@ -72,7 +74,9 @@ struct EncodeCommand: ParsableCommand {
             """)
     var alpha: AlphaMode?
 
-    @Option(help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0…1.0"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0…1.0"))
     var alphaQuality: Double?
 
     @Option(help: "Whether hardware is preferred, required or off.")
@@ -84,7 +88,8 @@ struct EncodeCommand: ParsableCommand {
         ))
     var device: String?
 
-    @Option(help: ArgumentHelp("Most frames from a key frame to the next.", valueName: "n"))
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("Most frames from a key frame to the next.", valueName: "n"))
     var keyframeInterval: Int?
 
     @Option(

@@ -70,8 +70,7 @@ struct EncodeSummary: Encodable {
         usingHardware = created.usingHardware
         self.fallbackReason = fallbackReason
         self.properties = Dictionary(uniqueKeysWithValues: properties.map { ($0.key.rawValue, $0.value) })
-        width = reader.video.width
-        height = reader.video.height
+        (width, height) = reader.video.shown
         sourceFormat = reader.video.sourceFormat
         pixelFormat = format.rawValue
         decoderID = decoder?.session.created.decoderID

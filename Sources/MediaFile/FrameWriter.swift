@@ -67,6 +67,9 @@ public final class FrameWriter {
     /// Bytes written.
     public private(set) var bytes = 0
 
+    /// Samples a row and rows of the last frame; nil before the first.
+    public var size: (width: Int, height: Int)? { description.map { ($0.width, $0.height) } }
+
     private let inputs: [String]
     private let form: Form
     private var description: Description?
@@ -74,6 +77,9 @@ public final class FrameWriter {
     private var pieces: [UnsafeRawBufferPointer] = []
     private var encoder: PNGEncoder?
     private var single: OutputFile?
+    /// Pictures of a series that lie under their names, which go if the series is not finished.
+    private var written: [String] = []
+    private var isFinished = false
 
     /// Opens the output so that everything that could refuse it does so before work begins.
     ///
@@ -178,10 +184,17 @@ public final class FrameWriter {
         try sink.write(image)
         try sink.finish(sync: false)
         bytes += image.count
+        if let series { written.append(series.path(frames + 1)) }
+    }
+
+    deinit {
+        guard !isFinished else { return }
+        for path in written { unlink(path) }
     }
 
     /// Gives the file its name.
     public func finish() throws(MediaError) {
+        isFinished = true
         switch form {
         case .raw(let sink), .y4m(let sink): try sink.finish(sync: false)
         case .png: break

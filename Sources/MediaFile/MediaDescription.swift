@@ -54,9 +54,12 @@ public struct VideoDescription: Hashable, Sendable {
     public var contentLight: [UInt8]?
 
     /// `853x480`, of what is to be seen.
-    public var shownSize: String {
-        guard let cleanAperture else { return "\(width)x\(height)" }
-        return "\(Int(cleanAperture.width.value.rounded()))x\(Int(cleanAperture.height.value.rounded()))"
+    public var shownSize: String { "\(shown.width)x\(shown.height)" }
+
+    /// Samples a row and rows of what is to be seen.
+    public var shown: (width: Int, height: Int) {
+        guard let cleanAperture else { return (width, height) }
+        return (Int(cleanAperture.width.value.rounded()), Int(cleanAperture.height.value.rounded()))
     }
 }
 

@@ -34,6 +34,8 @@ public final class MediaPacket: @unchecked Sendable {
     public var isSync: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
     /// Whether the file says that it is decoded for others' sake and not shown (an edit list, ISO/IEC 14496-12 8.6.6).
     public var isDiscarded: Bool { packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
+    /// Whether the file ended, or was damaged, within it.
+    public var isTorn: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
     /// Bytes of coded data.
     public var byteCount: Int { Int(packet.pointee.size) }
 

@@ -174,6 +174,12 @@ public final class MediaReader: @unchecked Sendable {
         }
     }
 
+    /// Whether the file can be read a second time, as a pipe cannot.
+    public var canReopen: Bool {
+        guard case .libAV(let libAV) = source else { return false }
+        return libAV.demuxer.canReopen
+    }
+
     /// What a copy takes over of the video's sample entry.
     var sampleEntryBoxes: [Box] {
         guard case .libAV(let input) = source, input.demuxer.isMovie, input.demuxer.canReopen,

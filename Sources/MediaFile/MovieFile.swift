@@ -48,7 +48,9 @@ enum MovieFile {
     }
 
     /// The top-level boxes of a file.
-    static func entries(_ descriptor: Int32) throws(BoxError) -> [Entry] {
+    ///
+    /// - Parameter isWhole: whether all of the file must be whole boxes; else those before the first that is not will do.
+    static func entries(_ descriptor: Int32, isWhole: Bool = true) throws(BoxError) -> [Entry] {
         // Everything here reads and writes at given places, so the descriptor's own does not matter.
         let length = lseek(descriptor, 0, SEEK_END)
         guard length >= 0 else { throw failure() }
@@ -59,7 +61,10 @@ enum MovieFile {
             let head = try read(descriptor, at: position, Int(min(end - position, UInt64(Box.largeHeaderSize))))
             guard let header = BoxHeader(head, available: end - position), header.isWhole,
                 entries.count < maximumEntries
-            else { throw BoxError("the box at byte \(position) is damaged") }
+            else {
+                guard isWhole else { break }
+                throw BoxError("the box at byte \(position) is damaged")
+            }
             entries.append(Entry(type: header.type, offset: position, size: header.size))
             position += header.size
         }

@@ -9,12 +9,12 @@ struct SourceBoxes {
     private static let maximumSize: UInt64 = 64 << 20
 
     /// Reads the movie box of a file; nil where there is none that can be read, which is no error: libavformat has
-    /// the last word on what a file is.
+    /// the last word on what a file is. What follows the movie box may be damaged, or cut off.
     init?(path: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        guard let entry = (try? MovieFile.entries(descriptor))?.first(where: { $0.type == "moov" }),
+        guard let entry = (try? MovieFile.entries(descriptor, isWhole: false))?.first(where: { $0.type == "moov" }),
             entry.size <= Self.maximumSize, let movie = try? MovieFile.movie(descriptor, entry)
         else { return nil }
         self.movie = movie

@@ -152,7 +152,8 @@ public struct DecompressionSession: Sendable {
         guard packet.offset <= poolSize, UInt64(packet.size) <= poolSize - packet.offset else {
             throw SessionError(.parameter, "packet \(packet.frameID) ends past the pool's \(poolSize) bytes")
         }
-        guard packet.pts == .min || packet.pts.magnitude < 1 << 60, (0..<Ticks.bound).contains(packet.duration) else {
+        guard packet.pts == .min || packet.pts.magnitude < 1 << 60, (0..<Ticks.bound).contains(packet.duration)
+        else {
             throw SessionError(.parameter, "packet \(packet.frameID) has an impossible pts or duration")
         }
         isDecoding = true

@@ -13,6 +13,9 @@ final class GPUConverter: PixelConverter {
     /// What the GPU has been given, so that the CPU can do it once more.
     private var underWay: [ConversionTicket: (source: [PlaneView], target: [MutablePlaneView])] = [:]
 
+    /// What the GPU ended when the CPU took over, and nobody has asked for yet.
+    private var ended: Set<ConversionTicket> = []
+
     init(_ gpu: any PixelConverter, _ conversion: Conversion, threads: Int?) {
         current = gpu
         self.conversion = conversion
@@ -43,7 +46,7 @@ final class GPUConverter: PixelConverter {
     }
 
     func finish(_ ticket: ConversionTicket) throws(SessionError) {
-        guard ticket != .done else { return }
+        guard ticket != .done, ended.remove(ticket) == nil else { return }
         guard let picture = underWay.removeValue(forKey: ticket) else {
             throw SessionError(.invalidSession, "that picture is not under way")
         }
@@ -64,6 +67,13 @@ final class GPUConverter: PixelConverter {
         guard !(current is CPUConverter), error.status != .parameter, error.status != .invalidSession else {
             throw error
         }
-        current = try CPUConverter(conversion, threads: threads)
+        let successor = try CPUConverter(conversion, threads: threads)
+        // What is under way must end before the memory that it uses goes with its converter. What does not end makes the
+        // device lost, which frees nothing, and the CPU does it once more.
+        for ticket in underWay.keys where (try? current.finish(ticket)) != nil {
+            underWay[ticket] = nil
+            ended.insert(ticket)
+        }
+        current = successor
     }
 }
