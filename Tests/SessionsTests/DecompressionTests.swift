@@ -186,6 +186,26 @@ private func path(
         #expect(!reader.read(try Self.prefixed(Self.sets(width: 64, height: 64) + [Self.slice])).isRefused)
     }
 
+    /// A client may send sets for ever and have none decoded: what waits for the next picture stays small.
+    @Test func setsThatNobodyDecodesAreBounded() throws {
+        var reader = StreamReader(try Self.format())
+        func set(_ number: Int, _ size: Int) -> [UInt8] {
+            [0x44, 0x01, UInt8(number % 250 + 2), UInt8(number / 250 + 2)] + [UInt8](repeating: 0xFF, count: size)
+        }
+        for number in 0..<400 {
+            for size in [40_000, 100] {
+                reader.setAside(reader.read(try Self.prefixed([set(number, size), Self.slice])))
+            }
+        }
+        let unit = reader.read(try Self.prefixed([Self.slice]))
+        #expect(unit.fault == nil && unit.bytes.count < 1_100_000)
+        // The newest are there, in their order.
+        #expect(unit.bytes.dropLast(8).suffix(108).elementsEqual([0, 0, 0, 104] + set(399, 100)))
+        let large = reader.read(try Self.prefixed([set(1, 70_000), Self.slice]))
+        #expect(large.fault?.reason == "a parameter set of 70004 bytes is left out")
+        #expect(large.bytes == [0, 0, 0, 4] + Self.slice && large.pictureType != nil)
+    }
+
     @Test func otherLayersAndMessagesAreLeftOut() throws {
         var reader = StreamReader(try Self.format())
         let alpha: [UInt8] = [0x26, 0x09, 0xAF, 0x08]

@@ -195,6 +195,55 @@ extension VulkanTests {
             for result in results.prefix(3) { #expect(Array(result.bytes) == Array(results[3].bytes)) }
             #expect(throws: SessionError.self) { try converter.finish(tickets[0]) }
         }
+
+        /// A GPU that has no memory for a second picture, and ends the first when it is waited for.
+        private final class Full: PixelConverter {
+            let device = "full"
+            let depth = 2
+            let inner: CPUConverter
+            var first: (source: [PlaneView], target: [MutablePlaneView])?
+            private(set) var ended = 0
+
+            init(_ conversion: Conversion) throws(SessionError) { inner = try CPUConverter(conversion, threads: 1) }
+
+            func submit(
+                _ source: [PlaneView], into target: [MutablePlaneView]
+            ) throws(SessionError) -> ConversionTicket {
+                guard first == nil else { throw SessionError(.allocationFailed, "no memory") }
+                first = (source, target)
+                return ConversionTicket(number: 1)
+            }
+
+            func finish(_ ticket: ConversionTicket) throws(SessionError) {
+                guard let first else { throw SessionError(.invalidSession, "nothing is under way") }
+                ended += 1
+                try inner.convert(first.source, into: first.target)
+            }
+
+            func convert(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError) {
+                try finish(submit(source, into: target))
+            }
+        }
+
+        @Test func whatIsUnderWayEndsBeforeTheCPUTakesOver() throws {
+            let conversion = Self.conversion(.nv12, .bgra8, 32, 16)
+            let (source, target) = (
+                FrameLayout.packed(.nv12, width: 32, height: 16), FrameLayout.packed(.bgra8, width: 32, height: 16)
+            )
+            let pool = try Pool(source.size)
+            pool.put(Picture.noise(.nv12, 32, 16, seed: 7), source.layout)
+            let results = try (0..<2).map { _ in try Pool(target.size) }
+            let gpu = try Full(conversion)
+            let converter = GPUConverter(gpu, conversion, threads: 1)
+            let tickets = try results.map {
+                try converter.submit(try pool.source(source.layout), into: try $0.target(target.layout))
+            }
+            #expect(gpu.ended == 1 && tickets[1] == .done && converter.device.hasPrefix("CPU"))
+            #expect(Array(results[0].bytes) == Array(results[1].bytes))
+            for ticket in tickets { try converter.finish(ticket) }
+            #expect(gpu.ended == 1)
+            #expect(throws: SessionError.self) { try converter.finish(tickets[0]) }
+        }
     }
 }
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Files that are not as most are: byte streams, torn and odd movies, times that no file means.
+    @Suite struct OddFiles {
+        private let server: TestDaemon
+
+        init() throws { server = try TestDaemon() }
+
+        private func path(_ name: String) -> String { server.folder.path(name) }
+
+        private func hwctl(_ arguments: String...) throws -> Finished {
+            try Programs.hwctl(arguments, socket: server.socket)
+        }
+
+        private func run(_ arguments: String...) throws {
+            let run = try Programs.hwctl(arguments, socket: server.socket)
+            try #require(run.status == 0, "\(arguments): \(run.errors)")
+        }
+
+        private func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path(name))) }
+
+        private func info(_ name: String) throws -> [String: Any] {
+            let run = try hwctl("info", "--json", "--no-measure", path(name))
+            try #require(run.status == 0, "\(run.errors)")
+            let object = try JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any]
+            return try #require((object?["video"] as? [[String: Any]])?.first)
+        }
+
+        private func test(_ name: String, _ size: String = "320x180", frames: Int, rate: Int = 25) throws {
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc=size=\(size):rate=\(rate)", "-frames:v",
+                    "\(frames)",
+                    "-c:v", "ffv1", path(name),
+                ])
+        }
+
+        /// A byte stream's parameter sets do not tell how colours stand to alpha; a message before the first picture does.
+        @Test func straightAlphaStaysStraightInByteStreams() throws {
+            let source = try Alpha.clip(server.folder, "mask.mov", ["-c:v", "qtrle", "-pix_fmt", "argb"])
+            for name in ["first.mov", "first.hevc"] { try run("encode", "--alpha", "straight", source, path(name)) }
+            try Programs.tool("ffmpeg", ["-v", "error", "-i", path("first.mov"), "-c", "copy", path("first.ts")])
+            for (name, again) in [("first.mov", "a"), ("first.hevc", "b"), ("first.ts", "c")] {
+                try run("encode", "--alpha", "straight", path(name), path("\(again).mov"))
+                let decoded = try hwctl("decode", "--format", "yuva", path("\(again).mov"), path("\(again).yuv"))
+                #expect(decoded.status == 0 && !decoded.errors.contains("warning"), "\(name): \(decoded.errors)")
+                #expect(try bytes("\(again).yuv") == bytes("a.yuv"), "\(name)")
+            }
+            let raw = try info("first.hevc")
+            #expect(raw["alpha_mode"] as? String == "straight" && raw["follows_alpha_profile"] as? Bool == true)
+            // What decodes without a fault is told so.
+            let decoded = try hwctl("decode", "--format", "yuva", path("first.hevc"), path("raw.yuv"))
+            #expect(decoded.status == 0 && !decoded.errors.contains("warning"), "\(decoded.errors)")
+        }
+
+        /// Pictures without times: a level's rate is told by their numbers, however short the stream.
+        @Test(arguments: [17, 33, 97]) func levelsOfByteStreamsHaveTheirRates(frames: Int) throws {
+            try test("clip.mkv", "96x64", frames: frames, rate: 240)
+            try run("encode", "--base-layer-frame-rate", "30", path("clip.mkv"), path("levels.hevc"))
+            let levels = try info("levels.hevc")["temporal_levels"] as? [[String: Any]] ?? []
+            #expect(levels.map { $0["frame_rate"] as? String } == ["30/1", "60/1", "120/1", "240/1"])
+            try run("encode", "--max-level", "1", path("levels.hevc"), path("cut.mov"))
+            let rate = try Programs.tool(
+                "ffprobe",
+                ["-v", "error", "-show_entries", "stream=avg_frame_rate", "-of", "csv=p=0", path("cut.mov")])
+            #expect(rate.text.contains("60/1"))
+        }
+
+        /// What lies behind the movie box takes nothing away from it.
+        @Test func bytesBehindTheLastBoxAreNoMatter() throws {
+            try test("odd.mkv", "97x55", frames: 3)
+            try run("encode", path("odd.mkv"), path("odd.mov"))
+            var file = try bytes("odd.mov")
+            file.append(contentsOf: [0, 0, 0, 0] + Array("garbage".utf8))
+            try file.write(to: URL(fileURLWithPath: path("tail.mov")))
+            let decoded = try hwctl("decode", "--json", path("tail.mov"), path("tail.yuv"))
+            let summary = try JSONSerialization.jsonObject(with: Data(decoded.output)) as? [String: Any]
+            #expect(summary?["width"] as? Int == 97 && summary?["height"] as? Int == 55)
+            #expect(try bytes("tail.yuv").count == 3 * (97 * 55 + 2 * 49 * 28))
+        }
+
+        /// A movie that ends within a picture: what is whole is kept if that is wanted, and nothing else.
+        @Test func tornMoviesKeepWholePictures() throws {
+            try test("clip.mkv", frames: 33, rate: 240)
+            try run(
+                "encode", "--base-layer-frame-rate", "30", path("clip.mkv"), path("whole.mov"))
+            let file = try bytes("whole.mov")
+            try file.prefix(file.count * 19 / 20).write(to: URL(fileURLWithPath: path("torn.mov")))
+            for level in ["0", "1", "2", "6"] {
+                let run = try hwctl(
+                    "encode", "--copy", "--keep-partial", "--max-level", level, path("torn.mov"), path("kept.mov"))
+                #expect(run.status == 65 && run.errors.contains("what came before is in"), "\(run.errors)")
+                let silent = try Programs.tool(
+                    "ffmpeg", ["-v", "warning", "-i", path("kept.mov"), "-f", "null", "-"])
+                #expect(silent.errors.isEmpty, "\(level): \(silent.errors)")
+            }
+            #expect(try hwctl("decode", path("torn.mov"), path("still-%04d.png")).status == 65)
+            let left = try FileManager.default.contentsOfDirectory(atPath: server.folder.root)
+            #expect(!left.contains { $0.hasPrefix("still-") }, "\(left)")
+        }
+
+        /// Negative composition offsets: decoding times are made anew.
+        @Test func picturesThatAreDecodedAfterTheyAreShownCanBeCopied() throws {
+            guard let clip = Clips.named("dv84_iphone_720p.MOV", else: "none") else {
+                return print("SKIPPED: there is no dv84_iphone_720p.MOV")
+            }
+            try run("encode", "--copy", clip.path, path("copy.mov"))
+            func hashes(_ path: String) throws -> [Substring] {
+                let list = try Programs.tool(
+                    "ffmpeg", ["-v", "error", "-i", path, "-map", "0:v", "-f", "framemd5", "-"])
+                return list.text.split(separator: "\n").filter { !$0.hasPrefix("#") }
+                    .compactMap { $0.split(separator: ",").last }
+            }
+            let (before, after) = (try hashes(clip.path), try hashes(path("copy.mov")))
+            // ffmpeg's own decoding of the original loses the last picture to the decoding times.
+            #expect(after.count == 5 && after.starts(with: before) && before.count >= 4)
+        }
+
+        /// A chapter from the beginning of time to its end.
+        @Test func chaptersOfAllTimeAreLeftOut() throws {
+            try test("clip.mkv", frames: 3)
+            let text =
+                ";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/1000000000\nSTART=72057594037927937\nEND=9223372036854774807\n"
+            try text.write(toFile: path("chapters.txt"), atomically: true, encoding: .utf8)
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-i", path("clip.mkv"), "-i", path("chapters.txt"), "-map_chapters", "1", "-map",
+                    "0:v",
+                    "-c", "copy", path("chapters.mkv"),
+                ])
+            var file = try bytes("chapters.mkv")
+            // ChapterTimeStart (0x91) of 8 bytes; unsigned in the file, but not in what reads it.
+            let start = try #require(file.firstRange(of: Data([0x91, 0x88, 0x01])))
+            file[start.lowerBound + 2] = 0x80
+            try file.write(to: URL(fileURLWithPath: path("hostile.mkv")))
+            try run("encode", path("hostile.mkv"), path("out.mp4"))
+            #expect(
+                try Programs.tool("ffprobe", ["-v", "error", "-show_chapters", path("out.mp4")]).output.isEmpty)
+        }
+
+        @Test func negativeValuesNeedNoEqualsSign() throws {
+            let wrong = try hwctl("encode", "--qp", "-1", path("clip.mkv"), path("out.mov"))
+            #expect(wrong.status != 0 && !wrong.errors.contains("Missing value"), "\(wrong.errors)")
+            try Data(count: 6).write(to: URL(fileURLWithPath: path("grey.yuv")))
+            try run(
+                "convert", "--exposure", "-1", path("grey.yuv"), path("grey.rgb"), "--size", "2x2", "--from",
+                "nv12", "--to",
+                "bgra8")
+        }
+    }
+}
