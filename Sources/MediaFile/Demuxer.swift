@@ -31,7 +31,8 @@ final class Demuxer {
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
         do throws(MediaError) {
             let found = try Self.findVideo(context, path)
-            let other = wantsAlpha ? Self.alphaDecoder(context.pointee.streams?[found.0]) : nil
+            let other =
+                wantsAlpha ? context.pointee.streams?[found.0].flatMap { Self.alphaDecoder($0.pointee) } : nil
             (videoIndex, decoder) = (found.0, other ?? found.1)
             alphaDecoderFormat = other == nil ? nil : AV_PIX_FMT_YUVA420P
         } catch {
@@ -205,11 +206,11 @@ final class Demuxer {
     }
 
     /// libvpx's decoder for WebM video with alpha, which lies beside each packet and which libavcodec's own leave out.
-    private static func alphaDecoder(_ stream: UnsafeMutablePointer<AVStream>?) -> UnsafePointer<AVCodec>? {
-        guard let stream, let entry = av_dict_get(stream.pointee.metadata, "alpha_mode", nil, 0),
+    static func alphaDecoder(_ stream: AVStream) -> UnsafePointer<AVCodec>? {
+        guard let entry = av_dict_get(stream.metadata, "alpha_mode", nil, 0),
             String(cString: entry.pointee.value) == "1"
         else { return nil }
-        switch stream.pointee.codecpar.pointee.codec_id {
+        switch stream.codecpar.pointee.codec_id {
         case AV_CODEC_ID_VP8: return avcodec_find_decoder_by_name("libvpx")
         case AV_CODEC_ID_VP9: return avcodec_find_decoder_by_name("libvpx-vp9")
         default: return nil

@@ -61,8 +61,9 @@ final class LibAVSource {
         let isLeft =
             options.leavesHEVC && parameters.codec_id == AV_CODEC_ID_HEVC && parameters.extradata_size > 0
             && SampleFormats.native(AVPixelFormat(rawValue: parameters.format)) != nil
+        let isDecoded = options.decodesVideo && !isLeft
         decoder =
-            options.decodesVideo && !isLeft
+            isDecoded
             ? try VideoDecoder(
                 demuxer.decoder, stream, threads: options.threads,
                 hooks: DecoderHooks(demuxer.tally), path: path) : nil
@@ -85,6 +86,8 @@ final class LibAVSource {
         }
         warnings =
             [series?.warning].compactMap { $0 }
+            + (isDecoded && options.alpha == nil && Demuxer.alphaDecoder(stream) != nil
+                ? ["warning: the input's alpha, which lies beside its pictures, is left out"] : [])
             + (video.isInterlaced
                 ? ["warning: the source is interlaced; its fields are coded woven, as frames"] : [])
         levels = try LevelFilter(options, demuxer, stream, parameters, cancelFlag, &video)

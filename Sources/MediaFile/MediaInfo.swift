@@ -2,6 +2,7 @@
 internal import CLibAV
 internal import HEVC
 internal import LibAV
+internal import Model
 
 /// What a media file says of itself, read without decoding it (but for a picture where nothing else tells).
 public struct MediaInfo: Hashable, Sendable, Encodable {
@@ -76,6 +77,14 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
             } else {
                 otherStreams.append(StreamInfo(index, stream, parameters))
             }
+        }
+        // libavformat counts frames of 4:2:0 without alpha, whatever the header says.
+        if path.lowercased().hasSuffix(".y4m"), file.canReopen, video.count == 1,
+            let y4m = try? Y4MSource(path: path, keepsAlpha: true, cancelFlag: CancelFlag()),
+            y4m.header.format == .yuva
+        {
+            video[0].alpha = true
+            (video[0].duration, duration, bitRate) = (nil, nil, nil)
         }
         containsHDRVideo = video.contains { $0.hdr }
         containsAlpha = video.contains { $0.alpha == true }

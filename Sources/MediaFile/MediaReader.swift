@@ -81,13 +81,9 @@ public final class MediaReader: @unchecked Sendable {
                 throw MediaError(.usage, "\(path) is Y4M, which has a frame rate of its own")
             }
             guard options.maxLevel == nil else { throw MediaError.noLevels(path, codec: "Y4M") }
-            let y4m = try Y4MSource(path: path, cancelFlag: cancelFlag)
+            let y4m = try Y4MSource(path: path, keepsAlpha: options.alpha != nil, cancelFlag: cancelFlag)
             guard options.alpha == nil || y4m.header.format == .yuva else {
                 throw MediaError(.badInput, "\(path) has no alpha channel: it is Y4M with C\(y4m.header.chroma)")
-            }
-            guard options.alpha != nil || y4m.header.format != .yuva else {
-                throw MediaError(
-                    .usage, "\(path) is Y4M with alpha (C\(y4m.header.chroma)): say what becomes of it")
             }
             source = .y4m(y4m)
             var video = VideoDescription(y4m.header)
@@ -95,8 +91,9 @@ public final class MediaReader: @unchecked Sendable {
             self.video = video
             otherStreams = []
             warnings =
-                y4m.header.frameRate == nil
-                ? ["warning: the Y4M header names no frame rate: 25 a second are taken"] : []
+                (y4m.header.frameRate == nil
+                    ? ["warning: the Y4M header names no frame rate: 25 a second are taken"] : [])
+                + (y4m.dropsAlpha ? ["warning: the input's alpha (C\(y4m.header.chroma)) is left out"] : [])
             slotsHeldByDecoder = 0
             packedSize = y4m.header.frameByteCount
         } else {

@@ -8,8 +8,10 @@ struct SourceBoxes {
     /// The largest `moov` of an input that is taken into memory.
     private static let maximumSize: UInt64 = 64 << 20
 
-    /// Reads the movie box of a file; nil where there is none that can be read, which is no error: libavformat has
-    /// the last word on what a file is. What follows the movie box may be damaged, or cut off.
+    /// Reads the movie box of a file; nil where there is none that can be read.
+    ///
+    /// That is no error: libavformat has the last word on what a file is. What follows the movie box may be damaged, or
+    /// cut off.
     init?(path: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }

@@ -129,7 +129,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
             pixelFormat = SampleFormats.name(format)
             bitDepth = SampleFormats.bitDepth(format)
             chroma = Self.chroma(SampleFormats.traits(format))
-            alpha = SampleFormats.traits(format).hasAlpha
+            alpha = SampleFormats.traits(format).hasAlpha || Demuxer.alphaDecoder(stream) != nil
         }
         switch parameters.codec_id {
         case AV_CODEC_ID_HEVC: takeParameterSets(parameters, leadingUnits)

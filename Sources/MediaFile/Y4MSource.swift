@@ -6,7 +6,10 @@ internal import Model
 
 /// Reads Y4M from a descriptor, each frame by read(2) straight to where it stays.
 final class Y4MSource {
+    /// Whose format is that of the frames that are handed out.
     let header: Y4MHeader
+    /// Bytes behind each frame's samples that are not handed out: alpha that nobody wants.
+    private let skipped: Int
     private let descriptor: Int32
     private let ownsDescriptor: Bool
     private let name: String
@@ -16,16 +19,24 @@ final class Y4MSource {
     /// Where frames are put if it has a slot free.
     var memory: (any FrameMemory)?
     private(set) var frameIndex = 0
+    /// Where what is skipped is read to; made when it is needed.
+    private var scratch: UnsafeMutableRawBufferPointer?
+
+    /// Whether alpha is left out.
+    var dropsAlpha: Bool { skipped > 0 }
 
     /// Reads the header of the stream at `path`, or of standard input for "-".
-    init(path: String, cancelFlag: CancelFlag) throws(MediaError) {
+    init(path: String, keepsAlpha: Bool, cancelFlag: CancelFlag) throws(MediaError) {
         ownsDescriptor = path != "-"
         name = ownsDescriptor ? path : "standard input"
         self.cancelFlag = cancelFlag
         descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
         guard descriptor >= 0 else { throw .opening(path, errno: errno) }
         do throws(MediaError) {
-            header = try Self.readHeader(descriptor, name, cancelFlag)
+            var header = try Self.readHeader(descriptor, name, cancelFlag)
+            let whole = header.frameByteCount
+            if header.format == .yuva, !keepsAlpha { header.format = .yu12 }
+            (self.header, skipped) = (header, whole - header.frameByteCount)
         } catch {
             if ownsDescriptor { close(descriptor) }
             throw error
@@ -35,6 +46,7 @@ final class Y4MSource {
     }
 
     deinit {
+        scratch?.deallocate()
         if ownsDescriptor { close(descriptor) }
     }
 
@@ -50,8 +62,18 @@ final class Y4MSource {
                 .badInput,
                 "\(name) ends inside frame \(frameIndex): \(count) of \(header.frameByteCount) bytes are there")
         }
+        try skip()
         frameIndex += 1
         return (samples, samples.direct)
+    }
+
+    private func skip() throws(MediaError) {
+        guard skipped > 0 else { return }
+        let bytes = scratch ?? .allocate(byteCount: skipped, alignment: 1)
+        scratch = bytes
+        guard try Self.read(descriptor, into: bytes, name, cancelFlag) == skipped else {
+            throw MediaError(.badInput, "\(name) ends inside the alpha of frame \(frameIndex)")
+        }
     }
 
     /// Reads `FRAME…` up to its line feed; false at the end of the stream.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: MIT
 
 /// What timestamps and durations may be, in ticks of whatever time base.
 public enum Ticks {

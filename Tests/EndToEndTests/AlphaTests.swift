@@ -253,12 +253,22 @@ extension EndToEnd {
                     [input, folder.path("x.mov"), "--alpha", "straight", "--alpha-quality", "1.5"], 64,
                     "--alpha-quality"
                 ),
-                ([input, folder.path("x.mov")], 64, "C420alpha"),
             ] {
                 let refused = try Programs.hwctl(["encode"] + arguments)
                 #expect(
                     refused.status == status && refused.errors.contains(words), "\(arguments): \(refused.errors)")
             }
+            // Without --alpha it is left out, as other inputs' is.
+            let dropped = try Programs.hwctl(["decode", input, folder.path("colour.yuv")])
+            #expect(dropped.status == 0 && dropped.errors.contains("alpha (C420alpha) is left out"))
+            let colour = [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder.path("colour.yuv"))))
+            let frame = 6 + 4096 + 2048 + 4096
+            let expected = (0..<3).flatMap { y4m[(y4m.count - (3 - $0) * frame + 6)...].prefix(6144) }
+            #expect(colour == expected)
+            let cut = folder.path("cut.y4m")
+            try Data(y4m.dropLast(9)).write(to: URL(fileURLWithPath: cut))
+            let torn = try Programs.hwctl(["encode", cut, folder.path("x.mov")])
+            #expect(torn.status == 65 && torn.errors.contains("inside the alpha of frame 2"), "\(torn.errors)")
             let opaque = try Self.clip(folder, "opaque.mp4", ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
             let refused = try Programs.hwctl(["encode", opaque, folder.path("x.mov"), "--alpha", "premultiplied"])
             #expect(refused.status == 65 && refused.errors.contains("no alpha channel"), "\(refused.errors)")
