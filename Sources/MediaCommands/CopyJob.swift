@@ -60,7 +60,8 @@ final class CopyJob {
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
-        timesAnew = isSecond || reader.levels?.dropsSome ?? false
+        // What went to standard output cannot be taken back; it has no times that could be wrong.
+        timesAnew = isSecond || output == "-" || reader.levels?.dropsSome ?? false
         var durations = DisplayDurations<MediaPacket>(reorderDepth: copy.reorderDepth)
         var breakOff: MediaError?
         do {
@@ -78,7 +79,8 @@ final class CopyJob {
                     throw MediaError(
                         .badInput, "\(input): a packet of the video has an impossible timestamp, \(pts)")
                 }
-                guard !packet.isTorn || reader.isUntimed else {
+                // Of a byte stream decoders find the next start code; what a wrong length leads to they cannot know.
+                guard !packet.isTorn || reader.video.codecConfiguration.first != 1 else {
                     throw MediaError(
                         .badInput,
                         "\(input): the file ends, or is damaged, within packet \(packets + 1) of the video")

@@ -32,9 +32,6 @@ struct AlphaLayerReader: Sendable {
     /// The layer's parameter sets since the last picture, which come before the next one.
     private var newSets = PendingUnits()
 
-    /// Bytes of a parameter set that is kept.
-    private static let maxSetSize = 1 << 16
-
     init() {}
 
     /// What the layer's samples mean; nil when the stream has no alpha layer.
@@ -126,7 +123,7 @@ struct AlphaLayerReader: Sendable {
     private mutating func takeSPS(_ nal: ArraySlice<UInt8>, _ header: NALUnitHeader) {
         guard case .alpha(_, let index, _) = layer else { return }
         do throws(BitstreamError) {
-            guard nal.count <= Self.maxSetSize else {
+            guard nal.count <= PendingUnits.maxSetSize else {
                 throw BitstreamError(.outOfRange, "It has \(nal.count) bytes.")
             }
             let sps = try SequenceParameterSet(nal: nal).standalone(vps: vps, layerIndex: index)
@@ -151,7 +148,7 @@ struct AlphaLayerReader: Sendable {
     }
 
     private mutating func takePPS(_ nal: ArraySlice<UInt8>, _ header: NALUnitHeader) {
-        guard nal.count <= Self.maxSetSize else { return }
+        guard nal.count <= PendingUnits.maxSetSize else { return }
         // Only the id is of interest; what else is in it is the decoder's to judge.
         var reader = BitReader(EmulationPrevention.remove(from: nal.dropFirst(2).prefix(16)))
         guard let id = try? reader.readUE(), id < 64 else { return }
