@@ -14,6 +14,9 @@ let common: [SwiftSetting] = [
 /// Pure modules (no I/O, no C library) are checked for memory safety as well.
 let pure: [SwiftSetting] = common + [.strictMemorySafety()]
 
+// Every target's name is one that an app cannot have by chance, because a package graph holds a name only once.
+// The folders go by what is in them.
+
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
@@ -22,127 +25,175 @@ let package = Package(
     products: [
         .library(name: "HWClient", targets: ["HWClient"]),
         .executable(name: "hwctl", targets: ["hwctl"]),
-        .executable(name: "hwctl-media", targets: ["MediaCommands"]),
+        .executable(name: "hwctl-media", targets: ["hwctl-media"]),
         .executable(name: "hwdaemon", targets: ["HWDaemon"]),
-        .executable(name: "hwdaemon-encoder", targets: ["EncoderWorker"]),
-        .executable(name: "hwdaemon-decoder", targets: ["DecoderWorker"]),
-        .executable(name: "hwdaemon-transfer", targets: ["TransferWorker"]),
-        .executable(name: "hwdaemon-probe", targets: ["ProbeWorker"]),
-        .executable(name: "hwdaemon-verify", targets: ["VerifyWorker"]),
+        .executable(name: "hwdaemon-encoder", targets: ["hwdaemon-encoder"]),
+        .executable(name: "hwdaemon-decoder", targets: ["hwdaemon-decoder"]),
+        .executable(name: "hwdaemon-transfer", targets: ["hwdaemon-transfer"]),
+        .executable(name: "hwdaemon-probe", targets: ["hwdaemon-probe"]),
+        .executable(name: "hwdaemon-verify", targets: ["hwdaemon-verify"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     ],
     targets: [
-        // Words and pure logic.
-        .target(name: "Model", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
+        // Shared values and pure logic.
         .target(
-            name: "Wire", dependencies: ["Model"], exclude: ["org.hwdaemon.varlink"], swiftSettings: pure,
-            plugins: ["EmbedText"]),
-        .target(name: "HEVC", swiftSettings: pure),
-        .target(name: "Color", dependencies: ["Model"], swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
+            name: "HWDModel", path: "Sources/Model", swiftSettings: pure, linkerSettings: [.linkedLibrary("m")]),
         .target(
-            name: "Sessions", dependencies: ["HEVC", "Model"], swiftSettings: pure, plugins: ["EmbedText"]),
+            name: "HWDWire", dependencies: ["HWDModel"], path: "Sources/Wire", exclude: ["org.hwdaemon.varlink"],
+            swiftSettings: pure, plugins: ["HWDEmbedText"]),
+        .target(name: "HWDHEVC", path: "Sources/HEVC", swiftSettings: pure),
+        .target(
+            name: "HWDColor", dependencies: ["HWDModel"], path: "Sources/Color", swiftSettings: pure,
+            linkerSettings: [.linkedLibrary("m")]),
+        .target(
+            name: "HWDSessions", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Sessions",
+            swiftSettings: pure, plugins: ["HWDEmbedText"]),
 
         // The system and the C libraries.
-        .target(name: "CLinux"),
-        .systemLibrary(name: "CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
+        .target(name: "CHWDLinux", path: "Sources/CLinux"),
         .systemLibrary(
-            name: "CLibAV", pkgConfig: "libavformat libavcodec libswscale libavutil",
+            name: "CHWDX265", path: "Sources/CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
+        .systemLibrary(
+            name: "CHWDLibAV", path: "Sources/CLibAV",
+            pkgConfig: "libavformat libavcodec libswscale libavutil",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libavutil-dev"])]),
-        .systemLibrary(name: "CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
+        .systemLibrary(
+            name: "CHWDVA", path: "Sources/CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
         // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
-        .systemLibrary(name: "CVulkan", providers: [.apt(["libvulkan-dev"])]),
-        .target(name: "CPixels"),
+        .systemLibrary(name: "CHWDVulkan", path: "Sources/CVulkan", providers: [.apt(["libvulkan-dev"])]),
+        .target(name: "CHWDPixels", path: "Sources/CPixels"),
         .target(
-            name: "Shaders", dependencies: ["Color", "Model", "CVulkan", "CPixels"], exclude: ["Vulkan/GLSL"],
-            swiftSettings: common, plugins: ["CompileShaders"]),
-        .target(name: "Transport", dependencies: ["Wire", "CLinux"], swiftSettings: common),
-        .target(name: "X265", dependencies: ["Sessions", "HEVC", "CX265"], swiftSettings: common),
-        .target(name: "Alpha", dependencies: ["HEVC", "Model", "Sessions"], swiftSettings: common),
-        .target(name: "VAAPI", dependencies: ["Sessions", "HEVC", "CPixels", "CVA"], swiftSettings: common),
+            name: "HWDShaders", dependencies: ["HWDColor", "HWDModel", "CHWDVulkan", "CHWDPixels"],
+            path: "Sources/Shaders", exclude: ["Vulkan/GLSL"], swiftSettings: common,
+            plugins: ["HWDCompileShaders"]),
         .target(
-            name: "Probing", dependencies: ["Sessions", "Shaders", "Transport", "VAAPI", "Wire", "X265"],
+            name: "HWDTransport", dependencies: ["HWDModel", "HWDWire", "CHWDLinux"], path: "Sources/Transport",
             swiftSettings: common),
-        .target(name: "LibAV", dependencies: ["Sessions", "HEVC", "Model", "CLibAV"], swiftSettings: common),
-        .target(name: "MediaFile", dependencies: ["HEVC", "LibAV", "Model", "CLibAV"], swiftSettings: common),
+        .target(
+            name: "HWDX265", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDX265"],
+            path: "Sources/X265", swiftSettings: common),
+        .target(
+            name: "HWDAlpha", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], path: "Sources/Alpha",
+            swiftSettings: common),
+        .target(
+            name: "HWDVAAPI", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDPixels", "CHWDVA"],
+            path: "Sources/VAAPI", swiftSettings: common),
+        .target(
+            name: "HWDProbing",
+            dependencies: [
+                "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport", "HWDVAAPI", "HWDWire", "HWDX265",
+            ],
+            path: "Sources/Probing", swiftSettings: common),
+        .target(
+            name: "HWDLibAV", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDLibAV"],
+            path: "Sources/LibAV", swiftSettings: common),
+        .target(
+            name: "HWDMediaFile", dependencies: ["HWDHEVC", "HWDLibAV", "HWDModel", "CHWDLibAV"],
+            path: "Sources/MediaFile", swiftSettings: common),
 
         // Processes.
-        .target(name: "Worker", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
-        .executableTarget(
-            name: "HWDaemon", dependencies: ["Sessions", "Transport", "Wire", argumentParser, logging],
-            swiftSettings: common),
-        .executableTarget(
-            name: "EncoderWorker",
-            dependencies: [
-                "Alpha", "Color", "Sessions", "Shaders", "Transport", "VAAPI", "Wire", "Worker", "X265",
-            ],
-            swiftSettings: common),
-        .executableTarget(
-            name: "DecoderWorker",
-            dependencies: ["Color", "LibAV", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
-            swiftSettings: common),
-        .executableTarget(
-            name: "TransferWorker",
-            dependencies: ["Color", "Model", "Sessions", "Shaders", "Transport", "Wire", "Worker"],
-            swiftSettings: common),
-        .executableTarget(name: "ProbeWorker", dependencies: ["Probing"], swiftSettings: common),
-        .executableTarget(
-            name: "VerifyWorker", dependencies: ["HEVC", "LibAV", "Model", "Probing", "Sessions"],
-            swiftSettings: common),
-        .target(name: "HWClient", dependencies: ["Transport", "Wire", "Model"], swiftSettings: common),
         .target(
-            name: "ControlCommands", dependencies: ["HWClient", "Model", "Wire", argumentParser],
+            name: "HWDWorker", dependencies: ["HWDModel", "HWDTransport", "HWDWire"], path: "Sources/Worker",
             swiftSettings: common),
         .executableTarget(
-            name: "hwctl", dependencies: ["ControlCommands", "Model", argumentParser], swiftSettings: common),
+            name: "HWDaemon",
+            dependencies: ["HWDModel", "HWDSessions", "HWDTransport", "HWDWire", argumentParser, logging],
+            swiftSettings: common),
         .executableTarget(
-            name: "MediaCommands",
+            name: "hwdaemon-encoder",
             dependencies: [
-                "ControlCommands", "HWClient", "LibAV", "MediaFile", "Sessions", "Transport", "Wire",
-                argumentParser,
+                "HWDAlpha", "HWDColor", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport", "HWDVAAPI",
+                "HWDWire", "HWDWorker", "HWDX265",
             ],
+            path: "Sources/EncoderWorker", swiftSettings: common),
+        .executableTarget(
+            name: "hwdaemon-decoder",
+            dependencies: [
+                "HWDColor", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport",
+                "HWDWire", "HWDWorker",
+            ],
+            path: "Sources/DecoderWorker", swiftSettings: common),
+        .executableTarget(
+            name: "hwdaemon-transfer",
+            dependencies: [
+                "HWDColor", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport", "HWDWire", "HWDWorker",
+            ],
+            path: "Sources/TransferWorker", swiftSettings: common),
+        .executableTarget(
+            name: "hwdaemon-probe", dependencies: ["HWDProbing"], path: "Sources/ProbeWorker",
             swiftSettings: common),
+        .executableTarget(
+            name: "hwdaemon-verify", dependencies: ["HWDLibAV", "HWDProbing"], path: "Sources/VerifyWorker",
+            swiftSettings: common),
+        .target(
+            name: "HWClient", dependencies: ["HWDModel", "HWDTransport", "HWDWire"], swiftSettings: common),
+        .target(
+            name: "HWDControlCommands", dependencies: ["HWClient", "HWDModel", "HWDWire", argumentParser],
+            path: "Sources/ControlCommands", swiftSettings: common),
+        .executableTarget(
+            name: "hwctl", dependencies: ["HWDControlCommands", "HWDModel", argumentParser],
+            swiftSettings: common),
+        .executableTarget(
+            name: "hwctl-media",
+            dependencies: [
+                "HWClient", "HWDControlCommands", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions",
+                "HWDTransport", "HWDWire", argumentParser,
+            ],
+            path: "Sources/MediaCommands", swiftSettings: common),
 
-        .plugin(name: "EmbedText", capability: .buildTool()),
-        .plugin(name: "CompileShaders", capability: .buildTool()),
+        .plugin(name: "HWDEmbedText", capability: .buildTool(), path: "Plugins/EmbedText"),
+        .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
 
-        .testTarget(name: "ModelTests", dependencies: ["Model"], swiftSettings: common),
-        .testTarget(name: "WireTests", dependencies: ["Wire"], swiftSettings: common),
-        .testTarget(name: "ColorTests", dependencies: ["Color", "Model"], swiftSettings: common),
+        .testTarget(name: "ModelTests", dependencies: ["HWDModel"], swiftSettings: common),
+        .testTarget(name: "WireTests", dependencies: ["HWDModel", "HWDWire"], swiftSettings: common),
+        .testTarget(name: "ColorTests", dependencies: ["HWDColor", "HWDModel"], swiftSettings: common),
         .testTarget(
-            name: "ShadersTests", dependencies: ["CPixels", "CVulkan", "Color", "Model", "Shaders"],
+            name: "ShadersTests", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDShaders"],
             swiftSettings: common),
-        .testTarget(name: "TransportTests", dependencies: ["Transport"], swiftSettings: common),
-        .testTarget(name: "HEVCTests", dependencies: ["HEVC"], swiftSettings: common),
-        .testTarget(name: "SessionsTests", dependencies: ["Sessions"], swiftSettings: common),
+        .testTarget(
+            name: "TransportTests", dependencies: ["CHWDLinux", "HWDModel", "HWDTransport", "HWDWire"],
+            swiftSettings: common),
+        .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC"], swiftSettings: common),
+        .testTarget(
+            name: "SessionsTests", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], swiftSettings: common),
         // What the tests of every encoder share, and the process that one of them encodes in.
         .target(
-            name: "EncoderTesting", dependencies: ["HEVC", "Model", "Sessions"], path: "Tests/EncoderTesting",
-            swiftSettings: common),
+            name: "HWDEncoderTesting", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"],
+            path: "Tests/EncoderTesting", swiftSettings: common),
         .executableTarget(
-            name: "vaapi-tool", dependencies: ["EncoderTesting", "Sessions", "VAAPI"], path: "Tests/VAAPITool",
+            name: "hwd-vaapi-tool", dependencies: ["HWDEncoderTesting", "HWDModel", "HWDSessions", "HWDVAAPI"],
+            path: "Tests/VAAPITool", swiftSettings: common),
+        .testTarget(
+            name: "X265Tests",
+            dependencies: ["HWDAlpha", "HWDEncoderTesting", "HWDHEVC", "HWDModel", "HWDSessions", "HWDX265"],
             swiftSettings: common),
         .testTarget(
-            name: "X265Tests", dependencies: ["Alpha", "EncoderTesting", "X265", "HEVC", "Sessions"],
-            swiftSettings: common),
-        .testTarget(
-            name: "VAAPITests", dependencies: ["CPixels", "CVA", "EncoderTesting", "HEVC", "Sessions", "VAAPI"],
+            name: "VAAPITests",
+            dependencies: ["CHWDPixels", "CHWDVA", "HWDHEVC", "HWDModel", "HWDSessions", "HWDVAAPI"],
             swiftSettings: common),
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["EncoderTesting", "HEVC", "Sessions", "Transport", "VAAPI", "X265", "vaapi-tool"],
+            dependencies: ["HWDEncoderTesting", "HWDHEVC", "HWDModel", "HWDSessions", "HWDX265", "hwd-vaapi-tool"],
             swiftSettings: common),
-        .testTarget(name: "MediaFileTests", dependencies: ["LibAV", "MediaFile"], swiftSettings: common),
         .testTarget(
-            name: "LibAVTests", dependencies: ["LibAV", "HEVC", "MediaFile", "Model", "Sessions"],
+            name: "MediaFileTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
             swiftSettings: common),
-        .testTarget(name: "HWDaemonTests", dependencies: ["HWDaemon"], swiftSettings: common),
-        .testTarget(name: "ProbingTests", dependencies: ["Probing", "LibAV"], swiftSettings: common),
+        .testTarget(
+            name: "LibAVTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions"],
+            swiftSettings: common),
+        .testTarget(
+            name: "HWDaemonTests", dependencies: ["HWDModel", "HWDTransport", "HWDWire", "HWDaemon"],
+            swiftSettings: common),
+        .testTarget(name: "ProbingTests", dependencies: ["HWDLibAV", "HWDProbing"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["CLinux", "Color", "HEVC", "HWClient", "MediaFile", "Model", "Transport", "Wire"],
+            dependencies: [
+                "CHWDLinux", "HWClient", "HWDColor", "HWDHEVC", "HWDMediaFile", "HWDModel", "HWDTransport",
+                "HWDWire",
+            ],
             swiftSettings: common),
     ]
 )

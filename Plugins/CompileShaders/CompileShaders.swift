@@ -4,7 +4,7 @@ import PackagePlugin
 
 /// Compiles compute shaders (`*.comp`) to SPIR-V with glslc and embeds each as hexadecimal digits in Swift.
 @main
-struct CompileShaders: BuildToolPlugin {
+struct HWDCompileShaders: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
         guard let folder = (target as? SourceModuleTarget)?.directoryURL else { return [] }
         let sources = folder.appendingPathComponent("Vulkan/GLSL")

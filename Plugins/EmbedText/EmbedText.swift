@@ -4,13 +4,13 @@ import PackagePlugin
 
 /// Turns a text file into a Swift string, so that the file stays the one definition of what it says.
 @main
-struct EmbedText: BuildToolPlugin {
+struct HWDEmbedText: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
         switch target.name {
-        case "Wire":
+        case "HWDWire":
             let folder = (target as? SourceModuleTarget)?.directoryURL ?? context.package.directoryURL
             return [embed(context, folder.appendingPathComponent("org.hwdaemon.varlink"), in: "Interface")]
-        case "Sessions":
+        case "HWDSessions":
             let file = context.package.directoryURL.appendingPathComponent("capabilities.json")
             return [embed(context, file, in: "Capabilities")]
         default:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HEVC
-public import Model
-public import Sessions
+internal import HWDHEVC
+public import HWDModel
+public import HWDSessions
 
 /// Two encoders of one layer each behind the `Encoder` protocol: a stream of a base layer and an alpha layer.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
-public import Sessions
+public import HWDModel
+public import HWDSessions
 
 /// Takes `YUVA` frames apart: colour planes are read in place, or brought from one alpha mode to the other.
 ///

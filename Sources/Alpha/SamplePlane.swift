@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
-public import Sessions
+public import HWDModel
+public import HWDSessions
 
 /// Owner of a plane of bytes, rows aligned to 64.
 public final class SamplePlane {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
+public import HWDModel
 
 /// One picture to another: what a converter is made for.
 public struct Conversion: Hashable, Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
+public import HWDModel
 
 /// The numbers a conversion comes down to, worked out once in Double: what `ReferenceConverter`, shaders and the CPU path
 /// share.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
+public import HWDModel
 
 /// Whether R, G and B were multiplied by alpha.
 public enum AlphaMode: String, CaseIterable, Hashable, Sendable {

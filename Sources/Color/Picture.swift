@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
+public import HWDModel
 
 /// A picture's bytes with rows right behind each other, for the reference and its tests.
 public struct Picture: Hashable, Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import func Glibc.floor
-public import Model
+public import HWDModel
 
 /// Converts a picture in Double by the formulas themselves, without tables: what every converter is compared with.
 public struct ReferenceConverter: Sendable {

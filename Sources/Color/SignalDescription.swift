@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
+public import HWDModel
 
 /// What a picture's samples mean, in the words of this module.
 public struct SignalDescription: Hashable, Sendable {

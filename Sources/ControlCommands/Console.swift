@@ -2,8 +2,8 @@
 package import ArgumentParser
 internal import Glibc
 package import HWClient
-package import Model
-internal import Wire
+package import HWDModel
+internal import HWDWire
 
 /// Where hwctl writes: results to standard output, everything else to standard error.
 package enum Console {

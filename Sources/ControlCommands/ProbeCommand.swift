@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import ArgumentParser
 internal import HWClient
-internal import Model
-internal import Wire
+internal import HWDModel
+internal import HWDWire
 
 /// `hwctl probe`.
 package struct ProbeCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import ArgumentParser
 internal import HWClient
-internal import Wire
+internal import HWDWire
 
 /// `hwctl sessions`.
 package struct SessionsCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
+internal import HWDModel
 
 /// The Vulkan section of `hwctl probe`.
 enum VulkanText {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import Model
-internal import Sessions
-internal import Shaders
+internal import HWDColor
+internal import HWDModel
+internal import HWDSessions
+internal import HWDShaders
 
 /// What a session's properties say of the RGB that its pictures become.
 struct ColorWish {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import HEVC
-internal import Model
-internal import Sessions
-internal import Wire
+internal import HWDColor
+internal import HWDHEVC
+internal import HWDModel
+internal import HWDSessions
+internal import HWDWire
 
 extension DecodeThread {
     /// Hands a picture over, with what its packet told of it.

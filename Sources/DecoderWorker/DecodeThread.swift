@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import HEVC
-internal import LibAV
-internal import Model
-internal import Sessions
-internal import Shaders
-internal import Transport
-internal import Wire
+internal import HWDColor
+internal import HWDHEVC
+internal import HWDLibAV
+internal import HWDModel
+internal import HWDSessions
+internal import HWDShaders
+internal import HWDTransport
+internal import HWDWire
 
 /// The thread that calls the decoder, which may take seconds, so that the I/O thread never does.
 struct DecodeThread {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
-internal import Sessions
-internal import Wire
+internal import HWDModel
+internal import HWDSessions
+internal import HWDWire
 
 extension FrameDecoded {
     /// Adds as much of the metadata as a message holds.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import LibAV
-internal import Model
-internal import Sessions
-internal import Shaders
-internal import Transport
-internal import Wire
+internal import HWDColor
+internal import HWDLibAV
+internal import HWDModel
+internal import HWDSessions
+internal import HWDShaders
+internal import HWDTransport
+internal import HWDWire
 
 /// Brings decoded pictures to the RGB that a session asked for, into memory that its client reads.
 final class FrameConversion {

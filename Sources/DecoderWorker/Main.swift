@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Transport
-internal import Wire
-internal import Worker
+internal import HWDTransport
+internal import HWDWire
+internal import HWDWorker
 
 /// `hwdaemon-decoder`: one decompression session, from the broker's start packet to the session's end.
 @main

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import LibAV
-internal import Model
-internal import Sessions
+internal import HWDLibAV
+internal import HWDModel
+internal import HWDSessions
+internal import HWDTransport
+internal import HWDWire
 internal import Synchronization
-internal import Transport
-internal import Wire
 
 /// The memory pictures lie in: arenas of equal slots that the decoder writes and the client can only read.
 ///

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import LibAV
-internal import Model
-internal import Sessions
-internal import Wire
+internal import HWDLibAV
+internal import HWDModel
+internal import HWDSessions
+internal import HWDWire
 
 /// What a Create call turns into: the session's rules, a decoder, and what the client and the broker are told.
 struct SessionSetup {

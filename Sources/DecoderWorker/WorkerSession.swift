@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import LibAV
-internal import Model
-internal import Sessions
+internal import HWDLibAV
+internal import HWDModel
+internal import HWDSessions
+internal import HWDTransport
+internal import HWDWire
+internal import HWDWorker
 internal import Synchronization
-internal import Transport
-internal import Wire
-internal import Worker
 
 /// One decompression session: what the I/O thread does, and what it shares with the codec thread.
 final class WorkerSession: @unchecked Sendable {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
-internal import Sessions
-internal import Transport
-internal import Wire
-internal import Worker
+internal import HWDModel
+internal import HWDSessions
+internal import HWDTransport
+internal import HWDWire
+internal import HWDWorker
 
 /// A frame on its way to the codec thread; keeps the memory it lies in mapped.
 struct PendingFrame: Sendable {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import Model
-internal import Sessions
-internal import Shaders
-internal import Transport
-internal import Wire
+internal import HWDColor
+internal import HWDModel
+internal import HWDSessions
+internal import HWDShaders
+internal import HWDTransport
+internal import HWDWire
 
 /// Brings frames in RGB to the Y'CbCr that an encoder takes; used from the codec thread.
 final class FrameConversion {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Alpha
-internal import Model
-internal import Sessions
-internal import VAAPI
-internal import X265
+internal import HWDAlpha
+internal import HWDModel
+internal import HWDSessions
+internal import HWDVAAPI
+internal import HWDX265
 
 /// Opens the encoder that a session's configuration asks for: of one layer, or of a base and an alpha layer.
 enum LayeredEncoder {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
-internal import Sessions
-internal import Transport
-internal import VAAPI
-internal import Wire
+internal import HWDModel
+internal import HWDSessions
+internal import HWDTransport
+internal import HWDVAAPI
+internal import HWDWire
 
 /// A hardware encoder that is open since Create, so that its reply told the truth.
 ///

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
 internal import Synchronization
-internal import Transport
-internal import Wire
 
 /// The memory packets lie in until the client releases them, and the credits that bound how many there are.
 ///

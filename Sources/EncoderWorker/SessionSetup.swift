@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
-internal import Sessions
-internal import VAAPI
-internal import Wire
-internal import X265
+internal import HWDModel
+internal import HWDSessions
+internal import HWDVAAPI
+internal import HWDWire
+internal import HWDX265
 
 /// What a Create call turns into: the session's rules, and what the client and the broker are told.
 struct SessionSetup {

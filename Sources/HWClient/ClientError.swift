@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-public import Model
-internal import Transport
+public import HWDModel
+internal import HWDTransport
 
 /// Why a client could not reach the daemon, or what the daemon or a session answered.
 public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {

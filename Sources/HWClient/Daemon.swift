@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-internal import Model
-internal import Transport
-public import Wire
+internal import HWDModel
+internal import HWDTransport
+public import HWDWire
 
 /// A daemon to talk to: the machine's, or a private one that lives as long as this object.
 public final class Daemon: Sendable {

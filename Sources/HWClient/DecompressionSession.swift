@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-public import Model
-public import Transport
-public import Wire
+public import HWDModel
+public import HWDTransport
+public import HWDWire
 
 /// A decompression session with the daemon: packets in, pictures out.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+public import HWDTransport
 internal import Synchronization
-public import Transport
 
 /// Memory for frames, cut into slots of one size, that a session can read: a sealed memfd.
 ///

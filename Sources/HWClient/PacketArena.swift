@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-internal import Model
-internal import Transport
+internal import HWDModel
+internal import HWDTransport
 
 /// Memory that a client puts packets into for a decompression session: sealed memfds, used from the lowest free place.
 struct PacketArena {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-internal import Transport
+internal import HWDTransport
 
 /// A daemon of one's own: started on an inherited socket in the abstract namespace, so that nothing is left on disk.
 final class PrivateDaemon: Sendable {

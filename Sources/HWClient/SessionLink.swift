@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-internal import Model
-internal import Transport
-internal import Wire
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
 
 /// A client's end of a session's connection, whatever the session is for: replies, the end, and why it came.
 final class SessionLink {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-public import Model
-public import Transport
-public import Wire
+public import HWDModel
+public import HWDTransport
+public import HWDWire
 
 /// A pixel-transfer session with the daemon: frames in, converted frames out, all in memory of the client's.
 ///

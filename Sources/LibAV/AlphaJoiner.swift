@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
-internal import Sessions
+internal import HWDModel
+internal import HWDSessions
 
 /// Joins the pictures of two layers, 8-bit planar 4:2:0 each, to one with an alpha plane in the session's memory.
 struct AlphaJoiner {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HEVC
-public import Model
-public import Sessions
+internal import HWDHEVC
+public import HWDModel
+public import HWDSessions
 
 /// Decodes streams with an alpha layer to pictures with an alpha plane: two decoders, one a layer, side by side.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CLibAV
-package import Model
+package import CHWDLibAV
+package import HWDModel
 
 extension ColorDescription {
     /// What a stream says of its colour; libavutil's numbers are H.273's (libavutil/pixfmt.h).

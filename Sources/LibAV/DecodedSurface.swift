@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
-public import Model
-public import Sessions
+internal import CHWDLibAV
+public import HWDModel
+public import HWDSessions
 
 /// A decoded picture that still lies on the device that decoded it: its samples are copied only for who wants them there.
 public final class DecodedSurface: @unchecked Sendable {

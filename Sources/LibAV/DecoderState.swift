@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
+internal import CHWDLibAV
 internal import Synchronization
 
 /// What libavcodec's callbacks find and leave behind: picture buffers, complaints by packet, and the pixels it chose.

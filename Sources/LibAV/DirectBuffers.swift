@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CLibAV
-package import Model
+package import CHWDLibAV
+package import HWDModel
 internal import Synchronization
 
 /// Gives libavcodec picture buffers that are slots of the caller's memory (`AVCodecContext.get_buffer2`).

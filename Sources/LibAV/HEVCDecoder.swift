@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
+internal import CHWDLibAV
 internal import Glibc
 
 /// A picture that a decoder gave: planar 4:2:0 samples, rows packed, one to a 16-bit word whatever their depth.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
+internal import CHWDLibAV
 internal import Glibc
 internal import Synchronization
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
-internal import Model
-internal import Sessions
+internal import CHWDLibAV
+internal import HWDModel
+internal import HWDSessions
 
 /// Brings pictures that a decoder could not write where they belong into slots of a session's memory.
 struct PictureCopier {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
+public import HWDModel
 
 /// A session's memory for pictures: a decoder writes into it, and where it could not, its pictures are copied there.
 public protocol PictureMemory: FrameMemory {

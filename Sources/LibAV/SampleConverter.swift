@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
-package import Model
+internal import CHWDLibAV
+package import HWDModel
 
 /// Brings pictures from one of our pixel formats to another: planes joined or parted, depth changed when asked.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import CLibAV
-package import Model
+package import CHWDLibAV
+package import HWDModel
 
 /// libavutil's pixel formats seen from ours.
 package enum SampleFormats {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
-internal import Sessions
+internal import HWDModel
+internal import HWDSessions
 internal import Synchronization
 
 /// Memory of this process alone, for pictures that are read once more before a client gets them.

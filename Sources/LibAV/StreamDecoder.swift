@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
-internal import HEVC
-public import Model
-public import Sessions
+internal import CHWDLibAV
+internal import HWDHEVC
+public import HWDModel
+public import HWDSessions
 
 /// libavcodec's HEVC decoder as sessions use it: in software, or on a VA-API driver's surfaces.
 ///

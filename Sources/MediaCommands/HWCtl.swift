@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
-package import ControlCommands
-package import MediaFile
+package import HWDControlCommands
+package import HWDMediaFile
 
 /// `hwctl-media`: the whole command line of HWDaemon, which `hwctl` becomes for what it does not do itself.
 @main

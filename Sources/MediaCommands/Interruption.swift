@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDTransport
 internal import Synchronization
-internal import Transport
 
 /// Ctrl-C and its relatives: turned into a call on a thread of its own, so that the command can clean up.
 final class Interruption: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ControlCommands
 internal import Glibc
-internal import Transport
+internal import HWDControlCommands
+internal import HWDTransport
 
 /// A progress bar on standard error, drawn at most ten times a second and only on a terminal.
 struct Progress {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
+internal import CHWDLibAV
 internal import Glibc
-public import Model
+public import HWDModel
 
 /// Why a file could not be read or written: a kind for programs and one sentence for people.
 public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
-public import Model
+internal import CHWDLibAV
+public import HWDModel
 
 /// One packet of coded data as it came out of a file.
 public final class MediaPacket: @unchecked Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CLibAV
-internal import HEVC
+internal import CHWDLibAV
+internal import HWDHEVC
 
 /// HDR static metadata: libavutil's structures as the bytes that SEI messages and boxes share.
 enum StaticLight {

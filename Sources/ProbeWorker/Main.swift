@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Probing
+internal import HWDProbing
 
 /// `hwdaemon-probe`: lists what a machine claims, without the libraries that only a verification needs.
 @main

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
+internal import HWDModel
 
 /// Reads files that may be anything.
 enum BoundedFile {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
-internal import Sessions
-internal import Wire
+internal import HWDModel
+internal import HWDSessions
+internal import HWDWire
 
 /// The catalogue as this machine has it: the file of this version, with the admin's overrides laid over it.
 struct Catalogue {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
-internal import Transport
-internal import VAAPI
+internal import HWDModel
+internal import HWDTransport
+internal import HWDVAAPI
 
 /// A device node: what the kernel says of it, whether it opens, and its driver.
 struct DeviceNode: ~Copyable {

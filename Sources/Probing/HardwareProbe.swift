@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
-internal import Sessions
-internal import Transport
-internal import VAAPI
-internal import Wire
+internal import HWDModel
+internal import HWDSessions
+internal import HWDTransport
+internal import HWDVAAPI
+internal import HWDWire
 
 /// What a node's VA-API driver claims, path by path of the catalogue, and whether frames come back right.
 enum HardwareProbe {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
-internal import Sessions
-internal import VAAPI
+internal import HWDModel
+internal import HWDSessions
+internal import HWDVAAPI
 
 /// A few frames through a driver's encoder or decoder, judged by a decoder that it does not know.
 struct HardwareTrial {

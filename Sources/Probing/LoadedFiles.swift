@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Transport
-internal import Wire
+internal import HWDTransport
+internal import HWDWire
 
 /// The files that a probe's answer came from: while they are what they were, another probe would tell the same.
 enum LoadedFiles {

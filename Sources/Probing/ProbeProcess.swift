@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
-internal import Transport
-internal import Wire
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
 
 /// The one thing that a probe's process does: it answers one question of the broker's about this machine and ends.
 public enum ProbeProcess {

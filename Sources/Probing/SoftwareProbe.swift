@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
-internal import Sessions
-internal import Wire
-internal import X265
+internal import HWDModel
+internal import HWDSessions
+internal import HWDWire
+internal import HWDX265
 
 /// What can be coded without hardware.
 enum SoftwareProbe {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
-internal import Sessions
-internal import X265
+internal import HWDModel
+internal import HWDSessions
+internal import HWDX265
 
 /// A few frames through x265 and back through a decoder that it does not know.
 enum SoftwareTrial {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
-internal import Sessions
+internal import HWDModel
+internal import HWDSessions
 
 /// A small moving pattern, the same at each run, and the comparison with what came back.
 struct TestPattern {

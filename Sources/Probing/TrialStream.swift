@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
-internal import Sessions
-internal import X265
+internal import HWDModel
+internal import HWDSessions
+internal import HWDX265
 
 /// The test pattern as an encoder coded it.
 struct TrialStream {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
-internal import Transport
-internal import Wire
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
 
 /// Decides for each path whether frames are sent through it now, and remembers what came of it.
 struct Verifier {

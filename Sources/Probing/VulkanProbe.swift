@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
-internal import Shaders
-internal import Transport
-internal import Wire
+internal import HWDModel
+internal import HWDShaders
+internal import HWDTransport
+internal import HWDWire
 
 /// What Vulkan's drivers offer for conversions of colour, and whether pictures come out right.
 enum VulkanProbe {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Color
 internal import Glibc
-public import Model
+public import HWDColor
+public import HWDModel
 
 /// What a conversion runs on: a real GPU first, the CPU otherwise, with the reason.
 public enum ConverterChoice {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import Model
+internal import HWDColor
+internal import HWDModel
 
 /// A GPU's converter that the CPU takes over from when the device is lost.
 final class GPUConverter: PixelConverter {

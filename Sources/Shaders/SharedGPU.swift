@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Model
+internal import HWDModel
 
 /// What the converters of a session share: a GPU that is opened once, and the session's memory that it uses in place.
 ///

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import Model
-internal import Sessions
-internal import Shaders
-internal import Wire
+internal import HWDColor
+internal import HWDModel
+internal import HWDSessions
+internal import HWDShaders
+internal import HWDWire
 
 /// What a Create call turns into: the conversion, and where it is to run.
 struct SessionSetup {

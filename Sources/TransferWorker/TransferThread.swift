@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import Model
-internal import Sessions
-internal import Shaders
-internal import Transport
-internal import Wire
-internal import Worker
+internal import HWDColor
+internal import HWDModel
+internal import HWDSessions
+internal import HWDShaders
+internal import HWDTransport
+internal import HWDWire
+internal import HWDWorker
 
 /// A frame on its way to the converting thread; keeps the memory it lies in mapped.
 struct PendingTransfer: Sendable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import Model
-internal import Shaders
-internal import Wire
+internal import HWDColor
+internal import HWDModel
+internal import HWDShaders
+internal import HWDWire
 
 /// The words of a Create call as what they stand for; a word without a meaning is refused by name.
 enum TransferWords {

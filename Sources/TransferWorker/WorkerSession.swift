@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import Model
-internal import Sessions
-internal import Shaders
+internal import HWDColor
+internal import HWDModel
+internal import HWDSessions
+internal import HWDShaders
+internal import HWDTransport
+internal import HWDWire
+internal import HWDWorker
 internal import Synchronization
-internal import Transport
-internal import Wire
-internal import Worker
 
 /// One pixel-transfer session: what the I/O thread does, and what it shares with the converting thread.
 final class WorkerSession: @unchecked Sendable {

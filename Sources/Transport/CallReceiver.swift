@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import CLinux
+internal import CHWDLinux
 internal import Glibc
 
 /// Collects NUL-terminated Varlink messages from a nonblocking socket and never takes a byte past the NUL.

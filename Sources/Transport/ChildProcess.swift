@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import CLinux
+internal import CHWDLinux
 internal import Glibc
 
 /// A child process and the pidfd that names it for sure, even after its number was given to another.
@@ -107,7 +107,7 @@ public final class ChildProcess: @unchecked Sendable {
 
     /// Waits for the child's end and reaps it; nil at the deadline (nil: none).
     public func wait(until deadline: MonotonicTime? = nil) throws(SystemError) -> Exit? {
-        guard try Transport.wait(pidfd.rawValue, for: POLLIN, until: deadline) else { return nil }
+        guard try HWDTransport.wait(pidfd.rawValue, for: POLLIN, until: deadline) else { return nil }
         return try tryReap()
     }
 

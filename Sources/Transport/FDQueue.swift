@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import Wire
+internal import HWDWire
 
 /// The file descriptors of one received message, in the order they were sent; those nobody takes are closed.
 public struct FDQueue: ~Copyable {

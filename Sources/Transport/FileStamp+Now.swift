@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-public import Wire
+public import HWDWire
 
 extension FileStamp {
     /// A file as it is now.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
+internal import CHWDLinux
 internal import Glibc
-internal import CLinux
-public import Wire
+public import HWDWire
 
 /// The binary half of a session's connection: messages of a header, a payload of up to 64 KiB and up to 8 descriptors.
 ///

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-internal import CLinux
+internal import CHWDLinux
 internal import Glibc
-internal import Model
-internal import Wire
+internal import HWDModel
+internal import HWDWire
 
 /// What a look for the next message found.
 public enum Received<Value: ~Copyable>: ~Copyable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-internal import CLinux
+internal import CHWDLinux
 internal import Glibc
-internal import Model
-internal import Wire
+internal import HWDModel
+internal import HWDWire
 
 /// The sending half of a channel: whole messages, from any thread.
 final class MessageSender: @unchecked Sendable {

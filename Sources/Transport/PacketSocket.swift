@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import CLinux
+internal import CHWDLinux
 internal import Glibc
 
 /// Whole packets over a `SOCK_SEQPACKET` socket: what the broker and its workers tell each other.

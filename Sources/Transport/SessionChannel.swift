@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+public import HWDWire
 internal import Synchronization
-public import Wire
 
 /// A session's conversation over a message channel: typed payloads, and the sequence numbers of both directions.
 ///

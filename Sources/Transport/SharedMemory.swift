@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-internal import CLinux
+internal import CHWDLinux
 internal import Glibc
-public import Model
+public import HWDModel
 
 /// A sealed memfd, mapped: frames and packets lie in these.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-internal import CLinux
+internal import CHWDLinux
 internal import Glibc
-public import Model
+public import HWDModel
 
 /// A worker's counters in a sealed page: the worker writes, the broker reads while it runs and after it died.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import CLinux
+internal import CHWDLinux
 internal import Glibc
 
 /// Unix stream sockets; an address is a path, or `@name` for one in the abstract namespace.

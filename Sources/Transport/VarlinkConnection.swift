@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import CLinux
+internal import CHWDLinux
 internal import Glibc
 
 /// The client's side of Varlink: whole messages with a deadline over a nonblocking socket that stays the caller's.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import LibAV
-internal import Probing
+internal import HWDLibAV
+internal import HWDProbing
 
 /// `hwdaemon-verify`: a probe that also sends frames through, and has libavcodec judge what came out.
 @main

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 /// Reads little-endian fields from a message's payload, front to back; never past its end.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 // The parameters of `org.hwdaemon`'s methods, field by field as `org.hwdaemon.varlink` defines them.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 /// Opens a decompression session; an upgrade call.
 public enum CreateDecompressionSession: ControlMethod {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 // The fixed-field messages a client of a decompression session sends; docs/protocol.md tells the conversation.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 /// A decoded picture, in presentation order.
 public struct FrameDecoded: SessionPayload, Hashable {

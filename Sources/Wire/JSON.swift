@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-public import Model
 internal import FoundationEssentials
+public import HWDModel
 
 /// JSON text from and to values: the one place that knows which library does it.
 public enum JSON {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 /// The 16 bytes before every message of a session: four little-endian 32-bit words.
 ///

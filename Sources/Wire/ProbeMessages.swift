@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 // What the broker and `hwdaemon-probe` or `hwdaemon-verify` tell each other: one packet asks, some packets answer.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 /// A property as `GetSupportedProperties` tells it.
 public struct PropertyInfo: Codable, Hashable, Sendable {

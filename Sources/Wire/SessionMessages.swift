@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 /// What a message of a session is: the `opcode` of its header.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 // The fixed-field messages of a pixel-transfer session; docs/protocol.md tells the conversation.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 /// A method call as it came over the wire, its parameters still undecoded (varlink.org, "Method Call").
 public struct VarlinkCall: Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import Model
+public import HWDModel
 
 // What broker and worker tell each other over the SOCK_SEQPACKET pair at the worker's descriptor 4: one JSON document
 // a packet. The worker trusts the broker; the broker treats what a worker says as hostile.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDTransport
 internal import Synchronization
-public import Transport
 
 /// Pools that a client removed, on their way from the I/O thread to the one whose device must let go of them first.
 public final class RemovedPools: Sendable {

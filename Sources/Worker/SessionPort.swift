@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-public import Model
+public import HWDModel
+public import HWDTransport
+public import HWDWire
 internal import Synchronization
-public import Transport
-public import Wire
 
 /// A worker's end of its session's connection: the I/O thread's loop, sending from any thread, and the session's end.
 public final class SessionPort: @unchecked Sendable {

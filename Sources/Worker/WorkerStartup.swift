@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-public import Model
-public import Transport
-public import Wire
+public import HWDModel
+public import HWDTransport
+public import HWDWire
 
 /// What every session's process does before it serves: confine itself, and wait for its session.
 public enum WorkerStartup {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
-internal import Model
-internal import Sessions
+internal import HWDModel
+internal import HWDSessions
 
 /// Frames that wait in front of x265, copied, because the client has its memory back after each call.
 final class FrameCopies {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HEVC
-internal import Model
-internal import Sessions
+internal import HWDHEVC
+internal import HWDModel
+internal import HWDSessions
 
 /// What stands between a session and x265 where the stream has temporal levels: frames go in with what they must be,
 /// and pictures come out with the level they have.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CX265
+internal import CHWDX265
 internal import Glibc
-internal import Model
-internal import Sessions
+internal import HWDModel
+internal import HWDSessions
 
 /// Hands frames to x265, which wants planar samples of an even size of at least 16x16.
 ///

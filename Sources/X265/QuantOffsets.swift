@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CX265
+internal import CHWDX265
 
 /// An offset for every block of a picture, as x265 takes them; all blocks have the same.
 final class QuantOffsets {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HEVC
-internal import Model
-internal import Sessions
+internal import HWDHEVC
+internal import HWDModel
+internal import HWDSessions
 
 /// What the NAL units of `x265_encoder_headers` become.
 enum StreamHeaders {

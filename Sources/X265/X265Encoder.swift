@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CX265
-internal import HEVC
-public import Model
-public import Sessions
+internal import CHWDX265
+internal import HWDHEVC
+public import HWDModel
+public import HWDSessions
 
 /// libx265 behind the `Encoder` protocol: one encoder, 8 or 10 bit, used from one thread.
 public final class X265Encoder: Encoder {

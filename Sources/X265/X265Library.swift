@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CX265
-public import Model
+internal import CHWDX265
+public import HWDModel
 
 /// The libx265 this process is linked with.
 public enum X265Library {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CX265
-internal import Model
-internal import Sessions
+internal import CHWDX265
+internal import HWDModel
+internal import HWDSessions
 
 /// x265's parameters, filled from a configuration; owns the memory.
 final class X265Parameters {

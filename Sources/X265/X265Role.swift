@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CX265
-internal import Sessions
+internal import CHWDX265
+internal import HWDSessions
 
 /// What an encoder is to another.
 enum X265Role {

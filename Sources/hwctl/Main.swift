@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
-internal import ControlCommands
 internal import Glibc
-internal import Model
+internal import HWDControlCommands
+internal import HWDModel
 
 /// `hwctl`: what only asks the daemon is done here, in a few milliseconds; everything else is `hwctl-media`'s.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Color
-import Model
+import HWDColor
+import HWDModel
 import Testing
 
 /// Values of colour-science 0.4.7 (https://www.colour-science.org, BSD-3-Clause): `eotf_ST2084` over 10000,

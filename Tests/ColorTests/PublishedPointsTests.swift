@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Color
 import Glibc
+import HWDColor
 import Testing
 
 /// Values that the standards print.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
 import Foundation
-import Model
-import Sessions
+import HWDEncoderTesting
+import HWDModel
+import HWDSessions
+import HWDX265
 import Testing
-import X265
 
 /// An encoder under test.
 enum Backend: Hashable, CustomTestStringConvertible {

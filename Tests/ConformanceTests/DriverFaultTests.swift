@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
-import Model
+import HWDEncoderTesting
+import HWDModel
 import Testing
 
 /// What VA-API drivers do wrong, and what becomes of it: a reason, and never a stream that is not one.

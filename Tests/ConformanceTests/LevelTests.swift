@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
-import HEVC
-import Model
-import Sessions
+import HWDEncoderTesting
+import HWDHEVC
+import HWDModel
+import HWDSessions
 import Testing
 
 /// Temporal levels of every encoder that has them, and the reasons of those that have not.

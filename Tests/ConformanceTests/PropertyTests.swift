@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
-import HEVC
-import Model
-import Sessions
+import HWDEncoderTesting
+import HWDHEVC
+import HWDModel
+import HWDSessions
 import Testing
 
 /// Generated from the property table: every row that a back end honours, at every edge of its range.

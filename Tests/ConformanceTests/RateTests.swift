@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
-import HEVC
-import Model
+import HWDEncoderTesting
+import HWDHEVC
+import HWDModel
 import Testing
 
 /// How many bits hardware's pictures get, from the streams and from the driver's own account.

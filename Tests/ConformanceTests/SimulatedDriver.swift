@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
 import Foundation
 import Glibc
-import HEVC
+import HWDEncoderTesting
+import HWDHEVC
 import Testing
 
 /// The libva driver of Tests/HWSim, compiled when a test first needs it, and the process that encodes with it.
@@ -103,7 +103,7 @@ enum SimulatedDriver {
         let (dump, trace) = (folder.appendingPathComponent("recon"), folder.appendingPathComponent("trace"))
         try JSONEncoder().encode(job).write(to: input)
         let said = try StreamDecoders.run(
-            ["\(products)/vaapi-tool", "/dev/null", input.path, output.path],
+            ["\(products)/hwd-vaapi-tool", "/dev/null", input.path, output.path],
             environment: [
                 "LD_PRELOAD": "\(libraries)/nodes.so", "LIBVA_DRIVER_NAME": "hwsim",
                 "LIBVA_DRIVERS_PATH": libraries, "HWSIM_PERSONALITY": personality, "HWSIM_RECON": dump.path,
@@ -111,7 +111,7 @@ enum SimulatedDriver {
                 "LIBVA_MESSAGING_LEVEL": "0", "SWIFT_BACKTRACE": "enable=no",
             ])
         guard said.status == 0 else {
-            throw StreamDecoders.Failure(description: "vaapi-tool ended with \(said.status): \(said.error)")
+            throw StreamDecoders.Failure(description: "hwd-vaapi-tool ended with \(said.status): \(said.error)")
         }
         let result = try JSONDecoder().decode(EncodeResult.self, from: Data(contentsOf: output))
         let reconstructions = try Reconstruction.read([UInt8]((try? Data(contentsOf: dump)) ?? Data()))

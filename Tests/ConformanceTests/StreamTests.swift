@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
-import HEVC
-import Model
+import HWDEncoderTesting
+import HWDHEVC
+import HWDModel
 import Testing
 
 /// What every encoder's streams have in common, judged by decoders that are not ours.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
+public import HWDModel
 
 /// Moving gradients: every frame differs, and 10-bit ones use all their bits.
 public struct Clip: Hashable, Codable, Sendable {

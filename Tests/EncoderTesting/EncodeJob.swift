@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import Foundation
-public import HEVC
-public import Model
-public import Sessions
+public import HWDHEVC
+public import HWDModel
+public import HWDSessions
 
 /// A clip to encode, and how: what a back end under test gets, in this process or in another.
 public struct EncodeJob: Codable, Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Model
-public import Sessions
+public import HWDModel
+public import HWDSessions
 
 /// Values for the rows of the property table, at every edge of their ranges.
 public enum RowValues {

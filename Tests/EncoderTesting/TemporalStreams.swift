@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import HEVC
-import Model
+import HWDHEVC
+import HWDModel
 
 /// What a stream with temporal levels must be like, whoever coded it.
 public enum TemporalStreams {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Testing
 
-@testable import HEVC
+@testable import HWDHEVC
 
 /// What a description tells of its alpha layer, and in what it differs from the interoperability profile.
 @Suite struct AlphaLayerInfoTests {

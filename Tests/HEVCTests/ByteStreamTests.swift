@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Testing
 
-@testable import HEVC
+@testable import HWDHEVC
 
 @Suite struct ByteStreamTests {
     @Test(

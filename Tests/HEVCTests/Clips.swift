@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 
-@testable import HEVC
+@testable import HWDHEVC
 
 /// The project's clips and the outside tools that tests compare with.
 enum Clips {

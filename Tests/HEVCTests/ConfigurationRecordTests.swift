@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-@testable import HEVC
+@testable import HWDHEVC
 
 @Suite struct ConfigurationRecordTests {
     @Test("the record of a stream is the one libavformat's muxer writes", arguments: Variant.all)

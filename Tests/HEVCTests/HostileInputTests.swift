@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-@testable import HEVC
+@testable import HWDHEVC
 
 @Suite struct HostileInputTests {
     /// SplitMix64: the same numbers in every run.

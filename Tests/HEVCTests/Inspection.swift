@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-@testable import HEVC
+@testable import HWDHEVC
 
 /// What a walk through a stream saw, after rewriting each NAL unit and comparing it.
 struct Inspection {

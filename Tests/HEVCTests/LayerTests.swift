@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Testing
 
-@testable import HEVC
+@testable import HWDHEVC
 
 /// VPS extensions: what is written is the published form, and what others write is read as far as it goes.
 @Suite struct LayerTests {

@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-@testable import HEVC
+@testable import HWDHEVC
 
 @Suite struct PictureOrderTests {
     /// One access unit as this module finds it.

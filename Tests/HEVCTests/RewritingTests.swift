@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-@testable import HEVC
+@testable import HWDHEVC
 
 /// Streams whose headers were changed decode to the same pictures.
 @Suite struct RewritingTests {

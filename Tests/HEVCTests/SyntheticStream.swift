@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-@testable import HEVC
+@testable import HWDHEVC
 
 /// A stream with the syntax that no encoder at hand writes; its slice data are noise.
 enum SyntheticStream {

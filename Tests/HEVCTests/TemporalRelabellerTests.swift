@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-@testable import HEVC
+@testable import HWDHEVC
 
 /// Pictures put into sub-layers decode to what they were, and so does what is left when sub-layers are taken away.
 @Suite struct TemporalRelabellerTests {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Testing
 
-@testable import HEVC
+@testable import HWDHEVC
 
 /// Parameter sets of what is left when upper temporal sub-layers are dropped (H.265 10.1).
 @Suite struct TemporalSubsetTests {

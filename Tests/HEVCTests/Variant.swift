@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 
-@testable import HEVC
+@testable import HWDHEVC
 
 /// A way to run x265 that makes a certain part of the syntax appear.
 struct Variant: Sendable, CustomStringConvertible {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import Glibc
+import HWDTransport
 import Testing
-import Transport
 
 /// The libva driver of Tests/FakeVA, compiled when a test first needs it.
 enum FakeDriver {

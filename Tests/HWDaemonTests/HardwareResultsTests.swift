@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Model
+import HWDModel
+import HWDTransport
+import HWDWire
 import Testing
-import Transport
-import Wire
 
 @testable import HWDaemon
 

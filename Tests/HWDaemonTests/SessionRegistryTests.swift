@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Model
+import HWDModel
+import HWDTransport
 import Testing
-import Transport
 
 @testable import HWDaemon
 

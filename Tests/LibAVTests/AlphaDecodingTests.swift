@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import HEVC
-import Model
-import Sessions
+import HWDHEVC
+import HWDModel
+import HWDSessions
 import Testing
 
 /// Two layers become one picture with alpha; what is wrong with one of them never costs a picture.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import LibAV
+import HWDLibAV
 import Testing
 
 /// What is tested over the socket needs no second test here; these are the parts that have no message.

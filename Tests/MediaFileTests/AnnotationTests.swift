@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
-import HEVC
-import Model
+import HWDHEVC
+import HWDModel
 import Testing
 
-@testable import MediaFile
+@testable import HWDMediaFile
 
 /// What is written into a file's sample groups, and what is made of those of others.
 @Suite struct AnnotationTests {

@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-@testable import MediaFile
+@testable import HWDMediaFile
 
 /// The `moov` of a file, header included, found without the code under test.
 func movieBytes(_ path: String) throws -> [UInt8] {

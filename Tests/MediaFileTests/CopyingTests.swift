@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
-import MediaFile
-import Model
+import HWDMediaFile
+import HWDModel
 import Testing
 
 /// What an output takes over from its input besides the video.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
-import MediaFile
+import HWDMediaFile
 import Testing
 
 @Suite struct InfoTests {

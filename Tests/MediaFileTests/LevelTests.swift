@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
-import HEVC
-import Model
+import HWDHEVC
+import HWDModel
 import Testing
 
-@testable import MediaFile
+@testable import HWDMediaFile
 
 /// Files with temporal levels: x265's own two, written, read, thinned out, and judged by ffmpeg.
 @Suite struct LevelTests {

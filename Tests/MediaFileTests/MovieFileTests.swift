@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-@testable import MediaFile
+@testable import HWDMediaFile
 
 /// Changing finished files in place, with ffmpeg and the bytes themselves as judges.
 @Suite struct MovieFileTests {

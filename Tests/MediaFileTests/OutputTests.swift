@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
-import MediaFile
-import Model
+import HWDMediaFile
+import HWDModel
 import Testing
 
 /// What is on disk before, while and after an output is written.
@@ -105,7 +105,7 @@ import Testing
     func aFullDiskIsAnErrorAndLeavesNothing(_ ending: String) async throws {
         let scratch = try Scratch()
         let path = scratch.file("out.\(ending)")
-        await #expect(processExitsWith: .exitCode(Model.ExitStatus.ioError.rawValue)) { [path = path as String] in
+        await #expect(processExitsWith: .exitCode(HWDModel.ExitStatus.ioError.rawValue)) { [path = path as String] in
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 100_000, rlim_max: 100_000)
             setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
@@ -120,7 +120,7 @@ import Testing
 
     /// The default action of SIGPIPE would end the process before it could say why.
     @Test func aBrokenPipeIsAnErrorNotASignal() async throws {
-        await #expect(processExitsWith: .exitCode(Model.ExitStatus.ioError.rawValue)) {
+        await #expect(processExitsWith: .exitCode(HWDModel.ExitStatus.ioError.rawValue)) {
             signal(SIGPIPE, SIG_DFL)
             var ends: [Int32] = [0, 0]
             pipe(&ends)
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test func errorsMapToExitCodes() {
-        let expected: [(MediaError.Kind, Model.ExitStatus)] = [
+        let expected: [(MediaError.Kind, HWDModel.ExitStatus)] = [
             (.noInput, .noInput), (.badInput, .badInput), (.unsupported, .badInput), (.usage, .usage),
             (.cannotCreate, .cannotCreate), (.io, .ioError), (.interrupted, .ioError),
             (.noPermission, .noPermission),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
-import LibAV
-import MediaFile
-import Model
+import HWDLibAV
+import HWDMediaFile
+import HWDModel
 import Synchronization
 import Testing
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-import Model
+import HWDModel
 import Testing
 
 @Suite struct FrameLayoutTests {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import Foundation
-import Model
+import HWDModel
 import Testing
 
 @Suite struct WordsTests {

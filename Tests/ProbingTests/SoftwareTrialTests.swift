@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import LibAV
+import HWDLibAV
 import Testing
 
-@testable import Probing
+@testable import HWDProbing
 
 /// libavcodec, and what becomes of its pictures on the way.
 private struct Judge: StreamJudge {

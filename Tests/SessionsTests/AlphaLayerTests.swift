@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import HEVC
-import Model
+import HWDHEVC
+import HWDModel
 import Testing
 
-@testable import Sessions
+@testable import HWDSessions
 
 /// What the reader makes of streams with an alpha layer, NAL unit by NAL unit.
 @Suite struct AlphaLayerTests {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Model
+import HWDModel
 import Testing
 
-@testable import Sessions
+@testable import HWDSessions
 
 /// What sessions of hevc-with-alpha are created for, and what their properties resolve to.
 @Suite struct AlphaTests {

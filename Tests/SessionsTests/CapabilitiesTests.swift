@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import Glibc
-import Model
-import Sessions
+import HWDModel
+import HWDSessions
 import Testing
 
 /// A catalogue from files laid over each other.

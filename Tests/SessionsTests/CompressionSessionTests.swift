@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Model
+import HWDModel
 import Testing
 
-@testable import Sessions
+@testable import HWDSessions
 
 private func makeSession(_ format: PixelFormat = .nv12) throws -> CompressionSession {
     let request = try CompressionRequest(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import HEVC
-import Model
-import Sessions
+import HWDHEVC
+import HWDModel
+import HWDSessions
 import Testing
 
 private func node(_ path: String, pci: String? = nil, _ state: RenderNode.State = .ready) -> RenderNode {

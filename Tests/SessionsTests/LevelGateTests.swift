@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import HEVC
-import Sessions
+import HWDHEVC
+import HWDSessions
 import Testing
 
 /// Which pictures pass while the limit changes (H.265 7.4.2.2).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Model
+import HWDModel
 import Testing
 
-@testable import Sessions
+@testable import HWDSessions
 
 /// x265's order of pictures with one reference in each direction, b-adapt 0 and a B pyramid, after its documentation:
 /// an anchor every so many frames, or where one is demanded; between two of them the middle one is referred to.

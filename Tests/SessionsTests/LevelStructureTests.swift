@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import HEVC
-import Model
+import HWDHEVC
+import HWDModel
 import Testing
 
-@testable import Sessions
+@testable import HWDSessions
 
 /// Temporal levels where the order of pictures is ours: hardware's.
 @Suite struct LevelStructureTests {

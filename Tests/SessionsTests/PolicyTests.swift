@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Model
-import Sessions
+import HWDModel
+import HWDSessions
 import Testing
 
 private let software = EncoderDescription(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import HEVC
-import Model
-import Sessions
+import HWDHEVC
+import HWDModel
+import HWDSessions
 import Testing
 
 /// The decoded picture buffer of H.265 C.5.2, fed with a plan: what a decoder makes of it.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import func Glibc.exp2
-import Model
+import HWDModel
 import Testing
 
-@testable import Sessions
+@testable import HWDSessions
 
 @Suite struct TemporalLevelTests {
     private func levels(_ base: String, _ full: String) throws -> TemporalLevels {

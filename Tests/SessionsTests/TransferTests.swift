@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Model
+import HWDModel
 import Testing
 
-@testable import Sessions
+@testable import HWDSessions
 
 /// Which frames of a pixel-transfer session may be under way together.
 @Suite struct TransferOrder {

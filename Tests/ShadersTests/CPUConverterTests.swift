@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import CPixels
-import Color
-import Model
-import Shaders
+import CHWDPixels
+import HWDColor
+import HWDModel
+import HWDShaders
 import Testing
 
 /// The CPU's loops against the formulas in Double.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Color
 import Glibc
-import Model
+import HWDColor
+import HWDModel
 import Testing
 
-@testable import Shaders
+@testable import HWDShaders
 
 /// Every format with every siting, transfer function, matrix, range, primaries and primaries of light, both ways.
 ///

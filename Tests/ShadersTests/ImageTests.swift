@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import CVulkan
-import Color
+import CHWDVulkan
 import Glibc
-import Model
+import HWDColor
+import HWDModel
 import Testing
 
-@testable import Shaders
+@testable import HWDShaders
 
 extension VulkanTests {
     /// Sources in images against the same in buffers, and dma-bufs that are not what they are said to be.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import CVulkan
-import Color
-import Model
+import CHWDVulkan
+import HWDColor
+import HWDModel
 import Testing
 
-@testable import Shaders
+@testable import HWDShaders
 
 /// Brings pictures into ordinary images by a copy from a buffer, as dma-bufs would hold them.
 final class ImageUploader {

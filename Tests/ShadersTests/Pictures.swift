@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Color
-import Model
-import Shaders
+import HWDColor
+import HWDModel
+import HWDShaders
 import Testing
 
 /// A deterministic source of numbers: the same pictures in every run.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Color
-import Model
+import HWDColor
+import HWDModel
 import Testing
 
-@testable import Shaders
+@testable import HWDShaders
 
 extension VulkanTests {
     /// RGB and Y'CbCr to Y'CbCr against the reference: within half a code and what fp32 adds.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Color
 import Glibc
-import Model
+import HWDColor
+import HWDModel
 import Testing
 
-@testable import Shaders
+@testable import HWDShaders
 
 /// Everything that runs on the one lavapipe device, one after the other.
 @Suite(.serialized, .enabled(if: TestDevice.problem == nil, Comment(rawValue: "\(TestDevice.problem ?? "")")))

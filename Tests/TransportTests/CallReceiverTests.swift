@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-import CLinux
+import CHWDLinux
 import Glibc
+import HWDTransport
 import Testing
-import Transport
 
 @Suite struct CallReceiverTests {
     private func isReadable(_ fd: Int32) -> Bool {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-import CLinux
+import CHWDLinux
 import Glibc
-import Model
+import HWDModel
+import HWDTransport
+import HWDWire
 import Testing
-import Transport
-import Wire
 
 @Suite struct MessageChannelTests {
     private func channels(sendBuffer: Int32 = 1 << 20) throws -> (MessageChannel, MessageChannel) {

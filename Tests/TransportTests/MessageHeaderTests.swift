@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 import Glibc
-import Model
+import HWDModel
+import HWDTransport
+import HWDWire
 import Testing
-import Transport
-import Wire
 
 @Suite struct MessageHeaderTests {
     @Test func theFieldsAreLittleEndianWordsInOrder() throws {

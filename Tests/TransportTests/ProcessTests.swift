@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-import CLinux
+import CHWDLinux
 import Glibc
+import HWDTransport
 import Testing
-import Transport
 
 @Suite struct ChildProcessTests {
     /// What a shell script prints, and how it ended.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-import Model
+import HWDModel
+import HWDTransport
+import HWDWire
 import Testing
-import Transport
-import Wire
 
 /// Typed messages and their sequence numbers.
 @Suite struct SessionChannelTests {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-import CLinux
+import CHWDLinux
 import Glibc
-import Model
+import HWDModel
+import HWDTransport
 import Synchronization
 import Testing
-import Transport
 
 @Suite struct SharedMemoryTests {
     private func receive(

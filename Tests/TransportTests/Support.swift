@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-import CLinux
+import CHWDLinux
 import Glibc
-import Model
+import HWDModel
+import HWDTransport
+import HWDWire
 import Testing
-import Transport
-import Wire
 
 /// Open descriptors of this process, the listing's own and those of the run time's event thread not counted.
 func openFileCount() -> Int {

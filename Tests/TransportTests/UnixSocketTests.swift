@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 import Glibc
+import HWDTransport
+import HWDWire
 import Testing
-import Transport
-import Wire
 
 @Suite struct UnixSocketTests {
     private func withDirectory(_ body: (String) throws -> Void) throws {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import Glibc
+import HWDTransport
 import Testing
-import Transport
 
 @Suite struct WorkQueueTests {
     @Test func elementsComeOutInOrderAndAFullQueueRefuses() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Model
+import HWDModel
+import HWDVAAPI
 import Testing
-import VAAPI
 
 @Suite struct DMABufFrameTests {
     private let good = DMABufFrame(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import CVA
+import CHWDVA
 import Foundation
-import HEVC
-import Model
-import Sessions
+import HWDHEVC
+import HWDModel
+import HWDSessions
 import Testing
 
-@testable import VAAPI
+@testable import HWDVAAPI
 
 /// What real drivers say of themselves (their own tables, read on simulated GPUs), and what becomes of it.
 @Suite struct EncoderSettingsTests {

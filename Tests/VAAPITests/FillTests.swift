@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import CPixels
+import CHWDPixels
 import Testing
 
 /// Frames on their way to surfaces, against what each sample must become.

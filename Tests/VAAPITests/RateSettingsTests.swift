@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import CVA
-import Model
-import Sessions
+import CHWDVA
+import HWDModel
+import HWDSessions
 import Testing
 
-@testable import VAAPI
+@testable import HWDVAAPI
 
 @Suite struct RateSettingsTests {
     private func rate(

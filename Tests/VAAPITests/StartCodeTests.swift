@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import CVA
+import CHWDVA
 import Testing
 
 @Suite struct StartCodeTests {

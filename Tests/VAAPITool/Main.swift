@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
 import Foundation
 import Glibc
-import Model
-import Sessions
-import VAAPI
+import HWDEncoderTesting
+import HWDModel
+import HWDSessions
+import HWDVAAPI
 
 /// Encodes one job on one node and writes what came of it: a process of its own, because libva's settings are a process's.
 @main
@@ -15,7 +15,7 @@ struct VAAPITool {
             return try Timing.run(node: arguments[1], Array(arguments[3...]))
         }
         guard arguments.count == 4 else {
-            FileHandle.standardError.write(Data("usage: vaapi-tool NODE JOB.json RESULT.json\n".utf8))
+            FileHandle.standardError.write(Data("usage: hwd-vaapi-tool NODE JOB.json RESULT.json\n".utf8))
             exit(64)
         }
         let job = try JSONDecoder().decode(

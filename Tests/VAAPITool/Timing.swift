@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
 import Foundation
 import Glibc
-import Model
-import Sessions
-import VAAPI
+import HWDEncoderTesting
+import HWDModel
+import HWDSessions
+import HWDVAAPI
 
-/// What a frame costs beside the simulated driver's own work: `vaapi-tool NODE time WxH FOURCC FRAMES`.
+/// What a frame costs beside the simulated driver's own work: `hwd-vaapi-tool NODE time WxH FOURCC FRAMES`.
 ///
 /// All times are CPU times of this thread, on which the driver codes, too. It adds up what its calls take in the file
 /// that HWSIM_TRACE names, which is $VAAPI_TOOL_TIMES here. Every other frame is preceded by a plain copy of as many

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-import Model
+import HWDModel
+import HWDWire
 import Testing
-import Wire
 
 private func bytes(_ payload: some SessionPayload) -> [UInt8] {
     var writer = ByteWriter()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 import Foundation
-import Model
+import HWDModel
+import HWDWire
 import Testing
-import Wire
 
 @Suite struct VarlinkTests {
     @Test func aCreateCallReadsAsTheInterfaceDefinesIt() throws {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Alpha
-import EncoderTesting
 import Foundation
-import HEVC
-import Model
-import Sessions
+import HWDAlpha
+import HWDEncoderTesting
+import HWDHEVC
+import HWDModel
+import HWDSessions
 import Testing
 
-@testable import X265
+@testable import HWDX265
 
 /// Two encoders whose streams are one: what comes out is read back layer by layer by decoders that know none.
 @Suite struct AlphaTests {

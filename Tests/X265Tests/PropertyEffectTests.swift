@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
 import Foundation
-import HEVC
-import Model
-import Sessions
+import HWDEncoderTesting
+import HWDHEVC
+import HWDModel
+import HWDSessions
 import Testing
 
-@testable import X265
+@testable import HWDX265
 
 /// What properties do to the stream, read from the stream.
 @Suite struct PropertyEffectTests {

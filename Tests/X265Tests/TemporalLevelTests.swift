@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import EncoderTesting
-import HEVC
-import Model
-import Sessions
+import HWDEncoderTesting
+import HWDHEVC
+import HWDModel
+import HWDSessions
 import Testing
 
-@testable import X265
+@testable import HWDX265
 
 /// Temporal levels of x265's streams beyond what the conformance suite asks of every encoder.
 @Suite struct TemporalLevelTests {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Glibc
 import HWClient
-import Model
-import Transport
-import Wire
+import HWDModel
+import HWDTransport
+import HWDWire
 
 /// What went wrong in a campaign: something the daemon must not do.
 struct Finding: Error, CustomStringConvertible {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Transport
+import HWDTransport
 
 /// Milliseconds from `start` to now.
 func milliseconds(since start: MonotonicTime) -> Double {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import Model
-import Transport
-import Wire
 import Glibc
+import HWDModel
+import HWDTransport
+import HWDWire
 
 /// `nofile N`: a broker with N descriptors refuses what it cannot serve, serves what it has, and recovers.
 func fileLimit(count: Int, seed: UInt64) throws {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Glibc
+import HWDTransport
+import HWDWire
 import Synchronization
-import Transport
-import Wire
 
 /// The shared state of the threads that mutate.
 private final class Tally: Sendable {

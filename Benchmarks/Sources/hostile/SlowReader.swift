@@ -2,9 +2,9 @@
 import CHostile
 import Glibc
 import HWClient
-import Model
-import Transport
-import Wire
+import HWDModel
+import HWDTransport
+import HWDWire
 
 /// A session that sends 360p frames, which a slow machine can code in time too, at 30 a second and times each from sending to its packet.
 private final class PacedSession {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import CHostile
 import Glibc
-import Model
+import HWDModel
+import HWDTransport
+import HWDWire
 import Synchronization
-import Transport
-import Wire
 
 /// `truncate N`: N attacks on the memory that a worker reads; each refused or survived.
 func truncation(count: Int, seed: UInt64) throws {

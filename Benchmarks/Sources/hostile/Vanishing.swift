@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Glibc
 import HWClient
-import Model
-import Transport
-import Wire
+import HWDModel
+import HWDTransport
+import HWDWire
 
 /// `vanish N`: N clients are killed at moments of no one's choosing; nothing of them stays.
 func vanishing(count: Int, seed: UInt64) throws {

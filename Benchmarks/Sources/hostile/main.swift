@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Clients that mean harm, by the thousand, against a daemon of their own; scripts/check-hostile runs them.
 import Glibc
-import Transport
+import HWDTransport
 
 ProcessControl.ignoreBrokenPipes()
 let arguments = CommandLine.arguments

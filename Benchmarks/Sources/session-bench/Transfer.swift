@@ -2,9 +2,9 @@
 import Dispatch
 import Glibc
 import HWClient
-import Model
-import Transport
-import Wire
+import HWDModel
+import HWDTransport
+import HWDWire
 
 /// Milliseconds a 4K frame of P010 PQ takes to become half floats of Display P3 in a session, and memcpy of its bytes.
 ///

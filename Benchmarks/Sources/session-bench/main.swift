@@ -2,9 +2,9 @@
 // Measures sessions from a client's side. Every subcommand prints one JSON object; Benchmarks/bench.py makes tables.
 import Glibc
 import HWClient
-import Model
-import Transport
-import Wire
+import HWDModel
+import HWDTransport
+import HWDWire
 
 /// Milliseconds from `start` to now.
 func milliseconds(since start: MonotonicTime) -> Double {

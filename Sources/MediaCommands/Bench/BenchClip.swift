@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
-internal import LibAV
-internal import MediaFile
-internal import Model
-internal import Transport
+internal import HWDLibAV
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDTransport
 
 /// A clip decoded into memory ahead of the sessions that encode it, so that no decoder is measured with them.
 final class BenchClip {

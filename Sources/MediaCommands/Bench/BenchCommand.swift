@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
-internal import ControlCommands
 internal import HWClient
-internal import Model
+internal import HWDControlCommands
+internal import HWDModel
 
 /// `hwctl bench`.
 struct BenchCommand: ParsableCommand {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ControlCommands
 internal import Glibc
 internal import HWClient
-internal import MediaFile
-internal import Model
-internal import Wire
+internal import HWDControlCommands
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDWire
 
 /// One run of `hwctl bench`: a clip through hardware and software at several bit rates.
 struct BenchJob {

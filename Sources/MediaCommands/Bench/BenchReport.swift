@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ControlCommands
-internal import MediaFile
-internal import Model
-internal import Wire
+internal import HWDControlCommands
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDWire
 
 /// What `hwctl bench` found, for people and for programs.
 struct BenchReport: Encodable {

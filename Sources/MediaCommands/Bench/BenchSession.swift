@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ControlCommands
 internal import HWClient
-internal import LibAV
-internal import MediaFile
-internal import Model
-internal import Transport
-internal import Wire
+internal import HWDControlCommands
+internal import HWDLibAV
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
 
 /// One session over the whole clip: what came out, how fast, and at what cost.
 struct BenchSession {

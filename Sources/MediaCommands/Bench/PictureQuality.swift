@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ControlCommands
 internal import Glibc
-internal import LibAV
-internal import MediaFile
-internal import Model
+internal import HWDControlCommands
+internal import HWDLibAV
+internal import HWDMediaFile
+internal import HWDModel
 
 /// How near coded pictures are to their source: squared errors, and the structural similarity of Wang and others (2004).
 struct PictureQuality {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-public import Color
-internal import CPixels
+internal import CHWDPixels
 internal import Glibc
-public import Model
+public import HWDColor
+public import HWDModel
 
 /// Converts on the CPU: `CPixels`' loops with the numbers of a `ConversionPlan`, rows shared among threads.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Color
-internal import CPixels
+internal import CHWDPixels
 internal import Glibc
+internal import HWDColor
 
 /// Owns the tables that a `hwd_plan` points into.
 final class CurveTables {

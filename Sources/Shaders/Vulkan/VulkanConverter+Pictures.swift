@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CVulkan
-internal import Color
-public import Model
+internal import CHWDVulkan
+internal import HWDColor
+public import HWDModel
 
 /// What one picture on its way needs.
 final class FrameSlot {

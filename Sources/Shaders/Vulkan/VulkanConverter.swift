@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import CVulkan
-public import Color
-public import Model
+internal import CHWDVulkan
+public import HWDColor
+public import HWDModel
 
 /// Converts pictures with compute shaders on a Vulkan device.
 ///

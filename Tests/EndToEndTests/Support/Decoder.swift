@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWClient
-import MediaFile
-import Model
+import HWDMediaFile
+import HWDModel
+import HWDTransport
+import HWDWire
 import Testing
-import Transport
-import Wire
 
 /// A coded stream: its format description and its packets in decoding order.
 struct CodedStream: Sendable {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import HWClient
-import MediaFile
-import Model
+import HWDMediaFile
+import HWDModel
+import HWDTransport
+import HWDWire
 import Synchronization
 import Testing
-import Transport
-import Wire
 
 /// A coded picture, its bytes copied.
 struct Coded: Sendable, Equatable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDTransport
 import Testing
-import Transport
 
 /// Vulkan for a daemon: lavapipe as it is, or the drivers of Tests/FakeVulkan, compiled when a test first needs them.
 enum FakeVulkan {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDTransport
 import Testing
-import Transport
 
 /// The programs under test, and what every one of them is started with.
 enum Programs {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
-import Model
+import HWDModel
 
 /// Frames that ffmpeg made, rows without gaps.
 struct RawFrames: Sendable {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import CLinux
+import CHWDLinux
 import Foundation
-import Model
+import HWDModel
+import HWDTransport
+import HWDWire
 import Testing
-import Transport
-import Wire
 
 /// A session's connection in the hands of a client that keeps to no rule.
 final class RawSession {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDTransport
 import Testing
-import Transport
 
 /// The libva driver of Tests/HWSim under a daemon, compiled when a test first needs it.
 enum SimulatedDriver {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWClient
-import Model
+import HWDModel
+import HWDTransport
+import HWDWire
 import Testing
-import Transport
-import Wire
 
 /// An `hwdaemon` in a directory of its own, stopped when this object goes.
 final class TestDaemon: Sendable {

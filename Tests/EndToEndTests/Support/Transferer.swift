@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import HWClient
-import Model
+import HWDModel
+import HWDTransport
+import HWDWire
 import Testing
-import Transport
-import Wire
 
 /// A client of one pixel-transfer session, as an app would be.
 final class Transferer {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+internal import Logging
+
+// A worker that died before it had answered its Create call: the client knows nothing of it yet, so another may serve.
+extension Broker {
+    /// Has another worker serve the call, without the hardware that the first one died of, or answers with the reason.
+    ///
+    /// - Parameters:
+    ///   - worker: what is left of the first one.
+    ///   - connection: the client's, on which nothing was answered.
+    /// - Returns: whether another worker serves the session now.
+    func recover(
+        _ worker: SessionWorker, _ end: SessionEnd, connection: consuming OwnedFD
+    ) -> Bool {
+        let id = worker.id
+        do throws(SessionError) {
+            guard !isStopping else { throw Refusal.shuttingDown.error }
+            guard let running = registry.running[id], let failure = Self.failure(worker, end) else {
+                throw SessionError(end.status, end.reason)
+            }
+            troubles.add(failure, now: .now)
+            worker.logger.warning(
+                "the session starts again without its hardware",
+                metadata: ["\(worker.kind.noun)": "\(failure.encoderID)", "reason": "\(failure.reason)"])
+            var start = worker.start
+            start.failures.append(failure)
+            let next: SessionWorker
+            do throws(Refusal) {
+                next = try startWorker(start, worker.kind, connection: connection.rawValue, worker.logger)
+            } catch { throw error.error }
+            workers[id] = next
+            var again = running
+            again.pid = next.pid
+            registry.add(again)
+            if let signal = end.signal { metrics.workerDied(signal) }
+            supervise()
+            return true
+        } catch {
+            Self.answer(error, on: connection)
+            return false
+        }
+    }
+
+    /// What the first worker died of, if that was hardware it had not been told to leave alone.
+    private static func failure(_ worker: SessionWorker, _ end: SessionEnd) -> EncoderFailure? {
+        guard let encoderID = worker.opening,
+            worker.hardware.contains(encoderID),
+            !worker.start.failures.contains(where: { $0.encoderID == encoderID })
+        else { return nil }
+        let reason =
+            switch end.cause {
+            case .stalled:
+                "its driver did not return from opening it within \(SessionEnd.seconds(worker.stallLimit)) s"
+            default:
+                if let signal = end.signal {
+                    "its driver crashed while opening it (signal \(signal), \(SessionEnd.signalName(signal)))"
+                } else {
+                    "its driver ended the process while opening it"
+                }
+            }
+        return EncoderFailure(encoderID: encoderID, reason: reason, isTransient: false)
+    }
+
+    /// Sends an error as the call's reply; a client that does not take it at once has gone.
+    private static func answer(_ error: SessionError, on connection: borrowing OwnedFD) {
+        var queue = SendQueue()
+        queue.append(VarlinkReply.encode(VarlinkError(error)))
+        _ = try? queue.flush(to: connection.rawValue)
+    }
+}

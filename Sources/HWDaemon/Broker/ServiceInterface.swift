@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDWire
+
+/// The interface every Varlink service has (varlink.org, "Service Interface").
+enum ServiceInterface {
+    static let name = "org.varlink.service"
+
+    /// What `GetInfo` answers.
+    struct Info: Codable {
+        var vendor: String
+        var product: String
+        var version: String
+        var url: String
+        var interfaces: [String]
+    }
+
+    /// What `GetInterfaceDescription` asks and answers.
+    struct DescriptionCall: Codable { var interface: String }
+    struct Description: Codable { var description: String }
+
+    static let info = Info(
+        vendor: "HWDaemon", product: "hwdaemon", version: HWDaemonVersion.text, url: "",
+        interfaces: [name, Interface.name])
+
+    /// An interface's definition; nil when the daemon does not have it.
+    static func definition(of interface: String) -> String? {
+        switch interface {
+        case name: definition
+        case Interface.name: Interface.definition
+        default: nil
+        }
+    }
+
+    /// Whether an interface of the daemon defines a method, by its full name.
+    static func defines(_ method: String, in interface: String) -> Bool {
+        let name = method.dropFirst(interface.count + 1)
+        return definition(of: interface)?.contains("\nmethod \(name)(") ?? false
+    }
+
+    private static let definition = """
+        # What every Varlink service can tell about itself.
+        interface org.varlink.service
+
+        # Who made the service, which version it is, and which interfaces it has.
+        method GetInfo() -> (
+          vendor: string,
+          product: string,
+          version: string,
+          url: string,
+          interfaces: []string
+        )
+
+        # An interface's definition in Varlink's own language.
+        method GetInterfaceDescription(interface: string) -> (description: string)
+
+        # The service does not have this interface.
+        error InterfaceNotFound(interface: string)
+
+        # The interface does not have this method.
+        error MethodNotFound(method: string)
+
+        # The interface has this method, but the service does not implement it.
+        error MethodNotImplemented(method: string)
+
+        # A parameter is missing, of the wrong type or out of range.
+        error InvalidParameter(parameter: string)
+
+        # The caller may not do this.
+        error PermissionDenied()
+
+        # The method only makes sense with "more".
+        error ExpectedMore()
+
+        """
+}
+
+/// The version of this build.
+enum HWDaemonVersion {
+    static let text = "0.1.0"
+}

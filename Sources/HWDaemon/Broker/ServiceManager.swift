@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import HWDTransport
+
+/// The service manager that started the daemon, if one did: the socket it made, and what it wants to be told.
+///
+/// The protocols of sd_listen_fds(3), sd_notify(3) and sd_watchdog_enabled(3), which need no library.
+final class ServiceManager {
+    /// How often it wants a sign of life; nil if it watches nothing.
+    let watchdogInterval: Duration?
+    /// The listening socket that was passed.
+    let listener: Int32?
+    /// Kept open, so that a full descriptor table does not silence the watchdog.
+    private let socket: Int32
+    private let address: [UInt8]
+
+    /// Reads the environment and clears it, so that no worker takes itself for the service.
+    ///
+    /// - Throws: `EINVAL` where not exactly one socket was passed.
+    init() throws(SystemError) {
+        let names = [
+            "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
+        ]
+        let values = names.map { Configuration.environment($0) }
+        for name in names { unsetenv(name) }
+        let own = "\(getpid())"
+
+        let passed = values[1] == own ? values[0].flatMap { Int32($0) } ?? 0 : 0
+        guard 0...1 ~= passed else {
+            throw SystemError(
+                errno: EINVAL, call: "listen", subject: "the \(passed) sockets of LISTEN_FDS: one is served")
+        }
+        listener = passed == 1 ? 3 : nil
+
+        // Paths and, with @, names of the abstract namespace; other kinds are not for local services.
+        address = values[3].map { Array($0.utf8) }.flatMap { $0[0] == 0x2f || $0[0] == 0x40 ? $0 : nil } ?? []
+        let kind = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let number = address.isEmpty ? -1 : Glibc.socket(AF_UNIX, kind, 0)
+        socket = number
+
+        let isWatched = values[5] == nil || values[5] == own
+        let period = isWatched ? values[4].flatMap { Int64($0) } ?? 0 : 0
+        // Half the time it gives, as sd_watchdog_enabled(3) recommends.
+        watchdogInterval = period > 1 && number >= 0 ? .microseconds(period / 2) : nil
+    }
+
+    deinit { if socket >= 0 { close(socket) } }
+
+    /// Tells it something; lost when nobody listens, because the broker may never wait.
+    func tell(_ lines: String...) {
+        guard socket >= 0 else { return }
+        let message = lines.joined(separator: "\n")
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        let capacity = MemoryLayout.size(ofValue: name.sun_path)
+        guard address.count < capacity else { return }
+        withUnsafeMutableBytes(of: &name.sun_path) { path in
+            path.copyBytes(from: address)
+            if address[0] == 0x40 { path[0] = 0 }
+        }
+        let isAbstract = address[0] == 0x40
+        let length = MemoryLayout<sockaddr_un>.size - capacity + address.count + (isAbstract ? 0 : 1)
+        _ = withUnsafePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { base in
+                message.withCString {
+                    sendto(socket, $0, strlen($0), Int32(MSG_NOSIGNAL), base, socklen_t(length))
+                }
+            }
+        }
+    }
+}

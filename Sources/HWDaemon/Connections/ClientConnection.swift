@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+internal import Logging
+
+/// One client's Varlink connection: calls in, replies out, in order and one at a time.
+///
+/// While a call has no reply yet nothing is read, so what follows a Create call stays in the socket for the worker.
+final class ClientConnection {
+    /// Seconds a call may take to arrive, once it has begun.
+    static let callPatience = Duration.seconds(5)
+    /// Seconds a client may leave replies unread.
+    static let replyPatience = Duration.seconds(30)
+    /// Bytes of unread replies beyond which no further call is read.
+    static let maximumUnread = 65536
+    /// Calls served before others have their turn.
+    private static let callsAtOnce = 16
+
+    let peer: PeerCredentials
+    private(set) var isClosed = false
+
+    private let loop: EventLoop
+    private let logger: Logger
+    private var file: OwnedFD?
+    private let number: Int32
+    private var watch: EventLoop.Watch?
+    private var receiver = CallReceiver()
+    private var output = SendQueue()
+    private var isAnswering = false
+    private var isOneway = false
+    private var hasEnded = false
+    private var callTimer: EventLoop.Timer?
+    private var replyTimer: EventLoop.Timer?
+    private var afterFlush: (() -> Void)?
+    private let onCall: (VarlinkCall, ClientConnection) -> Void
+    private let onClose: (ClientConnection) -> Void
+
+    /// Serves a connection; each call is handed to `onCall`, which sees to one `reply`.
+    init(
+        _ file: consuming OwnedFD, peer: PeerCredentials, loop: EventLoop, logger: Logger,
+        onCall: @escaping (VarlinkCall, ClientConnection) -> Void,
+        onClose: @escaping (ClientConnection) -> Void
+    ) throws(SystemError) {
+        number = file.rawValue
+        self.file = consume file
+        self.peer = peer
+        self.loop = loop
+        self.logger = logger
+        self.onCall = onCall
+        self.onClose = onClose
+        watch = try loop.watch(number, .readable) { [weak self] in self?.isReady($0) }
+    }
+
+    /// The descriptor, for the worker that takes the connection over; valid until `close`.
+    var fileDescriptor: Int32 { number }
+
+    /// Answers the call that waits; nothing is sent to a client that wants no reply or is gone.
+    func reply(_ message: [UInt8]) {
+        guard !isClosed else { return }
+        isAnswering = false
+        if !isOneway { output.append(message) }
+        flush()
+        updateInterest()
+    }
+
+    /// Answers the call that waits with an error.
+    func reply(_ error: VarlinkError) { reply(VarlinkReply.encode(error)) }
+
+    /// Answers the call that waits with its result.
+    func reply(with parameters: some Encodable) {
+        do throws(SessionError) {
+            reply(try VarlinkReply.encode(parameters))
+        } catch {
+            reply(VarlinkError(error))
+        }
+    }
+
+    /// Runs `body` once every earlier reply has left; not at all if the client goes first.
+    func whenFlushed(_ body: @escaping () -> Void) {
+        guard !isClosed else { return }
+        if output.pendingCount == 0 { return body() }
+        afterFlush = body
+    }
+
+    /// Closes this process's end; a worker's copy lives on.
+    func close(_ reason: Logger.Message? = nil, level: Logger.Level = .warning) {
+        guard !isClosed else { return }
+        isClosed = true
+        if let reason { logger.log(level: level, reason) }
+        loop.cancel(callTimer)
+        loop.cancel(replyTimer)
+        if let watch { loop.remove(watch) }
+        watch = nil
+        afterFlush = nil
+        file = nil
+        onClose(self)
+    }
+
+    private var isReading: Bool {
+        !isClosed && !isAnswering && !hasEnded && output.pendingCount < Self.maximumUnread
+    }
+
+    private func isReady(_ events: Epoll.Events) {
+        if output.pendingCount > 0 { flush() }
+        if isReading {
+            readCalls()
+        } else if !isClosed, !events.isDisjoint(with: [.hangUp, .error]) {
+            // Nobody is there to read the answer.
+            close("the client closed the connection before its answer", level: .debug)
+        }
+        updateInterest()
+    }
+
+    private func readCalls() {
+        do throws(TransportError) {
+            for _ in 0..<Self.callsAtOnce where isReading {
+                switch try receiver.receive(from: number) {
+                case .call(let bytes): serve(bytes)
+                case .wouldBlock: return expectRest()
+                case .endOfFile:
+                    if receiver.pendingCount > 0 { return close("the client closed in the middle of a call") }
+                    hasEnded = true
+                    if output.pendingCount == 0 { close() }
+                }
+            }
+        } catch {
+            close("closing: \(error.reason)")
+        }
+    }
+
+    private func serve(_ bytes: [UInt8]) {
+        loop.cancel(callTimer)
+        callTimer = nil
+        let call: VarlinkCall
+        do throws(SessionError) { call = try VarlinkCall(decoding: bytes) } catch {
+            return close("closing: a call is not a Varlink call: \(error.reason)")
+        }
+        isAnswering = true
+        isOneway = call.oneway
+        onCall(call, self)
+    }
+
+    /// Gives a call that has begun its time to become whole.
+    private func expectRest() {
+        guard receiver.pendingCount > 0, callTimer == nil else { return }
+        callTimer = loop.after(Self.callPatience) { [weak self] in
+            self?.close("closing: a call did not become whole within \(Self.callPatience.components.seconds) s")
+        }
+    }
+
+    private func flush() {
+        do throws(SystemError) {
+            guard try output.flush(to: number) else {
+                if replyTimer == nil {
+                    replyTimer = loop.after(Self.replyPatience) { [weak self] in
+                        self?.close("closing: the client does not read its replies")
+                    }
+                }
+                return
+            }
+        } catch {
+            return close("the client closed the connection before its answer", level: .debug)
+        }
+        loop.cancel(replyTimer)
+        replyTimer = nil
+        if hasEnded { return close() }
+        if let body = afterFlush {
+            afterFlush = nil
+            body()
+        }
+    }
+
+    private func updateInterest() {
+        guard let watch else { return }
+        var events: Epoll.Events = isReading ? .readable : []
+        if output.pendingCount > 0 { events.insert(.writable) }
+        loop.change(watch, to: events)
+    }
+}

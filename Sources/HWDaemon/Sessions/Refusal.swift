@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+internal import HWDModel
+internal import HWDTransport
+
+/// Why a session is refused before it has a process: what the client is told, and what it is counted as.
+struct Refusal: Error {
+    /// What stands in the way, as a label of the metrics.
+    enum Cause: String {
+        case maxSessions = "max_sessions"
+        case maxSessionsPerUser = "max_sessions_per_user"
+        case openFiles = "open_files"
+        case shuttingDown = "shutting_down"
+        case spawnFailed = "spawn_failed"
+    }
+
+    let cause: Cause
+    let error: SessionError
+
+    init(_ cause: Cause, _ status: Status, _ reason: String) {
+        self.cause = cause
+        error = SessionError(status, reason)
+    }
+
+    static let shuttingDown = Refusal(
+        .shuttingDown, .videoEncoderNotAvailableNow, "the daemon is shutting down")
+
+    /// The descriptor table is full.
+    static var openFiles: Refusal {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        return Refusal(
+            .openFiles, .videoEncoderNotAvailableNow,
+            "the daemon has all \(limit.rlim_cur) file descriptors in use that it may have open (LimitNOFILE)")
+    }
+
+    /// A worker could not be started.
+    init(starting error: any Error, _ kind: SessionKind = .compression) {
+        if let error = error as? SystemError, error.errno == EMFILE || error.errno == ENFILE {
+            self = .openFiles
+        } else {
+            self.init(
+                .spawnFailed, .couldNotCreateInstance, "the \(kind.noun) process could not be started: \(error)")
+        }
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDSessions
+internal import HWDWire
+
+/// What a session is for, and everything the broker does differently because of it.
+enum SessionKind: String, Hashable, Sendable, CaseIterable {
+    case compression
+    case decompression
+    case transfer
+
+    /// The worker's file in the directory of programs.
+    var program: String {
+        switch self {
+        case .compression: "hwdaemon-encoder"
+        case .decompression: "hwdaemon-decoder"
+        case .transfer: "hwdaemon-transfer"
+        }
+    }
+
+    /// What sentences call the worker.
+    var noun: String {
+        switch self {
+        case .compression: "encoder"
+        case .decompression: "decoder"
+        case .transfer: "converter"
+        }
+    }
+
+    /// The status of a worker that died.
+    var malfunction: Status {
+        switch self {
+        case .compression: .videoEncoderMalfunction
+        case .decompression: .videoDecoderMalfunction
+        // VideoToolbox has no malfunction of transfer sessions.
+        case .transfer: .invalidSession
+        }
+    }
+
+    /// The status of a session that a limit forbids.
+    var notAvailableNow: Status {
+        switch self {
+        case .compression: .videoEncoderNotAvailableNow
+        case .decompression: .videoDecoderNotAvailableNow
+        case .transfer: .allocationFailed
+        }
+    }
+
+    /// The ids of the hardware that a worker of this kind may open.
+    func hardware(of start: WorkerStart) -> Set<String> {
+        switch self {
+        case .compression: Set(start.hardware.map(\.encoderID))
+        case .decompression: Set(DecoderPolicy.candidates(start.snapshot).filter(\.isHardware).map(\.id))
+        case .transfer: [VulkanHints.converterID]
+        }
+    }
+
+    /// A refusal, or an end, under the status that this kind has for it.
+    func own(_ error: SessionError) -> SessionError {
+        switch error.status {
+        case .videoEncoderNotAvailableNow, .videoDecoderNotAvailableNow:
+            SessionError(notAvailableNow, error.reason)
+        case .videoEncoderMalfunction, .videoDecoderMalfunction: SessionError(malfunction, error.reason)
+        default: error
+        }
+    }
+}
+
+/// What the broker reads of a Create call; the worker reads the rest.
+struct CreateCall {
+    var kind: SessionKind
+    var codec: String
+    /// 0 until the worker has told.
+    var width = 0
+    var height = 0
+    /// Empty until the worker has told.
+    var pixelFormat = ""
+    /// What it waits for.
+    var wish = Wish.none
+
+    /// Whether a session is worth waiting until hardware is verified.
+    enum Wish {
+        /// Software is asked for; or the specification is wrong, which is the worker's to refuse.
+        case none
+        case prefersHardware
+        case requiresHardware
+
+        init(enables: Bool, requires: Bool) {
+            self = requires ? .requiresHardware : enables ? .prefersHardware : .none
+        }
+    }
+
+    /// Reads a call of any kind.
+    ///
+    /// - Throws: `InvalidParameter`, naming the field.
+    init(_ call: VarlinkCall) throws(VarlinkError) {
+        guard call.upgrade else { throw .invalidParameter("upgrade") }
+        guard !call.oneway else { throw .invalidParameter("oneway") }
+        if call.method == CreateDecompressionSession.method {
+            let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)
+            kind = .decompression
+            codec = parameters.codec
+            pixelFormat = parameters.pixelFormat ?? ""
+            let specification = parameters.decoderSpecification ?? [:]
+            if let asked = try? DecoderPolicy.Request(specification: specification, bitDepth: 8) {
+                wish = Wish(enables: asked.enableHardware, requires: asked.requireHardware)
+            }
+        } else if call.method == CreateTransferSession.method {
+            let parameters = try call.checkedParameters(CreateTransferSession.Parameters.self)
+            kind = .transfer
+            codec = "none"
+            (width, height) = (parameters.width, parameters.height)
+            pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"
+        } else {
+            let parameters = try call.checkedParameters(CreateCompressionSession.Parameters.self)
+            kind = .compression
+            codec = parameters.codec
+            (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
+            let specification = parameters.encoderSpecification ?? [:]
+            if let asked = try? Policy.Request(specification: specification, bitDepth: 8) {
+                wish = Wish(enables: asked.enableHardware, requires: asked.requireHardware)
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDSessions
+internal import HWDWire
+
+/// The property table as `GetSupportedProperties` answers it.
+enum SupportedProperties {
+    /// The properties of an encoder's or a decoder's sessions; of the software encoder's when none is named.
+    ///
+    /// - Throws: `CouldNotFindVideoEncoder` for one that is not there.
+    static func answer(
+        _ encoderID: String?, _ snapshot: ProbeSnapshot
+    ) throws(SessionError) -> GetSupportedProperties.Reply {
+        let decoders = DecoderPolicy.candidates(snapshot)
+        if let encoderID, let decoder = decoders.first(where: { $0.id == encoderID }) {
+            return reply(decoder.isHardware ? .vaapiDecoder : .libavcodec)
+        }
+        let encoders = snapshot.encoders
+        let encoder = encoders.first { encoder in
+            if let encoderID { encoder.id == encoderID } else { !encoder.hardware }
+        }
+        guard let encoder else {
+            let known = (encoders.map(\.id) + decoders.map(\.id)).joined(separator: ", ")
+            throw SessionError(
+                .couldNotFindVideoEncoder,
+                "there is no encoder \(encoderID ?? "in software") here; there is \(known.isEmpty ? "none" : known)"
+            )
+        }
+        return reply(encoder.hardware ? .vaapi : .x265)
+    }
+
+    private static func reply(_ backend: PropertySpec.Backend) -> GetSupportedProperties.Reply {
+        GetSupportedProperties.Reply(
+            properties: Dictionary(
+                uniqueKeysWithValues: PropertyTable.rows(of: backend).map { ($0.key.rawValue, PropertyInfo($0)) }))
+    }
+}
+
+extension PropertyInfo {
+    /// What a row of the table says.
+    init(_ row: PropertySpec) {
+        self.init(
+            type: row.kind.name, access: row.access.rawValue, default: row.defaultValue,
+            minimum: row.kind.range?.minimum, maximum: row.kind.range?.maximum, values: row.kind.choices,
+            description: row.summary)
+    }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDLibAV
+internal import HWDMediaFile
+
+/// A session's frame pool as the place a reader decodes into, so that a frame is never copied on its way.
+final class PoolMemory: FrameMemory {
+    private let pool: FramePool
+
+    init(_ pool: FramePool) { self.pool = pool }
+
+    func allocate(byteCount: Int) -> FrameSlot? {
+        // One slot stays for copies: a decoder that held them all would wait for ever for the one that frees them.
+        guard byteCount <= pool.slotSize, let slot = pool.acquire(leaving: 1),
+            let base = pool.bytes(of: slot).baseAddress
+        else { return nil }
+        return FrameSlot(id: slot.index, base: base, poolOffset: UInt64(slot.offset), byteCount: pool.slotSize)
+    }
+
+    func free(_ id: Int) { pool.release(slot: id) }
+}

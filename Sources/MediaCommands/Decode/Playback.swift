@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDControlCommands
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// Whether a file's video can be decoded on this machine, and fast enough to be watched: tried, not guessed.
+struct Playback: Encodable {
+    /// The stream that was tried.
+    private(set) var stream: Int
+    /// Whether hardware decodes it; nil where nobody could be asked.
+    private(set) var decodableInHardware: Bool?
+    /// Whether software decodes it; nil where nobody could be asked.
+    private(set) var decodableInSoftware: Bool?
+    /// Who decoded it here.
+    private(set) var decoderID: String?
+    /// Why not in hardware, or why not at all.
+    private(set) var reason: String?
+    /// Whether the first seconds were decoded at least as fast as they are shown; nil when not known.
+    private(set) var playableInRealTime: Bool?
+    /// Seconds of video decoded in one second; nil when not known.
+    private(set) var speed: Double?
+    /// Frames that were decoded for that.
+    private(set) var measuredFrames = 0
+
+    enum CodingKeys: String, CodingKey {
+        case stream, reason, speed
+        case decodableInHardware = "decodable_in_hardware"
+        case decodableInSoftware = "decodable_in_software"
+        case decoderID = "decoder_id"
+        case playableInRealTime = "playable_in_real_time"
+        case measuredFrames = "measured_frames"
+    }
+
+    /// Seconds of video that are looked at.
+    private static let mediaSeconds = 3.0
+    /// Seconds that may take.
+    private static let wallSeconds = 4.0
+
+    /// Decodes the first seconds of the file's best video stream.
+    init(path: String, daemon: () throws -> Daemon, isInterrupted: @escaping () -> Bool) throws {
+        var options = MediaReader.Options()
+        options.leavesHEVC = true
+        var reader = try MediaReader(path: path, options: options)
+        stream = reader.video.streamIndex
+        var source: (any VideoSource)?
+        if reader.handsOutPackets {
+            let daemon = try daemon()
+            do throws(ClientError) {
+                let session = try SessionSource(
+                    reader, daemon, specification: [:], pixelFormat: nil, isInterrupted: isInterrupted)
+                source = session
+                decoderID = session.session.created.decoderID
+                decodableInHardware = session.session.created.usingHardware
+                reason = session.session.created.fallbackReason
+                // What takes no hardware is software already.
+                decodableInSoftware = true
+            } catch {
+                guard case .session = error.code else { throw error }
+                reason = error.reason
+                options.leavesHEVC = false
+                reader = try MediaReader(path: path, options: options)
+            }
+        } else {
+            reason = "\(reader.video.codec) is decoded by the program that reads the file"
+        }
+        if source == nil { (decodableInHardware, decodableInSoftware) = (false, true) }
+        try measure(source ?? LocalSource(reader), reader.video)
+        if let session = source as? SessionSource {
+            // Only a picture that lay on a surface proves it.
+            decodableInHardware = session.hardwareFrames > 0
+            session.session.invalidate()
+        }
+    }
+
+    private mutating func measure(_ source: any VideoSource, _ video: VideoDescription) throws {
+        let start = MonotonicTime.now
+        var first: Int64?
+        var end: Int64 = 0
+        func elapsed() -> Double { Double(MonotonicTime.now.nanoseconds(since: start)) / 1e9 }
+        do {
+            while elapsed() < Self.wallSeconds, let item = try source.next() {
+                guard case .frame(let frame) = item else { continue }
+                try frame.release()
+                measuredFrames += 1
+                first = first ?? frame.pts
+                end = frame.pts + max(0, frame.duration)
+                if Double(end - (first ?? 0)) * video.timeBase.value >= Self.mediaSeconds { break }
+            }
+        } catch let error as MediaError where error.kind != .interrupted {
+            if measuredFrames == 0 { decodableInSoftware = false }
+            reason = error.reason
+        }
+        guard let first, measuredFrames > 1, end > first else { return }
+        let shown = Double(end - first) * video.timeBase.value
+        speed = shown / max(elapsed(), 1e-6)
+        playableInRealTime = speed.map { $0 >= 1 }
+    }
+
+    /// The lines for people.
+    var rows: [[String]] {
+        var places: [String] = []
+        if decodableInHardware == true { places.append("in hardware") }
+        if decodableInSoftware == true { places.append("in software") }
+        var rows = [["  decodable here", places.isEmpty ? "no" : places.joined(separator: " and ")]]
+        if let decoderID { rows.append(["  decoder", decoderID]) }
+        if let reason { rows.append([decodableInSoftware == true ? "  why not hardware" : "  why not", reason]) }
+        if let playableInRealTime, let speed {
+            rows.append([
+                "  playable here",
+                "\(playableInRealTime ? "yes" : "no"), \(Progress.decimal(speed, 1)) times real time over "
+                    + "\(measuredFrames) frames",
+            ])
+        }
+        return rows
+    }
+}

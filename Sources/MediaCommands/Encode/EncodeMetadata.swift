@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDMediaFile
+internal import HWDModel
+
+/// What a source says of its light and its samples' shape, as session properties and back as a track's boxes.
+enum EncodeMetadata {
+    /// The properties a source asks for.
+    static func properties(_ video: VideoDescription) -> [(PropertyKey, PropertyValue)] {
+        var properties: [(PropertyKey, PropertyValue)] = []
+        if let bytes = video.masteringDisplay {
+            properties.append((.masteringDisplayColorVolume, .string(hexadecimal(bytes))))
+        }
+        if let bytes = video.contentLight {
+            properties.append((.contentLightLevelInfo, .string(hexadecimal(bytes))))
+        }
+        if let aspect = video.sampleAspectRatio, aspect != Rational(1) {
+            properties.append((.pixelAspectRatio, .string("\(aspect.numerator):\(aspect.denominator)")))
+        }
+        return properties
+    }
+
+    /// Sets them, but for those the user set; what the session does not take comes back as warnings.
+    ///
+    /// One call each: the session takes all of a call or nothing.
+    static func send(
+        _ video: VideoDescription, to session: CompressionSession, unless wanted: [PropertyKey: PropertyValue]
+    ) throws(ClientError) -> [String] {
+        var warnings: [String] = []
+        for (key, value) in properties(video) where wanted[key] == nil {
+            do throws(ClientError) {
+                try session.setProperties([key: value])
+            } catch {
+                guard case .session(let status) = error.code,
+                    [.propertyNotSupported, .propertyReadOnly, .parameter].contains(status)
+                else { throw error }
+                warnings.append("warning: the source's \(key) is not in the coded stream: \(error.reason)")
+            }
+        }
+        return warnings
+    }
+
+    /// Has a track say what the session's properties say, where they say anything.
+    static func apply(_ properties: [PropertyKey: PropertyValue], to track: inout VideoTrack) {
+        if case .string(let text)? = properties[.masteringDisplayColorVolume], let bytes = bytes(text),
+            bytes.count == 24
+        {
+            track.masteringDisplay = bytes
+        }
+        if case .string(let text)? = properties[.contentLightLevelInfo], let bytes = bytes(text), bytes.count == 4 {
+            track.contentLight = bytes
+        }
+        if case .string(let text)? = properties[.pixelAspectRatio], let aspect = ratio(text) {
+            track.sampleAspectRatio = aspect
+        }
+        if case .string(let text)? = properties[.cleanAperture], let aperture = aperture(text, track) {
+            track.cleanAperture = aperture
+        }
+    }
+
+    /// `WxH+X+Y` of a track whose pictures are coded at an even size.
+    private static func aperture(_ text: String, _ track: VideoTrack) -> CleanAperture? {
+        let numbers = text.split(whereSeparator: { $0 == "x" || $0 == "+" }).map { Int($0) ?? -1 }
+        guard numbers.count == 2 || numbers.count == 4 else { return nil }
+        return CleanAperture(
+            x: numbers.count == 4 ? numbers[2] : 0, y: numbers.count == 4 ? numbers[3] : 0, width: numbers[0],
+            height: numbers[1], ofCodedWidth: (track.width + 1) / 2 * 2, codedHeight: (track.height + 1) / 2 * 2)
+    }
+
+    /// Two lower-case digits a byte.
+    static func hexadecimal(_ bytes: [UInt8]) -> String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    private static func bytes(_ text: String) -> [UInt8]? {
+        let digits = text.compactMap(\.hexDigitValue)
+        guard digits.count == text.count, digits.count % 2 == 0 else { return nil }
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+    }
+
+    private static func ratio(_ text: String) -> Rational? {
+        let parts = text.split(separator: ":").map { Int32($0) }
+        guard parts.count == 2, let over = parts[0], let under = parts[1], over > 0 else { return nil }
+        return Rational(over, under)
+    }
+}

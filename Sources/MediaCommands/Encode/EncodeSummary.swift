@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDWire
+
+/// What `hwctl encode` says at the end, to people and to programs.
+struct EncodeSummary: Encodable {
+    private var schema = 1
+    private var input: String
+    private var output: String
+    private var encoderID: String
+    private var usingHardware: Bool
+    private var fallbackReason: String?
+    private var properties: [String: PropertyValue]
+    private var width: Int
+    private var height: Int
+    private var sourceFormat: String
+    private var pixelFormat: String
+    private var conversion: String?
+    private var frames: Int
+    private var decodeErrors: Int
+    private var firstDecodeError: String?
+    private var damagedFrames: Int
+    private var repairedTimestamps: Int
+    private var decoderID: String?
+    private var hardwareDecodedFrames: Int?
+    private var seconds: Double
+    private var framesPerSecond: Double
+    private var videoBytes: Int
+    private var fileBytes: Int
+    private var averageBitRate: Double?
+    private var notCopied: [String]
+    private var warnings: [String]
+    private var brokenOff: String?
+    private var levels: LevelSummary?
+    private var lateWarning: String?
+
+    enum CodingKeys: String, CodingKey {
+        case schema, input, output, properties, width, height, conversion, frames, seconds, warnings
+        case encoderID = "EncoderID"
+        case usingHardware = "UsingHardwareAcceleratedVideoEncoder"
+        case fallbackReason = "FallbackReason"
+        case sourceFormat = "source_format"
+        case pixelFormat = "pixel_format"
+        case decodeErrors = "decode_errors"
+        case firstDecodeError = "first_decode_error"
+        case damagedFrames = "damaged_frames"
+        case decoderID = "DecoderID"
+        case hardwareDecodedFrames = "hardware_decoded_frames"
+        case repairedTimestamps = "repaired_timestamps"
+        case framesPerSecond = "frames_per_second"
+        case videoBytes = "video_bytes"
+        case fileBytes = "file_bytes"
+        case averageBitRate = "average_bit_rate"
+        case notCopied = "not_copied"
+        case levels = "temporal_levels"
+        case brokenOff = "broken_off"
+    }
+
+    init(
+        input: String, output: String, created: CreateCompressionSession.Reply, fallbackReason: String?,
+        properties: [PropertyKey: PropertyValue], reader: MediaReader, format: PixelFormat, report: SourceReport,
+        decoder: SessionSource?, earlyWarning: String?, frames: Int, videoBytes: Int, fileBytes: Int,
+        seconds: Double, notCopied: [String], warnings: [String], brokenOff: String?
+    ) {
+        self.input = input
+        self.output = output
+        encoderID = created.encoderID
+        usingHardware = created.usingHardware
+        self.fallbackReason = fallbackReason
+        self.properties = Dictionary(uniqueKeysWithValues: properties.map { ($0.key.rawValue, $0.value) })
+        (width, height) = reader.video.shown
+        sourceFormat = reader.video.sourceFormat
+        pixelFormat = format.rawValue
+        decoderID = decoder?.session.created.decoderID
+        hardwareDecodedFrames = decoder?.hardwareFrames
+        conversion = reader.video.conversion
+        self.frames = frames
+        decodeErrors = report.errors
+        firstDecodeError = report.firstError
+        damagedFrames = report.damagedFrames
+        repairedTimestamps = report.repairedTimestamps
+        self.seconds = seconds
+        framesPerSecond = Double(frames) / max(seconds, 1e-6)
+        self.videoBytes = videoBytes
+        self.fileBytes = fileBytes
+        if let rate = reader.video.averageFrameRate, frames > 0 {
+            averageBitRate = Double(videoBytes) * 8 * rate.value / Double(frames)
+        }
+        self.notCopied = notCopied
+        self.warnings = warnings
+        self.brokenOff = brokenOff
+        levels = LevelSummary(reader, leftOut: report.leftOut)
+        lateWarning = levels?.lateWarning(earlyWarning)
+    }
+
+    /// The lines for people.
+    var lines: [String] {
+        var lines: [String] = []
+        if decodeErrors > 0 {
+            lines.append(
+                "warning: the input is damaged in \(decodeErrors) places, first: \(firstDecodeError ?? "unknown")")
+        }
+        if repairedTimestamps > 0 {
+            lines.append("warning: \(repairedTimestamps) timestamps of the input did not rise and were moved")
+        }
+        if let lateWarning { lines.append(lateWarning) }
+        if let levels { lines.append(levels.line) }
+        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
+        lines.append("encoder: \(encoderID) (\(why))")
+        if case .int(let levels)? = properties[PropertyKey.numberOfTemporalLevels.rawValue], levels > 1 {
+            lines.append("temporal levels: \(levels)")
+        }
+        if case .string(let notices)? = properties[PropertyKey.notices.rawValue] {
+            lines.append("note: \(notices)")
+        }
+        var line = "\(output): \(frames) frames of \(width)x\(height) in \(Progress.decimal(seconds, 2)) s"
+        line += " (\(Progress.decimal(framesPerSecond, 1)) fps), \(Self.size(fileBytes))"
+        if let averageBitRate { line += ", video \(Progress.decimal(averageBitRate / 1000, 0)) kbit/s" }
+        lines.append(line)
+        return lines
+    }
+
+    private static func size(_ bytes: Int) -> String {
+        bytes < 1 << 20
+            ? "\(Progress.decimal(Double(bytes) / 1024, 1)) KiB"
+            : "\(Progress.decimal(Double(bytes) / 1_048_576, 2)) MiB"
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDControlCommands
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// Decoded by a decompression session of the daemon.
+final class SessionSource: VideoSource {
+    let session: DecompressionSession
+    /// How decoding went so far, what the file's reader told of among it.
+    var report: SourceReport {
+        var report = told
+        report.errors += reader.report.errors
+        report.firstError = reader.report.firstError ?? report.firstError
+        return report
+    }
+    /// Frames that were decoded in hardware.
+    private(set) var hardwareFrames = 0
+
+    /// The layout of its frames, as long as the stream's depth stays.
+    var pixelFormat: PixelFormat? { PixelFormat(rawValue: session.created.pixelFormat) }
+
+    private let reader: MediaReader
+    private var told = SourceReport()
+    private let isInterrupted: () -> Bool
+    private var clock: PresentationClock
+    private var isInputDone = false
+    /// Whether the demuxer parts the layers of an access unit, as it does in byte streams.
+    private let joinsLayers: Bool
+    /// The last packet of such a stream, which the next one may belong to.
+    private var held: (bytes: [UInt8], packet: MediaPacket)?
+    private var isFinished = false
+    /// Why the input ended before its end; told when the decoder has given what it had.
+    private var breakOff: (any Error)?
+
+    /// Packets sent ahead: enough that the decoder never waits for us.
+    private static let packetsAhead = 16
+    /// How long nothing may come back; the daemon ends a stalled session long before.
+    private static let patience = Duration.seconds(180)
+
+    /// Opens a session for the file's video, which `reader` must hand out as packets.
+    init(
+        _ reader: MediaReader, _ daemon: Daemon, specification: [PropertyKey: PropertyValue],
+        pixelFormat: PixelFormat?, properties: [PropertyKey: PropertyValue] = [:],
+        isInterrupted: @escaping () -> Bool
+    ) throws(ClientError) {
+        self.reader = reader
+        self.isInterrupted = isInterrupted
+        clock = reader.presentationClock
+        joinsLayers = reader.video.codecConfiguration.first != 1 && reader.video.alphaLayerMode != nil
+        session = try DecompressionSession(
+            daemon,
+            CreateDecompressionSession.Parameters(
+                formatDescription: reader.video.codecConfiguration, timeBase: reader.video.timeBase,
+                pixelFormat: pixelFormat, decoderSpecification: specification, properties: properties))
+        if let levels = reader.levels, levels.isLeftToSession { try session.setMaxTemporalLevel(levels.limit) }
+    }
+
+    /// The decoder an HEVC file is given to: a session's, or nil where only this process can read its kind.
+    static func open(
+        _ reader: MediaReader, _ daemon: Daemon, specification: [PropertyKey: PropertyValue],
+        pixelFormat: PixelFormat?, properties: [PropertyKey: PropertyValue] = [:],
+        isInterrupted: @escaping () -> Bool
+    ) throws -> SessionSource? {
+        guard reader.handsOutPackets else { return nil }
+        do throws(ClientError) {
+            return try SessionSource(
+                reader, daemon, specification: specification, pixelFormat: pixelFormat, properties: properties,
+                isInterrupted: isInterrupted)
+        } catch  where error.code == .session(.videoDecoderUnsupportedDataFormat) {
+            return nil
+        }
+    }
+
+    func next() throws -> SourceItem? {
+        let deadline = MonotonicTime.now + Self.patience
+        while !isFinished {
+            if isInterrupted() { throw CommandFailure.interrupted }
+            while !isInputDone, session.packetsInFlight < Self.packetsAhead {
+                if let other = try feed() { return .packet(other) }
+                if let event = try session.nextEvent(timeout: .zero), let frame = try take(event) {
+                    return .frame(frame)
+                }
+            }
+            if let event = try session.nextEvent(timeout: .milliseconds(100)) {
+                if let frame = try take(event) { return .frame(frame) }
+            } else if MonotonicTime.now > deadline {
+                throw CommandFailure(
+                    .software, "the session gave nothing for \(Self.patience.components.seconds) s; giving up")
+            }
+        }
+        if let breakOff { throw breakOff }
+        guard told.frames > 0 else {
+            let why = report.firstError.map { ": \($0)" } ?? ""
+            throw MediaError(.badInput, "\(reader.path): not one frame of its hevc video can be decoded\(why)")
+        }
+        return nil
+    }
+
+    /// Reads and sends a packet; hands back one of another stream.
+    private func feed() throws -> MediaPacket? {
+        let item: MediaReader.Item?
+        do throws(MediaError) {
+            item = try reader.next()
+        } catch {
+            if error.kind == .interrupted { throw error }
+            breakOff = error
+            item = nil
+        }
+        switch item {
+        case .packet(let packet)? where packet.streamIndex == reader.video.streamIndex:
+            if joinsLayers { try join(packet) } else { try packet.withBytes { try send($0, packet) } }
+        case .packet(let packet)?: return packet
+        case .frame?: throw CommandFailure(.software, "the reader decodes what the session should")
+        case nil:
+            isInputDone = true
+            try sendHeld()
+            try session.finishDelayedFrames()
+        }
+        return nil
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer, _ packet: MediaPacket) throws {
+        _ = try session.decode(
+            bytes, pts: reader.isUntimed ? nil : Self.possible(packet.pts),
+            duration: (0..<(1 << 40)).contains(packet.duration) ? packet.duration : 0, isOutput: !packet.isDiscarded
+        )
+    }
+
+    /// Sends what belongs together as one packet.
+    private func join(_ packet: MediaPacket) throws {
+        let bytes = packet.withBytes { Array($0) }
+        if packet.beginsInUpperLayer, held != nil {
+            held?.bytes += bytes
+        } else {
+            try sendHeld()
+            held = (bytes, packet)
+        }
+    }
+
+    private func sendHeld() throws {
+        guard let (bytes, packet) = held else { return }
+        held = nil
+        try bytes.withUnsafeBytes { try send($0, packet) }
+    }
+
+    /// A timestamp that a session takes; nil for one that no file means.
+    private static func possible(_ pts: Int64?) -> Int64? { pts.flatMap { Ticks.isPossible($0) ? $0 : nil } }
+
+    private func take(_ event: DecompressionSession.Event) throws -> SourceFrame? {
+        switch event {
+        case .finished:
+            isFinished = true
+            return nil
+        case .report(let message):
+            if message.flags.contains(.aboveLevel) {
+                told.leftOut += 1
+            } else if message.flags.contains(.dropped) {
+                told.droppedFrames += 1
+            }
+            guard message.status != .ok else { return nil }
+            let sentence = "packet \(message.frameID - 1): \(message.reason)"
+            guard !message.flags.contains(.alpha) else {
+                told.firstAlphaError = told.firstAlphaError ?? sentence
+                return nil
+            }
+            told.errors += 1
+            told.firstError = told.firstError ?? sentence
+            return nil
+        case .frame(let frame): return stamp(frame)
+        }
+    }
+
+    private func stamp(_ frame: DecompressionSession.ReceivedFrame) -> SourceFrame {
+        let picture = frame.description
+        let (pts, duration, isRepaired) = clock.stamp(
+            picture.pts == DecodeFrame.noPTS ? nil : picture.pts, duration: picture.duration, index: told.frames)
+        if isRepaired { told.repairedTimestamps += 1 }
+        if picture.flags.contains(.damaged) { told.damagedFrames += 1 }
+        if picture.flags.contains(.hardware) { hardwareFrames += 1 }
+        if picture.flags.contains(.alphaMissing) { told.alphaMissingFrames += 1 }
+        let mode: AlphaChannelMode = picture.flags.contains(.premultiplied) ? .premultiplied : .straight
+        defer { told.frames += 1 }
+        let session = session
+        return SourceFrame(
+            index: told.frames, pts: pts, duration: duration, width: Int(picture.width),
+            height: Int(picture.height), format: picture.format, color: picture.color,
+            alphaMode: picture.flags.contains(.alpha) ? mode : nil,
+            place: .session(frame.memory, arenaID: picture.arenaID, picture.layout),
+            release: { try session.release(frame) })
+    }
+}

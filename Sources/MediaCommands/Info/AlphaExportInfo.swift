@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDSessions
+
+/// Whether a track can be exported as HEVC with alpha, for `hwctl info`.
+struct AlphaExportInfo: Encodable {
+    /// The stream it is about.
+    private(set) var stream: Int
+    private var possible: Bool
+    /// Why not; empty when it can.
+    private var reasons: [String]
+    /// What would be lost.
+    private var notes: [String]
+
+    /// By what the file says of a track.
+    init(_ track: VideoTrackInfo) {
+        let color = ColorDescription(
+            primaries: UInt8(clamping: track.color.primaries.code),
+            transfer: UInt8(clamping: track.color.transfer.code),
+            matrix: UInt8(clamping: track.color.matrix.code), isFullRange: track.color.range == "full",
+            chromaLocation: nil)
+        let verdict = AlphaExport.check(
+            AlphaExport.Source(
+                hasAlpha: track.alpha == true, width: track.width, height: track.height,
+                bitDepth: track.bitDepth ?? 8,
+                color: color))
+        stream = track.stream
+        (possible, reasons, notes) = (verdict.isPossible, verdict.reasons, verdict.notes)
+    }
+
+    /// The answer for people.
+    var text: String {
+        possible
+            ? (["yes"] + notes).joined(separator: ", but ") : "no: " + reasons.joined(separator: "; ")
+    }
+}

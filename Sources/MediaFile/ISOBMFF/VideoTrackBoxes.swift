@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDHEVC
+internal import HWDModel
+
+/// What a video track needs in its file and the muxer does not write: its true size, and its light.
+struct VideoTrackBoxes: Hashable, Sendable {
+    /// The size decoders give, which for 4:2:0 is even (H.265 7.4.3.2.1: the window counts in chroma samples).
+    let codedWidth: Int
+    let codedHeight: Int
+    /// nil when all of the picture is to be seen.
+    let cleanAperture: CleanAperture?
+    private let masteringDisplay: [UInt8]?
+    private let contentLight: [UInt8]?
+    /// Boxes of the source's sample entry that a copy takes over.
+    var carried: [Box] = []
+
+    /// Bytes of the bodies of `mdcv` and `clli` (ISO/IEC 14496-12 12.1.6, 12.1.7).
+    static let masteringDisplaySize = 24
+    static let contentLightSize = 4
+
+    /// Compares a track with what its parameter sets say.
+    /// - Throws: `usage` for a picture larger than what is coded, and bodies of the wrong size.
+    init(_ track: VideoTrack, _ record: DecoderConfigurationRecord) throws(MediaError) {
+        let sets = record.nalUnits.compactMap { try? SequenceParameterSet(nal: $0) }
+        // Without a base-layer SPS that can be read the track's own word is all there is.
+        let sps = sets.first { $0.header.nuhLayerId == 0 && $0.width > 0 && $0.height > 0 }
+        codedWidth = sps?.width ?? track.width
+        codedHeight = sps?.height ?? track.height
+        guard track.width <= codedWidth, track.height <= codedHeight else {
+            throw MediaError(
+                .usage,
+                "a track of \(track.width)x\(track.height) cannot show a stream of \(codedWidth)x\(codedHeight)")
+        }
+        var aperture = track.cleanAperture
+        if aperture == nil, track.width != codedWidth || track.height != codedHeight {
+            aperture = CleanAperture(
+                width: track.width, height: track.height, ofCodedWidth: codedWidth, codedHeight: codedHeight)
+        }
+        guard aperture?.fits(codedWidth: codedWidth, codedHeight: codedHeight) ?? true else {
+            throw MediaError(
+                .usage, "the clean aperture does not lie inside the \(codedWidth)x\(codedHeight) picture")
+        }
+        guard track.masteringDisplay?.count ?? Self.masteringDisplaySize == Self.masteringDisplaySize,
+            track.contentLight?.count ?? Self.contentLightSize == Self.contentLightSize
+        else { throw MediaError(.usage, "a mastering display has 24 bytes and a content light level has 4") }
+        cleanAperture = aperture
+        masteringDisplay = track.masteringDisplay
+        contentLight = track.contentLight
+    }
+
+    /// Writes the boxes into the video track of `movie`, and what `annotations` noted of its pictures.
+    func write(into movie: inout Box, _ annotations: PictureAnnotations? = nil) throws(BoxError) {
+        let entry: [FourCC] = ["mdia", "minf", "stbl", "stsd", "hvc1"]
+        guard
+            let index = movie.children.firstIndex(where: {
+                $0.type == "trak" && $0.first("mdia", "minf", "stbl", "stsd", "hvc1") != nil
+            })
+        else { throw BoxError("there is no hvc1 track") }
+        try movie.children[index].edit(entry) { entry throws(BoxError) in
+            if let cleanAperture { entry.put(cleanAperture.box) }
+            if let masteringDisplay { entry.put(Box("mdcv", masteringDisplay)) }
+            if let contentLight { entry.put(Box("clli", contentLight)) }
+            for box in carried where entry.first(box.type) == nil { entry.children.append(box) }
+            if let annotations {
+                try entry.edit(["hvcC"]) { record throws(BoxError) in annotations.correct(&record) }
+            }
+        }
+        if let annotations {
+            try movie.children[index].edit(["mdia", "minf", "stbl"]) { table throws(BoxError) in
+                try annotations.write(into: &table)
+            }
+        }
+        guard let cleanAperture else { return }
+        try movie.children[index].edit(["tkhd"]) { header throws(BoxError) in
+            try scale(&header, 8, by: cleanAperture.width.value / Double(codedWidth))
+            try scale(&header, 4, by: cleanAperture.height.value / Double(codedHeight))
+        }
+    }
+
+    /// Multiplies one of the two 16.16 numbers `tkhd` ends with (ISO/IEC 14496-12 8.3.2).
+    private func scale(_ header: inout Box, _ fromEnd: Int, by factor: Double) throws(BoxError) {
+        let place = header.fields.count - fromEnd
+        guard let old = header.fields.bigEndian(at: place, 4) else { throw BoxError("the box \"tkhd\" is cut off") }
+        var bytes: [UInt8] = []
+        bytes.appendBigEndian(UInt32(clamping: Int64((Double(old) * factor).rounded())))
+        header.fields.replaceSubrange(place..<place + 4, with: bytes)
+    }
+}

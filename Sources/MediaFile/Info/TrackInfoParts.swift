@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import HWDHEVC
+internal import HWDModel
+
+/// A clean aperture in samples.
+public struct CleanApertureInfo: Hashable, Sendable, Encodable {
+    /// Samples a row.
+    public var width: Double
+    /// Rows.
+    public var height: Double
+    /// How far its centre lies to the right of the picture's.
+    public var horizontalOffset: Double
+    /// How far its centre lies below the picture's.
+    public var verticalOffset: Double
+
+    enum CodingKeys: String, CodingKey {
+        case width, height
+        case horizontalOffset = "horizontal_offset"
+        case verticalOffset = "vertical_offset"
+    }
+
+    init(_ aperture: CleanAperture) {
+        width = aperture.width.value
+        height = aperture.height.value
+        horizontalOffset = aperture.horizontalOffset.value
+        verticalOffset = aperture.verticalOffset.value
+    }
+}
+
+/// Colour with the names libavutil has for H.273's code points.
+public struct ColorInfo: Hashable, Sendable, Encodable {
+    /// A code point and its name.
+    public struct CodePoint: Hashable, Sendable, Encodable {
+        /// The number in H.273.
+        public var code: Int
+        /// Its name; `unknown` for 2.
+        public var name: String
+    }
+
+    /// `colour_primaries`.
+    public var primaries: CodePoint
+    /// `transfer_characteristics`.
+    public var transfer: CodePoint
+    /// `matrix_coefficients`.
+    public var matrix: CodePoint
+    /// `video` or `full`.
+    public var range: String
+    /// `chroma_sample_loc_type`; nil when not told.
+    public var chromaLocation: Int?
+
+    enum CodingKeys: String, CodingKey {
+        case primaries, transfer, matrix, range
+        case chromaLocation = "chroma_location"
+    }
+
+    init(_ color: ColorDescription, _ parameters: AVCodecParameters) {
+        func point(_ code: UInt8, _ name: UnsafePointer<CChar>?) -> CodePoint {
+            CodePoint(code: Int(code), name: name.map { String(cString: $0) } ?? "unknown")
+        }
+        primaries = point(
+            color.primaries, av_color_primaries_name(AVColorPrimaries(rawValue: UInt32(color.primaries))))
+        transfer = point(
+            color.transfer, av_color_transfer_name(AVColorTransferCharacteristic(rawValue: UInt32(color.transfer))))
+        matrix = point(color.matrix, av_color_space_name(AVColorSpace(rawValue: UInt32(color.matrix))))
+        range = color.isFullRange ? "full" : "video"
+        chromaLocation = color.chromaLocation.map { Int($0) }
+    }
+}
+
+/// The display a video was mastered on (H.265 D.3.28): CIE 1931 coordinates and cd/m².
+public struct MasteringDisplayInfo: Hashable, Sendable, Encodable {
+    /// x and y of red.
+    public var red: [Double]
+    /// x and y of green.
+    public var green: [Double]
+    /// x and y of blue.
+    public var blue: [Double]
+    /// x and y of white.
+    public var white: [Double]
+    /// cd/m² of its brightest.
+    public var maximumLuminance: Double
+    /// cd/m² of its darkest.
+    public var minimumLuminance: Double
+
+    enum CodingKeys: String, CodingKey {
+        case red, green, blue, white
+        case maximumLuminance = "max_luminance"
+        case minimumLuminance = "min_luminance"
+    }
+
+    /// Reads the 24 bytes of `mdcv`; nil for other lengths.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count == VideoTrackBoxes.masteringDisplaySize,
+            case .masteringDisplayColourVolume(let volume)? = try? SEIMessage(payloadType: 137, payload: bytes)
+                .interpreted()
+        else { return nil }
+        func point(_ point: Chromaticity) -> [Double] { [Double(point.x) / 50_000, Double(point.y) / 50_000] }
+        (green, blue, red) = (
+            point(volume.displayPrimaries[0]), point(volume.displayPrimaries[1]), point(volume.displayPrimaries[2])
+        )
+        white = point(volume.whitePoint)
+        maximumLuminance = Double(volume.maxDisplayMasteringLuminance) / 10_000
+        minimumLuminance = Double(volume.minDisplayMasteringLuminance) / 10_000
+    }
+}
+
+/// Content light levels (H.265 D.3.35) in cd/m².
+public struct ContentLightInfo: Hashable, Sendable, Encodable {
+    /// `max_content_light_level`.
+    public var maximumContent: Int
+    /// `max_pic_average_light_level`.
+    public var maximumFrameAverage: Int
+
+    enum CodingKeys: String, CodingKey {
+        case maximumContent = "max_content"
+        case maximumFrameAverage = "max_frame_average"
+    }
+
+    /// Reads the 4 bytes of `clli`; nil for other lengths.
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count == VideoTrackBoxes.contentLightSize,
+            case .contentLightLevelInfo(let level)? = try? SEIMessage(payloadType: 144, payload: bytes)
+                .interpreted()
+        else { return nil }
+        maximumContent = level.maxContentLightLevel
+        maximumFrameAverage = level.maxPicAverageLightLevel
+    }
+}

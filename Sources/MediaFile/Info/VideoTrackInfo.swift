@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import HWDHEVC
+internal import HWDLibAV
+internal import HWDModel
+
+/// What a file says of a video track.
+public struct VideoTrackInfo: Hashable, Sendable, Encodable {
+    /// The stream's number.
+    public var stream: Int
+    /// The codec as libavcodec names it.
+    public var codec: String
+    /// The sample entry's or container's four letters (`hvc1`, `hev1`); nil when it has none.
+    public var tag: String?
+    /// The profile in words (`Main 10`); nil when not told.
+    public var profile: String?
+    /// The level as the standard writes it (`4.1`); nil when not told.
+    public var level: String?
+    /// HEVC's tier, `Main` or `High`; nil for other codecs.
+    public var tier: String?
+    /// Bits a sample; nil when not known.
+    public var bitDepth: Int?
+    /// `4:2:0`, …, `RGB`; nil when not known.
+    public var chroma: String?
+    /// libavutil's name of the pixels; nil when not known.
+    public var pixelFormat: String?
+    /// Samples a row as decoders give them.
+    public var width: Int
+    /// Rows as decoders give them.
+    public var height: Int
+    /// What is to be seen of these, from `clap`; nil when it is all.
+    public var cleanAperture: CleanApertureInfo?
+    /// `h:v` of one sample; nil when not told.
+    public var pixelAspectRatio: String?
+    /// Degrees clockwise that a player turns the picture by.
+    public var rotation: Double
+    /// Frames a second over the whole track, as `n/d`; nil when not known.
+    public var averageFrameRate: String?
+    /// The lowest rate that gives every timestamp, as `n/d`; nil when not known.
+    public var baseFrameRate: String?
+    /// How many frames the file says there are; nil when it does not say.
+    public var frames: Int?
+    /// Seconds; nil when not known.
+    public var duration: Double?
+    /// Whether frames are pairs of fields.
+    public var interlaced: Bool
+    /// Colour, with the names of H.273's code points.
+    public var color: ColorInfo
+    /// Whether the transfer function is PQ or HLG.
+    public var hdr: Bool
+    /// The display it was mastered on; nil when not told.
+    public var masteringDisplay: MasteringDisplayInfo?
+    /// Content light levels; nil when not told.
+    public var contentLight: ContentLightInfo?
+    /// HEVC: layers the VPS allows, 2 with an alpha layer; nil when not known.
+    public var layers: Int?
+    /// Whether there is alpha: in the pixels, or announced by an alpha_channel_info message; nil when not known.
+    public var alpha: Bool?
+    /// `premultiplied` or `straight`, where an HEVC stream's message tells it; nil when not known.
+    public var alphaMode: String?
+    /// HEVC with alpha: in what it differs from the interoperability profile; nil without an alpha layer.
+    public var alphaDeviations: [String]?
+    /// HEVC with alpha: whether its description follows the interoperability profile; nil without an alpha layer.
+    public var followsAlphaProfile: Bool?
+    /// HEVC: temporal sub-layers; nil when not known.
+    public var temporalLayers: Int?
+    /// HEVC: what is left when temporal levels are dropped from the top; nil with one level, and where it is not known.
+    public var levels: [TemporalLevelInfo]?
+    /// HEVC in a .mov or .mp4: the sample groups and `sdtp` that say what its pictures are; nil where there are none.
+    public var annotations: [String]?
+    /// What is wrong with these: damage, and what the pictures' NAL unit headers contradict; nil when nothing is.
+    public var annotationFaults: [String]?
+    /// Whether it is a picture, such as a cover.
+    public var picture: Bool
+    /// ISO 639-2; nil when not given.
+    public var language: String?
+
+    enum CodingKeys: String, CodingKey {
+        case stream, codec, tag, profile, level, tier, chroma, width, height, rotation, frames, duration, interlaced
+        case color, hdr, layers, alpha, picture, language, annotations
+        case bitDepth = "bit_depth"
+        case pixelFormat = "pixel_format"
+        case cleanAperture = "clean_aperture"
+        case pixelAspectRatio = "pixel_aspect_ratio"
+        case averageFrameRate = "average_frame_rate"
+        case baseFrameRate = "base_frame_rate"
+        case masteringDisplay = "mastering_display"
+        case contentLight = "content_light"
+        case temporalLayers = "temporal_layers"
+        case alphaMode = "alpha_mode"
+        case alphaDeviations = "alpha_profile_deviations"
+        case followsAlphaProfile = "follows_alpha_profile"
+        case levels = "temporal_levels"
+        case annotationFaults = "annotation_faults"
+    }
+
+    init(
+        _ index: Int, _ stream: AVStream, _ parameters: AVCodecParameters, _ boxes: SourceBoxes?,
+        leadingUnits: ([UInt8]) -> [[UInt8]]
+    ) {
+        self.stream = index
+        codec = Demuxer.codecName(parameters)
+        tag = Self.tag(parameters.codec_tag)
+        width = Int(max(0, parameters.width))
+        height = Int(max(0, parameters.height))
+        let aspect =
+            Rational(positive: stream.sample_aspect_ratio) ?? Rational(positive: parameters.sample_aspect_ratio)
+        pixelAspectRatio = aspect.map { "\($0.numerator):\($0.denominator)" }
+        let matrix = Demuxer.displayMatrix(stream)
+        rotation = Demuxer.rotation(matrix)
+        averageFrameRate = Rational(positive: stream.avg_frame_rate)?.description
+        baseFrameRate = Rational(positive: stream.r_frame_rate)?.description
+        frames = stream.nb_frames > 0 ? Int(stream.nb_frames) : nil
+        duration = Self.seconds(stream)
+        interlaced = parameters.field_order.rawValue > AV_FIELD_PROGRESSIVE.rawValue
+        let description = ColorDescription(parameters)
+        color = ColorInfo(description, parameters)
+        hdr = description.isHDR
+        masteringDisplay = Demuxer.masteringDisplay(stream).flatMap { MasteringDisplayInfo($0) }
+        contentLight = Demuxer.contentLight(stream).flatMap { ContentLightInfo($0) }
+        picture = stream.disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0
+        language = MediaInfo.dictionary(stream.metadata)["language"]
+        if let boxes, let aperture = boxes.cleanAperture(track: stream.id, width: width, height: height) {
+            cleanAperture = CleanApertureInfo(aperture)
+        }
+        profile = avcodec_profile_name(parameters.codec_id, parameters.profile).map { String(cString: $0) }
+        let format = AVPixelFormat(rawValue: parameters.format)
+        if parameters.format >= 0 {
+            pixelFormat = SampleFormats.name(format)
+            bitDepth = SampleFormats.bitDepth(format)
+            chroma = Self.chroma(SampleFormats.traits(format))
+            alpha = SampleFormats.traits(format).hasAlpha || Demuxer.alphaDecoder(stream) != nil
+        }
+        switch parameters.codec_id {
+        case AV_CODEC_ID_HEVC: takeParameterSets(parameters, leadingUnits)
+        case AV_CODEC_ID_H264 where parameters.level > 0: level = Self.decimal(Int(parameters.level), 10)
+        default: break
+        }
+    }
+
+    /// What the parameter sets in the configuration record, or the start of an elementary stream, say.
+    private mutating func takeParameterSets(
+        _ parameters: AVCodecParameters, _ leadingUnits: ([UInt8]) -> [[UInt8]]
+    ) {
+        guard let start = parameters.extradata, parameters.extradata_size > 0 else { return }
+        let bytes = Array(UnsafeBufferPointer(start: start, count: Int(parameters.extradata_size)))
+        let record = bytes.first == 1 ? try? DecoderConfigurationRecord(bytes: bytes) : nil
+        let units = AlphaLayerInfo.nalUnits(of: bytes) + leadingUnits(bytes)
+        let sets = units.compactMap { try? SequenceParameterSet(nal: $0) }.filter { $0.header.nuhLayerId == 0 }
+        if let sps = sets.first {
+            tier = sps.profileTierLevel.general.map { $0.tierFlag ? "High" : "Main" }
+            level = Self.decimal(sps.profileTierLevel.generalLevelIdc, 30)
+            temporalLayers = sps.spsMaxSubLayersMinus1 + 1
+            bitDepth = sps.bitDepthLuma
+        }
+        if let count = record?.numTemporalLayers, count > 0 { temporalLayers = count }
+        if let vps = units.lazy.compactMap({ try? VideoParameterSet(nal: $0) }).first {
+            layers = vps.vpsMaxLayersMinus1 + 1
+            // What a second layer is, the VPS extension tells; a message alone makes no layer.
+            alpha = layers == 1 ? false : nil
+        }
+        if let layer = AlphaLayerInfo(nalUnits: units) {
+            alpha = true
+            alphaMode = layer.info.map { _ in layer.mode.rawValue }
+            alphaDeviations = layer.deviations
+            followsAlphaProfile = layer.deviations.isEmpty
+        }
+        for message in units.lazy.compactMap({ try? SEI(nal: $0) }).flatMap(\.messages) {
+            switch try? message.interpreted() {
+            case .alphaChannelInfo(.some)? where alpha == nil: alpha = true
+            case .masteringDisplayColourVolume?:
+                masteringDisplay = masteringDisplay ?? MasteringDisplayInfo(message.payload)
+            case .contentLightLevelInfo?: contentLight = contentLight ?? ContentLightInfo(message.payload)
+            default: break
+            }
+        }
+    }
+
+    /// `hvc1`; nil for 0.
+    static func tag(_ tag: UInt32) -> String? { tag == 0 ? nil : FourCC(rawValue: tag.byteSwapped).description }
+
+    /// A stream's length in seconds.
+    static func seconds(_ stream: AVStream) -> Double? {
+        stream.duration > 0 && stream.time_base.den > 0 ? Double(stream.duration) * av_q2d(stream.time_base) : nil
+    }
+
+    private static func chroma(_ traits: SampleFormats.Traits) -> String? {
+        if traits.isRGB { return "RGB" }
+        if traits.isGray { return "4:0:0" }
+        switch traits.chromaShift {
+        case (0, 0): return "4:4:4"
+        case (1, 0): return "4:2:2"
+        case (1, 1): return "4:2:0"
+        case (2, 0): return "4:1:1"
+        default: return nil
+        }
+    }
+
+    /// 123 tenths as `12.3`; a whole number with its `.0` as levels are written.
+    private static func decimal(_ value: Int, _ unit: Int) -> String {
+        let tenths = (value * 10 + unit / 2) / unit
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}

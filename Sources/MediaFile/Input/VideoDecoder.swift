@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import HWDLibAV
+internal import HWDModel
+internal import Synchronization
+
+/// What libavcodec's callbacks find in `AVCodecContext.opaque`.
+final class DecoderHooks: LibAVListener, @unchecked Sendable {
+    /// Where the decoder's complaints are counted.
+    let tally: ErrorTally
+    private let lent = Mutex<DirectBuffers?>(nil)
+
+    init(_ tally: ErrorTally) { self.tally = tally }
+
+    override func heard(_ message: String, from source: UnsafeMutableRawPointer) {
+        tally.heard(message, from: source)
+    }
+
+    /// Picture buffers of the caller's; nil leaves them to libavcodec.
+    var buffers: DirectBuffers? {
+        get { lent.withLock { $0 } }
+        set { lent.withLock { $0 = newValue } }
+    }
+}
+
+/// Owner of an AVCodecContext: packets in, pictures out in presentation order.
+final class VideoDecoder {
+    private let context: UnsafeMutablePointer<AVCodecContext>
+    private let hooks: DecoderHooks
+
+    /// The most luma samples a picture may have; bounds what a damaged header can make libavcodec allocate.
+    static let maximumSamples = 1 << 28
+    /// The most samples a row and rows: HEVC's level 6.2 ends below 8,444 for any shape in use.
+    static let maximumDimension = 16_384
+
+    /// Refuses a picture that is too large to be taken into memory.
+    static func checkSize(width: Int, height: Int, _ path: String) throws(MediaError) {
+        guard width <= maximumDimension, height <= maximumDimension, width * height <= maximumSamples else {
+            throw MediaError(
+                .badInput,
+                "\(path): a picture of \(width)x\(height) is too large; \(maximumDimension) a side is the most")
+        }
+    }
+
+    /// Opens a decoder for a stream; `threads` 0 is one a core.
+    init(
+        _ codec: UnsafePointer<AVCodec>, _ stream: AVStream, threads: Int, hooks: DecoderHooks, path: String
+    ) throws(MediaError) {
+        guard let context = avcodec_alloc_context3(codec) else { throw MediaError(.io, "\(path): out of memory") }
+        self.context = context
+        self.hooks = hooks
+        guard avcodec_parameters_to_context(context, stream.codecpar) >= 0 else {
+            throw MediaError(.badInput, "\(path): the video stream's parameters are damaged")
+        }
+        context.pointee.pkt_timebase = stream.time_base
+        context.pointee.framerate = stream.avg_frame_rate
+        context.pointee.thread_count = Int32(clamping: max(0, threads))
+        context.pointee.thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE
+        context.pointee.max_pixels = Int64(Self.maximumSamples)
+        // The display window is exact even where that leaves its first sample unaligned.
+        context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
+        clibav_thread_safe_callbacks(context)
+        context.pointee.opaque = Unmanaged.passUnretained(hooks).toOpaque()
+        context.pointee.get_buffer2 = { context, frame, flags in
+            guard let context, let frame else { return clibav_error(ENOMEM) }
+            let hooks = context.pointee.opaque.map { Unmanaged<DecoderHooks>.fromOpaque($0).takeUnretainedValue() }
+            guard let buffers = hooks?.buffers else { return avcodec_default_get_buffer2(context, frame, flags) }
+            return buffers.provide(context, frame, flags: flags)
+        }
+        let code = avcodec_open2(context, codec, nil)
+        guard code >= 0 else {
+            let name = String(cString: codec.pointee.name)
+            let sentence = "\(path): the \(name) decoder will not open: \(MediaError.text(ofLibAV: code))"
+            throw MediaError(.badInput, LibAVLog.explain(sentence))
+        }
+    }
+
+    deinit {
+        var context: UnsafeMutablePointer<AVCodecContext>? = context
+        avcodec_free_context(&context)
+    }
+
+    /// Has pictures decoded into `memory` from now on.
+    func use(_ memory: any FrameMemory) { hooks.buffers = DirectBuffers(memory: memory) }
+
+    /// What became of a packet.
+    enum Sent { case taken, full, failed(Int32) }
+
+    /// Hands over a packet; nil tells that the stream has ended.
+    func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> Sent {
+        let code = avcodec_send_packet(context, packet)
+        if code == clibav_again() { return .full }
+        return code >= 0 || code == clibav_eof() ? .taken : .failed(code)
+    }
+
+    /// What the decoder had to give.
+    enum Received { case frame, needsInput, ended, failed(Int32) }
+
+    /// Takes the next picture, if there is one, into `frame`.
+    func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> Received {
+        let code = avcodec_receive_frame(context, frame)
+        if code >= 0 { return .frame }
+        if code == clibav_again() { return .needsInput }
+        return code == clibav_eof() ? .ended : .failed(code)
+    }
+
+    /// The slot that a picture was decoded into and where its display window lies there; nil if it is elsewhere.
+    func direct(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat) -> DirectFrame? {
+        hooks.buffers?.place(of: frame, format).map { DirectFrame(slot: $0.slot.id, layout: $0.layout) }
+    }
+
+    /// Bytes a slot needs for pictures of `width`×`height` shown samples; nil when the format is not one of ours.
+    func slotByteCount(_ format: AVPixelFormat, width: Int, height: Int) -> Int? {
+        guard SampleFormats.native(format) != nil else { return nil }
+        // Coding blocks are at most 64 samples, and the window may begin inside the first one.
+        let coded = [(width, context.pointee.coded_width), (height, context.pointee.coded_height)].map {
+            max(Int32(($0.0 + 63) / 64 * 64), $0.1)
+        }
+        return DirectBuffers.geometry(context, format, width: coded[0], height: coded[1])?.byteCount
+    }
+
+    /// The most pictures the decoder may hold at once: what the codec may refer to, and one a thread.
+    var heldPictures: Int {
+        let references: Int =
+            switch context.pointee.codec_id {
+            case AV_CODEC_ID_H264, AV_CODEC_ID_HEVC: 17
+            case AV_CODEC_ID_VP8: 4
+            case AV_CODEC_ID_VP9, AV_CODEC_ID_AV1: 9
+            default: 4
+            }
+        let frameThreads = context.pointee.active_thread_type & FF_THREAD_FRAME != 0
+        return references + (frameThreads ? Int(context.pointee.thread_count) : 1) + 1
+    }
+}

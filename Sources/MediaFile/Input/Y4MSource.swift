@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import Glibc
+internal import HWDLibAV
+internal import HWDModel
+
+/// Reads Y4M from a descriptor, each frame by read(2) straight to where it stays.
+final class Y4MSource {
+    /// Whose format is that of the frames that are handed out.
+    let header: Y4MHeader
+    /// Bytes behind each frame's samples that are not handed out: alpha that nobody wants.
+    private let skipped: Int
+    private let descriptor: Int32
+    private let ownsDescriptor: Bool
+    private let name: String
+    private let cancelFlag: CancelFlag
+    /// Milliseconds from one look at the flag to the next.
+    private static let cancelInterval: Int32 = 100
+    /// Where frames are put if it has a slot free.
+    var memory: (any FrameMemory)?
+    private(set) var frameIndex = 0
+    /// Where what is skipped is read to; made when it is needed.
+    private var scratch: UnsafeMutableRawBufferPointer?
+
+    /// Whether alpha is left out.
+    var dropsAlpha: Bool { skipped > 0 }
+
+    /// Reads the header of the stream at `path`, or of standard input for "-".
+    init(path: String, keepsAlpha: Bool, cancelFlag: CancelFlag) throws(MediaError) {
+        ownsDescriptor = path != "-"
+        name = ownsDescriptor ? path : "standard input"
+        self.cancelFlag = cancelFlag
+        descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
+        guard descriptor >= 0 else { throw .opening(path, errno: errno) }
+        do throws(MediaError) {
+            var header = try Self.readHeader(descriptor, name, cancelFlag)
+            let whole = header.frameByteCount
+            if header.format == .yuva, !keepsAlpha { header.format = .yu12 }
+            (self.header, skipped) = (header, whole - header.frameByteCount)
+        } catch {
+            if ownsDescriptor { close(descriptor) }
+            throw error
+        }
+        // A larger pipe costs fewer switches between the writer and us; where it is no pipe nothing happens.
+        _ = fcntl(descriptor, clibav_f_setpipe_sz(), 1 << 20)
+    }
+
+    deinit {
+        scratch?.deallocate()
+        if ownsDescriptor { close(descriptor) }
+    }
+
+    /// The next frame's samples and, where the caller's memory had a slot, their place; nil at the end.
+    func next() throws(MediaError) -> (TightSamples, DirectFrame?)? {
+        guard try readFrameLine() else { return nil }
+        let samples = TightSamples(header, memory: memory)
+        let count = try Self.read(
+            descriptor, into: UnsafeMutableRawBufferPointer(start: samples.base, count: header.frameByteCount),
+            name, cancelFlag)
+        guard count == header.frameByteCount else {
+            throw MediaError(
+                .badInput,
+                "\(name) ends inside frame \(frameIndex): \(count) of \(header.frameByteCount) bytes are there")
+        }
+        try skip()
+        frameIndex += 1
+        return (samples, samples.direct)
+    }
+
+    private func skip() throws(MediaError) {
+        guard skipped > 0 else { return }
+        let bytes = scratch ?? .allocate(byteCount: skipped, alignment: 1)
+        scratch = bytes
+        guard try Self.read(descriptor, into: bytes, name, cancelFlag) == skipped else {
+            throw MediaError(.badInput, "\(name) ends inside the alpha of frame \(frameIndex)")
+        }
+    }
+
+    /// Reads `FRAME…` up to its line feed; false at the end of the stream.
+    private func readFrameLine() throws(MediaError) -> Bool {
+        let word = "FRAME".utf8
+        var head: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (0, 0, 0, 0, 0, 0)
+        let (name, cancelFlag) = (name, cancelFlag)
+        let count = try withUnsafeMutableBytes(of: &head) { bytes throws(MediaError) in
+            try Self.read(descriptor, into: bytes, name, cancelFlag)
+        }
+        if count == 0 { return false }
+        let isFrame = withUnsafeBytes(of: head) {
+            $0.prefix(min(count, word.count)).elementsEqual(word.prefix(count))
+        }
+        guard isFrame else {
+            throw MediaError(.badInput, "\(name) is damaged: frame \(frameIndex) does not begin with FRAME")
+        }
+        guard count > word.count else {
+            throw MediaError(.badInput, "\(name) ends inside the head of frame \(frameIndex)")
+        }
+        if head.5 == UInt8(ascii: "\n") { return true }
+        guard head.5 == UInt8(ascii: " "), try Self.readLine(descriptor, name, cancelFlag).isWhole else {
+            throw MediaError(.badInput, "\(name) is damaged: the head of frame \(frameIndex) does not end")
+        }
+        return true
+    }
+
+    private static func readHeader(
+        _ descriptor: Int32, _ name: String, _ cancelFlag: CancelFlag
+    ) throws(MediaError) -> Y4MHeader {
+        let (line, isWhole) = try readLine(descriptor, name, cancelFlag)
+        if line.isEmpty, !isWhole { throw MediaError(.badInput, "\(name) is empty") }
+        guard isWhole || !line.starts(with: Y4MHeader.magic.utf8) else {
+            throw MediaError(.badInput, "\(name) is damaged: its Y4M header does not end")
+        }
+        return try Y4MHeader(line: line, name: name)
+    }
+
+    /// Bytes up to a line feed, one read(2) each so that none of the samples behind it is taken.
+    private static func readLine(
+        _ descriptor: Int32, _ name: String, _ cancelFlag: CancelFlag
+    ) throws(MediaError) -> (line: [UInt8], isWhole: Bool) {
+        var line: [UInt8] = []
+        while line.count < Y4MHeader.maximumLength {
+            var byte: UInt8 = 0
+            let count = try withUnsafeMutableBytes(of: &byte) { bytes throws(MediaError) in
+                try read(descriptor, into: bytes, name, cancelFlag)
+            }
+            if count == 0 { return (line, false) }
+            if byte == UInt8(ascii: "\n") { return (line, true) }
+            line.append(byte)
+        }
+        return (line, false)
+    }
+
+    /// Reads until `buffer` is full or the stream ends.
+    private static func read(
+        _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, _ name: String, _ cancelFlag: CancelFlag
+    ) throws(MediaError) -> Int {
+        var filled = 0
+        while filled < buffer.count, let base = buffer.baseAddress {
+            try waitReadable(descriptor, cancelFlag)
+            let count = Glibc.read(descriptor, base + filled, buffer.count - filled)
+            if count == 0 { break }
+            if count > 0 {
+                filled += count
+            } else if errno == EISDIR {
+                throw .opening(name, errno: EISDIR)
+            } else if errno != EINTR {
+                throw MediaError(.io, "\(name) cannot be read: \(MediaError.text(ofErrno: errno))")
+            }
+        }
+        return filled
+    }
+
+    /// Waits for bytes or the end, looking at the flag now and then: whoever feeds a pipe may fall silent for ever.
+    private static func waitReadable(_ descriptor: Int32, _ cancelFlag: CancelFlag) throws(MediaError) {
+        while true {
+            try cancelFlag.check()
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let ready = poll(&entry, 1, cancelInterval)
+            if ready > 0 || (ready < 0 && errno != EINTR) { return }
+        }
+    }
+}
+
+/// Owner of one frame's samples as Y4M has them: no gap between rows or planes; never changed once read.
+final class TightSamples: @unchecked Sendable {
+    let base: UnsafeMutableRawPointer
+    let direct: DirectFrame?
+    private let memory: (any FrameMemory)?
+    private let strides: [Int]
+    private let offsets: [Int]
+
+    /// Finds room for a frame: in a slot of `memory` if it has one free, else on the heap.
+    init(_ header: Y4MHeader, memory: (any FrameMemory)?) {
+        var offset = 0
+        var offsets: [Int] = []
+        var strides: [Int] = []
+        for plane in 0..<header.format.planeCount {
+            offsets.append(offset)
+            strides.append(header.format.rowBytes(plane: plane, width: header.width))
+            offset += strides[plane] * header.format.rows(plane: plane, height: header.height)
+        }
+        self.offsets = offsets
+        self.strides = strides
+        let sampleBytes = header.format.bytesPerSample
+        if let memory, let slot = memory.allocate(byteCount: offset) {
+            if slot.byteCount >= offset, slot.poolOffset % UInt64(sampleBytes) == 0 {
+                self.memory = memory
+                base = slot.base
+                direct = DirectFrame(
+                    slot: slot.id,
+                    layout: FrameLayout(
+                        planes: zip(offsets, strides).map {
+                            .init(offset: slot.poolOffset + UInt64($0), stride: UInt32($1))
+                        }))
+                return
+            }
+            memory.free(slot.id)
+        }
+        self.memory = nil
+        direct = nil
+        base = UnsafeMutableRawPointer.allocate(byteCount: offset, alignment: FrameLayout.rowAlignment)
+    }
+
+    deinit {
+        if let direct, let memory { memory.free(direct.slot) } else { base.deallocate() }
+    }
+
+    func copy(to target: PlaneTarget) -> Bool {
+        target.fill(from: offsets.map { UnsafeRawPointer(base + $0) }, strides: strides)
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDHEVC
+
+/// Writes length-prefixed access units as a byte stream (H.265 Annex B).
+struct AnnexBWriter: Sendable {
+    private let sink: ByteSink
+    private let parameterSets: [UInt8]
+    private var buffer: [UInt8] = []
+
+    init(sink: ByteSink, record: DecoderConfigurationRecord) {
+        self.sink = sink
+        var sets: [UInt8] = []
+        for unit in record.nalUnits { AnnexB.append(unit, to: &sets) }
+        parameterSets = sets
+    }
+
+    /// Writes one access unit, parameter sets before a sync one that does not bring its own.
+    /// - Throws: `usage` for lengths that do not add up to the access unit; `io`.
+    mutating func write(_ accessUnit: UnsafeRawBufferPointer, isSync: Bool) throws(MediaError) {
+        buffer.removeAll(keepingCapacity: true)
+        do throws(BitstreamError) {
+            var needsSets = isSync
+            var units = try LengthPrefixedNALUnits(Array(accessUnit)[...])
+            while let unit = try units.next() {
+                let type = try NALUnitHeader(nal: unit).nalUnitType
+                // H.265 7.4.2.4.4: a delimiter comes first in its access unit, before the parameter sets.
+                if needsSets, type != .aud {
+                    if type != .vps { buffer += parameterSets }
+                    needsSets = false
+                }
+                AnnexB.append(unit, to: &buffer)
+            }
+        } catch {
+            throw MediaError(.usage, "an access unit cannot be taken apart: \(error.reason)")
+        }
+        try sink.write(buffer)
+    }
+
+    func finish(sync: Bool) throws(MediaError) { try sink.finish(sync: sync) }
+
+    func discard() { sink.discard() }
+}

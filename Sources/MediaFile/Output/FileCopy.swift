@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import HWDLibAV
+internal import HWDModel
+
+/// What an output takes over from the input besides streams: metadata, chapters, the timecode.
+enum FileCopy {
+    /// What describes the old container and not its contents.
+    private static let fileKeys = ["major_brand", "minor_version", "compatible_brands", "encoder", "timecode"]
+    private static let trackKeys = ["encoder", "timecode", "rotate"]
+    /// The most chapters that are copied: their titles are held in memory.
+    private static let maximumChapters = 10_000
+
+    /// Copies the file's metadata but for what describes the old container; true if any key is QuickTime's
+    /// reverse-domain kind (`com.apple.quicktime.…`).
+    static func metadata(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Bool {
+        guard let source, case .libAV(let input) = source.source else { return false }
+        av_dict_copy(&output.pointee.metadata, input.demuxer.context.pointee.metadata, 0)
+        for key in fileKeys { av_dict_set(&output.pointee.metadata, key, nil, 0) }
+        return av_dict_get(output.pointee.metadata, "com.", nil, AV_DICT_IGNORE_SUFFIX) != nil
+    }
+
+    /// Copies what the video's track is called, its language and what it is for.
+    static func trackMetadata(from source: AVStream, to target: UnsafeMutablePointer<AVStream>) {
+        target.pointee.disposition = source.disposition
+        av_dict_copy(&target.pointee.metadata, source.metadata, 0)
+        for key in trackKeys { av_dict_set(&target.pointee.metadata, key, nil, 0) }
+    }
+
+    /// Copies the chapters; returns how many.
+    static func chapters(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Int {
+        guard let source, case .libAV(let input) = source.source else { return 0 }
+        let from = input.demuxer.context.pointee
+        let count = min(Int(from.nb_chapters), maximumChapters)
+        // An array of pointers that libavformat frees with the context, as every chapter in it.
+        guard count > 0, let chapters = from.chapters,
+            let memory = av_calloc(count, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)
+        else { return 0 }
+        let copies = memory.bindMemory(to: UnsafeMutablePointer<AVChapter>?.self, capacity: count)
+        output.pointee.chapters = copies
+        for index in 0..<count {
+            guard let chapter = chapters[index]?.pointee, chapter.end > chapter.start,
+                Ticks.isPossible(chapter.start), Ticks.isPossible(chapter.end),
+                let copy = av_mallocz(MemoryLayout<AVChapter>.size)?.bindMemory(to: AVChapter.self, capacity: 1)
+            else { continue }
+            copy.pointee.id = chapter.id
+            copy.pointee.time_base = chapter.time_base
+            copy.pointee.start = chapter.start
+            copy.pointee.end = chapter.end
+            av_dict_copy(&copy.pointee.metadata, chapter.metadata, 0)
+            copies[Int(output.pointee.nb_chapters)] = copy
+            output.pointee.nb_chapters += 1
+        }
+        return Int(output.pointee.nb_chapters)
+    }
+
+    /// The longest chapter in seconds; 0 without chapters.
+    static func longestChapter(_ output: UnsafeMutablePointer<AVFormatContext>) -> Double {
+        (0..<Int(output.pointee.nb_chapters)).reduce(0) { longest, index in
+            guard let chapter = output.pointee.chapters?[index]?.pointee else { return longest }
+            return max(longest, Double(chapter.end - chapter.start) * av_q2d(chapter.time_base))
+        }
+    }
+
+    /// The timecode of the input's first frame, if it has one that counts at `rate`.
+    static func timecode(from source: MediaReader?, rate: Rational?) -> String? {
+        guard let source, let rate, case .libAV(let input) = source.source, let video = input.demuxer.video else {
+            return nil
+        }
+        let found =
+            av_dict_get(video.metadata, "timecode", nil, 0)
+            ?? av_dict_get(input.demuxer.context.pointee.metadata, "timecode", nil, 0)
+        guard let text = found?.pointee.value else { return nil }
+        var timecode = AVTimecode()
+        guard av_timecode_init_from_string(&timecode, rate.libAV, text, nil) >= 0 else { return nil }
+        return String(cString: text)
+    }
+}

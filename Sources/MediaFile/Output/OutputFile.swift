@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import Glibc
+
+/// A file that appears under its name whole or not at all.
+///
+/// It is written without a name (O_TMPFILE), or under a hidden one beside the target where the file system cannot do
+/// that, and given the target's name by `commit`. A writer uses it under its own lock alone, so it may cross threads.
+final class OutputFile: @unchecked Sendable {
+    /// The name as the caller gave it.
+    let path: String
+    /// Open for reading and writing until `commit` or `discard`.
+    let descriptor: Int32
+    private let target: String
+    private let directory: String
+    private var hiddenName: String?
+    private var isOpen = true
+
+    /// Opens a file to be named `path` later; refuses a path that is one of `inputs`.
+    /// - Throws: `cannotCreate`; `usage` for an output that is an input.
+    init(path: String, inputs: [String]) throws(MediaError) {
+        self.path = path
+        // A symbolic link stays one: what it leads to is replaced.
+        if let resolved = realpath(path, nil) {
+            target = String(cString: resolved)
+            free(resolved)
+        } else {
+            target = path
+        }
+        guard let name = target.split(separator: "/", omittingEmptySubsequences: false).last, !name.isEmpty,
+            name != ".", name != ".."
+        else { throw MediaError(.cannotCreate, "\(path) cannot be created: it names a directory") }
+        let parent = String(target.dropLast(name.count))
+        directory = parent.isEmpty ? "./" : parent
+        try Self.checkTarget(target, path, inputs)
+        (descriptor, hiddenName) = try Self.openNameless(directory, path)
+    }
+
+    deinit { discard() }
+
+    /// Gives the file its name, replacing what had it; `sync` waits until the disk has the bytes.
+    func commit(sync: Bool) throws(MediaError) {
+        guard isOpen else { throw MediaError(.usage, "\(path) was finished or given up before") }
+        defer { discard() }
+        if sync, fsync(descriptor) != 0 {
+            throw MediaError(.io, "\(path) cannot be written: \(MediaError.text(ofErrno: errno))")
+        }
+        if hiddenName == nil {
+            // A new name needs no detour; link(2) never replaces, so a taken one does.
+            if Self.link(descriptor, target) { return }
+            guard errno == EEXIST else { throw .creating(path, errno: errno) }
+            let name = Self.freshName(directory)
+            guard Self.link(descriptor, name) else { throw .creating(path, errno: errno) }
+            hiddenName = name
+        }
+        guard let name = hiddenName else { return }
+        guard rename(name, target) == 0 else { throw .creating(path, errno: errno) }
+        hiddenName = nil
+    }
+
+    /// Leaves nothing behind, unless `commit` came first.
+    func discard() {
+        guard isOpen else { return }
+        isOpen = false
+        close(descriptor)
+        if let hiddenName { unlink(hiddenName) }
+        hiddenName = nil
+    }
+
+    private static func checkTarget(_ target: String, _ path: String, _ inputs: [String]) throws(MediaError) {
+        var status = stat()
+        guard stat(target, &status) == 0 else { return }
+        for input in inputs where input != "-" {
+            var other = stat()
+            if stat(input, &other) == 0, other.st_dev == status.st_dev, other.st_ino == status.st_ino {
+                throw MediaError(.usage, "\(path) is the input; give the output another name")
+            }
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG:
+            guard access(target, W_OK) == 0 else { throw .creating(path, errno: errno) }
+        case S_IFDIR: throw MediaError(.cannotCreate, "\(path) cannot be created: it is a directory")
+        default: throw MediaError(.cannotCreate, "\(path) cannot be replaced: it is not a regular file")
+        }
+    }
+
+    private static func openNameless(
+        _ directory: String, _ path: String
+    ) throws(MediaError) -> (descriptor: Int32, hiddenName: String?) {
+        let nameless = open(directory, clibav_o_tmpfile() | O_RDWR | O_CLOEXEC, 0o666)
+        if nameless >= 0 {
+            // The name is given through /proc; without it the file could never get one.
+            if access(procName(nameless), F_OK) == 0 { return (nameless, nil) }
+            close(nameless)
+        } else if errno != EOPNOTSUPP, errno != EISDIR, errno != EINVAL {
+            throw .creating(path, errno: errno)
+        }
+        let name = freshName(directory)
+        let named = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        guard named >= 0 else { throw .creating(path, errno: errno) }
+        return (named, name)
+    }
+
+    private static func link(_ descriptor: Int32, _ name: String) -> Bool {
+        linkat(AT_FDCWD, procName(descriptor), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
+    }
+
+    private static func procName(_ descriptor: Int32) -> String { "/proc/self/fd/\(descriptor)" }
+
+    private static func freshName(_ directory: String) -> String {
+        "\(directory).media-\(String(UInt64.random(in: 0 ... .max), radix: 36)).tmp"
+    }
+}

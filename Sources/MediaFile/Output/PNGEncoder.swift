@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import HWDLibAV
+internal import HWDModel
+
+/// Brings 4:2:0 pictures to RGB and writes them as PNG: 8 bits a sample, or 16 where the picture has more than 8.
+///
+/// A picture with alpha becomes RGBA, straight as PNG defines it unless something else is wanted.
+final class PNGEncoder {
+    let description: FrameWriter.Description
+    private var scaler: OpaquePointer?
+    private var context: UnsafeMutablePointer<AVCodecContext>?
+    private var frame: UnsafeMutablePointer<AVFrame>?
+    private var packet: UnsafeMutablePointer<AVPacket>?
+
+    /// Rows from which untagged pictures count as high definition, which is BT.709's (ITU-R BT.709 part 1).
+    private static let highDefinitionHeight = 720
+
+    init(_ description: FrameWriter.Description) throws(MediaError) {
+        self.description = description
+        let target =
+            description.format == .yuva
+            ? AV_PIX_FMT_RGBA : description.format.bitDepth > 8 ? AV_PIX_FMT_RGB48BE : AV_PIX_FMT_RGB24
+        let (width, height) = (Int32(description.width), Int32(description.height))
+        guard let codec = avcodec_find_encoder(AV_CODEC_ID_PNG) else {
+            throw MediaError(.unsupported, "this libavcodec writes no PNG")
+        }
+        context = avcodec_alloc_context3(codec)
+        frame = av_frame_alloc()
+        packet = av_packet_alloc()
+        scaler = sws_getContext(
+            width, height, SampleFormats.libAV(description.format), width, height, target,
+            Int32(SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT), nil, nil, nil)
+        guard let context, let frame, packet != nil, let scaler else {
+            throw MediaError(.io, "no memory for a picture of \(width)x\(height)")
+        }
+        var matrix = description.color.matrix
+        if matrix == ColorDescription.unspecified || matrix == 0 {
+            matrix = description.height >= Self.highDefinitionHeight ? 1 : 6
+        }
+        let (table, rgb) = (sws_getCoefficients(Int32(matrix)), sws_getCoefficients(SWS_CS_DEFAULT))
+        let one: Int32 = 1 << 16
+        _ = sws_setColorspaceDetails(
+            scaler, table, description.color.isFullRange ? 1 : 0, rgb, 1, 0, one, one)
+        context.pointee.width = width
+        context.pointee.height = height
+        context.pointee.pix_fmt = target
+        context.pointee.time_base = AVRational(num: 1, den: 25)
+        frame.pointee.format = target.rawValue
+        frame.pointee.width = width
+        frame.pointee.height = height
+        let code = avcodec_open2(context, codec, nil)
+        guard code >= 0, av_frame_get_buffer(frame, 0) >= 0 else {
+            throw MediaError(.unsupported, "pictures of \(width)x\(height) cannot be written as PNG")
+        }
+    }
+
+    deinit {
+        sws_freeContext(scaler)
+        avcodec_free_context(&context)
+        av_frame_free(&frame)
+        av_packet_free(&packet)
+    }
+
+    /// A whole PNG file.
+    func encode(_ picture: PictureView) throws(MediaError) -> [UInt8] {
+        guard let frame, let packet, av_frame_make_writable(frame) >= 0 else {
+            throw MediaError(.io, "no memory for a picture")
+        }
+        var sources: [UnsafePointer<UInt8>?] = []
+        var strides: [Int32] = []
+        for number in 0..<4 {
+            let plane = number < picture.format.planeCount ? picture.plane(number) : nil
+            sources.append(plane?.start.assumingMemoryBound(to: UInt8.self))
+            strides.append(Int32(plane?.stride ?? 0))
+        }
+        let targets: [UnsafeMutablePointer<UInt8>?] = [frame.pointee.data.0, nil, nil, nil]
+        let rows = sws_scale(
+            scaler, sources, strides, 0, Int32(picture.part.height), targets, [frame.pointee.linesize.0, 0, 0, 0])
+        changeAlphaMode()
+        guard rows == Int32(picture.part.height), avcodec_send_frame(context, frame) >= 0,
+            avcodec_receive_packet(context, packet) >= 0
+        else { throw MediaError(.io, "a picture cannot be written as PNG") }
+        defer { av_packet_unref(packet) }
+        return Array(UnsafeBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
+    }
+
+    /// Divides or multiplies colours by alpha where they are not as they are wanted.
+    private func changeAlphaMode() {
+        guard let frame, let mode = description.alphaMode, mode != description.wantedAlphaMode,
+            let start = frame.pointee.data.0
+        else { return }
+        for line in 0..<description.height {
+            let row = start + line * Int(frame.pointee.linesize.0)
+            for x in 0..<description.width {
+                let pixel = row + 4 * x
+                let alpha = Int(pixel[3])
+                for component in 0..<3 {
+                    let value = Int(pixel[component])
+                    // What is transparent has no colour to find again.
+                    pixel[component] =
+                        description.wantedAlphaMode == .premultiplied
+                        ? UInt8((value * alpha + 127) / 255)
+                        : alpha == 0 ? 0 : UInt8(min(255, (value * 255 + alpha / 2) / alpha))
+                }
+            }
+        }
+    }
+}

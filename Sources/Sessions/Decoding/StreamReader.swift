@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDHEVC
+public import HWDModel
+
+/// One packet as it goes to a decoder, and what it says of itself.
+public struct CodedUnit: Sendable {
+    /// The base layer's slices and parameter sets, each behind its length in 4 bytes.
+    public var bytes: [UInt8] = []
+    /// `nal_unit_type` of its first slice segment; nil without one.
+    public var pictureType: NALUnitType?
+    /// TemporalId of that; 0 without one.
+    public var temporalLevel = 0
+    /// What came with its picture, as it is to be told with it.
+    public var sideData: [FrameSideData] = []
+    /// `preferred_transfer_characteristics` (SEI 147) in force; nil when the VUI holds.
+    public var preferredTransfer: UInt8?
+    /// Whether an end-of-sequence NAL unit is in it.
+    public var endsSequence = false
+    /// What is wrong with the packet; the rest of it is in `bytes`.
+    public var fault: SessionError?
+    /// Whether `fault` is such that nothing may be decoded of it.
+    public var isRefused = false
+    /// Whether the packet brings an SPS that was not there before.
+    public var changesFormat = false
+    /// Whether there were more metadata than a picture can carry.
+    public var hasLostSideData = false
+    /// The alpha layer's part; nil where alpha is not read, or the stream has none.
+    public var alpha: AlphaUnit?
+
+    /// Bytes of metadata kept with a picture; what a stream sends beyond that is not kept, however much it is.
+    public static let maxSideData = 48 << 10
+
+    mutating func add(_ kind: FrameSideData.Kind, _ bytes: some Collection<UInt8>) {
+        let used = sideData.reduce(0) { $0 + $1.bytes.count }
+        guard sideData.count < 8, bytes.count <= Self.maxSideData - used else { return hasLostSideData = true }
+        sideData.append(FrameSideData(kind, Array(bytes)))
+    }
+}
+
+/// Takes packets apart before a decoder sees them: drops what decoders need not read, keeps metadata, and lets no
+/// parameter set pass that asks for more memory than level 6.2 does.
+///
+/// Every NAL unit of the base layer counts. The alpha layer is taken out beside it where it is asked for; other layers
+/// (Dolby Vision's enhancement) are left out.
+public struct StreamReader: Sendable {
+    /// NAL units a packet may have: level 6.2 allows 600 slice segments a picture (H.265 table A.8).
+    private static let maxUnits = 4096
+
+    private let framing: StreamFormat.Framing
+    private var spsInForce: [Int: [UInt8]] = [:]
+    private var lastSPS: Int?
+    private var staticData: [FrameSideData.Kind: [UInt8]] = [:]
+    private var preferredTransfer: UInt8?
+    /// Parameter sets to go before the next packet's.
+    private var pending = PendingUnits()
+    /// Why nothing can be decoded until another SPS comes.
+    private var refusal: SessionError?
+    /// Nil where alpha is not asked for.
+    private var alpha: AlphaLayerReader?
+
+    /// Reads packets of a stream that `format` describes.
+    public init(_ format: StreamFormat, readsAlpha: Bool = false) {
+        framing = format.framing
+        alpha = readsAlpha ? AlphaLayerReader() : nil
+        note(format)
+    }
+
+    /// Another format from the next packet on; packets stay framed as they were.
+    ///
+    /// - Throws: `FormatDescriptionChangeNotSupported` when the framing differs.
+    public mutating func change(to format: StreamFormat) throws(SessionError) {
+        guard framing == format.framing else {
+            throw SessionError(
+                .formatDescriptionChangeNotSupported,
+                "the new format frames NAL units in another way than the session's packets")
+        }
+        pending = PendingUnits()
+        for nal in format.record.nalUnits { pending.append(nal[...]) }
+        refusal = nil
+        note(format)
+    }
+
+    /// A packet that came out of `read` is not decoded: its parameter sets, and where a sequence ends, go before the
+    /// next one's.
+    public mutating func setAside(_ unit: CodedUnit) {
+        guard var units = try? LengthPrefixedNALUnits(unit.bytes[...]) else { return }
+        while let nal = try? units.next() {
+            guard let type = (try? NALUnitHeader(nal: nal))?.nalUnitType else { continue }
+            if type.isParameterSet || type == .eos || type == .eob { pending.append(nal) }
+        }
+    }
+
+    private mutating func note(_ format: StreamFormat) {
+        var ignored = CodedUnit()
+        for nal in format.record.nalUnits where (try? NALUnitHeader(nal: nal))?.nalUnitType == .sps {
+            takeSPS(nal[...], &ignored)
+        }
+        for nal in format.messages { takeMessages(nal[...], &ignored) }
+        guard alpha != nil else { return }
+        alpha = AlphaLayerReader()
+        for nal in format.layers { alpha?.take(nal[...]) }
+        _ = alpha?.finish(hasPicture: false)
+    }
+
+    /// Takes a packet apart.
+    public mutating func read(_ packet: [UInt8]) -> CodedUnit {
+        var unit = CodedUnit()
+        unit.bytes.reserveCapacity(packet.count + 64)
+        for nal in pending.units { append(nal[...], &unit) }
+        pending = PendingUnits()
+        do throws(BitstreamError) {
+            try forEachUnit(packet) { (nal) throws(BitstreamError) in try take(nal, &unit) }
+        } catch {
+            unit.fault = unit.fault ?? SessionError(.videoDecoderBadData, "the packet is damaged: \(error.reason)")
+        }
+        if let refusal {
+            unit.fault = refusal
+            unit.isRefused = true
+        }
+        if let part = alpha?.finish(hasPicture: unit.pictureType != nil) { unit.alpha = part }
+        unit.preferredTransfer = preferredTransfer
+        let held: [FrameSideData.Kind] = [.masteringDisplay, .contentLight, .ambientViewing]
+        unit.sideData = held.compactMap { kind in staticData[kind].map { FrameSideData(kind, $0) } } + unit.sideData
+        return unit
+    }
+
+    private func forEachUnit(
+        _ packet: [UInt8], _ body: (ArraySlice<UInt8>) throws(BitstreamError) -> Void
+    ) throws(BitstreamError) {
+        var count = 0
+        func countOne() throws(BitstreamError) {
+            count += 1
+            guard count <= Self.maxUnits else {
+                throw BitstreamError(.outOfRange, "It has more than \(Self.maxUnits) NAL units.")
+            }
+        }
+        switch framing {
+        case .byteStream:
+            for nal in AnnexB.NALUnits(packet) {
+                try countOne()
+                try body(nal)
+            }
+        case .lengthPrefixed(let size):
+            var units = try LengthPrefixedNALUnits(packet[...], lengthSize: size)
+            while let nal = try units.next() {
+                try countOne()
+                if !nal.isEmpty { try body(nal) }
+            }
+        }
+    }
+
+    private mutating func take(_ nal: ArraySlice<UInt8>, _ unit: inout CodedUnit) throws(BitstreamError) {
+        let header = try NALUnitHeader(nal: nal)
+        alpha?.take(nal)
+        guard !header.nalUnitType.isParameterSet || nal.count <= PendingUnits.maxSetSize else {
+            unit.fault =
+                unit.fault
+                ?? SessionError(.videoDecoderBadData, "a parameter set of \(nal.count) bytes is left out")
+            return
+        }
+        switch header.nalUnitType {
+        case .unspec62 where header.nuhLayerId == 0:
+            unit.add(.dolbyVisionRPU, nal)
+        case _ where header.nuhLayerId != 0: break
+        case .prefixSEI, .suffixSEI: takeMessages(nal, &unit)
+        case .sps:
+            takeSPS(nal, &unit)
+            if refusal == nil { append(nal, &unit) }
+        case .vps: append(StreamFormat.singleLayer(Array(nal))[...], &unit)
+        case .pps: append(nal, &unit)
+        case .eos, .eob:
+            unit.endsSequence = true
+            append(nal, &unit)
+        case let type where type.isSlice:
+            if unit.pictureType == nil {
+                (unit.pictureType, unit.temporalLevel) = (type, header.temporalId)
+            }
+            append(nal, &unit)
+        default: break
+        }
+    }
+
+    private func append(_ nal: ArraySlice<UInt8>, _ unit: inout CodedUnit) {
+        for shift in [24, 16, 8, 0] { unit.bytes.append(UInt8(truncatingIfNeeded: nal.count >> shift)) }
+        unit.bytes += nal
+    }
+
+    /// An SPS: one that was seen before passes, a new one is looked at first.
+    private mutating func takeSPS(_ nal: ArraySlice<UInt8>, _ unit: inout CodedUnit) {
+        if let lastSPS, let known = spsInForce[lastSPS], known.elementsEqual(nal) {
+            refusal = nil
+            return
+        }
+        do throws(BitstreamError) {
+            let sps = try SequenceParameterSet(nal: nal)
+            do throws(SessionError) { try StreamFormat.check(sps) } catch {
+                refusal = error
+                return
+            }
+            let id = sps.spsSeqParameterSetId
+            if let known = spsInForce[id], !known.elementsEqual(nal) || lastSPS != id { unit.changesFormat = true }
+            refusal = nil
+            spsInForce[id] = Array(nal)
+            lastSPS = id
+        } catch {
+            refusal = SessionError(
+                .videoDecoderBadData, "nothing can be decoded behind a damaged SPS: \(error.reason)")
+        }
+    }
+
+    private mutating func takeMessages(_ nal: ArraySlice<UInt8>, _ unit: inout CodedUnit) {
+        guard let sei = try? SEI(nal: nal) else { return }
+        for message in sei.messages {
+            switch (message.payloadType, message.payload.count) {
+            case (137, 24...): staticData[.masteringDisplay] = Array(message.payload.prefix(24))
+            case (144, 4...): staticData[.contentLight] = Array(message.payload.prefix(4))
+            case (148, 8...): staticData[.ambientViewing] = Array(message.payload.prefix(8))
+            case (147, 1...): preferredTransfer = message.payload.first
+            // ITU-T T.35: United States, SMPTE's provider code, application 4 (ST 2094-40).
+            case (4, 6...) where message.payload.starts(with: [0xB5, 0x00, 0x3C, 0x00, 0x01, 0x04]):
+                unit.add(.hdr10Plus, message.payload)
+            default: break
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+
+/// Properties that cannot hold together: refused by name, never resolved by a guess.
+enum Contradictions {
+    static func check(request: CompressionRequest, properties: PropertyStore) throws(SessionError) {
+        try checkProfile(request, properties)
+        try checkRate(properties)
+        try checkStructure(properties)
+        if let text = properties.string(.cleanAperture), let part = PropertyText.aperture(text) {
+            guard part.x + part.width <= request.width, part.y + part.height <= request.height else {
+                throw SessionError(
+                    .parameter, "CleanAperture \(text) lies outside the \(request.width)x\(request.height) frame")
+            }
+        }
+    }
+
+    private static func checkProfile(
+        _ request: CompressionRequest, _ properties: PropertyStore
+    ) throws(SessionError) {
+        let depth = request.bitDepth
+        let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:))
+        if request.hasAlpha {
+            // Players know one form of streams with alpha: both layers Main, the base at video range.
+            if let asked, asked.profile != .main {
+                throw SessionError(
+                    .parameter, "ProfileLevel \(asked.name): streams with alpha are Main, of 8 bits a sample")
+            }
+            if properties.bool(.fullRangeVideo) == true {
+                throw SessionError(
+                    .parameter, "FullRangeVideo: the base layer of streams with alpha is video range")
+            }
+        }
+        // RGB is converted anyway, to whatever the profile holds.
+        guard request.pixelFormat.isYCbCr, let asked, asked.profile.bitDepth < depth else { return }
+        throw SessionError(
+            .parameter,
+            "\(asked.name) cannot hold the \(depth)-bit samples of \(request.pixelFormat.rawValue); "
+                + "use \(ProfileLevel(Profile(holding: depth)).name) or hand over 8-bit frames")
+    }
+
+    private static func checkRate(_ properties: PropertyStore) throws(SessionError) {
+        let options = try X265Options(parsing: properties.string(.x265Params) ?? "")
+        var rates = [PropertyKey.averageBitRate, .quality, .qp, .constantBitRate].filter(properties.isSet)
+            .map(\.rawValue)
+        if let option = options.rateOption { rates.append("X265Params (\(option))") }
+        guard rates.count <= 1 else {
+            throw SessionError(.parameter, rates.joined(separator: " and ") + " contradict each other: set one")
+        }
+        for alone in [PropertyKey.qp, .constantBitRate] {
+            for other in [PropertyKey.dataRateLimits, .minAllowedFrameQP, .maxAllowedFrameQP] {
+                if alone == .constantBitRate, other != .dataRateLimits { continue }
+                try refuse(alone, other, properties)
+            }
+        }
+        if let low = properties.integer(.minAllowedFrameQP), let high = properties.integer(.maxAllowedFrameQP),
+            low > high
+        {
+            throw SessionError(
+                .parameter, "MinAllowedFrameQP \(low) and MaxAllowedFrameQP \(high) contradict each other")
+        }
+        if let limit = properties.value(.dataRateLimits).flatMap(PropertyText.dataRateLimits),
+            let average = properties.integer(.averageBitRate),
+            Double(limit.bytes) * 8 / limit.seconds < Double(average)
+        {
+            throw SessionError(
+                .parameter, "AverageBitRate \(average) and DataRateLimits contradict each other: the limit is lower"
+            )
+        }
+    }
+
+    private static func checkStructure(_ properties: PropertyStore) throws(SessionError) {
+        if properties.bool(.realTime) == true {
+            for other in [PropertyKey.maxFrameDelayCount, .suggestedLookAheadFrameCount] {
+                try refuse(.realTime, other, properties)
+            }
+            if properties.isSet(.allowFrameReordering), properties.bool(.allowFrameReordering) == true {
+                try refuse(.realTime, .allowFrameReordering, properties)
+            }
+        }
+        if properties.bool(.allowTemporalCompression) == false,
+            let interval = properties.integer(.maxKeyFrameInterval),
+            interval > 1
+        {
+            try refuse(.allowTemporalCompression, .maxKeyFrameInterval, properties)
+        }
+        if properties.bool(.prioritizeSpeed) == true { try refuse(.prioritizeSpeed, .x265Preset, properties) }
+    }
+
+    private static func refuse(
+        _ one: PropertyKey, _ other: PropertyKey, _ properties: PropertyStore
+    ) throws(SessionError) {
+        guard properties.isSet(one), properties.isSet(other) else { return }
+        throw SessionError(.parameter, "\(one) and \(other) contradict each other: set one")
+    }
+}

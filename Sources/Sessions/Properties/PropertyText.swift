@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+
+/// A part of a picture, in luma samples.
+public struct Aperture: Hashable, Sendable {
+    /// Samples a row.
+    public let width: Int
+    /// Rows.
+    public let height: Int
+    /// Samples left of it.
+    public let x: Int
+    /// Rows above it.
+    public let y: Int
+}
+
+/// At most so many bytes in any so many seconds.
+public struct DataRateLimit: Hashable, Sendable {
+    /// Bytes.
+    public let bytes: Int64
+    /// Seconds.
+    public let seconds: Double
+}
+
+/// Values of properties that are more than one number, read from the form they travel in.
+enum PropertyText {
+    static let frameRates = 0.001...1000.0
+
+    /// A frame rate from a number or a ratio as text; nil when it is neither, or not within 1/1000…1000 Hz.
+    static func frameRate(_ value: PropertyValue) -> Rational? {
+        let rate: Rational? =
+            switch value {
+            case .string(let text): Rational(text: text)
+            default: value.number.flatMap(Rational.init(frameRate:))
+            }
+        guard let rate, frameRates.contains(rate.value) else { return nil }
+        return rate
+    }
+
+    /// A limit from `[bytes, seconds]`: one pair, where VideoToolbox takes several, because encoders have one buffer.
+    static func dataRateLimits(_ value: PropertyValue) -> DataRateLimit? {
+        guard case .array(let items) = value, items.count == 2, case .int(let bytes) = items[0],
+            let seconds = items[1].number, (125...1_000_000_000).contains(bytes), (0.01...60).contains(seconds)
+        else { return nil }
+        return DataRateLimit(bytes: bytes, seconds: seconds)
+    }
+
+    /// `h:v`; sar_width and sar_height have 16 bits (H.265 E.2.1).
+    static func aspectRatio(_ text: String) -> Rational? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false).map { UInt16($0) }
+        guard parts.count == 2, let h = parts[0], let v = parts[1], h > 0, v > 0 else { return nil }
+        return Rational(Int32(h), Int32(v))
+    }
+
+    /// `WxH+X+Y`; `+X+Y` may be left out.
+    static func aperture(_ text: String) -> Aperture? {
+        let parts = text.split(separator: "+", omittingEmptySubsequences: false)
+        let size = parts[0].split(separator: "x", omittingEmptySubsequences: false).map { UInt16($0) }
+        let offset = parts.dropFirst().map { UInt16($0) }
+        guard size.count == 2, let width = size[0], let height = size[1], width > 0, height > 0,
+            offset.isEmpty || offset.count == 2, !offset.contains(nil)
+        else { return nil }
+        return Aperture(
+            width: Int(width), height: Int(height), x: Int(offset.first.flatMap { $0 } ?? 0),
+            y: Int(offset.last.flatMap { $0 } ?? 0))
+    }
+
+    /// Bytes from hexadecimal digits.
+    static func bytes(_ text: String) -> [UInt8]? {
+        let digits = text.utf8.map { digit -> UInt8? in
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+            default: nil
+            }
+        }
+        guard digits.count % 2 == 0 else { return nil }
+        var bytes: [UInt8] = []
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = digits[index], let low = digits[index + 1] else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDModel
+
+/// The `X265Params` property, taken apart: x265 options in the order they were given.
+///
+/// Only options on a list pass. The list is one of what is known to be harmless and not the session's own business,
+/// so that an option of a later x265 that names a file, say, is refused until somebody has looked at it.
+public struct X265Options: Hashable, Sendable {
+    /// One option.
+    public struct Option: Hashable, Sendable {
+        /// x265's name for it, perhaps with `no-` before it.
+        public let name: String
+        /// Its value; nil for a bare switch.
+        public let value: String?
+    }
+
+    /// In the order given; later ones win.
+    public let options: [Option]
+
+    /// Takes `key=value:key:no-key` apart.
+    ///
+    /// - Throws: `Parameter`, naming the option that is refused and why.
+    public init(parsing text: String) throws(SessionError) {
+        var options: [Option] = []
+        for part in text.split(separator: ":") {
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = String(pair[0].map { $0 == "_" ? "-" : $0 })
+            let value = pair.count == 2 ? String(pair[1]) : nil
+            let bare = name.hasPrefix("no-") ? String(name.dropFirst(3)) : name
+            if let reason = Self.owned[bare] {
+                throw SessionError(.parameter, "X265Params: \(name) is refused: \(reason)")
+            }
+            guard Self.allowed.contains(bare) else {
+                throw SessionError(
+                    .parameter, "X265Params: \(name) is refused: not an x265 option that can be passed through")
+            }
+            if bare == "scaling-list", !["off", "default"].contains(value ?? "") {
+                throw SessionError(
+                    .parameter, "X265Params: scaling-list takes off or default; it cannot name a file")
+            }
+            options.append(Option(name: name, value: value))
+        }
+        self.options = options
+    }
+
+    /// The first option that decides how many bits a picture gets, if there is one.
+    public var rateOption: String? {
+        options.first { ["crf", "bitrate", "qp", "lossless"].contains($0.name) }?.name
+    }
+
+    /// The first option that decides how pictures depend on each other, if there is one.
+    public var structuralOption: String? {
+        options.first { option in
+            let name = option.name
+            return Self.structural.contains(name.hasPrefix("no-") ? String(name.dropFirst(3)) : name)
+        }?.name
+    }
+
+    private static let structural: Set<String> = [
+        "b-adapt", "b-pyramid", "bframe-bias", "bframes", "fades", "gop-lookahead", "hist-scenecut", "hrd",
+        "intra-refresh", "keyint", "log2-max-poc-lsb", "min-keyint", "open-gop", "radl", "rc-lookahead", "ref",
+        "scenecut", "vui-hrd-info", "zones",
+    ]
+
+    private static let owned: [String: String] = [
+        "annexb": "the session frames its NAL units itself",
+        "aud": "the session owns the access-unit structure",
+        "chromaloc": "set ChromaSampleLocType",
+        "colormatrix": "set YCbCrMatrix",
+        "colorprim": "set ColorPrimaries",
+        "crop-rect": "the session owns the conformance window",
+        "display-window": "the session owns the conformance window",
+        "field": "the session codes frames",
+        "fps": "set ExpectedFrameRate",
+        "frame-dup": "the session neither drops nor repeats frames",
+        "input-csp": "Create fixes the pixel format",
+        "input-depth": "Create fixes the pixel format",
+        "input-res": "Create fixes the size",
+        "interlace": "the session codes frames",
+        "level-idc": "set ProfileLevel",
+        "output-depth": "set ProfileLevel",
+        "pic-struct": "the session codes frames",
+        "preset": "set X265Preset",
+        "profile": "set ProfileLevel",
+        "range": "set FullRangeVideo",
+        "repeat-headers": "parameter sets travel in the format description",
+        "temporal-layers": "the session owns the temporal structure",
+        "transfer": "set TransferFunction",
+        "tune": "set RealTime, or the options that the tune stands for",
+    ]
+
+    private static let allowed: Set<String> = [
+        "allow-non-conformance", "amp", "analyze-src-pics", "aq-mode", "aq-motion", "aq-strength", "asm", "atc-sei",
+        "b-adapt", "b-intra", "b-pyramid", "bframe-bias", "bframes", "bitrate", "cbqpoffs", "cll", "const-vbv",
+        "constrained-intra", "copy-pic", "cplxblur", "crf", "crf-max", "crf-min", "crqpoffs", "ctu", "cu-lossless",
+        "cutree", "deblock", "dynamic-rd", "early-skip", "fades", "fast-intra", "frame-threads", "gop-lookahead",
+        "hash", "hdr", "hdr-opt", "hdr10", "hdr10-opt", "hevc-aq", "high-tier", "hist-scenecut", "hist-threshold",
+        "hme", "hme-range", "hme-search", "hrd", "hrd-concat", "idr-recovery-sei", "info", "intra-refresh",
+        "ipratio", "keyint", "limit-modes", "limit-refs", "limit-sao", "limit-tu", "log2-max-poc-lsb",
+        "lookahead-slices", "lookahead-threads", "lossless", "lowpass-dct", "masking-strength", "master-display",
+        "max-ausize-factor", "max-cll", "max-luma", "max-merge", "max-tu-size", "max-vbv-fullness", "me", "merange",
+        "min-cu-size", "min-keyint", "min-luma", "min-vbv-fullness", "nr-inter", "nr-intra", "open-gop",
+        "opt-cu-delta-qp", "opt-qp-pps", "opt-ref-list-length-pps", "overscan", "pbratio", "pme", "pmode", "pools",
+        "psnr", "psy-rd", "psy-rdoq", "qblur", "qcomp", "qg-size", "qp", "qp-adaptation-range", "qpmax", "qpmin",
+        "qpstep", "radl", "rc-grain", "rc-lookahead", "rd", "rdoq-level", "rdpenalty", "rect", "ref", "rskip",
+        "rskip-edge-threshold", "sao", "sao-non-deblock", "sar", "scaling-list", "scenecut", "scenecut-aware-qp",
+        "scenecut-bias", "scenecut-window", "selective-sao", "signhide", "slices", "splitrd-skip", "ssim",
+        "ssim-rd",
+        "strict-cbr", "strong-intra-smoothing", "subme", "temporal-mvp", "tskip", "tskip-fast", "tu-inter-depth",
+        "tu-intra-depth", "vbv-bufsize", "vbv-end", "vbv-end-fr-adj", "vbv-init", "vbv-maxrate", "videoformat",
+        "vui-hrd-info", "vui-timing-info", "weightb", "weightp", "wpp", "zones",
+    ]
+}

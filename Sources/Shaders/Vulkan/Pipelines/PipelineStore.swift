@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDVulkan
+internal import HWDModel
+
+/// A device's layouts, its pipelines as they were asked for, and the driver's cache of compiled code.
+final class PipelineStore {
+    /// What shaders read their source from, which decides the bindings.
+    enum Front: Hashable {
+        case buffers
+        /// For dma-bufs; nothing is made for them before a session has such.
+        case images
+    }
+
+    /// What a pipeline's bindings are.
+    struct Layouts {
+        let set: VkDescriptorSetLayout
+        let pipeline: VkPipelineLayout
+    }
+
+    /// One of the shaders with its specialization constants.
+    struct Key: Hashable {
+        /// What it reads.
+        var front = Front.buffers
+        /// Whether the target is Y'CbCr.
+        var writesYCbCr: Bool
+        /// The constants, by their ids.
+        var constants: [UInt32]
+    }
+
+    /// Bindings: three source planes, three target planes, parameters, tables.
+    static let bindingCount = 8
+    static let parametersBinding = 6, tablesBinding = 7
+
+    private var layouts: [Front: Layouts] = [:]
+    private let cache: VkPipelineCache?
+    private let file: PipelineCacheFile
+    private var pipelines: [Key: VkPipeline] = [:]
+    private var isChanged = false
+
+    init(_ device: VulkanDevice) throws(SessionError) {
+        file = PipelineCacheFile(uuid: device.description.uuid)
+        cache = Self.makeCache(device, file.read() ?? [])
+    }
+
+    /// What a binding holds.
+    static func type(of binding: Int, _ front: Front) -> VkDescriptorType {
+        if binding == parametersBinding { return VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER }
+        if binding == tablesBinding { return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER }
+        return front == .images && binding < 3
+            ? VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+    }
+
+    /// The layouts of pipelines that read buffers, or images, made when they are asked for first.
+    func layouts(_ front: Front, _ device: VulkanDevice) throws(SessionError) -> Layouts {
+        if let made = layouts[front] { return made }
+        let functions = device.functions
+        // Images are two at most.
+        let bindings = (0..<Self.bindingCount).filter { front == .buffers || $0 != 2 }.map { index in
+            var binding = VkDescriptorSetLayoutBinding()
+            binding.binding = UInt32(index)
+            binding.descriptorType = Self.type(of: index, front)
+            binding.descriptorCount = 1
+            binding.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT.rawValue
+            return binding
+        }
+        var set: VkDescriptorSetLayout?
+        let result = bindings.withUnsafeBufferPointer { bindings in
+            var info = VkDescriptorSetLayoutCreateInfo()
+            info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO
+            info.bindingCount = UInt32(bindings.count)
+            info.pBindings = bindings.baseAddress
+            return functions.createSetLayout(device.handle, &info, nil, &set)
+        }
+        try device.verify(result, "vkCreateDescriptorSetLayout")
+        var layout: VkPipelineLayout?
+        var range = VkPushConstantRange()
+        range.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT.rawValue
+        range.size = UInt32(MemoryLayout<Placement>.size)
+        let made = withUnsafePointer(to: set) { set in
+            withUnsafePointer(to: range) { range in
+                var info = VkPipelineLayoutCreateInfo()
+                info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO
+                info.setLayoutCount = 1
+                info.pSetLayouts = set
+                info.pushConstantRangeCount = 1
+                info.pPushConstantRanges = range
+                return functions.createPipelineLayout(device.handle, &info, nil, &layout)
+            }
+        }
+        try device.verify(made, "vkCreatePipelineLayout")
+        guard let set, let layout else { throw SessionError(.couldNotCreateInstance, "Vulkan made no layouts") }
+        let both = Layouts(set: set, pipeline: layout)
+        layouts[front] = both
+        return both
+    }
+
+    /// A pipeline cache that begins with what the file had; a driver that refuses that gets an empty one.
+    private static func makeCache(_ device: VulkanDevice, _ bytes: [UInt8]) -> VkPipelineCache? {
+        for start in [bytes, []] {
+            var cache: VkPipelineCache?
+            let result = start.withUnsafeBytes { start in
+                var info = VkPipelineCacheCreateInfo()
+                info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO
+                info.initialDataSize = start.count
+                info.pInitialData = start.baseAddress
+                return device.functions.createPipelineCache(device.handle, &info, nil, &cache)
+            }
+            if result == VK_SUCCESS { return cache }
+        }
+        return nil
+    }
+
+    /// The pipeline for a conversion, compiled when it is asked for first.
+    func pipeline(_ key: Key, _ device: VulkanDevice) throws(SessionError) -> VkPipeline {
+        if let made = pipelines[key] { return made }
+        let code =
+            switch key.front {
+            case .buffers: key.writesYCbCr ? SPIRV.to_ycbcr : SPIRV.to_rgb
+            case .images: key.writesYCbCr ? SPIRV.image_to_ycbcr : SPIRV.image_to_rgb
+            }
+        let layout = try layouts(key.front, device).pipeline
+        let module = try Self.module(device, SPIRV.words(code))
+        defer { device.functions.destroyShaderModule(device.handle, module, nil) }
+        let entries = key.constants.indices.map {
+            VkSpecializationMapEntry(constantID: UInt32($0), offset: UInt32($0 * 4), size: 4)
+        }
+        var pipeline: VkPipeline?
+        let result = entries.withUnsafeBufferPointer { entries in
+            key.constants.withUnsafeBytes { data in
+                var special = VkSpecializationInfo()
+                special.mapEntryCount = UInt32(entries.count)
+                special.pMapEntries = entries.baseAddress
+                special.dataSize = data.count
+                special.pData = data.baseAddress
+                return withUnsafePointer(to: special) { special in
+                    "main".withCString { name in
+                        var info = VkComputePipelineCreateInfo()
+                        info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO
+                        info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO
+                        info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT
+                        info.stage.module = module
+                        info.stage.pName = name
+                        info.stage.pSpecializationInfo = special
+                        info.layout = layout
+                        info.basePipelineIndex = -1
+                        return device.functions.createComputePipelines(
+                            device.handle, cache, 1, &info, nil, &pipeline)
+                    }
+                }
+            }
+        }
+        try device.verify(result, "vkCreateComputePipelines")
+        guard let pipeline else { throw SessionError(.couldNotCreateInstance, "Vulkan made no pipeline") }
+        pipelines[key] = pipeline
+        isChanged = true
+        return pipeline
+    }
+
+    private static func module(_ device: VulkanDevice, _ words: [UInt32]) throws(SessionError) -> VkShaderModule {
+        var module: VkShaderModule?
+        let result = words.withUnsafeBufferPointer { words in
+            var info = VkShaderModuleCreateInfo()
+            info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO
+            info.codeSize = words.count * 4
+            info.pCode = words.baseAddress
+            return device.functions.createShaderModule(device.handle, &info, nil, &module)
+        }
+        try device.verify(result, "vkCreateShaderModule")
+        guard let module else { throw SessionError(.couldNotCreateInstance, "Vulkan made no shader module") }
+        return module
+    }
+
+    /// Keeps the driver's cache for the next process, if it holds anything new.
+    func save(_ device: VulkanDevice) {
+        guard isChanged, device.failure == nil, let cache else { return }
+        var size = 0
+        guard device.functions.getPipelineCacheData(device.handle, cache, &size, nil) == VK_SUCCESS, size > 0,
+            size <= PipelineCacheFile.maximumSize
+        else { return }
+        var bytes = [UInt8](repeating: 0, count: size)
+        guard device.functions.getPipelineCacheData(device.handle, cache, &size, &bytes) == VK_SUCCESS else {
+            return
+        }
+        file.write(Array(bytes.prefix(size)))
+        isChanged = false
+    }
+
+    /// Destroys everything, with a device that still works.
+    func destroy(_ device: VulkanDevice) {
+        save(device)
+        for pipeline in pipelines.values { device.functions.destroyPipeline(device.handle, pipeline, nil) }
+        if let cache { device.functions.destroyPipelineCache(device.handle, cache, nil) }
+        for made in layouts.values {
+            device.functions.destroyPipelineLayout(device.handle, made.pipeline, nil)
+            device.functions.destroySetLayout(device.handle, made.set, nil)
+        }
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDColor
+internal import HWDModel
+
+/// A plan as the shaders take it: which pipeline, the numbers of its uniform buffer, and its tables (GLSL/core.glsl).
+struct ShaderParameters {
+    /// Shader and specialization constants, by their ids.
+    let key: PipelineStore.Key
+    /// `Parameters`, sixteen vectors of four.
+    let uniform: [Float]
+    /// `Tables`.
+    let tables: [Float]
+
+    /// Pixels that an invocation writes in a row; it always writes two rows.
+    let pixelsPerInvocation: Int
+    /// Invocations of a workgroup.
+    let workgroup: (x: Int, y: Int)
+
+    init(_ plan: ConversionPlan, workgroup: (x: Int, y: Int), packsByHand: Bool) {
+        self.workgroup = workgroup
+        pixelsPerInvocation = plan.conversion.target.format.isYCbCr ? 8 : 4
+        key = Self.key(plan, workgroup, packsByHand)
+        uniform = Self.uniform(plan)
+        tables = Self.tables(plan)
+    }
+
+    private static func number(_ format: PixelFormat) -> UInt32 {
+        switch format {
+        case .nv12: 0
+        case .p010: 1
+        case .yu12, .yuva: 2  // YUVA never comes here: VulkanConverter refuses it
+        case .i010: 3
+        case .rgba16f: 4
+        case .bgra8: 5
+        case .rgba8: 6
+        }
+    }
+
+    private static func key(
+        _ plan: ConversionPlan, _ workgroup: (x: Int, y: Int), _ packsByHand: Bool
+    ) -> PipelineStore.Key {
+        let (source, target) = (plan.conversion.source, plan.conversion.target)
+        let flags = [
+            plan.keepsValues, plan.clipsSource, plan.clipsTarget, source.signal.transfer == .linear,
+            target.signal.transfer == .linear, plan.sourceHLG != nil, plan.targetHLG != nil,
+            target.signal.transfer == .pq, plan.toneMapping != nil,
+            plan.conversion.options.effects.chromaKey != nil,
+            plan.unpremultiplies, plan.premultiplies, plan.dithers, plan.rescales,
+        ]
+        let siting = source.signal.siting.offset
+        /// The sample that a tent stands on; −1 for the mean of two.
+        func tent(_ taps: [(Int, Double)]) -> UInt32 {
+            taps.count == 3 ? UInt32(taps[1].0) : UInt32(bitPattern: -1)
+        }
+        let taps = ReferenceConverter.taps(plan.conversion)
+        var constants = [number(source.format), number(target.format)]
+        constants += flags.map { $0 ? 1 : 0 }
+        constants += [UInt32(siting.x * 2), UInt32(siting.y * 2), tent(taps.x), tent(taps.y)]
+        constants += [UInt32(workgroup.x), UInt32(workgroup.y), packsByHand ? 1 : 0]
+        return PipelineStore.Key(writesYCbCr: target.format.isYCbCr, constants: constants)
+    }
+
+    private static func uniform(_ plan: ConversionPlan) -> [Float] {
+        func row(_ row: Triple, _ last: Double = 0) -> [Float] {
+            [Float(row.x), Float(row.y), Float(row.z), Float(last)]
+        }
+        func rows(_ map: Affine) -> [Float] {
+            let rows = map.matrix.rows
+            return row(rows.0, map.offset.x) + row(rows.1, map.offset.y) + row(rows.2, map.offset.z)
+        }
+        let chroma = plan.keyMatrix.rows
+        let key = plan.conversion.options.effects.chromaKey ?? ChromaKey(cb: 0, cr: 0)
+        let step = Double(ConversionPlan.forwardEntries - 1) / plan.forwardLimit
+        let rescaling = plan.rescaling
+        return rows(plan.decode) + rows(Affine(plan.light)) + rows(plan.encode)
+            + row(chroma.1, -key.cb) + row(chroma.2, -key.cr) + row([key.tolerance, 1 / key.softness, 0])
+            + row(plan.sourceHLG?.luminance ?? .zero, step) + row(plan.targetHLG?.luminance ?? .zero)
+            + row(rescaling.factor) + row(rescaling.offset)
+    }
+
+    /// The tables that this conversion reads; the others are zeros.
+    private static func tables(_ plan: ConversionPlan) -> [Float] {
+        let (source, target) = (plan.conversion.source.signal.transfer, plan.conversion.target.signal.transfer)
+        let zeros = [Float](repeating: 0, count: LogTable.count)
+        let usesCurves = !plan.keepsValues
+        let usesForward = usesCurves && source != .linear
+        let noForward = [Float](repeating: 0, count: ConversionPlan.forwardEntries)
+        var tables = usesForward ? plan.forwardTable : noForward
+        tables += usesCurves && target != .linear ? plan.inverseTable : zeros
+        tables += plan.sourceHLG.map { hlg in LogTable.values { hlg.displayGain(sceneLuminance: $0) } } ?? zeros
+        tables += plan.targetHLG.map { hlg in LogTable.values { hlg.sceneGain(displayLuminance: $0) } } ?? zeros
+        tables += plan.toneMapping.map { tone in LogTable.values { tone.gain(largest: $0) } } ?? zeros
+        tables += usesForward ? plan.forwardTableNearZero : noForward
+        return tables
+    }
+}
+
+/// The push constants `Place`: where a slice of the picture lies in the bindings.
+struct Placement {
+    /// Bytes from a binding's start to its first row, and from row to row, of source and target planes.
+    var sourceBase: (UInt32, UInt32, UInt32) = (0, 0, 0)
+    var sourceStride: (UInt32, UInt32, UInt32) = (0, 0, 0)
+    var targetBase: (UInt32, UInt32, UInt32) = (0, 0, 0)
+    var targetStride: (UInt32, UInt32, UInt32) = (0, 0, 0)
+    /// The picture's size.
+    var width: Int32 = 0
+    var height: Int32 = 0
+    /// Rows that are written.
+    var firstRow: Int32 = 0
+    var endRow: Int32 = 0
+    /// Rows of planes that bindings begin with.
+    var sourceLuma: Int32 = 0
+    var sourceChroma: Int32 = 0
+    var targetLuma: Int32 = 0
+    var targetChroma: Int32 = 0
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDVA
+
+/// A call to libva that failed.
+public struct VAError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// libva's number.
+    public let status: Int32
+    /// The function.
+    public let call: String
+    /// What libva itself said last; nil when it said nothing.
+    public let message: String?
+
+    init(_ status: Int32, _ call: String, message: String? = nil) {
+        self.status = status
+        self.call = call
+        self.message = message
+    }
+
+    /// The call, libva's text for the number, and its own last message.
+    public var description: String {
+        // libva 2.17 has no text for this one.
+        let own = status == VA_STATUS_ERROR_TIMEDOUT ? "it did not end in time" : nil
+        let text = own ?? vaErrorStr(status).map { String(cString: $0) } ?? "error \(status)"
+        guard let message, !message.isEmpty else { return "\(call): \(text)" }
+        return "\(call): \(text) (\(message))"
+    }
+}

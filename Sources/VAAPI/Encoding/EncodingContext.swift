@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDVA
+internal import HWDHEVC
+internal import HWDModel
+internal import HWDSessions
+
+/// A driver's encoder at work: pictures in, in coding order; coded buffers out, in the same order.
+final class EncodingContext {
+    let display: Display
+    let settings: EncoderSettings
+    private let context: Context
+    private var keyFrame: KeyFrameBuffers?
+    private var idle: [PictureSlot] = []
+    private var busy: [PictureSlot] = []
+    /// Reconstructions that are kept, by PicOrderCntVal.
+    private var references: [Int: VASurfaceID] = [:]
+    /// Whether the driver still goes by a QP that was meant for one picture.
+    private var holdsFrameQP = false
+
+    /// Nanoseconds a picture may take; a driver that needs longer hangs.
+    private let patience: UInt64
+
+    /// - Parameters:
+    ///   - frames: how many may wait to be submitted.
+    ///   - references: how many pictures are kept, at most.
+    ///   - slots: how many pictures may be in flight.
+    ///   - patience: seconds a picture may take.
+    init(
+        _ display: Display, path: HardwarePath, _ settings: EncoderSettings, frames: Int, references: Int,
+        slots: Int, patience: Double
+    ) throws(VAError) {
+        self.patience = UInt64(max(patience, 0) * 1e9)
+        self.display = display
+        self.settings = settings
+        context = try Self.open(
+            display, path, settings, sources: frames + slots, reconstructions: references + 1 + slots)
+        keyFrame = try KeyFrameBuffers(display, context.id, settings)
+        for _ in 0..<slots {
+            idle.append(try PictureSlot(display, context.id, settings))
+        }
+    }
+
+    deinit {
+        // The driver still reads and writes what is about to be destroyed.
+        for slot in busy { try? wait(for: slot) }
+        // Drivers look for a buffer's context when it is destroyed.
+        busy = []
+        idle = []
+        keyFrame = nil
+    }
+
+    /// Where frames are written before they are submitted.
+    var sources: SurfacePool { context.sources }
+
+    /// Pictures that were submitted and not received.
+    var picturesInFlight: Int { busy.count }
+
+    /// Hands a picture to the driver; there must be an idle slot.
+    ///
+    /// - Parameters:
+    ///   - source: its frame's surface, which is given back when the picture is received.
+    ///   - frameQP: the QP that the frame came with.
+    func submit(_ picture: PlannedPicture, source: VASurfaceID, frameQP: Int?) throws(SessionError) {
+        guard let slot = idle.popLast(), let surface = context.reconstructions.take() else {
+            throw SessionError(.videoEncoderMalfunction, "more pictures in flight than there are buffers for")
+        }
+        (slot.planned, slot.source, slot.reconstruction) = (picture, source, surface)
+        do throws(VAError) {
+            try render(picture, slot, header: header(picture, frameQP: frameQP), frameQP: frameQP)
+        } catch { throw SessionError(error) }
+        busy.append(slot)
+
+        let kept = Set(picture.kept)
+        for (poc, id) in references where !kept.contains(poc) {
+            context.reconstructions.put(id)
+            references[poc] = nil
+        }
+        if picture.isReference { references[picture.poc] = surface }
+    }
+
+    /// Waits for the oldest picture in flight and hands out its coded bytes for the length of a call.
+    func receive(
+        _ body: (PlannedPicture, borrowing CodedOutput) throws(SessionError) -> Void
+    ) throws(SessionError) {
+        guard !busy.isEmpty else { return }
+        let slot = busy.removeFirst()
+        guard let picture = slot.planned else { return }
+        do throws(VAError) {
+            try wait(for: slot)
+        } catch { throw SessionError(error) }
+        context.sources.put(slot.source)
+        if !picture.isReference { context.reconstructions.put(slot.reconstruction) }
+        let output = try CodedOutput(slot.coded, capacity: PictureSlot.codedSize(settings))
+        try body(picture, output)
+        output.end()
+        slot.planned = nil
+        idle.append(slot)
+    }
+
+    private func header(_ picture: PlannedPicture, frameQP: Int?) -> SliceSegmentHeader {
+        settings.syntax.sliceHeader(of: picture, qp: settings.rate.qp(of: picture, base: frameQP))
+    }
+
+    /// One picture's buffers, in the order that every driver is used to.
+    private func render(
+        _ picture: PlannedPicture, _ slot: PictureSlot, header: SliceSegmentHeader, frameQP: Int?
+    ) throws(VAError) {
+        let kept = picture.kept.compactMap { poc in reference(poc, of: picture) }
+        try slot.picture.write(
+            VAEncPictureParameterBufferHEVC(
+                picture, settings, surface: slot.reconstruction, references: kept, coded: slot.coded.id))
+        try slot.slice.write(
+            VAEncSliceParameterBufferHEVC(
+                header, settings, list0: picture.list0.compactMap { reference($0, of: picture) },
+                list1: picture.list1.compactMap { reference($0, of: picture) }))
+
+        var ids: [VABufferID] = []
+        let boundsQP = !settings.rate.isConstantQP && frameQP != nil
+        if !settings.rate.isConstantQP, picture.isKeyFrame || boundsQP || holdsFrameQP {
+            try slot.rateControl.write(VAEncMiscParameterRateControl(settings.rate, frameQP: frameQP))
+            ids.append(slot.rateControl.id)
+            holdsFrameQP = boundsQP
+        }
+        if picture.isKeyFrame { ids += keyFrame?.parameters ?? [] }
+        ids.append(slot.picture.id)
+        if picture.isKeyFrame { ids += keyFrame?.headers ?? [] }
+        try packSliceHeader(header, slot)
+        ids += slot.sliceHeader?.ids ?? []
+        ids.append(slot.slice.id)
+
+        try display.check(vaBeginPicture(display.handle, context.id, slot.source), "vaBeginPicture")
+        let status = vaRenderPicture(display.handle, context.id, &ids, Int32(ids.count))
+        // A picture that was begun is ended, whatever happened to it.
+        let ended = vaEndPicture(display.handle, context.id)
+        try display.check(status, "vaRenderPicture")
+        try display.check(ended, "vaEndPicture")
+    }
+
+    /// A kept picture as libva names it, with its part in the picture at hand's reference picture set.
+    private func reference(_ poc: Int, of picture: PlannedPicture) -> VAPictureHEVC? {
+        guard let surface = references[poc] else { return nil }
+        var flags: Int32 = 0
+        if picture.list0.contains(poc) || picture.list1.contains(poc) {
+            flags = poc < picture.poc ? VA_PICTURE_HEVC_RPS_ST_CURR_BEFORE : VA_PICTURE_HEVC_RPS_ST_CURR_AFTER
+        }
+        return VAPictureHEVC(surface, poc: poc, flags: flags)
+    }
+
+    private func packSliceHeader(_ header: SliceSegmentHeader, _ slot: PictureSlot) throws(VAError) {
+        guard settings.packedHeaders & UInt32(VA_ENC_PACKED_HEADER_SLICE) != 0 else { return }
+        let unit: [UInt8]
+        do throws(BitstreamError) {
+            unit = try settings.syntax.nalUnitStart(header)
+        } catch {
+            throw VAError(VA_STATUS_ERROR_INVALID_PARAMETER, "a slice header", message: error.reason)
+        }
+        // The driver has done with the last one: the slot was idle.
+        if let last = slot.sliceHeader, try last.replace(nalUnit: unit) { return }
+        slot.sliceHeader = try PackedHeader(display, context.id, VAEncPackedHeaderSlice, nalUnit: unit)
+    }
+
+    private func wait(for slot: PictureSlot) throws(VAError) {
+        var status = vaSyncBuffer(display.handle, slot.coded.id, patience)
+        if status == VA_STATUS_ERROR_UNIMPLEMENTED {
+            status = vaSyncSurface2(display.handle, slot.source, patience)
+        }
+        // Older drivers' only wait has no bound of its own; the worker's watchdog has one.
+        if status == VA_STATUS_ERROR_UNIMPLEMENTED { status = vaSyncSurface(display.handle, slot.source) }
+        try display.check(status, "the wait for a picture")
+    }
+}
+
+extension SessionError {
+    /// A call to libva that failed in an open encoder.
+    init(_ error: VAError) { self.init(.videoEncoderMalfunction, error.description) }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDVA
+internal import HWDHEVC
+internal import HWDModel
+internal import HWDSessions
+
+/// What goes to the driver with every key frame, and says the same every time.
+final class KeyFrameBuffers {
+    /// The stream's parameters, in the order they are handed over before the picture's.
+    let parameters: [VABufferID]
+    /// The packed parameter sets, handed over behind the picture's parameters.
+    let headers: [VABufferID]
+
+    private let sequence: Buffer
+    private let frameRate: MiscParameter
+    private let hrd: MiscParameter
+    private let quality: MiscParameter
+    private let parameterSets: [PackedHeader]
+
+    init(_ display: Display, _ context: VAContextID, _ settings: EncoderSettings) throws(VAError) {
+        sequence = try Buffer(
+            display, context, VAEncSequenceParameterBufferType,
+            size: MemoryLayout<VAEncSequenceParameterBufferHEVC>.size)
+        try sequence.write(VAEncSequenceParameterBufferHEVC(settings))
+        frameRate = try MiscParameter(
+            display, context, VAEncMiscParameterTypeFrameRate, VAEncMiscParameterFrameRate(settings.frameRate))
+        hrd = try MiscParameter(
+            display, context, VAEncMiscParameterTypeHRD, VAEncMiscParameterHRD(settings.rate))
+        var level = VAEncMiscParameterBufferQualityLevel()
+        level.quality_level = UInt32(settings.qualityLevel ?? 0)
+        quality = try MiscParameter(display, context, VAEncMiscParameterTypeQualityLevel, level)
+        parameterSets = try Self.packParameterSets(display, context, settings)
+
+        var ids = settings.rate.bufferBits > 0 ? [hrd.id] : []
+        ids.append(frameRate.id)
+        if settings.qualityLevel != nil { ids.append(quality.id) }
+        ids.append(sequence.id)
+        parameters = ids
+        headers = parameterSets.flatMap(\.ids)
+    }
+
+    /// The parameter sets that the driver takes, one NAL unit a buffer.
+    private static func packParameterSets(
+        _ display: Display, _ context: VAContextID, _ settings: EncoderSettings
+    ) throws(VAError) -> [PackedHeader] {
+        let types = [
+            (VA_ENC_PACKED_HEADER_SEQUENCE, VAEncPackedHeaderSequence),
+            (VA_ENC_PACKED_HEADER_SEQUENCE, VAEncPackedHeaderSequence),
+            (VA_ENC_PACKED_HEADER_PICTURE, VAEncPackedHeaderPicture),
+        ]
+        var headers: [PackedHeader] = []
+        for ((bit, type), unit) in zip(types, settings.parameterSets)
+        where settings.packedHeaders & UInt32(bit) != 0 {
+            headers.append(try PackedHeader(display, context, type, nalUnit: unit))
+        }
+        return headers
+    }
+}
+
+extension VAEncMiscParameterFrameRate {
+    /// Frames a second as a fraction of two 16-bit numbers, denominator high, where it fits; else rounded.
+    init(_ rate: Rational) {
+        self.init()
+        if rate.numerator <= 0xFFFF, rate.denominator <= 0xFFFF {
+            framerate = UInt32(rate.denominator) << 16 | UInt32(rate.numerator)
+        } else {
+            framerate = UInt32(max(1, min(65535, rate.value.rounded())))
+        }
+    }
+}
+
+extension VAEncMiscParameterHRD {
+    /// The decoder's buffer, which is three quarters full when decoding starts.
+    init(_ rate: RateSettings) {
+        self.init()
+        buffer_size = rate.bufferBits
+        initial_buffer_fullness = UInt32(UInt64(rate.bufferBits) * 3 / 4)
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDVA
+internal import HWDHEVC
+internal import HWDModel
+internal import HWDSessions
+
+extension VAAPIEncoder {
+    /// What an open encoder consists of.
+    struct Opened {
+        var context: EncodingContext
+        var writer: FrameWriter
+        var parameterSets: [[UInt8]]
+        var record: [UInt8]
+    }
+
+    static func open(
+        _ file: Int32, _ path: HardwarePath, _ configuration: EncoderConfiguration, patience: Double
+    ) throws(VAAPIFailure) -> Opened {
+        let (display, attributes, sizes) = try asking { () throws(VAError) in try look(file, path) }
+        let settings = try EncoderSettings(configuration, path: path, attributes: attributes, sizes: sizes)
+        let probe = try probe(display, path, settings, patience: patience)
+        let record: [UInt8]
+        do throws(SessionError) {
+            record = try StreamDescription.record(probe.parameterSets, configuration, settings)
+        } catch { throw VAAPIFailure(error) }
+        let structure = settings.structure
+        let context = try asking { () throws(VAError) in
+            try EncodingContext(
+                display, path: path, settings, frames: structure.anchorDistance,
+                references: structure.maxReferences, slots: structure.picturesInFlight, patience: patience)
+        }
+        return Opened(
+            context: context, writer: probe.writer, parameterSets: probe.parameterSets, record: record)
+    }
+
+    /// The display of a node, and what its driver says of the path.
+    private static func look(
+        _ file: Int32, _ path: HardwarePath
+    ) throws(VAError) -> (Display, ConfigAttributes, SurfaceSizes?) {
+        guard let display = try Display(node: file) else {
+            throw VAError(VA_STATUS_ERROR_INVALID_DISPLAY, "vaGetDisplayDRM", message: "this is no DRM device")
+        }
+        guard let attributes = try display.attributes(profile: path.vaProfile, entrypoint: path.vaEntrypoint),
+            let (profile, entrypoint) = try display.values(profile: path.vaProfile, entrypoint: path.vaEntrypoint)
+        else {
+            throw VAError(
+                VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT, "vaQueryConfigEntrypoints",
+                message: "no \(path.vaEntrypoint) for \(path.vaProfile)")
+        }
+        let format = VAConfigAttrib(
+            type: VAConfigAttribRTFormat, value: ConfigAttributes.rtFormat(path.vaRTFormat) ?? 0)
+        do throws(VAError) {
+            let config = try Config(display, profile, entrypoint, [format])
+            return (display, attributes, try display.surfaceSizes(config))
+        } catch {
+            // Sizes that are not told are found out when the context is made.
+            display.forgetMessages()
+            return (display, attributes, nil)
+        }
+    }
+
+    /// Codes a grey key frame in a context of its own, for the parameter sets that come with it.
+    private static func probe(
+        _ display: Display, _ path: HardwarePath, _ settings: EncoderSettings, patience: Double
+    ) throws(VAAPIFailure) -> (writer: FrameWriter, parameterSets: [[UInt8]]) {
+        let (context, writer, surface) = try asking { () throws(VAError) in
+            let context = try EncodingContext(
+                display, path: path, settings, frames: 0, references: 0, slots: 1, patience: patience)
+            guard let surface = context.sources.take() else {
+                throw VAError(VA_STATUS_ERROR_ALLOCATION_FAILED, "vaCreateSurfaces")
+            }
+            let writer = try FrameWriter(display, settings, surface: surface)
+            try writer.writeGrey(to: surface)
+            return (context, writer, surface)
+        }
+        do throws(SessionError) {
+            var planner = StructurePlanner(settings.structure)
+            var queue: [PlannedPicture] = []
+            planner.add(forceKeyFrame: true, to: &queue)
+            var reader = AccessUnitReader()
+            for picture in queue { try context.submit(picture, source: surface, frameQP: nil) }
+            try context.receive { (_, output) throws(SessionError) in try reader.read(output) }
+            return (writer, reader.parameterSets)
+        } catch { throw VAAPIFailure(error) }
+    }
+
+    /// Makes libva's errors failures to open.
+    private static func asking<Result>(_ body: () throws(VAError) -> Result) throws(VAAPIFailure) -> Result {
+        do throws(VAError) { return try body() } catch { throw VAAPIFailure(error) }
+    }
+}

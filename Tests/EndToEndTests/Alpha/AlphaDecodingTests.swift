@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWClient
+import HWDModel
+import HWDWire
+import Testing
+
+extension EndToEnd {
+    /// Alpha layers through sessions and hwctl.
+    @Suite struct AlphaDecoding {
+        /// MD5 of the clip's pictures one after the other: Y, Cb, Cr and A of each, rows without gaps.
+        ///
+        /// Made by FFmpeg 8.1's own two-layer decoder, through PyAV, as yuva420p in presentation order.
+        static let digest = "3df31192943e3ae8f393dd344b8170fc"
+
+        static func clip() throws -> String {
+            try #require(Clips.named("bbb_alpha.mov", else: "bbb_alpha.mov")).path
+        }
+
+        static func digest(_ path: String) throws -> String {
+            String(try Programs.tool("md5sum", [path]).text.prefix(32))
+        }
+
+        @Test("A session gives the alpha that was asked for, and says whose it is")
+        func session() throws {
+            let server = try TestDaemon()
+            let stream = try CodedStream(try Self.clip())
+            let decoder = try Decoder(server.daemon, stream, pixelFormat: .yuva)
+            #expect(decoder.session.created.pixelFormat == "YUVA")
+            let properties = try decoder.session.copyProperties()
+            #expect(properties[.containsAlphaChannel] == .bool(true))
+            #expect(properties[.alphaChannelMode] == .string("straight"))
+            try decoder.decode(stream)
+            let path = server.folder.path("session.yuva")
+            try Data(decoder.frames.flatMap(\.samples)).write(to: URL(fileURLWithPath: path))
+            #expect(try Self.digest(path) == Self.digest)
+            #expect(
+                decoder.frames.allSatisfy {
+                    $0.description.flags.isDisjoint(with: [.alphaMissing, .premultiplied])
+                })
+            #expect(decoder.frames.allSatisfy { $0.description.flags.contains(.alpha) })
+            #expect(decoder.reports.isEmpty)
+
+            let base = try Decoder(server.daemon, stream, pixelFormat: .yu12)
+            try base.decode(stream)
+            let isSame = zip(base.frames, decoder.frames).allSatisfy { base, both in
+                base.samples == Array(both.samples.prefix(base.samples.count))
+            }
+            #expect(isSame && base.frames.count == 12)
+            #expect(base.frames.allSatisfy { !$0.description.flags.contains(.alpha) })
+        }
+
+        @Test("Pictures in RGB carry the stream's alpha, multiplied into their colours or not")
+        func rgb() throws {
+            let server = try TestDaemon()
+            let stream = try CodedStream(try Self.clip())
+            func decode(_ format: PixelFormat, _ mode: String? = nil) throws -> Decoder {
+                let decoder = try Decoder(
+                    server.daemon, stream, pixelFormat: format,
+                    properties: mode.map { [.destinationAlphaMode: .string($0)] } ?? [:])
+                for unit in stream.units.prefix(1) { try decoder.decode(unit) }
+                try decoder.finish()
+                return decoder
+            }
+            let alpha = try #require(try decode(.yuva).frames.first).samples.suffix(640 * 360)
+            let (straight, multiplied) = (try decode(.rgba8), try decode(.rgba8, "premultiplied"))
+            let (plain, bytes) = (try #require(straight.frames.first), try #require(multiplied.frames.first))
+            #expect(plain.description.flags.intersection([.alpha, .premultiplied]) == .alpha)
+            #expect(bytes.description.flags.isSuperset(of: [.alpha, .premultiplied]))
+            let swapped = try #require(try decode(.bgra8).frames.first).samples
+            let halves = try #require(try decode(.rgba16f).frames.first).samples
+            var (wrong, worst) = (0, 0)
+            for (index, value) in alpha.enumerated() where index % 7 == 0 {
+                let at = 4 * index
+                let half = Float16(
+                    bitPattern: UInt16(halves[2 * at + 6]) | UInt16(halves[2 * at + 7]) << 8)
+                if plain.samples[at + 3] != value || bytes.samples[at + 3] != value || swapped[at + 3] != value
+                    || abs(Float(half) - Float(value) / 255) > 0.001
+                {
+                    wrong += 1
+                }
+                let expected = (Int(plain.samples[at + 1]) * Int(value) + 127) / 255
+                worst = max(worst, abs(Int(bytes.samples[at + 1]) - expected))
+            }
+            #expect(wrong == 0 && worst <= 1)
+        }
+
+        @Test("A stream without alpha is opaque")
+        func opaque() throws {
+            let server = try TestDaemon()
+            let stream = try CodedStream(width: 66, height: 50, frames: 5, in: server.folder)
+            let decoder = try Decoder(server.daemon, stream, pixelFormat: .yuva)
+            #expect(try decoder.session.copyProperties()[.containsAlphaChannel] == .bool(false))
+            try decoder.decode(stream)
+            #expect(decoder.frames.count == 5 && decoder.reports.isEmpty)
+            for frame in decoder.frames {
+                #expect(frame.samples.suffix(66 * 50).allSatisfy { $0 == 255 })
+                #expect(frame.description.flags.isDisjoint(with: [.alpha, .alphaMissing]))
+            }
+        }
+
+        @Test("Packets that lost their alpha are reported once each, and their pictures come")
+        func lost() throws {
+            let server = try TestDaemon()
+            var stream = try CodedStream(try Self.clip())
+            for index in [3, 5] {
+                // The alpha layer's slice is the second NAL unit.
+                let bytes = stream.units[index].bytes
+                let length = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+                stream.units[index].bytes = Array(bytes.prefix(4 + length))
+            }
+            let decoder = try Decoder(server.daemon, stream, pixelFormat: .yuva)
+            try decoder.decode(stream)
+            #expect(decoder.frames.count == 12)
+            #expect(decoder.frames.count { $0.description.flags.contains(.alphaMissing) } == 2)
+            #expect(decoder.reports.map(\.flags) == [.alpha, .alpha])
+            #expect(decoder.reports.allSatisfy { $0.reason.contains("no slices of the alpha layer") })
+        }
+
+        @Test("Hardware decodes both layers, and gives what software gives")
+        func hardware() throws {
+            let cache = try Scratch()
+            guard let server = try SimulatedHardware.daemon(cache: cache) else { return }
+            let stream = try CodedStream(try Self.clip())
+            let decoder = try Decoder(
+                server.daemon, stream, pixelFormat: .yuva, specification: HardwareDecoding.require)
+            #expect(decoder.session.created.usingHardware)
+            try decoder.decode(stream)
+            #expect(decoder.frames.allSatisfy { $0.description.flags.isSuperset(of: [.hardware, .alpha]) })
+            let path = server.folder.path("hardware.yuva")
+            try Data(decoder.frames.flatMap(\.samples)).write(to: URL(fileURLWithPath: path))
+            #expect(try Self.digest(path) == Self.digest)
+        }
+
+        @Test("hwctl writes alpha to raw files and pictures, lays it over a colour, and tells of it")
+        func hwctl() throws {
+            let server = try TestDaemon()
+            let clip = try Self.clip()
+            func decode(_ arguments: [String], _ output: String) throws -> Finished {
+                let run = try Programs.hwctl(
+                    ["decode"] + arguments + [clip, server.folder.path(output)], socket: server.socket)
+                #expect(run.status == 0, "\(run.errors)")
+                return run
+            }
+            _ = try decode(["--format", "yuva"], "a.yuv")
+            #expect(try Self.digest(server.folder.path("a.yuv")) == Self.digest)
+
+            _ = try decode(["--format", "yuva"], "a.png")
+            #expect(try Probe(server.folder.path("a.png")).field("pix_fmt") == "rgba")
+            let raw = try Data(contentsOf: URL(fileURLWithPath: server.folder.path("a.yuv"))).prefix(
+                640 * 360 * 5 / 2)
+            let arguments = [
+                "-v", "error", "-i", server.folder.path("a.png"), "-vf", "alphaextract", "-f", "rawvideo",
+            ]
+            let alpha = try Programs.tool("ffmpeg", arguments + ["-pix_fmt", "gray", "-"]).output
+            #expect(alpha == Array(raw.suffix(640 * 360)))
+
+            // Where it is transparent there is the colour: BT.601's red at the corner.
+            _ = try decode(["--background", "ff0000"], "red.yuv")
+            let red = try Data(contentsOf: URL(fileURLWithPath: server.folder.path("red.yuv")))
+            #expect(red.count == 12 * 640 * 360 * 3 / 2)
+            #expect([red[0], red[640 * 360], red[640 * 360 * 5 / 4]] == [81, 90, 240])
+
+            let base = try decode([], "b.y4m")
+            #expect(base.errors.contains("the alpha layer is left out"))
+            let y4m = try Programs.hwctl(["decode", "--format", "yuva", clip, "c.y4m"], socket: server.socket)
+            #expect(y4m.status == 64)
+
+            let info = try Programs.hwctl(["info", "--no-measure", "--json", clip], socket: server.socket)
+            let document = try JSON.decode(Info.self, from: info.output)
+            #expect(document.containsAlpha && document.video.first?.alphaMode == "straight")
+            #expect(document.video.first?.followsAlphaProfile == false)
+            #expect(document.video.first?.alphaDeviations?.count == 3)
+        }
+
+        @Test(
+            "RGBA to a file and back: what is transparent or opaque stays so",
+            arguments: ["premultiplied", "straight"])
+        func roundTrip(_ mode: String) throws {
+            let server = try TestDaemon()
+            func file(_ name: String) -> String { server.folder.path(name) }
+            // Left transparent, right opaque, a ramp between.
+            let graph =
+                "testsrc2=size=160x96:rate=25,format=rgba,"
+                + "geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='clip((X-48)*4,0,255)'"
+            try Programs.tool(
+                "ffmpeg", ["-v", "error", "-f", "lavfi", "-i", graph, "-frames:v", "4", file("in-%d.png")])
+            func hwctl(_ arguments: [String]) throws {
+                let run = try Programs.hwctl(arguments, socket: server.socket)
+                try #require(run.status == 0, "\(run.errors)")
+            }
+            try hwctl(
+                [
+                    "encode", "--alpha", mode, "--alpha-quality", "0.9", "--quality", "0.95", "--preset",
+                    "ultrafast",
+                    file("in-%d.png"), file("clip.mov"),
+                ])
+            try hwctl(["decode", "--format", "yuva", file("clip.mov"), file("out-%d.png")])
+            // A raw stream comes apart at the layers, and is put together again.
+            try hwctl(["encode", "--alpha", mode, "--preset", "ultrafast", file("clip.mov"), file("raw.hevc")])
+            let raw = try Programs.hwctl(
+                ["decode", "--json", "--format", "yuva", file("raw.hevc"), file("raw.yuv")], socket: server.socket)
+            let summary = try JSON.decode(Summary.self, from: raw.output)
+            #expect(summary == Summary(alphaMode: mode, missing: 0, dropped: 0, frames: 4))
+            func pixels(_ name: String) throws -> [UInt8] {
+                try Programs.tool(
+                    "ffmpeg", ["-v", "error", "-i", file(name), "-f", "rawvideo", "-pix_fmt", "rgba", "-"]
+                ).output
+            }
+            for number in 1...4 {
+                let (before, after) = (try pixels("in-\(number).png"), try pixels("out-\(number).png"))
+                try #require(before.count == after.count && before.count == 160 * 96 * 4)
+                var (worst, error, opaque) = (0, 0, 0)
+                for pixel in stride(from: 0, to: before.count, by: 4) {
+                    let alpha = before[pixel + 3]
+                    if alpha == 0 || alpha == 255 { worst = max(worst, abs(Int(alpha) - Int(after[pixel + 3]))) }
+                    guard alpha == 255 else { continue }
+                    opaque += 1
+                    error += abs(Int(before[pixel + 1]) - Int(after[pixel + 1]))
+                }
+                // Colours lose their chroma's resolution, so green's mean error is bounded, not each.
+                #expect(worst <= 3 && opaque > 0 && error / opaque < 12, "\(worst), \(error / max(1, opaque))")
+            }
+            // Without --alpha the file has the base alone; with it an HEVC input keeps its alpha.
+            try hwctl(["encode", file("clip.mov"), file("base.mov")])
+            let told = try Programs.hwctl(
+                ["info", "--no-measure", "--json", file("base.mov")], socket: server.socket)
+            #expect(try JSON.decode(Info.self, from: told.output).containsAlpha == false)
+            try hwctl(["encode", "--alpha", mode, "--preset", "ultrafast", file("clip.mov"), file("again.mov")])
+            let again = try Programs.hwctl(
+                ["info", "--no-measure", "--json", file("again.mov")], socket: server.socket)
+            let document = try JSON.decode(Info.self, from: again.output)
+            #expect(document.video.first?.alphaMode == mode && document.video.first?.followsAlphaProfile == true)
+        }
+
+        struct Summary: Decodable, Equatable {
+            var alphaMode: String?
+            var missing: Int
+            var dropped: Int
+            var frames: Int
+
+            enum CodingKeys: String, CodingKey {
+                case alphaMode = "alpha_mode"
+                case missing = "alpha_missing_frames"
+                case dropped = "dropped_frames"
+                case frames
+            }
+        }
+
+        struct Info: Decodable {
+            struct Track: Decodable {
+                var alphaMode: String?
+                var followsAlphaProfile: Bool?
+                var alphaDeviations: [String]?
+
+                enum CodingKeys: String, CodingKey {
+                    case alphaMode = "alpha_mode"
+                    case followsAlphaProfile = "follows_alpha_profile"
+                    case alphaDeviations = "alpha_profile_deviations"
+                }
+            }
+
+            var containsAlpha: Bool
+            var video: [Track]
+
+            enum CodingKeys: String, CodingKey {
+                case containsAlpha = "contains_alpha"
+                case video
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWDTransport
+import Testing
+
+extension EndToEnd {
+    /// hwctl stopped half way: no file, no process stays.
+    @Suite struct Interruptions {
+        /// Where hwctl is when the signal comes.
+        enum Moment: String, CaseIterable, CustomTestStringConvertible {
+            /// Waiting for a slow encoder.
+            case encoding
+            /// Reading a pipe that nobody writes to.
+            case reading
+
+            var testDescription: String { rawValue }
+        }
+
+        /// An `hwctl encode` with a daemon of its own, in the middle of its work.
+        final class Encode {
+            let folder: Scratch
+            let hwctl: Running
+            /// The daemon and its worker.
+            private(set) var processes: [ProcessEntry] = []
+            private let pipe: PipeEnds?
+
+            init(_ moment: Moment) throws {
+                folder = try Scratch()
+                let output = folder.path("out.mov")
+                // Big frames, a slow preset: minutes of work.
+                let y4m = "in.y4m"
+                try Programs.tool(
+                    "ffmpeg",
+                    [
+                        "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30", "-frames:v",
+                        moment == .encoding ? "150" : "40", "-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe",
+                        folder.path(y4m),
+                    ])
+                let preset = ["encode", "--preset", moment == .encoding ? "placebo" : "ultrafast"]
+                switch moment {
+                case .encoding:
+                    pipe = nil
+                    hwctl = try Running(Programs.path("hwctl"), preset + [folder.path(y4m), output])
+                case .reading:
+                    let ends = try PipeEnds()
+                    pipe = ends
+                    hwctl = try Running(Programs.path("hwctl"), preset + ["-", output], input: ends.readNumber)
+                    let film = try Data(contentsOf: URL(fileURLWithPath: folder.path(y4m)))
+                    // Half a frame is missing, and stays so.
+                    try FileHandle(fileDescriptor: ends.writeNumber).write(contentsOf: film.dropLast(100_000))
+                }
+                let pid = hwctl.child.pid
+                let found = eventually(within: 20) {
+                    let daemons = ProcessEntry.children(of: pid).filter { $0.name == "hwdaemon" }
+                    let workers = daemons.flatMap { ProcessEntry.children(of: $0.pid) }
+                        .filter { $0.name.hasPrefix("hwdaemon-enc") }
+                    processes = daemons + workers
+                    return !workers.isEmpty
+                }
+                try #require(found, "no worker runs: \(hwctl.errorsSoFar)")
+                // Into the middle of it.
+                usleep(700_000)
+                try #require(try hwctl.child.tryReap() == nil, "hwctl was done too soon: \(hwctl.errorsSoFar)")
+                #expect(!processes.contains { !$0.isRunning })
+            }
+
+            /// Whether the daemon and its worker go, and what is left in the folder.
+            func expectNothingLeft(within seconds: Double) {
+                #expect(eventually(within: seconds) { !processes.contains(where: \.isRunning) })
+                #expect(folder.contents == ["in.y4m"])
+            }
+        }
+
+        @Test(
+            "Ctrl-C ends it with 130, no file and no process",
+            arguments: [(Moment.encoding, SIGINT), (.encoding, SIGTERM), (.reading, SIGINT)])
+        func interrupted(_ moment: Moment, _ signal: Int32) throws {
+            let encode = try Encode(moment)
+            let before = MonotonicTime.now
+            try encode.hwctl.child.kill(signal)
+            let run = try encode.hwctl.wait(seconds: 15)
+            let seconds = Double(MonotonicTime.now.nanoseconds(since: before)) / 1e9
+            print("signal \(signal) while \(moment): ended after \(seconds) s")
+            #expect(run.status == 130, "\(run.exit): \(run.errors)")
+            // hwctl's last resort, to end without a word after five seconds, is not needed.
+            #expect(seconds < 4)
+            #expect(run.complaints.count <= 1, "\(run.errors)")
+            encode.expectNothingLeft(within: 6)
+        }
+
+        @Test("SIGKILL takes its private daemon and the worker with it")
+        func killed() throws {
+            let encode = try Encode(.encoding)
+            try encode.hwctl.child.kill(SIGKILL)
+            #expect(try encode.hwctl.wait(seconds: 5).exit == .signaled(SIGKILL))
+            encode.expectNothingLeft(within: 8)
+        }
+
+        @Test("An output that was there stays as it was")
+        func previousOutput() throws {
+            let encode = try Encode(.encoding)
+            let output = encode.folder.path("out.mov")
+            try Data("older".utf8).write(to: URL(fileURLWithPath: output))
+            try encode.hwctl.child.kill(SIGINT)
+            #expect(try encode.hwctl.wait(seconds: 15).status == 130)
+            #expect(try String(contentsOfFile: output, encoding: .utf8) == "older")
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWClient
+import HWDModel
+import Testing
+
+extension EndToEnd {
+    /// What `hwctl encode` refuses: its exit code, one line why, and no output.
+    @Suite struct Refusals {
+        /// A command line that cannot work.
+        struct Case: CustomTestStringConvertible {
+            let name: String
+            let status: HWDModel.ExitStatus
+            /// `IN8` and `IN10` stand for clips, `DIR` for a scratch directory.
+            let arguments: [String]
+            /// What the one line must say.
+            let says: String
+
+            init(_ name: String, _ status: HWDModel.ExitStatus, _ arguments: String..., says: String) {
+                self.name = name
+                self.status = status
+                self.arguments = arguments
+                self.says = says
+            }
+
+            var testDescription: String { name }
+        }
+
+        static let cases = [
+            Case("10 bits through Main", .usage, "--profile", "main", "IN10", "DIR/out.mov", says: "10-bit"),
+            Case(
+                "hardware that is not there", .unavailable, "--hardware", "require", "IN8", "DIR/out.mov",
+                says: "hardware is required"),
+            Case("a missing input", .noInput, "DIR/missing.mp4", "DIR/out.mov", says: "No such file"),
+            Case("a directory as input", .noInput, "DIR", "DIR/out.mov", says: "directory"),
+            Case("text called .mov", .badInput, "DIR/text.mov", "DIR/out.mov", says: "text.mov"),
+            Case("an empty file", .badInput, "DIR/empty.mp4", "DIR/out.mov", says: "empty"),
+            Case(
+                "an output folder that is not there", .cannotCreate, "IN8", "DIR/none/out.mov",
+                says: "No such file"),
+            Case("an output where no file can be", .cannotCreate, "IN8", "/proc/out.mov", says: "/proc/out.mov"),
+            Case("a folder as output", .cannotCreate, "IN8", "DIR/folder.mov", says: "directory"),
+            Case("the input as output", .usage, "DIR/film.mp4", "DIR/film.mp4", says: "film.mp4"),
+            Case("an unknown ending", .usage, "IN8", "DIR/out.avi", says: ".hevc"),
+            Case("an unknown property", .usage, "--property", "Nonsense=1", "IN8", "DIR/out.mov", says: "Nonsense"),
+            Case(
+                "a read-only property", .usage, "--property", "OutputBitDepth=10", "IN8", "DIR/out.mov",
+                says: "OutputBitDepth"),
+            Case("a value out of range", .usage, "--qp", "99", "IN8", "DIR/out.mov", says: "QP"),
+            Case(
+                "contradictory properties", .usage, "--quality", "0.5", "--property", "QP=20", "IN8",
+                "DIR/out.mov", says: "contradict"),
+            Case(
+                "contradictory x265 options", .usage, "--qp", "20", "--property", "X265Params=crf=20", "IN8",
+                "DIR/out.mov", says: "contradict"),
+            Case(
+                "an x265 option that names a file", .usage, "--property", "X265Params=stats=/tmp/x", "IN8",
+                "DIR/out.mov", says: "stats"),
+            Case("an unknown preset", .usage, "--preset", "warp", "IN8", "DIR/out.mov", says: "X265Preset"),
+        ]
+
+        @Test("Refused with its exit code, one line and no output", arguments: cases)
+        func refused(_ refusal: Case) throws {
+            let folder = try Scratch()
+            let clips = [
+                "IN8": try StandardStreams.y4m("yuv420p", in: folder),
+                "IN10": try StandardStreams.y4m("yuv420p10le", in: folder),
+            ]
+            try Programs.tool("ffmpeg", ["-v", "error", "-i", clips["IN8"] ?? "", folder.path("film.mp4")])
+            try Data("no film".utf8).write(to: URL(fileURLWithPath: folder.path("text.mov")))
+            try Data().write(to: URL(fileURLWithPath: folder.path("empty.mp4")))
+            try FileManager.default.createDirectory(
+                atPath: folder.path("folder.mov"), withIntermediateDirectories: false)
+            let before = folder.contents
+            let arguments = refusal.arguments.map {
+                clips[$0] ?? $0.replacing("DIR", with: folder.root)
+            }
+            let run = try Programs.hwctl(["encode"] + arguments, seconds: 20)
+            #expect(run.status == refusal.status.rawValue, "\(run.errors)")
+            #expect(run.complaints.count == 1, "\(run.errors)")
+            #expect(run.errors.contains(refusal.says), "\(run.errors)")
+            #expect(run.output.isEmpty)
+            #expect(folder.contents == before)
+        }
+
+        @Test("Contradictory options are told before anything is started")
+        func contradictoryOptions() throws {
+            let run = try Programs.hwctl(["encode", "--qp", "20", "--quality", "0.5", "in.mp4", "out.mov"])
+            #expect(run.status == HWDModel.ExitStatus.usage.rawValue)
+            #expect(run.errors.contains("contradict"))
+            #expect(!run.errors.contains("private"))
+        }
+
+        @Test("An explicit socket that nobody listens on is never replaced by a private daemon")
+        func explicitSocket() throws {
+            let folder = try Scratch()
+            let y4m = try StandardStreams.y4m("yuv420p", in: folder)
+            let before = folder.contents
+            for command in [["encode", y4m, folder.path("out.mov")], ["sessions"], ["probe"]] {
+                let run = try Programs.hwctl(command, socket: folder.path("nobody"), seconds: 20)
+                #expect(run.status == HWDModel.ExitStatus.unavailable.rawValue)
+                #expect(run.errorLines.count == 1, "\(run.errors)")
+                #expect(run.errors.contains(folder.path("nobody")))
+                #expect(run.output.isEmpty)
+            }
+            #expect(folder.contents == before)
+        }
+
+        @Test("A folder that may not be written to")
+        func unwritable() throws {
+            guard geteuid() != 0 else {
+                print("SKIPPED: root may write everywhere")
+                return
+            }
+            let folder = try Scratch()
+            let y4m = try StandardStreams.y4m("yuv420p", in: folder)
+            let closed = folder.path("closed")
+            try FileManager.default.createDirectory(
+                atPath: closed, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o555])
+            let run = try Programs.hwctl(["encode", y4m, "\(closed)/out.mov"], seconds: 20)
+            #expect(run.status == HWDModel.ExitStatus.cannotCreate.rawValue, "\(run.errors)")
+        }
+
+        @Test("A session over the daemon's limit is told to come back later")
+        func limit() throws {
+            let server = try TestDaemon("--max-sessions", "1")
+            let first = try Encoder(server.daemon, .yu12, width: 64, height: 64)
+            let y4m = try StandardStreams.y4m("yuv420p", in: server.folder)
+            let run = try Programs.hwctl(["encode", y4m, server.folder.path("out.mov")], socket: server.socket)
+            #expect(run.status == HWDModel.ExitStatus.tryLater.rawValue, "\(run.errors)")
+            #expect(run.errorLines.count == 1, "\(run.errors)")
+            first.session.invalidate()
+        }
+
+        @Test(
+            "A damaged file ends in time with an exit code and leaves output only when it worked",
+            arguments: Clips.damaged)
+        func damaged(_ url: URL) throws {
+            let folder = try Scratch()
+            let output = folder.path("out.mov")
+            let run = try Programs.hwctl(["encode", "--preset", "ultrafast", url.path, output], seconds: 20)
+            let status = try #require(run.status, "ended by \(run.exit)")
+            #expect(status == 0 || (64...78).contains(status))
+            #expect(run.errorLines.count <= 6, "\(run.errors)")
+            #expect(folder.contents == (status == 0 ? ["out.mov"] : []))
+            if status == 0 { #expect(try Probe(output).decodingMessages() == "") }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWDModel
+import Testing
+
+extension EndToEnd {
+    /// Y4M in, Annex B out, and the JSON document.
+    @Suite struct StandardStreams {
+        static let frames = 12
+
+        /// ffmpeg's test picture as Y4M.
+        static func y4m(_ pixelFormat: String, frames: Int = frames, in folder: Scratch) throws -> String {
+            let path = folder.path("in-\(pixelFormat).y4m")
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30000/1001", "-frames:v",
+                    "\(frames)", "-pix_fmt", pixelFormat, "-strict", "-1", "-f", "yuv4mpegpipe", path,
+                ])
+            return path
+        }
+
+        /// ffmpeg writes into a pipe that hwctl reads.
+        private func pipe(_ y4m: String, into arguments: [String], output: Int32? = nil) throws -> Finished {
+            let ends = try PipeEnds()
+            let ffmpeg = try Running(
+                try #require(Programs.find("ffmpeg")),
+                ["-v", "error", "-i", y4m, "-strict", "-1", "-f", "yuv4mpegpipe", "-"], output: ends.writeNumber)
+            let hwctl = try Running(
+                Programs.path("hwctl"), ["encode", "--preset", "ultrafast"] + arguments, input: ends.readNumber)
+            ends.closeWriting()
+            ends.closeReading()
+            let finished = try hwctl.wait(seconds: 60)
+            _ = try ffmpeg.wait(seconds: 10)
+            return finished
+        }
+
+        @Test("Y4M on standard input is encoded in its own depth", arguments: ["yuv420p", "yuv420p10le"])
+        func input(_ pixelFormat: String) throws {
+            let folder = try Scratch()
+            let y4m = try Self.y4m(pixelFormat, in: folder)
+            let output = folder.path("out.mov")
+            let run = try pipe(y4m, into: ["-", output])
+            try #require(run.status == 0, "\(run.errors)")
+            #expect(try Probe(output).field("pix_fmt") == pixelFormat)
+            #expect(try Encoding.agree(Probe(output).frameTimes(), Probe(y4m).frameTimes()))
+            #expect(try psnr(["-i", output], ["-i", y4m], as: pixelFormat) >= 35)
+            #expect(try Probe(output).decodingMessages() == "")
+        }
+
+        @Test("The output - is Annex B on standard output, and nothing else is written there")
+        func output() throws {
+            let folder = try Scratch()
+            let y4m = try Self.y4m("yuv420p", in: folder)
+            let run = try pipe(y4m, into: ["-", "-"])
+            try #require(run.status == 0, "\(run.errors)")
+            #expect(run.output.starts(with: [0, 0, 0, 1]))
+            let coded = folder.path("out.hevc")
+            try Data(run.output).write(to: URL(fileURLWithPath: coded))
+            #expect(try Probe(coded).frameTimes().count == Self.frames)
+            #expect(try psnr(["-i", coded], ["-i", y4m], as: "yuv420p") >= 35)
+        }
+
+        @Test("--json prints one document that tells the encoder and why it is not hardware")
+        func json() throws {
+            let folder = try Scratch()
+            let y4m = try Self.y4m("yuv420p", in: folder)
+            let run = try Programs.hwctl(
+                [
+                    "encode", "--json", "--preset", "ultrafast", "--property", "MaxKeyFrameInterval=5", y4m,
+                    folder.path("out.mp4"),
+                ])
+            try #require(run.status == 0, "\(run.errors)")
+            let document = try #require(
+                try JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any])
+            #expect(document["schema"] as? Int == 1)
+            #expect(document["EncoderID"] as? String == "org.hwdaemon.encoder.x265")
+            #expect(document["UsingHardwareAcceleratedVideoEncoder"] as? Bool == false)
+            let reason = try #require(document["FallbackReason"] as? String)
+            #expect(reason.contains("/dev/null/none"))
+            #expect(document["frames"] as? Int == Self.frames)
+            #expect(document["width"] as? Int == 320)
+            let properties = try #require(document["properties"] as? [String: Any])
+            #expect(properties["MaxKeyFrameInterval"] as? Int == 5)
+            #expect(properties["OutputBitDepth"] as? Int == 8)
+        }
+
+        @Test("--hardware off asks for no hardware, so there is no reason to give")
+        func hardwareOff() throws {
+            let folder = try Scratch()
+            let y4m = try Self.y4m("yuv420p", in: folder)
+            let run = try Programs.hwctl(
+                ["encode", "--json", "--preset", "ultrafast", "--hardware", "off", y4m, folder.path("out.mp4")])
+            let document = try #require(
+                try JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any])
+            #expect(document["UsingHardwareAcceleratedVideoEncoder"] as? Bool == false)
+            #expect(document["FallbackReason"] == nil)
+        }
+
+        @Test("A reader of standard output that goes away is an I/O error, not a signal")
+        func brokenPipe() throws {
+            let folder = try Scratch()
+            let y4m = try Self.y4m("yuv420p", frames: 200, in: folder)
+            let ends = try PipeEnds()
+            let hwctl = try Running(
+                Programs.path("hwctl"), ["encode", "--preset", "ultrafast", "--qp", "1", y4m, "-"],
+                output: ends.writeNumber)
+            ends.closeReading()
+            ends.closeWriting()
+            let run = try hwctl.wait(seconds: 60)
+            #expect(run.status == HWDModel.ExitStatus.ioError.rawValue, "\(run.errors)")
+            #expect(run.complaints.count == 1, "\(run.errors)")
+        }
+    }
+}

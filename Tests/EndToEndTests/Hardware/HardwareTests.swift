@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWClient
+import HWDModel
+import HWDTransport
+import HWDWire
+import Testing
+
+extension EndToEnd {
+    /// The whole way in hardware, on a driver that really encodes and decodes.
+    @Suite(.enabled(if: SimulatedDriver.whyNot == nil, Comment(rawValue: SimulatedDriver.whyNot ?? "")))
+    struct Hardware {
+        static let encoderID = "org.hwdaemon.encoder.vaapi.null"
+
+        /// What these tests read of `hwctl encode --json`.
+        struct Summary: Decodable {
+            var encoderID: String
+            var usingHardware: Bool
+            var fallbackReason: String?
+            var frames: Int
+
+            enum CodingKeys: String, CodingKey {
+                case frames
+                case encoderID = "EncoderID"
+                case usingHardware = "UsingHardwareAcceleratedVideoEncoder"
+                case fallbackReason = "FallbackReason"
+            }
+        }
+
+        /// A daemon on the driver, once it has verified what that claims.
+        static func daemon(_ personality: String = "full", devices: String = "/dev/null") throws -> TestDaemon {
+            let state = try Scratch()
+            let server = try TestDaemon(
+                environment: SimulatedDriver.environment(personality, devices: devices, state: state.root))
+            let nodes = devices.split(separator: ":").count
+            let isVerified = try eventually(within: 30) {
+                let encoders = try server.daemon.call(ListEncoders.self, Empty()).encoders
+                return encoders.count(where: \.hardware) == nodes
+            }
+            try #require(isVerified, "\(server.log)")
+            return server
+        }
+
+        static func probe(_ server: TestDaemon, _ arguments: String...) throws -> ProbeSnapshot {
+            let run = try Programs.hwctl(["probe", "--json"] + arguments, socket: server.socket)
+            try #require(run.status == 0, "\(run.errors)")
+            return try JSON.decode(ProbeSnapshot.self, from: run.output)
+        }
+
+        @Test(
+            "Every kind of driver is verified in Main and Main10, both ways",
+            arguments: ["full", "intel-lp", "mesa22", "mesa25"])
+        func probe(personality: String) throws {
+            let snapshot = try Self.probe(try Self.daemon(personality))
+            let paths = snapshot.paths.filter { $0.device == "/dev/null" }
+            #expect(
+                paths.map(\.id) == [
+                    "hevc-main-encode", "hevc-main10-encode", "hevc-main-decode", "hevc-main10-decode",
+                ])
+            #expect(paths.allSatisfy { $0.claimed && $0.verified && $0.reason == nil }, "\(paths)")
+            #expect(snapshot.nodes.map(\.state) == [.ready] && snapshot.nodes.map(\.reason) == [nil])
+            let encoder = try #require(snapshot.encoders.first)
+            #expect(encoder.id == Self.encoderID && encoder.hardware && encoder.bitDepths == [8, 10])
+            #expect(encoder.device == "/dev/null" && encoder.version.hasPrefix("HWSim "))
+        }
+
+        @Test("What was verified is remembered, for this driver alone")
+        func memory() throws {
+            let state = try Scratch()
+            let first = try TestDaemon(environment: SimulatedDriver.environment(state: state.root))
+            _ = try Self.probe(first)
+            // Nothing is sent through, and still it is known: at the start, too.
+            let second = try TestDaemon(environment: SimulatedDriver.environment(state: state.root))
+            let encoders = try second.daemon.call(ListEncoders.self, Empty()).encoders
+            #expect(encoders.map(\.hardware) == [true, false])
+            let listed = try Self.probe(second, "--no-verify").paths
+            #expect(listed.filter(\.verified).count == 8)
+            let start = MonotonicTime.now
+            let again = try Self.probe(second).paths
+            print("a probe that knows: \(Double(MonotonicTime.now.nanoseconds(since: start)) / 1e6) ms")
+            #expect(again.filter(\.verified).count == 8)
+
+            let other = try TestDaemon(environment: SimulatedDriver.environment("mesa25", state: state.root))
+            let unknown = try Self.probe(other, "--no-verify", "--device", "/dev/null").paths
+            // Its background verification may have ended by now; what the first driver did counts for nothing.
+            #expect(unknown.allSatisfy { $0.device == nil || $0.driver.contains("mesa25") })
+            let verified = try Self.probe(other).paths
+            #expect(verified.filter(\.verified).count == 8)
+        }
+
+        @Test(
+            "A clip through hardware that is required: whole, hvc1, and ffmpeg has no complaint",
+            arguments: [
+                ("bbb_720p.mp4", "Main", "yuv420p"), ("bbb_720p_main10.mp4", "Main 10", "yuv420p10le"),
+            ])
+        func encode(name: String, profile: String, format: String) throws {
+            guard let clip = Clips.named(name, else: name) else { return }
+            let server = try Self.daemon()
+            let output = server.folder.path("hw.mov")
+            let run = try Programs.hwctl(
+                ["encode", "--hardware", "require", "--json", clip.path, output], socket: server.socket)
+            try #require(run.status == 0, "\(run.errors)")
+            let summary = try JSON.decode(Summary.self, from: run.output)
+            #expect(summary.usingHardware && summary.encoderID == Self.encoderID && summary.fallbackReason == nil)
+            let (coded, source) = (Probe(output), Probe(clip.path))
+            let expected = try source.frameTimes()
+            #expect(summary.frames == expected.count)
+            #expect(Encoding.agree(try coded.frameTimes(), expected))
+            #expect(try coded.field("codec_tag_string") == "hvc1" && coded.field("profile") == profile)
+            #expect(try coded.field("pix_fmt") == format)
+            #expect(try coded.decodingMessages() == "")
+            let quality = try psnr(["-i", output], ["-i", clip.path], as: format)
+            print("\(name) in hardware, default quality: \(quality) dB")
+            #expect(quality >= 35)
+            #expect(server.hasNoWorkers())
+            #expect(server.log.contains("hardware=true"))
+        }
+
+        @Test("The session tells the truth about its encoder and honours what it says it does")
+        func session() throws {
+            let server = try Self.daemon()
+            let raw = try RawFrames(.nv12, width: 322, height: 182, count: 12, in: server.folder)
+            let encoder = try Encoder(
+                server.daemon, .nv12, width: 322, height: 182, properties: [.qp: .int(30)])
+            #expect(encoder.session.created.usingHardware && encoder.session.created.fallbackReason == nil)
+            let properties = try encoder.session.copyProperties()
+            #expect(properties[.usingHardware] == .bool(true) && properties[.encoderID] == .string(Self.encoderID))
+            #expect(properties[.usingGPURegistryID] == .string("/dev/null"))
+            #expect(properties[.x265Preset] == nil)
+            let refused = sessionError { try encoder.session.setProperties([.x265Preset: .string("fast")]) }
+            #expect(refused?.status == .propertyNotSupported)
+            // Changed between Create and Prepare: the encoder opens anew.
+            try encoder.session.setProperties([.qp: .int(22), .maxKeyFrameInterval: .int(4)])
+            for frame in raw.frames { try encoder.encode(frame) }
+            try encoder.finish()
+            #expect(encoder.coded.count == 12)
+            #expect(encoder.coded.filter { $0.description.flags.contains(.sync) }.count == 3)
+            let file = server.folder.path("out.mov")
+            try encoder.write(to: file)
+            #expect(try Probe(file).size == (322, 182))
+            #expect(try psnr(["-i", file], raw.ffmpegInput, as: "yuv420p") >= 35)
+        }
+
+        @Test("Properties that only software honours choose software, unless hardware is required")
+        func softwareProperties() throws {
+            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let server = try Self.daemon()
+            let options = ["encode", "--json", "--preset", "ultrafast", clip.path, server.folder.path("out.mov")]
+            let run = try Programs.hwctl(options, socket: server.socket)
+            let summary = try JSON.decode(Summary.self, from: run.output)
+            #expect(!summary.usingHardware && summary.fallbackReason == "only software honours X265Preset")
+            let required = try Programs.hwctl(options + ["--hardware", "require"], socket: server.socket)
+            #expect(required.status == 64 && required.complaints.last?.contains("X265Preset") == true)
+        }
+
+        @Test("A GPU is chosen by its node")
+        func device() throws {
+            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let server = try Self.daemon(devices: "/dev/null:/dev/zero")
+            let encoders = try Self.probe(server).encoders
+            #expect(
+                encoders.map(\.id) == [
+                    Self.encoderID, "org.hwdaemon.encoder.vaapi.zero", "org.hwdaemon.encoder.x265",
+                ])
+            let bench = [
+                "bench", "--json", "--only", "hardware", "--frames", "2", "--bitrate", "2M", "--device",
+                "/dev/zero",
+                clip.path,
+            ]
+            let run = try Programs.hwctl(bench, socket: server.socket)
+            try #require(run.status == 0, "\(run.errors)")
+            #expect(run.text.contains("org.hwdaemon.encoder.vaapi.zero"))
+            let missing = try Programs.hwctl(
+                ["encode", "--hardware", "require", "--device", "/dev/full", clip.path, "/tmp/never.mov"],
+                socket: server.socket)
+            #expect(missing.status == 69)
+            #expect(missing.complaints.last?.contains("no hardware encoder is on /dev/full") == true)
+        }
+
+        @Test("bench measures both and draws both")
+        func bench() throws {
+            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let server = try Self.daemon()
+            let plot = server.folder.path("plot.svg")
+            let run = try Programs.hwctl(
+                [
+                    "bench", "--json", "--frames", "5", "--preset", "ultrafast", "--bitrate", "2M,8M", "--plot",
+                    plot, clip.path,
+                ], socket: server.socket)
+            try #require(run.status == 0, "\(run.errors)")
+            let document = try JSON.decode(Bench.Document.self, from: run.output)
+            #expect(document.hardware?.available == true && document.hardware?.reason == nil)
+            #expect(document.runs.map(\.usingHardware) == [true, true, false, false])
+            #expect(document.runs.allSatisfy { $0.psnr > 25 && $0.ssim > 0.7 && $0.workerPeak > 1 << 20 })
+            let text = try String(contentsOfFile: plot, encoding: .utf8)
+            #expect(text.contains("class=\"hardware\"") && text.contains("class=\"software\""))
+        }
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWClient
+import HWDModel
+import HWDTransport
+import HWDWire
+import Testing
+
+extension EndToEnd {
+    /// What `hwctl probe` says of Vulkan, with lavapipe, without any driver, and with drivers that fail.
+    @Suite(.enabled(if: FakeVulkan.whyNot == nil, Comment(rawValue: FakeVulkan.whyNot ?? "")))
+    struct VulkanProbes {
+        static func probe(_ server: TestDaemon, _ arguments: String...) throws -> VulkanReport {
+            let run = try Programs.hwctl(["probe", "--json"] + arguments, socket: server.socket)
+            try #require(run.status == 0, "\(run.errors)")
+            return try #require(try JSON.decode(ProbeSnapshot.self, from: run.output).vulkan)
+        }
+
+        @Test("lavapipe is verified and told as an outside judge tells it, and never chosen")
+        func lavapipe() throws {
+            let folder = try Scratch()
+            let manifest = try #require(FakeVulkan.lavapipe)
+            let environment = FakeVulkan.environment(manifest: manifest, in: folder)
+            let server = try TestDaemon(environment: environment)
+            let looked = try Self.probe(server, "--no-verify")
+            #expect(looked.devices.map(\.verified) == [false] && looked.devices.map(\.tried) == [false])
+            #expect(looked.devices.first?.reason == "not verified: no picture was converted on it yet")
+
+            let report = try Self.probe(server)
+            let device = try #require(report.devices.first)
+            #expect(report.state == .ready && report.devices.count == 1)
+            #expect(device.kind == .cpu && device.name.contains("llvmpipe") && device.pciAddress == nil)
+            #expect(device.claimed && device.tried && device.verified && device.reason == nil)
+            #expect(device.imports.hostMemory && device.imports.hostMemoryVerified)
+            #expect(device.imports.hostMemoryAlignment == 4096)
+            #expect(device.limits.maxStorageBufferRange == 128 << 20 && device.limits.maxStorageBuffers >= 7)
+            #expect(!device.chosen && device.choice.hasPrefix("software: only where a session asks for Vulkan"))
+            #expect(
+                report.reason?.hasPrefix(
+                    "colour conversion is done on the CPU: no Vulkan GPU; the devices here: llvm")
+                    == true)
+            let text = try Programs.hwctl(["probe"], socket: server.socket).text
+            #expect(text.contains("VULKAN DEVICE") && text.contains("memfd pages (of 4 KiB, verified)"), "\(text)")
+            #expect(text.contains("buffers of 128 MiB") && text.contains("(colour conversion is done on the CPU"))
+
+            guard let judge = Programs.find("vulkaninfo") else {
+                print("skipped: vulkaninfo is not installed; see scripts/install-deps")
+                return
+            }
+            let summary = try Running(judge, ["--summary"], environment: environment).wait(seconds: 30).text
+            func field(_ name: String) -> String? {
+                let line = summary.split(separator: "\n").first { $0.hasPrefix("\t\(name) ") }
+                return line?.split(separator: "=", maxSplits: 1).last?.trimmingCharacters(in: .whitespaces)
+            }
+            #expect(field("deviceName") == device.name)
+            #expect(field("deviceType") == "PHYSICAL_DEVICE_TYPE_CPU")
+            #expect(field("deviceUUID")?.replacingOccurrences(of: "-", with: "") == device.id)
+            #expect(field("driverInfo").map(device.driver.contains) == true)
+            // "1.3.230", or "4206822 (1.3.230)" of older ones.
+            #expect(field("apiVersion")?.contains(device.apiVersion) == true)
+            let version = summary.split(separator: "\n").first { $0.hasPrefix("Vulkan Instance Version: ") }
+            #expect(version?.hasSuffix(report.loader ?? "none") == true)
+        }
+
+        @Test("What is known is not asked again until a driver's manifest changes, and a new daemon remembers it")
+        func memory() throws {
+            let folder = try Scratch()
+            let manifest = folder.path("driver.json")
+            try FakeVulkan.manifest(manifest, of: try #require(FakeVulkan.lavapipeLibrary))
+            var environment = FakeVulkan.environment(manifest: manifest, in: folder)
+            // Nodes that are not there are asked for each time.
+            environment["HWDAEMON_DEVICES"] = ""
+            // Everything that probes is counted.
+            let libexec = folder.path("libexec")
+            try FileManager.default.createDirectory(atPath: libexec, withIntermediateDirectories: false)
+            for name in ["hwdaemon-probe", "hwdaemon-verify", "hwdaemon-encoder"] {
+                let text = "#!/bin/sh\necho \(name) >>\(folder.path("starts"))\nexec \(Programs.path(name))\n"
+                try text.write(toFile: "\(libexec)/\(name)", atomically: false, encoding: .utf8)
+                chmod("\(libexec)/\(name)", 0o755)
+            }
+            func starts() -> Int {
+                ((try? String(contentsOfFile: folder.path("starts"), encoding: .utf8)) ?? "").count { $0 == "\n" }
+            }
+            var server = try TestDaemon("--libexec", libexec, environment: environment)
+            let first = try Self.probe(server)
+            #expect(first.devices.map(\.verified) == [true])
+            let before = starts()
+            #expect(try Self.probe(server) == first)
+            #expect(try Self.probe(server, "--no-verify") == first)
+            #expect(starts() == before)
+            // The same driver by a file that was written anew: it is looked at again, and its results still hold.
+            try FakeVulkan.manifest(manifest, of: try #require(FakeVulkan.lavapipeLibrary))
+            #expect(try Self.probe(server, "--no-verify") == first)
+            #expect(starts() > before)
+            server = try TestDaemon("--libexec", libexec, environment: environment)
+            #expect(try Self.probe(server, "--no-verify") == first)
+            #expect(try Self.probe(server, "--verify").devices.map(\.verified) == [true])
+        }
+
+        @Test("Without a driver, a device or a loader the reason is one line")
+        func nothing() throws {
+            for (drivers, reason) in [
+                ([], "no Vulkan driver is installed on this machine"),
+                (["empty-01"], "no Vulkan driver here has a device"),
+            ] {
+                let folder = try Scratch()
+                let server = try TestDaemon(environment: FakeVulkan.environment(drivers, in: folder))
+                let report = try Self.probe(server)
+                let line = "colour conversion is done on the CPU: \(reason)"
+                #expect(report == VulkanReport(state: .absent, reason: line))
+                #expect(try Programs.hwctl(["probe"], socket: server.socket).text.contains("(none: \(line))"))
+            }
+            let folder = try Scratch()
+            try "no library".write(toFile: folder.path("libvulkan.so.1"), atomically: false, encoding: .utf8)
+            var environment = try FakeVulkan.environment(["gpu-01"], in: folder)
+            environment["LD_LIBRARY_PATH"] = folder.root
+            let report = try Self.probe(try TestDaemon(environment: environment))
+            #expect(report.state == .absent && report.devices.isEmpty)
+            let start = "colour conversion is done on the CPU: no Vulkan on this machine: "
+            #expect(report.reason?.hasPrefix(start) == true, "\(report.reason ?? "")")
+        }
+
+        @Test(
+            "A driver that crashes or hangs costs Vulkan's lines alone",
+            arguments: [("crash", "crashed (signal 11, SIGSEGV)"), ("hang", "timed out after 1 s")])
+        func deaths(mode: String, end: String) throws {
+            let folder = try Scratch()
+            let server = try TestDaemon(
+                "--set", "ProbeTimeout=1",
+                environment: FakeVulkan.environment(["\(mode)-01", "gpu-02"], in: folder))
+            let run = try Programs.hwctl(["probe", "--json"], socket: server.socket)
+            let snapshot = try JSON.decode(ProbeSnapshot.self, from: run.output)
+            let report = try #require(snapshot.vulkan)
+            #expect(report.state == (mode == "crash" ? .crashed : .timedOut))
+            #expect(
+                report.reason == "colour conversion is done on the CPU: the probe of Vulkan's drivers \(end)")
+            #expect(snapshot.encoders.map(\.id) == ["org.hwdaemon.encoder.x265"])
+            #expect(snapshot.paths.count == 4 && snapshot.paths.allSatisfy(\.verified))
+            #expect(run.seconds < 15)
+            // The daemon has loaded none of it.
+            let maps = try String(contentsOfFile: "/proc/\(server.pid)/maps", encoding: .utf8)
+            #expect(!maps.contains("libvulkan") && !maps.contains("fake-"))
+            #expect(server.hasNoWorkers())
+        }
+
+        @Test("Devices are judged each for itself, and the best of those that convert right is chosen")
+        func manyDevices() throws {
+            let folder = try Scratch()
+            let drivers = ["wrong-05", "late-crash-04", "shared-02", "old-07", "gpu-03"]
+            let server = try TestDaemon(environment: FakeVulkan.environment(drivers, in: folder))
+            let report = try Self.probe(server)
+            func device(_ bus: String) throws -> ComputeDevice {
+                try #require(report.devices.first { $0.pciAddress == "0000:\(bus):00.0" }, "\(report)")
+            }
+            #expect(report.devices.count == 5 && report.reason == nil)
+            let best = try device("03")
+            #expect(best.verified && best.chosen && best.kind == .discrete && best.reason == nil)
+            #expect(best.choice == "the first of 2 GPUs: a discrete GPU")
+            let shared = try device("02")
+            #expect(shared.verified && !shared.chosen && shared.kind == .integrated)
+            #expect(shared.choice == "another GPU comes first: Fake gpu GPU 03")
+            let wrong = try device("05")
+            #expect(wrong.claimed && wrong.tried && !wrong.verified)
+            #expect(wrong.reason == "half floats came out wrong")
+            #expect(wrong.choice == "not used: half floats came out wrong")
+            let crashing = try device("04")
+            #expect(crashing.claimed && !crashing.verified)
+            #expect(crashing.reason == "the probe of Vulkan's drivers crashed (signal 11, SIGSEGV)")
+            let old = try #require(report.devices.first { $0.name == "Fake old GPU 07" })
+            #expect(!old.claimed && !old.tried && old.apiVersion == "1.0.0")
+            #expect(old.reason == "its driver is older than Vulkan 1.1, which shaders need")
+        }
+    }
+}

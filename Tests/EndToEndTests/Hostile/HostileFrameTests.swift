@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWDModel
+import HWDTransport
+import HWDWire
+import Testing
+
+extension EndToEnd {
+    /// Clients whose frames and packets are not what they say, or that do not play their part.
+    @Suite struct HostileFrames {
+        /// Sends one frame that was tampered with, after a sound one.
+        private static func frame(
+            _ name: String, says: String, _ change: @escaping @Sendable (inout EncodeFrame) -> Void
+        ) -> Misdeed {
+            Misdeed(name, says: says) {
+                try $0.addPool()
+                try $0.send($0.frame(0))
+                try $0.send($0.frame(1, change))
+            }
+        }
+
+        private static func planes(_ places: (UInt64, UInt32)...) -> FrameLayout {
+            FrameLayout(planes: places.map { FrameLayout.Plane(offset: $0.0, stride: $0.1) })
+        }
+
+        /// The pool has 2²⁰ bytes, the picture 64x64 samples.
+        static let frames: [Misdeed] = [
+            frame("a pool that is not there", says: "pool 7") { $0.poolID = 7 },
+            frame("an offset past the pool", says: "plane 0 ends past") {
+                $0.layout = planes((1 << 20, 64), (4096, 32), (5120, 32))
+            },
+            frame("a last row past the pool", says: "plane 2 ends past") {
+                $0.layout = planes((0, 64), (4096, 32), ((1 << 20) - 32 * 32 + 1, 32))
+            },
+            frame("an offset that wraps around", says: "plane 0 ends past") {
+                $0.layout = planes((.max - 100, 64), (4096, 32), (5120, 32))
+            },
+            frame("a stride past the pool", says: "plane 0 ends past") {
+                $0.layout = planes((0, 1 << 30), (4096, 32), (5120, 32))
+            },
+            frame("a stride past what an integer of 32 bits holds", says: "is not possible") {
+                $0.layout = planes((0, .max), (4096, 32), (5120, 32))
+            },
+            frame("a stride below the row", says: "plane 1: a stride of 31") {
+                $0.layout = planes((0, 64), (4096, 31), (5120, 32))
+            },
+            frame("a stride of nothing", says: "plane 0: a stride of 0") {
+                $0.layout = planes((0, 0), (4096, 32), (5120, 32))
+            },
+            frame("two planes instead of three", says: "3 planes") { $0.layout = planes((0, 64), (4096, 64)) },
+            frame("no planes", says: "3 planes") { $0.layout = planes() },
+            frame("five planes", says: "5 planes") {
+                $0.layout = planes((0, 64), (0, 64), (0, 64), (0, 64), (0, 64))
+            },
+            frame("a pts that goes back", says: "not after the 0") { $0.pts = -1 },
+            frame("a pts that stands still", says: "not after the 0") { $0.pts = 0 },
+            frame("a pts of 2⁶³−1", says: "impossible pts") { $0.pts = .max },
+            frame("a negative duration", says: "duration") { $0.duration = -1 },
+            frame("a duration of 2⁶³−1", says: "duration") { $0.duration = .max },
+            frame("unknown flags", says: "unknown flags") { $0.flags = .init(rawValue: 0x8000_0000) },
+            frame("a BaseFrameQP of 52", says: "BaseFrameQP 52") { $0.baseFrameQP = 52 },
+            frame("a BaseFrameQP of −2³¹", says: "BaseFrameQP") { $0.baseFrameQP = .min },
+            Misdeed("a first pts of −2⁶³", says: "impossible pts") {
+                try $0.addPool()
+                try $0.send($0.frame { $0.pts = .min })
+            },
+            Misdeed("a frame before any pool", says: "does not exist") { try $0.send($0.frame()) },
+            Misdeed("a frame in a pool that was removed", says: "does not exist") {
+                try $0.addPool()
+                try #require(try $0.reply(to: $0.send(RemovePool(poolID: 1))).status == .ok)
+                try $0.send($0.frame())
+            },
+            Misdeed("a frame after the end", .invalidSession, says: "completed") {
+                try $0.addPool()
+                try $0.send($0.frame(0))
+                try $0.send(CompleteFrames())
+                try $0.send($0.frame(1))
+            },
+            Misdeed("a release of a packet that never was", says: "packet 99") {
+                try $0.send(ReleasePacket(packetID: 99))
+            },
+            Misdeed("a packet released twice", says: "packet 1 ") {
+                try $0.addPool()
+                try $0.send($0.frame())
+                try #require(try $0.reply(to: $0.send(CompleteFrames())).status == .ok)
+                try $0.send(ReleasePacket(packetID: 1))
+                try $0.send(ReleasePacket(packetID: 1))
+            },
+            Misdeed("an end before the beginning", .invalidSession, says: "completed") {
+                try $0.addPool()
+                for _ in 0..<3 { try #require(try $0.reply(to: $0.send(CompleteFrames())).status == .ok) }
+                try $0.send(opcode: Opcode.prepare.rawValue)
+                try $0.send($0.frame())
+            },
+            Misdeed("a client that vanishes in the middle of a stream", nil, says: "closed", hears: false) {
+                try $0.addPool()
+                for number in 0..<30 { try $0.send($0.frame(number)) }
+                $0.close()
+            },
+            Misdeed("a client that vanishes at once", nil, says: "closed", hears: false) { $0.close() },
+            Misdeed("a client that shuts its ears", nil, says: "closed", hears: false) {
+                try $0.addPool()
+                shutdown(try #require($0.channel).fileDescriptor, Int32(SHUT_RD))
+                for number in 0..<30 { try $0.send($0.frame(number)) }
+                try $0.send(CompleteFrames())
+            },
+            Misdeed("a client that asks on and on and reads nothing", says: "does not read", hears: false) {
+                $0.askUntilFull()
+            },
+        ]
+
+        @Test("A frame or packet that is not what it says ends the session", arguments: frames)
+        func badFrame(_ misdeed: Misdeed) throws { try misdeed.check(TestDaemon()) }
+
+        static let deepFrames: [Misdeed] = [
+            frame("an odd offset", says: "not aligned") {
+                $0.layout = planes((1, 128), (8192, 64), (10240, 64))
+            },
+            frame("an odd stride", says: "not aligned") {
+                $0.layout = planes((0, 129), (8320, 64), (10400, 64))
+            },
+            frame("rows of 8-bit samples", says: "a stride of 64 cannot hold") {
+                $0.layout = planes((0, 64), (4096, 32), (5120, 32))
+            },
+        ]
+
+        @Test("10-bit samples are 16-bit words", arguments: deepFrames)
+        func badDeepFrame(_ misdeed: Misdeed) throws { try misdeed.check(TestDaemon(), .i010) }
+
+        /// A session whose encoder takes its time, with memory for its frames.
+        private func slow(_ server: TestDaemon) throws -> (session: RawSession, layout: FrameLayout) {
+            let session = try RawSession(
+                server, .yu12, width: 640, height: 360, properties: [.x265Preset: .string("slower")])
+            try session.addPool()
+            return (session, FrameLayout.packed(.yu12, width: 640, height: 360).layout)
+        }
+
+        @Test("One frame over the credits ends the session")
+        func credits() throws {
+            let server = try TestDaemon()
+            let (session, layout) = try slow(server)
+            for number in 0..<60 { try session.send(session.frame(number) { $0.layout = layout }) }
+            let end = try #require(try session.end())
+            #expect(end.status == .parameter && end.reason.contains("more than 32 frames in flight"))
+            #expect(try server.result(session.id).code == Status.parameter.rawValue)
+            #expect(server.hasNoWorkers())
+        }
+
+        @Test("A frame's number is its own while it is in flight")
+        func frameNumber() throws {
+            let server = try TestDaemon()
+            let (session, layout) = try slow(server)
+            for number in 0..<8 {
+                try session.send(
+                    session.frame(number) {
+                        $0.layout = layout
+                        $0.frameID = UInt64(number % 7)
+                    })
+            }
+            let end = try #require(try session.end())
+            #expect(end.status == .parameter && end.reason.contains("in flight already"))
+        }
+
+        @Test("A pool with frames in flight stays")
+        func poolInUse() throws {
+            let server = try TestDaemon()
+            let (session, layout) = try slow(server)
+            for number in 0..<8 { try session.send(session.frame(number) { $0.layout = layout }) }
+            let reply = try session.reply(to: session.send(RemovePool(poolID: 1)))
+            #expect(reply.status == .parameter)
+            #expect(String(decoding: reply.body, as: UTF8.self).contains("in flight"))
+            try session.send(opcode: Opcode.invalidate.rawValue)
+            #expect(try session.end()?.status == .ok)
+        }
+
+        @Test("A flood of messages that wait for the encoder ends the session")
+        func flood() throws {
+            let server = try TestDaemon()
+            let (session, layout) = try slow(server)
+            for number in 0..<20 { try session.send(session.frame(number) { $0.layout = layout }) }
+            for _ in 0..<100 { try session.send(opcode: Opcode.prepare.rawValue) }
+            let end = try #require(try session.end())
+            #expect(end.status == .parameter && end.reason.contains("at once"))
+            #expect(server.hasNoWorkers())
+        }
+
+        @Test("An invalidated session ends at once, whatever the encoder is doing")
+        func invalidated() throws {
+            let server = try TestDaemon()
+            let (session, layout) = try slow(server)
+            for number in 0..<20 { try session.send(session.frame(number) { $0.layout = layout }) }
+            let before = MonotonicTime.now
+            try session.send(opcode: Opcode.invalidate.rawValue)
+            #expect(try session.end()?.status == .ok)
+            let milliseconds = MonotonicTime.now.nanoseconds(since: before) / 1_000_000
+            #expect(milliseconds < 500)
+            #expect(server.hasNoWorkers())
+        }
+    }
+}

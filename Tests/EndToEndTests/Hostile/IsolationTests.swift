@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWClient
+import HWDModel
+import HWDTransport
+import HWDWire
+import Testing
+
+extension EndToEnd {
+    /// A worker's end is its own session's error and nobody else's.
+    @Suite struct Isolation {
+        /// Constant quality: what is coded depends on the frames alone.
+        static let properties: [PropertyKey: PropertyValue] = [
+            .x265Preset: .string("medium"), .quality: .double(0.4),
+        ]
+
+        /// What is known of a session that is about to lose its worker.
+        struct Victim: Sendable {
+            var id: String?
+            var packets = 0
+            var error: SessionError?
+            var endedAt: MonotonicTime?
+        }
+
+        static func encode(_ daemon: Daemon, _ raw: RawFrames) throws -> [Coded] {
+            let encoder = try Encoder(
+                daemon, raw.format, width: raw.width, height: raw.height, properties: properties)
+            for frame in raw.frames { try encoder.encode(frame) }
+            try encoder.finish()
+            return encoder.coded
+        }
+
+        /// Encodes the same frames again and again until the session ends.
+        static func encodeForEver(
+            _ daemon: Daemon, _ raw: RawFrames, properties: [PropertyKey: PropertyValue] = properties,
+            _ victim: Guarded<Victim>
+        ) throws {
+            let encoder = try Encoder(
+                daemon, raw.format, width: raw.width, height: raw.height, properties: properties)
+            victim.change { $0.id = encoder.id }
+            let error = sessionError {
+                for _ in 0..<1000 {
+                    for frame in raw.frames {
+                        try encoder.encode(frame)
+                        victim.change { $0.packets = encoder.coded.count }
+                    }
+                }
+            }
+            let now = MonotonicTime.now
+            victim.change {
+                $0.error = error
+                $0.endedAt = now
+            }
+        }
+
+        /// The worker of a victim, once it is in the middle of a frame.
+        static func worker(
+            of victim: Guarded<Victim>, in server: TestDaemon, packets: Int
+        ) throws -> SessionInfo {
+            var found: SessionInfo?
+            _ = try eventually(within: 60) {
+                guard let id = victim.value.id, victim.value.packets >= packets else { return false }
+                found = try server.session(id)
+                return found.map { $0.pendingFrames > 0 } ?? false
+            }
+            return try #require(found, "the session does not get to its packets")
+        }
+
+        @Test("kill -9 in the middle of a frame: one error within 100 ms, four others bit-identical")
+        func killed() throws {
+            let server = try TestDaemon()
+            let raw = try RawFrames(.yu12, width: 320, height: 180, count: 40, noise: true, in: server.folder)
+            let daemon = server.daemon
+            let undisturbed = try Self.encode(daemon, raw)
+            #expect(undisturbed.count == 40)
+
+            let victim = Guarded(Victim())
+            let killedAt = Guarded<MonotonicTime?>(nil)
+            let started = Guarded(0)
+            let thread = try HWDTransport.Thread.spawn(name: "victim") {
+                do { try Self.encodeForEver(daemon, raw, victim) } catch { Issue.record(error) }
+            }
+            let others = try HWDTransport.Thread.spawn(name: "killer") {
+                do {
+                    // The others run by then.
+                    _ = eventually(within: 60) { started.value == 4 }
+                    let worker = try Self.worker(of: victim, in: server, packets: 5)
+                    let now = MonotonicTime.now
+                    kill(worker.pid, SIGKILL)
+                    killedAt.change { $0 = now }
+                } catch { Issue.record(error) }
+            }
+            let results = try concurrently(4) { _ in
+                started.change { $0 += 1 }
+                return try Self.encode(daemon, raw)
+            }
+            others.join()
+            thread.join()
+
+            let error = try #require(victim.value.error)
+            #expect(error.status == .videoEncoderMalfunction)
+            #expect(error.reason.contains("signal 9"))
+            let milliseconds =
+                Double(
+                    try #require(victim.value.endedAt).nanoseconds(since: try #require(killedAt.value))) / 1e6
+            print("from kill -9 to the client's error, four other sessions running: \(milliseconds) ms")
+            #expect(milliseconds < 100)
+            for result in results {
+                let same = try result.get() == undisturbed
+                #expect(same, "a session was disturbed")
+            }
+            let id = try #require(victim.value.id)
+            #expect(try server.result(id).code == Status.videoEncoderMalfunction.rawValue)
+            #expect(server.log.contains(id))
+            #expect(server.hasNoWorkers())
+        }
+
+        @Test("The error of a death comes at once, time after time")
+        func latency() throws {
+            let server = try TestDaemon()
+            let raw = try RawFrames(.yu12, width: 320, height: 180, count: 10, noise: true, in: server.folder)
+            let daemon = server.daemon
+            var figures: [Double] = []
+            for signal in [SIGKILL, SIGSEGV, SIGABRT, SIGKILL, SIGBUS] {
+                let victim = Guarded(Victim())
+                let thread = try HWDTransport.Thread.spawn(name: "victim") {
+                    do { try Self.encodeForEver(daemon, raw, victim) } catch { Issue.record(error) }
+                }
+                let worker = try Self.worker(of: victim, in: server, packets: 3)
+                let killedAt = MonotonicTime.now
+                kill(worker.pid, signal)
+                thread.join()
+                figures.append(Double(try #require(victim.value.endedAt).nanoseconds(since: killedAt)) / 1e6)
+                #expect(victim.value.error?.status == .videoEncoderMalfunction)
+                #expect(victim.value.error?.reason.contains("signal \(signal)") == true)
+            }
+            print("from a worker's death to the client's error: \(figures) ms")
+            // The median: a machine that is busy with other things may let one of them wait.
+            #expect(figures.sorted()[figures.count / 2] < 100)
+            #expect(server.hasNoWorkers())
+        }
+
+        @Test("A worker that hangs in a codec call is killed and the reason says so")
+        func stalled() throws {
+            let server = try TestDaemon("--stall-timeout", "4")
+            let raw = try RawFrames(.yu12, width: 640, height: 360, count: 10, noise: true, in: server.folder)
+            let daemon = server.daemon
+            let victim = Guarded(Victim())
+            let slow: [PropertyKey: PropertyValue] = [.x265Preset: .string("medium"), .realTime: .bool(true)]
+            let thread = try HWDTransport.Thread.spawn(name: "victim") {
+                do { try Self.encodeForEver(daemon, raw, properties: slow, victim) } catch { Issue.record(error) }
+            }
+            let worker = try Self.worker(of: victim, in: server, packets: 3)
+            let stoppedAt = MonotonicTime.now
+            kill(worker.pid, SIGSTOP)
+            let ended = eventually(within: 15) { victim.value.endedAt != nil }
+            if !ended { kill(worker.pid, SIGKILL) }
+            thread.join()
+
+            let seconds = Double(try #require(victim.value.endedAt).nanoseconds(since: stoppedAt)) / 1e9
+            print("a stopped worker's session ended after \(seconds) s of 4 s allowed")
+            #expect(seconds > 3.5 && seconds < 8)
+            let error = try #require(victim.value.error)
+            #expect(error.status == .videoEncoderMalfunction)
+            #expect(error.reason.contains("without progress"), "\(error.reason)")
+            #expect(server.hasNoWorkers())
+        }
+
+        @Test("The daemon's end ends its sessions with a reason and leaves nothing")
+        func shutdown() throws {
+            let server = try TestDaemon()
+            let raw = try RawFrames(.yu12, width: 320, height: 180, count: 10, noise: true, in: server.folder)
+            let daemon = server.daemon
+            let victim = Guarded(Victim())
+            let thread = try HWDTransport.Thread.spawn(name: "victim") {
+                do { try Self.encodeForEver(daemon, raw, victim) } catch { Issue.record(error) }
+            }
+            let worker = try #require(ProcessEntry(try Self.worker(of: victim, in: server, packets: 3).pid))
+            kill(server.pid, SIGTERM)
+            thread.join()
+            #expect(victim.value.error?.status == .videoEncoderNotAvailableNow)
+            #expect(victim.value.error?.reason.contains("shutting down") == true)
+            #expect(eventually { !worker.isRunning && !FileManager.default.fileExists(atPath: server.socket) })
+        }
+    }
+}
