@@ -110,7 +110,7 @@ extension ParsableCommand {
 
 extension Daemon {
     /// The machine's daemon or a private one, which standard error is told about.
-    package static func findAndTell() throws -> Daemon {
+    package static func findAndReport() throws -> Daemon {
         let daemon = try find()
         if daemon.isPrivate { Console.note("no daemon on \(defaultAddress): using a private one for this command") }
         return daemon

@@ -44,7 +44,7 @@ package struct ProbeCommand: ParsableCommand {
     /// Asks the daemon and prints the answer.
     package func run() throws {
         try report {
-            let snapshot = try Daemon.findAndTell().call(
+            let snapshot = try Daemon.findAndReport().call(
                 Probe.self, Probe.Parameters(device: device, verify: verify), timeout: .seconds(60))
             for warning in snapshot.warnings { Console.note(warning) }
             if json { return try Console.json(snapshot) }

@@ -40,7 +40,7 @@ package struct PropertiesCommand: ParsableCommand {
     /// Asks the daemon and prints the answer.
     package func run() throws {
         try report {
-            let properties = try Daemon.findAndTell().call(
+            let properties = try Daemon.findAndReport().call(
                 GetSupportedProperties.self,
                 GetSupportedProperties.Parameters(encoderID: encoder ?? (decoder ? Self.softwareDecoder : nil))
             ).properties

@@ -32,7 +32,7 @@ package struct SessionsCommand: ParsableCommand {
     /// Asks the daemon and prints the answer.
     package func run() throws {
         try report {
-            let daemon = try Daemon.findAndTell()
+            let daemon = try Daemon.findAndReport()
             if metrics { return try Console.text(daemon.call(GetMetrics.self, Empty()).metrics) }
             let sessions = try daemon.call(ListSessions.self, Empty()).sessions
             if json { return try Console.json(Document(sessions: sessions)) }

@@ -20,7 +20,7 @@ struct DecodeThread {
     }
 
     let worker: WorkerSession
-    let jobs: WorkQueue<DecodeJob>
+    let jobs: WorkQueue<DecodeTask>
 
     var decoder: (any PictureDecoder)?
     private var reader: StreamReader
@@ -47,18 +47,18 @@ struct DecodeThread {
     static let maxDelay: Int64 = 128
 
     /// Brings pictures to RGB; nil where they are given as they are decoded.
-    let conversion: FrameConversion?
+    let conversion: OutputConversion?
 
-    init(worker: WorkerSession, jobs: WorkQueue<DecodeJob>, decoder: (any PictureDecoder)?) {
+    init(worker: WorkerSession, jobs: WorkQueue<DecodeTask>, decoder: (any PictureDecoder)?) {
         self.worker = worker
         self.jobs = jobs
         self.decoder = decoder
         let request = worker.setup.session.request
         reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
         isHardware = worker.setup.choice.decoder.isHardware
-        conversion = worker.setup.wish.map { wish in
-            FrameConversion(
-                wish.color, to: wish.format, from: worker.store, into: worker.output,
+        conversion = worker.setup.requested.map { requested in
+            OutputConversion(
+                requested.color, to: requested.format, from: worker.store, into: worker.output,
                 decodedOn: worker.setup.choice.decoder.gpu, vulkan: worker.vulkan
             ) { chosen, copyReason in
                 let (device, reason) = (chosen.converter.device, chosen.reason)
@@ -85,7 +85,7 @@ struct DecodeThread {
         }
     }
 
-    private mutating func perform(_ job: DecodeJob) throws(SessionError) {
+    private mutating func perform(_ job: DecodeTask) throws(SessionError) {
         switch job {
         case .decode(let packet):
             try decode(packet)
@@ -116,7 +116,7 @@ struct DecodeThread {
         if !unit.isRefused, let type = unit.pictureType, damage.hasBegun || type.isIRAP,
             !gate.admits(type, level: unit.temporalLevel, limit: packet.maxLevel)
         {
-            reader.setAside(unit)
+            reader.deferParameterSets(unit)
             if unit.endsSequence { damage.endSequence() }
             return report(
                 request, .ok, [.dropped, .aboveLevel],
@@ -136,7 +136,7 @@ struct DecodeThread {
             switch damage.admit(sequence, type) {
             case .decode: break
             case .waitsForKeyFrame:
-                reader.setAside(unit)
+                reader.deferParameterSets(unit)
                 return report(
                     request, .videoDecoderBadData, .dropped, "a picture came before the first key frame")
             case .skippedLeading:

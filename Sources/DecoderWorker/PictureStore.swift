@@ -37,18 +37,18 @@ final class PictureStore: PictureMemory {
     private let state = Mutex(State())
     private let freed = WorkQueue<Bool>(capacity: 1)
     private let maxBytes: Int
-    private let patience: Duration
+    private let timeout: Duration
     private let whileFull: @Sendable (Bool) -> Void
 
     /// No memory yet.
     ///
     /// - Parameters:
     ///   - maxBytes: of all arenas together.
-    ///   - patience: how long a client may hold every slot before the session ends.
+    ///   - timeout: how long a client may hold every slot before the session ends.
     ///   - whileFull: told when such a wait begins and ends.
-    init(maxBytes: UInt64, patience: Duration, whileFull: @escaping @Sendable (Bool) -> Void) {
+    init(maxBytes: UInt64, timeout: Duration, whileFull: @escaping @Sendable (Bool) -> Void) {
         self.maxBytes = Int(clamping: maxBytes)
-        self.patience = patience
+        self.timeout = timeout
         self.whileFull = whileFull
     }
 
@@ -62,7 +62,7 @@ final class PictureStore: PictureMemory {
             return used + byteCount > maxBytes
                 ? SessionError(.allocationFailed, "a picture of \(byteCount) bytes passes the session's limit")
                 : SessionError(
-                    .parameter, "the client released no picture for \(patience.components.seconds) s")
+                    .parameter, "the client released no picture for \(timeout.components.seconds) s")
         }
     }
 
@@ -73,7 +73,7 @@ final class PictureStore: PictureMemory {
         if let value = body() { return value }
         whileFull(true)
         defer { whileFull(false) }
-        let deadline = MonotonicTime.now + patience
+        let deadline = MonotonicTime.now + timeout
         while true {
             let now = MonotonicTime.now
             guard now < deadline else { throw error() }

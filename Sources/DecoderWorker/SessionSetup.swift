@@ -11,7 +11,7 @@ struct SessionSetup {
     /// What was asked for, to choose again when the decoder fails.
     let wanted: DecoderPolicy.Request
     /// The RGB that pictures become; nil where they stay Y'CbCr.
-    let wish: (color: ColorWish, format: PixelFormat)?
+    let requested: (color: OutputColorRequest, format: PixelFormat)?
 
     /// Decodes and checks the call and chooses the decoder.
     ///
@@ -47,9 +47,9 @@ struct SessionSetup {
         try session.setProperties(parameters.properties ?? [:])
         self.session = session
         if request.isConverted, let format = request.pixelFormat {
-            wish = (try ColorWish(session, format), format)
+            requested = (try OutputColorRequest(session, format), format)
         } else {
-            wish = nil
+            requested = nil
         }
     }
 
@@ -63,18 +63,18 @@ struct SessionSetup {
     func openDecoder(
         _ decoder: DecoderPolicy.Candidate, memory: any PictureMemory, session: DecompressionSession
     ) throws(SessionError) -> any PictureDecoder {
-        var options = StreamDecoder.Options()
+        var options = HEVCDecoder.Options()
         (options.isRealTime, options.threads) = session.options
         options.device = decoder.device
         options.target = session.request.decodedFormat
         // What Create told stays, whoever decodes later.
         options.isSemiPlanar = choice.decoder.isHardware
         // A GPU that converts may read them where they are.
-        options.keepsSurfaces = wish != nil && !session.request.readsAlpha
+        options.keepsSurfaces = requested != nil && !session.request.readsAlpha
         if session.request.readsAlpha {
-            return try AlphaStreamDecoder(session.request.format, options, memory: memory)
+            return try AlphaHEVCDecoder(session.request.format, options, memory: memory)
         }
-        return try StreamDecoder(session.request.format, options, memory: memory)
+        return try HEVCDecoder(session.request.format, options, memory: memory)
     }
 
     /// Goes from a call to its reply once, with a made-up call that is refused late.

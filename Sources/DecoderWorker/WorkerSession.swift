@@ -26,7 +26,7 @@ final class WorkerSession: @unchecked Sendable {
     private let start: WorkerStart
     private let signals: SignalFD
     private let port: SessionPort
-    private let jobs = WorkQueue<DecodeJob>(capacity: 2 * DecompressionSession.maxPacketsInFlight)
+    private let jobs = WorkQueue<DecodeTask>(capacity: 2 * DecompressionSession.maxPacketsInFlight)
     private let state: Mutex<DecompressionSession>
     /// Pictures the client has, by number; each keeps its samples where they are.
     private let held = Mutex<[UInt64: any AnyObject & Sendable]>([:])
@@ -48,7 +48,7 @@ final class WorkerSession: @unchecked Sendable {
             self.stats = stats
             func makeStore() -> PictureStore {
                 PictureStore(
-                    maxBytes: start.limits.maxPoolBytes, patience: .seconds(start.limits.clientStallSeconds)
+                    maxBytes: start.limits.maxPoolBytes, timeout: .seconds(start.limits.clientStallSeconds)
                 ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
             }
             let store = makeStore()
@@ -64,7 +64,7 @@ final class WorkerSession: @unchecked Sendable {
         WorkerStartup.report(setup.report)
         port = try SessionPort(
             stats: stats, reply: try VarlinkReply.encode(setup.reply(to: start)), connection: connection,
-            words: SessionPort.Words(noun: "decoder", stopped: .videoDecoderNotAvailableNow))
+            identity: SessionPort.ProcessIdentity(noun: "decoder", stopped: .videoDecoderNotAvailableNow))
     }
 
     /// Chooses and, in hardware, opens; what does not open is an argument of the next choice.
@@ -194,7 +194,7 @@ final class WorkerSession: @unchecked Sendable {
         try push(.decode(PendingPacket(request: request, pool: pool, maxLevel: maxLevel, replyTo: reply)))
     }
 
-    private func push(_ job: DecodeJob) throws(SessionError) {
+    private func push(_ job: DecodeTask) throws(SessionError) {
         guard jobs.push(job) else {
             throw SessionError(.parameter, "more messages than the session allows at once")
         }

@@ -25,16 +25,16 @@ enum LayeredEncoder {
     /// The two layers' encoders plan the same structure, since nothing they plan by differs. That says what slices are
     /// only where the driver takes our headers for them.
     ///
-    /// - Parameter patience: Seconds a picture may take before the driver counts as hung.
+    /// - Parameter timeout: Seconds a picture may take before the driver counts as hung.
     static func hardware(
-        node: Int32, path: HardwarePath, _ configuration: EncoderConfiguration, patience: Double
+        node: Int32, path: HardwarePath, _ configuration: EncoderConfiguration, timeout: Double
     ) throws(VAAPIFailure) -> (encoder: any Encoder, notes: [String]) {
         guard let alpha = configuration.alpha else {
-            let encoder = try VAAPIEncoder(node: node, path: path, configuration, patience: patience)
+            let encoder = try VAAPIEncoder(node: node, path: path, configuration, timeout: timeout)
             return (encoder, encoder.notes)
         }
         let base = try VAAPIEncoder(
-            node: node, path: path, configuration.baseLayer(layerFormat), patience: patience)
+            node: node, path: path, configuration.baseLayer(layerFormat), timeout: timeout)
         guard base.writesSliceHeaders else {
             throw VAAPIFailure(
                 SessionError(
@@ -42,7 +42,7 @@ enum LayeredEncoder {
                     "its driver writes slice headers of its own, and an alpha layer needs the base layer's"))
         }
         let second = try VAAPIEncoder(
-            node: node, path: path, configuration.alphaLayer(layerFormat), patience: patience)
+            node: node, path: path, configuration.alphaLayer(layerFormat), timeout: timeout)
         do throws(SessionError) {
             let encoder = try AlphaEncoder(
                 base: base, alpha: second, splitter: try splitter(configuration, alpha), mode: alpha.mode,

@@ -14,17 +14,17 @@ final class OpenHardware {
     private let path: HardwarePath
     private var encoder: (any Encoder)?
     private var configuration: EncoderConfiguration
-    private let patience: Double
+    private let timeout: Double
 
     /// Opens the node and the encoder.
     ///
     /// The driver's code runs in this process from here on.
-    /// - Parameter patience: Seconds a picture may take before the driver counts as hung.
+    /// - Parameter timeout: Seconds a picture may take before the driver counts as hung.
     /// - Throws: why it does not open, and whether it may later.
     init(
-        _ hardware: HardwareEncoder, _ configuration: EncoderConfiguration, patience: Double
+        _ hardware: HardwareEncoder, _ configuration: EncoderConfiguration, timeout: Double
     ) throws(VAAPIFailure) {
-        self.patience = patience
+        self.timeout = timeout
         let depth = configuration.profile.bitDepth
         guard let path = hardware.paths.first(where: { $0.bitDepth == depth }) else {
             throw VAAPIFailure(
@@ -44,7 +44,7 @@ final class OpenHardware {
         }
         node = OwnedFD(number)
         (encoder, notes) = try LayeredEncoder.hardware(
-            node: node.rawValue, path: self.path, configuration, patience: patience)
+            node: node.rawValue, path: self.path, configuration, timeout: timeout)
     }
 
     /// What the encoder does otherwise than asked, a sentence each.
@@ -58,7 +58,7 @@ final class OpenHardware {
         // First, because some drivers have one context to give.
         encoder = nil
         do throws(VAAPIFailure) {
-            let opened = try LayeredEncoder.hardware(node: node.rawValue, path: path, wanted, patience: patience)
+            let opened = try LayeredEncoder.hardware(node: node.rawValue, path: path, wanted, timeout: timeout)
             (encoder, notes) = opened
             configuration = wanted
             return opened.encoder

@@ -34,14 +34,14 @@ final class PacketArena: Sendable {
     private let memory: SharedMemory
     private let state = Mutex(State())
     private let released = WorkQueue<Bool>(capacity: 1)
-    private let patience: Duration
+    private let timeout: Duration
 
     /// An empty arena.
     ///
-    /// - Parameter patience: how long a client may hold everything before the session ends.
-    init(patience: Duration) throws(SystemError) {
+    /// - Parameter timeout: how long a client may hold everything before the session ends.
+    init(timeout: Duration) throws(SystemError) {
         memory = try SharedMemory(creating: "hwdaemon-packets", size: Self.size, readOnlyToOthers: true)
-        self.patience = patience
+        self.timeout = timeout
         state.withLock { $0.slots.reserveCapacity(Self.maxPackets) }
     }
 
@@ -69,12 +69,12 @@ final class PacketArena: Sendable {
             }
             let now = MonotonicTime.now
             if deadline == nil { whileFull(true) }
-            let limit = deadline ?? now + patience
+            let limit = deadline ?? now + timeout
             deadline = limit
             guard now < limit else {
                 throw SessionError(
                     .parameter,
-                    "the client released no packet for \(patience.components.seconds) s and holds them all")
+                    "the client released no packet for \(timeout.components.seconds) s and holds them all")
             }
             _ = released.pop(timeout: .nanoseconds(Int64(limit.nanoseconds(since: now))))
         }

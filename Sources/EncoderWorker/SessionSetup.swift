@@ -8,7 +8,7 @@ internal import HWDX265
 /// What a Create call turns into: the session's rules, and what the client and the broker are told.
 struct SessionSetup {
     let session: CompressionSession
-    let choice: Policy.Choice
+    let choice: EncoderPolicy.Choice
     /// The encoder, where it is hardware.
     let hardware: OpenHardware?
 
@@ -28,17 +28,17 @@ struct SessionSetup {
         // the profile is read first, by a store that knows every row.
         let initial = parameters.properties ?? [:]
         let profile = try Self.profile(initial, request)
-        var wish = try Policy.Request(
+        var policyRequest = try EncoderPolicy.Request(
             specification: parameters.encoderSpecification ?? [:], bitDepth: profile.bitDepth)
-        wish.size = Policy.Request.Size(width: request.width, height: request.height)
-        wish.softwareProperties = Self.softwareProperties(initial)
+        policyRequest.size = EncoderPolicy.Request.Size(width: request.width, height: request.height)
+        policyRequest.softwareProperties = Self.softwareProperties(initial)
 
         var failures = start.failures.map {
-            Policy.Failure(encoderID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
+            EncoderPolicy.Failure(encoderID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
         }
         while true {
             // Each round adds a failure of another encoder, so that there are no more rounds than encoders.
-            let choice = try Policy.choose(wish, snapshot: start.snapshot, failures: failures)
+            let choice = try EncoderPolicy.choose(policyRequest, snapshot: start.snapshot, failures: failures)
             var session = try Self.session(request, choice, initial, start.limits)
             guard choice.encoder.hardware else {
                 (self.session, self.choice, hardware) = (session, choice, nil)
@@ -49,7 +49,7 @@ struct SessionSetup {
                 opened = try Self.open(choice.encoder, session, start, whileOpening)
             } catch {
                 failures.append(
-                    Policy.Failure(
+                    EncoderPolicy.Failure(
                         encoderID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
                 continue
             }
@@ -73,12 +73,12 @@ struct SessionSetup {
         whileOpening(encoder.id)
         defer { whileOpening(nil) }
         // A little less than the broker waits before it kills this process, so that a hang has a reason.
-        return try OpenHardware(hardware, configuration, patience: start.limits.hardwareStallSeconds * 0.8)
+        return try OpenHardware(hardware, configuration, timeout: start.limits.hardwareStallSeconds * 0.8)
     }
 
     /// The session's rules with the properties of the encoder that serves it.
     private static func session(
-        _ request: CompressionRequest, _ choice: Policy.Choice, _ initial: [String: PropertyValue],
+        _ request: CompressionRequest, _ choice: EncoderPolicy.Choice, _ initial: [String: PropertyValue],
         _ limits: WorkerLimits
     ) throws(SessionError) -> CompressionSession {
         let encoder = choice.encoder
@@ -92,7 +92,7 @@ struct SessionSetup {
         var session = CompressionSession(
             request: request, properties: properties, maxPoolBytes: limits.maxPoolBytes)
         try session.setProperties(initial)
-        try FrameConversion.check(session)
+        try InputConversion.check(session)
         return session
     }
 

@@ -17,10 +17,10 @@ final class WorkerSession: @unchecked Sendable {
     private let signals: SignalFD
     private let channel: SessionChannel
     private let arena: PacketArena
-    private let jobs = WorkQueue<CodecJob>(capacity: 2 * CompressionSession.maxFramesInFlight)
+    private let jobs = WorkQueue<EncodeTask>(capacity: 2 * CompressionSession.maxFramesInFlight)
     private let state: Mutex<CompressionSession>
     /// Bytes a reply's body may have: a message's payload without its own fields.
-    private static let maximumBody = MessageHeader.maximumLength - 8
+    private static let maxBody = MessageHeader.maxLength - 8
 
     /// The encoder, where it is hardware; the codec thread's from its first job on.
     let hardware: OpenHardware?
@@ -50,7 +50,7 @@ final class WorkerSession: @unchecked Sendable {
                 if let encoderID { Self.report(.opening(encoderID: encoderID)) }
                 stats.set(.busySinceNs, encoderID == nil ? 0 : MonotonicTime.now.nanoseconds)
             }
-            arena = try PacketArena(patience: .seconds(start.limits.clientStallSeconds))
+            arena = try PacketArena(timeout: .seconds(start.limits.clientStallSeconds))
         } catch let error as SessionError {
             Self.refuse(error, connection.rawValue)
         } catch {
@@ -62,7 +62,7 @@ final class WorkerSession: @unchecked Sendable {
         convertsFrames = !setup.session.request.pixelFormat.isYCbCr
         vulkan = VulkanHints(
             preferred: setup.choice.encoder.pciAddress ?? start.vulkan.preferred, faults: start.vulkan.faults,
-            danger: start.vulkan.danger)
+            avoidReason: start.vulkan.avoidReason)
         stats.set(.width, UInt64(setup.session.request.width))
         stats.set(.height, UInt64(setup.session.request.height))
 
@@ -85,7 +85,7 @@ final class WorkerSession: @unchecked Sendable {
     func run() {
         do {
             _ = try Thread.spawn(name: "codec") { [self] in
-                var codec = CodecThread(worker: self, jobs: jobs, arena: arena)
+                var codec = EncodeThread(worker: self, jobs: jobs, arena: arena)
                 codec.run()
             }
             let epoll = try Epoll()
@@ -180,7 +180,7 @@ final class WorkerSession: @unchecked Sendable {
                     _ = jobs.push(.poolsRemoved)  // where the queue is full the thread looks soon enough
                 }
             }
-            guard reply.body.count <= Self.maximumBody else {
+            guard reply.body.count <= Self.maxBody else {
                 throw SessionError(.parameter, "the values do not fit a message; ask for fewer")
             }
         } catch {
@@ -206,7 +206,7 @@ final class WorkerSession: @unchecked Sendable {
         }
         let isWritable = convertsFrames && SharedMemory.allowsWriting(file)
         let memory = try SharedMemory(
-            receiving: file, minimumSize: size, maximumSize: Int(clamping: limit),
+            receiving: file, minSize: size, maxSize: Int(clamping: limit),
             access: isWritable ? .readWrite : .readOnly)
         // The whole file is mapped, whatever the client says it uses.
         let mapped = UInt64(memory.size)
@@ -236,7 +236,7 @@ final class WorkerSession: @unchecked Sendable {
         try push(.encode(PendingFrame(request: admitted, pool: pool)))
     }
 
-    private func push(_ job: CodecJob) throws(SessionError) {
+    private func push(_ job: EncodeTask) throws(SessionError) {
         guard jobs.push(job) else {
             throw SessionError(.parameter, "more messages than the session allows at once")
         }
@@ -250,7 +250,7 @@ final class WorkerSession: @unchecked Sendable {
     }
 
     /// What converts frames in RGB, and why; called on the codec thread.
-    func tell(of conversion: FrameConversion) {
+    func tell(of conversion: InputConversion) {
         let (device, reason, fallback) = (conversion.device, conversion.reason, conversion.fallbackReason)
         state.withLock { session in
             session.publish(.pixelTransferDevice, .string(device))

@@ -201,6 +201,6 @@ public final class CompressionSession {
             throw SessionError(.videoEncoderMalfunction, "packet memory came without its file, or is too large")
         }
         return try SharedMemory(
-            receiving: file, minimumSize: Int(size), maximumSize: Self.maxMemory, access: .readOnly)
+            receiving: file, minSize: Int(size), maxSize: Self.maxMemory, access: .readOnly)
     }
 }

@@ -31,7 +31,7 @@ public final class DecompressionSession {
     public let created: CreateDecompressionSession.Reply
 
     private let link: SessionLink
-    private var arena = PacketArena()
+    private var arena = PacketPool()
     private var arenas: [UInt32: SharedMemory] = [:]
     private var events: [Event] = []
     private var finishing: UInt32?
@@ -158,7 +158,7 @@ public final class DecompressionSession {
 
     private func store(
         _ packet: UnsafeRawBufferPointer, _ deadline: MonotonicTime
-    ) throws(ClientError) -> PacketArena.Place {
+    ) throws(ClientError) -> PacketPool.Place {
         guard packet.count <= 64 << 20 else {
             throw ClientError(SessionError(.parameter, "a packet of \(packet.count) bytes is too large"))
         }
@@ -232,7 +232,7 @@ public final class DecompressionSession {
                 arenas[message.arenaID] == nil
             else { throw link.broken("an arena that is not possible") }
             arenas[message.arenaID] = try SharedMemory(
-                receiving: file, minimumSize: Int(message.size), maximumSize: Self.maxMemory, access: .readOnly)
+                receiving: file, minSize: Int(message.size), maxSize: Self.maxMemory, access: .readOnly)
         case .removeArena: arenas[try RemoveArena(decoding: payload).arenaID] = nil
         case .frameReleased:
             guard arena.release(try FrameReleased(decoding: payload).frameID) else {

@@ -62,7 +62,7 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
         }
     }
 
-    override func heard(_ message: String, from source: UnsafeMutableRawPointer) {
+    override func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {
         work.withLock { work in
             // What libavcodec says of VA-API calls begins so (vaapi_decode.c); the stream may be sound.
             if wantsHardware, message.contains(": Failed to ") || message.contains("hardware accelerator failed") {

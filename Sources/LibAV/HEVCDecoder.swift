@@ -1,213 +1,252 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
-internal import Glibc
+internal import HWDHEVC
+public import HWDModel
+public import HWDSessions
 
-/// A picture that a decoder gave: planar 4:2:0 samples, rows packed, one to a 16-bit word whatever their depth.
-public struct DecodedPicture: Hashable, Sendable {
-    /// Luma samples a row.
-    public let width: Int
-    /// Rows of luma samples.
-    public let height: Int
-    /// Bits of a sample, 8 or 10.
-    public let bitDepth: Int
-    /// Luma, Cb, Cr; chroma planes have half the width and height, rounded up.
-    public let planes: [[UInt16]]
-}
+/// libavcodec's HEVC decoder as sessions use it: in software, or on a VA-API driver's surfaces.
+///
+/// Used by one thread at a time. In software its threads write into the session's memory themselves; surfaces are copied there.
+public final class HEVCDecoder: PictureDecoder, @unchecked Sendable {
+    /// How to decode.
+    public struct Options: Sendable {
+        /// Threads; 0 is one a processor.
+        public var threads = 0
+        /// Whether each picture is finished before the next one is begun.
+        public var isRealTime = false
+        /// The render node to decode on; nil is in software.
+        public var device: String?
+        /// The pictures' layout; nil is planar or semi-planar in the stream's own depth.
+        public var target: PixelFormat?
+        /// Whether chroma is interleaved where `target` does not say.
+        public var isSemiPlanar = false
+        /// Whether hardware's pictures may stay on the device, as `DecodedSurface`, until somebody wants their samples.
+        public var keepsSurfaces = false
 
-/// What libavcodec said against a stream, or against being used.
-public struct LibAVError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A sentence without its full stop.
-    public let description: String
-
-    init(_ what: String, _ code: Int32 = 0) {
-        guard code < 0 else {
-            description = what
-            return
-        }
-        var text = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))
-        clibav_error_text(code, &text, text.count)
-        description =
-            "\(what): \(text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" })"
+        /// In software, in its own layout, one thread a processor.
+        public init() {}
     }
-}
 
-/// libavcodec's HEVC decoder on one thread, in software or on a node's hardware: an outside judge of what an encoder wrote.
-public final class HEVCDecoder {
+    private let state: DecoderState
+    private let copier: PictureCopier
+    private let keepsSurfaces: Bool
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private var packet: UnsafeMutablePointer<AVPacket>?
     private var frame: UnsafeMutablePointer<AVFrame>?
-    /// Where surfaces are copied to.
-    private var copy: UnsafeMutablePointer<AVFrame>?
-    private let isHardware: Bool
 
-    /// libavcodec's version (`59.37.100`).
-    public static var libraryVersion: String {
-        let version = avcodec_version()
-        return "\(version >> 16).\(version >> 8 & 0xff).\(version & 0xff)"
-    }
+    /// Calls in a row without a packet taken or a picture given, after which a decoder is given up.
+    private static let maxFailures = 256
 
-    /// Whether this libavcodec has the decoder; some are built without.
-    public static var isAvailable: Bool { avcodec_find_decoder(AV_CODEC_ID_HEVC) != nil }
-
-    /// Opens a decoder for length-prefixed NAL units.
+    /// Opens a decoder.
     ///
-    /// - Parameters:
-    ///   - record: the hvcC record (ISO/IEC 14496-15, 8.3.3.1) with the parameter sets.
-    ///   - node: the render node whose VA-API driver is to decode; nil for software. There is no fallback.
-    public init(record: [UInt8], node: String? = nil) throws(LibAVError) {
-        av_log_set_level(AV_LOG_QUIET)
-        isHardware = node != nil
+    /// - Throws: `CouldNotFindVideoDecoder` where this libavcodec has none, `VideoDecoderNotAvailableNow` when the
+    ///   device does not open, `VideoDecoderBadData` for parameter sets it does not take, `AllocationFailed`.
+    public init(
+        _ format: StreamFormat, _ options: Options = Options(), memory: any PictureMemory
+    ) throws(SessionError) {
+        LibAVLog.install()
+        copier = PictureCopier(memory: memory, target: options.target, isSemiPlanar: options.isSemiPlanar)
+        let isHardware = options.device != nil
+        keepsSurfaces = options.keepsSurfaces
+        let isDirect = !isHardware && copier.format(ofDepth: format.bitDepth) == format.planarFormat
+        state = DecoderState(
+            buffers: isDirect ? DirectBuffers(memory: memory) : nil, wantsHardware: isHardware)
         guard let codec = avcodec_find_decoder(AV_CODEC_ID_HEVC) else {
-            throw LibAVError("this libavcodec has no HEVC decoder")
+            throw SessionError(.couldNotFindVideoDecoder, "this libavcodec has no HEVC decoder")
         }
-        context = avcodec_alloc_context3(codec)
         packet = av_packet_alloc()
         frame = av_frame_alloc()
-        let padding = Int(AV_INPUT_BUFFER_PADDING_SIZE)
-        guard let context, packet != nil, frame != nil, record.count < 1 << 20,
-            let extra = av_mallocz(record.count + padding)
-        else { throw LibAVError("no memory for a decoder") }
-        extra.copyMemory(from: record, byteCount: record.count)
-        context.pointee.extradata = extra.assumingMemoryBound(to: UInt8.self)
-        context.pointee.extradata_size = Int32(record.count)
-        context.pointee.thread_count = 1
-        if let node {
-            copy = av_frame_alloc()
-            guard copy != nil else { throw LibAVError("no memory for a decoder") }
-            let code = av_hwdevice_ctx_create(&context.pointee.hw_device_ctx, AV_HWDEVICE_TYPE_VAAPI, node, nil, 0)
-            guard code >= 0 else { throw LibAVError("libavcodec cannot use \(node)", code) }
-            context.pointee.get_format = clibav_only_vaapi
+        context = avcodec_alloc_context3(codec)
+        guard let context, packet != nil, frame != nil else {
+            throw SessionError(.allocationFailed, "no memory for a decoder")
         }
-        // A damaged picture is a failure, not something to be concealed.
-        context.pointee.err_recognition = Int32(AV_EF_EXPLODE | AV_EF_CAREFUL)
+        try Self.setExtradata(format, context)
+        // Real time: one picture after the other, each by several threads where it has slices or wavefronts for them.
+        context.pointee.thread_count = isHardware ? 1 : Int32(options.threads)
+        context.pointee.thread_type = options.isRealTime ? FF_THREAD_SLICE : FF_THREAD_FRAME | FF_THREAD_SLICE
+        context.pointee.max_pixels = Int64(2 * StreamFormat.maxLumaSamples)
+        // The display window is exact even where that leaves its first sample unaligned.
+        context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
+        clibav_thread_safe_callbacks(context)
+        context.pointee.opaque = Unmanaged.passUnretained(state as LibAVListener).toOpaque()
+        Self.setCallbacks(context)
+        if let device = options.device { try Self.open(device, context) }
         let code = avcodec_open2(context, codec, nil)
-        guard code >= 0 else { throw LibAVError("libavcodec's HEVC decoder does not open", code) }
+        guard code >= 0 else {
+            throw SessionError(
+                .videoDecoderBadData, LibAVError("libavcodec's HEVC decoder does not open", code).description)
+        }
     }
 
     deinit {
         avcodec_free_context(&context)
         av_packet_free(&packet)
         av_frame_free(&frame)
-        av_frame_free(&copy)
     }
 
-    /// Decodes one access unit; gives the pictures that are ready, in output order.
-    ///
-    /// - Parameter unit: its NAL units with 4-byte lengths.
-    public func decode(_ unit: [UInt8]) throws(LibAVError) -> [DecodedPicture] {
+    private static func setExtradata(
+        _ format: StreamFormat, _ context: UnsafeMutablePointer<AVCodecContext>
+    ) throws(SessionError) {
+        let record: [UInt8]
+        do throws(BitstreamError) { record = try format.record.bytes() } catch {
+            throw SessionError(.videoDecoderBadData, "the format description is not possible: \(error.reason)")
+        }
+        guard let extra = av_mallocz(record.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {
+            throw SessionError(.allocationFailed, "no memory for a decoder")
+        }
+        extra.copyMemory(from: record, byteCount: record.count)
+        context.pointee.extradata = extra.assumingMemoryBound(to: UInt8.self)
+        context.pointee.extradata_size = Int32(record.count)
+    }
+
+    private static func setCallbacks(_ context: UnsafeMutablePointer<AVCodecContext>) {
+        context.pointee.get_buffer2 = { context, frame, flags in
+            guard let context, let frame, let opaque = context.pointee.opaque else { return clibav_error(ENOMEM) }
+            let state = Unmanaged<DecoderState>.fromOpaque(opaque).takeUnretainedValue()
+            state.begun(frame.pointee.pts, context)
+            return state.buffers?.provide(context, frame, flags: flags)
+                ?? avcodec_default_get_buffer2(context, frame, flags)
+        }
+        context.pointee.get_format = { context, formats in
+            guard let context, let formats, let opaque = context.pointee.opaque else { return AV_PIX_FMT_NONE }
+            return Unmanaged<DecoderState>.fromOpaque(opaque).takeUnretainedValue().choose(formats)
+        }
+    }
+
+    private static func open(
+        _ device: String, _ context: UnsafeMutablePointer<AVCodecContext>
+    ) throws(SessionError) {
+        var reference: UnsafeMutablePointer<AVBufferRef>?
+        let code = av_hwdevice_ctx_create(&reference, AV_HWDEVICE_TYPE_VAAPI, device, nil, 0)
+        guard code >= 0, let reference else {
+            throw SessionError(
+                .videoDecoderNotAvailableNow,
+                LibAVError("\(device) does not open for decoding", code).description)
+        }
+        context.pointee.hw_device_ctx = reference
+    }
+
+    /// Why pictures are not decoded in hardware although a device was named.
+    public var fallbackReason: String? { state.softwareReason }
+
+    /// What the driver failed at since the last look, on streams that may be sound; nil when it did not.
+    public func takeHardwareFailure() -> String? { state.takeHardwareFailure() }
+
+    /// Takes a packet's base layer and gives the pictures that are ready.
+    public func decode(
+        _ input: DecoderInput, sequence: Int64, _ handler: DecoderEventHandler
+    ) throws(SessionError) {
+        try decode(input.base, sequence: sequence, handler)
+    }
+
+    /// Takes NAL units with 4-byte lengths and gives the pictures that are ready.
+    func decode(
+        _ unit: [UInt8], sequence: Int64, _ handler: DecoderEventHandler
+    ) throws(SessionError) {
         guard let packet, av_new_packet(packet, Int32(clamping: unit.count)) >= 0, let data = packet.pointee.data
-        else { throw LibAVError("no memory for a packet") }
+        else { throw SessionError(.allocationFailed, "no memory for a packet of \(unit.count) bytes") }
         UnsafeMutableRawPointer(data).copyMemory(from: unit, byteCount: unit.count)
+        packet.pointee.pts = sequence
+        packet.pointee.dts = sequence
         defer { av_packet_unref(packet) }
-        return try send(packet)
+        state.sent(sequence)
+        var failures = 0
+        while true {
+            let code = avcodec_send_packet(context, packet)
+            if code < 0, code != clibav_again() {
+                try fail("libavcodec refuses a packet", code)
+            }
+            let given = try receiveAll(handler)
+            if code != clibav_again() { return }
+            failures = given ? 0 : failures + 1
+            guard failures < Self.maxFailures else {
+                throw SessionError(.videoDecoderMalfunction, "the decoder makes no progress")
+            }
+        }
     }
 
-    /// Gives every picture still inside; nothing is decoded afterwards.
-    public func finish() throws(LibAVError) -> [DecodedPicture] { try send(nil) }
+    /// Gives every picture still inside; the next packet must be a key frame.
+    public func finish(_ handler: DecoderEventHandler) throws(SessionError) {
+        _ = avcodec_send_packet(context, nil)
+        for _ in 0..<Self.maxFailures where !(try receiveAll(handler)) { break }
+        avcodec_flush_buffers(context)
+        try tell(handler)
+    }
 
-    private func send(_ packet: UnsafeMutablePointer<AVPacket>?) throws(LibAVError) -> [DecodedPicture] {
-        let sent = avcodec_send_packet(context, packet)
-        guard sent >= 0 else { throw LibAVError("libavcodec refuses a packet", sent) }
-        var pictures: [DecodedPicture] = []
+    /// Hands out what is there; false when nothing was.
+    private func receiveAll(_ handler: DecoderEventHandler) throws(SessionError) -> Bool {
+        var count = 0
+        var failures = 0
         while let frame {
             let code = avcodec_receive_frame(context, frame)
+            // What is wrong with a picture is told before the picture.
+            try tell(handler)
             if code == clibav_again() || code == clibav_eof() { break }
-            guard code >= 0 else { throw LibAVError("libavcodec cannot decode a picture", code) }
-            defer { av_frame_unref(frame) }
-            pictures.append(try isHardware ? download(frame) : Self.picture(frame.pointee))
-        }
-        return pictures
-    }
-
-    /// Copies a surface's samples to memory.
-    private func download(_ surface: UnsafeMutablePointer<AVFrame>) throws(LibAVError) -> DecodedPicture {
-        guard surface.pointee.format == AV_PIX_FMT_VAAPI.rawValue, let copy else {
-            throw LibAVError("libavcodec decoded in software where hardware was wanted")
-        }
-        defer { av_frame_unref(copy) }
-        let code = av_hwframe_transfer_data(copy, surface, 0)
-        guard code >= 0 else { throw LibAVError("libavcodec cannot read a surface", code) }
-        // Surfaces may be larger than the picture; av_frame_apply_cropping has seen to the offset.
-        copy.pointee.width = surface.pointee.width
-        copy.pointee.height = surface.pointee.height
-        return try Self.picture(copy.pointee)
-    }
-
-    private static func picture(_ frame: AVFrame) throws(LibAVError) -> DecodedPicture {
-        let (width, height) = (Int(frame.width), Int(frame.height))
-        let data = [frame.data.0, frame.data.1, frame.data.2]
-        let strides = [frame.linesize.0, frame.linesize.1, frame.linesize.2].map(Int.init)
-        let form = try SampleForm(AVPixelFormat(rawValue: frame.format))
-        var planes: [[UInt16]] = []
-        for plane in 0..<3 {
-            let source = form.isSemiPlanar ? min(plane, 1) : plane
-            guard let start = data[source] else { throw LibAVError("libavcodec gave a picture without samples") }
-            let columns = plane == 0 ? width : (width + 1) / 2
-            let rows = plane == 0 ? height : (height + 1) / 2
-            let bytes = form.depth > 8 ? 2 : 1
-            let isChromaPair = form.isSemiPlanar && plane > 0
-            let first = isChromaPair && plane == 2 ? bytes : 0
-            planes.append(
-                Self.samples(
-                    UnsafeRawPointer(start) + first, stride: strides[source],
-                    step: isChromaPair ? 2 * bytes : bytes,
-                    columns: columns, rows: rows, form))
-        }
-        return DecodedPicture(width: width, height: height, bitDepth: form.depth, planes: planes)
-    }
-
-    private static func samples(
-        _ start: UnsafeRawPointer, stride: Int, step: Int, columns: Int, rows: Int, _ form: SampleForm
-    ) -> [UInt16] {
-        [UInt16](unsafeUninitializedCapacity: columns * rows) { buffer, count in
-            for row in 0..<rows {
-                let line = start + row * stride
-                for column in 0..<columns {
-                    buffer[row * columns + column] =
-                        form.depth == 8
-                        ? UInt16(line.load(fromByteOffset: column * step, as: UInt8.self))
-                        : line.loadUnaligned(fromByteOffset: column * step, as: UInt16.self) >> form.shift
+            guard code >= 0 else {
+                try fail("libavcodec cannot decode a picture", code)
+                failures += 1
+                guard failures < Self.maxFailures else {
+                    throw SessionError(.videoDecoderMalfunction, "the decoder makes no progress")
                 }
+                continue
             }
-            count = columns * rows
+            defer { av_frame_unref(frame) }
+            count += 1
+            state.ended(frame.pointee.pts)
+            try give(frame, handler)
+        }
+        return count + failures > 0
+    }
+
+    private func fail(_ what: String, _ code: Int32) throws(SessionError) {
+        if code == clibav_error(ENOMEM) {
+            throw SessionError(.allocationFailed, LibAVError(what, code).description)
+        }
+        state.failed(LibAVError(what, code).description)
+    }
+
+    private func tell(_ handler: DecoderEventHandler) throws(SessionError) {
+        for (sequence, text) in state.takeComplaints() {
+            if let sequence { try handler(.damage(sequence, text)) }
         }
     }
 
-    /// How a decoder's samples lie in memory.
-    private struct SampleForm {
-        let depth: Int
-        var isSemiPlanar = false
-        /// Bits below the value.
-        var shift: UInt16 = 0
-
-        init(_ format: AVPixelFormat) throws(LibAVError) {
-            switch format {
-            case AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P: depth = 8
-            case AV_PIX_FMT_YUV420P10LE: depth = 10
-            case AV_PIX_FMT_NV12: (depth, isSemiPlanar) = (8, true)
-            case clibav_p010(): (depth, isSemiPlanar, shift) = (10, true, 6)
-            default: throw LibAVError("libavcodec gave pictures of an unexpected format (\(format.rawValue))")
+    private func give(
+        _ frame: UnsafeMutablePointer<AVFrame>, _ handler: DecoderEventHandler
+    ) throws(SessionError) {
+        let isHardware = AVPixelFormat(rawValue: frame.pointee.format) == AV_PIX_FMT_VAAPI
+        if state.wantsHardware, !isHardware, state.softwareReason == nil {
+            state.softwareReason = "libavcodec decodes this stream in software"
+        }
+        if !isHardware, let buffers = state.buffers,
+            let format = SampleFormats.native(AVPixelFormat(rawValue: frame.pointee.format)),
+            copier.format(ofDepth: format.bitDepth) == format, let place = buffers.place(of: frame, format)
+        {
+            let picture = PictureCopier.describe(frame.pointee, format, place.slot.id, place.layout, false)
+            guard let owner = FrameOwner(frame) else {
+                throw SessionError(.allocationFailed, "no memory for a picture")
             }
+            return try handler(.picture(picture, owner))
         }
+        if isHardware, keepsSurfaces, let surface = DecodedSurface(frame, copier) {
+            return try handler(.picture(surface.picture, surface))
+        }
+        let (picture, owner) =
+            isHardware ? try copier.download(frame) : try copier.convert(frame, isHardware: false)
+        try handler(.picture(picture, owner))
+    }
+}
+
+/// Keeps a decoder's picture where it is.
+final class FrameOwner: @unchecked Sendable {
+    // Only ever freed, by whichever thread lets go last.
+    private var frame: UnsafeMutablePointer<AVFrame>?
+
+    /// A further reference to what `source` refers to; nil when memory ran out.
+    init?(_ source: UnsafePointer<AVFrame>) {
+        guard let frame = av_frame_clone(source) else { return nil }
+        self.frame = frame
     }
 
-    /// The file libavcodec was loaded from; nil where the system does not tell.
-    public static var libraryFile: String? {
-        let file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        var text: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 1 << 14)
-        while text.count < 1 << 22 {
-            let count = read(file, &buffer, buffer.count)
-            if count <= 0 { break }
-            text += buffer.prefix(count)
-        }
-        for line in text.split(separator: UInt8(ascii: "\n")) {
-            guard let slash = line.firstIndex(of: UInt8(ascii: "/")) else { continue }
-            let path = String(decoding: line[slash...], as: UTF8.self)
-            if path.split(separator: "/").last?.hasPrefix("libavcodec.so") == true { return path }
-        }
-        return nil
-    }
+    deinit { av_frame_free(&frame) }
 }

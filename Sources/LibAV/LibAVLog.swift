@@ -9,7 +9,7 @@ open class LibAVListener: @unchecked Sendable {
     public init() {}
 
     /// Told of one message, on whichever thread; `source` is the context that it is about, or a copy of it.
-    open func heard(_ message: String, from source: UnsafeMutableRawPointer) {}
+    open func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {}
 }
 
 /// What becomes of libav's own messages: kept for error sentences, shown only on request.
@@ -76,7 +76,7 @@ package enum LibAVLog {
         guard isError else { return }
         let text = withoutAddress(line)
         guard !text.isEmpty else { return }
-        if let source { listener(of: source)?.heard(text, from: source) }
+        if let source { listener(of: source)?.handleMessage(text, from: source) }
         lines.withLock { kept in
             kept.append(text)
             if kept.count > keptLines { kept.removeFirst() }

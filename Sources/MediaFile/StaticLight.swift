@@ -67,7 +67,7 @@ struct FirstFrameLight {
     var contentLight: [UInt8]?
 
     /// Packets after which a stream without a picture is given up.
-    private static let maximumPackets = 256
+    private static let maxPackets = 256
 
     /// Decodes the first frame of the stream with a demuxer and a decoder of its own: the reader's keep their place.
     init(path: String, streamIndex: Int, cancelFlag: CancelFlag) {
@@ -84,7 +84,7 @@ struct FirstFrameLight {
         }
         guard let packet, let frame else { return }
         demuxer.keepOnly([streamIndex])
-        for _ in 0..<Self.maximumPackets {
+        for _ in 0..<Self.maxPackets {
             let isOpen = (try? demuxer.read(into: packet)) ?? false
             if isOpen, Int(packet.pointee.stream_index) != streamIndex {
                 av_packet_unref(packet)

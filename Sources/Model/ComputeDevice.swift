@@ -173,7 +173,7 @@ public struct VulkanReport: Hashable, Codable, Sendable {
     }
 
     /// Why drivers are better left alone: they crashed or hung when they were last looked at; nil where they did not.
-    public var danger: String? { state == .crashed || state == .timedOut ? reason : nil }
+    public var avoidReason: String? { state == .crashed || state == .timedOut ? reason : nil }
 
     /// Why devices must not be used, by their ids: they lack something, or what was converted on them was wrong.
     public var faults: [String: String] {

@@ -21,7 +21,7 @@ struct Catalogue {
     /// Where an admin's overrides lie.
     static let overrides = "/etc/hwdaemon/capabilities.d"
 
-    private static let maximumFiles = 64
+    private static let maxFiles = 64
 
     /// Reads the files; one that cannot be used is told of and left out.
     ///
@@ -64,7 +64,7 @@ struct Catalogue {
         guard let stream = opendir(folder) else { return [] }
         defer { closedir(stream) }
         var names: [String] = []
-        while let entry = readdir(stream), names.count < maximumFiles {
+        while let entry = readdir(stream), names.count < maxFiles {
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }

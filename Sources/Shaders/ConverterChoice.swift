@@ -16,7 +16,7 @@ public enum ConverterChoice {
     }
 
     /// Where a conversion may run, and what is known of this machine's Vulkan.
-    public struct Wish: Sendable {
+    public struct Request: Sendable {
         /// What is asked for.
         public var device: Device
         /// The GPU that it must be, by its PCI address; there is no way out to the CPU then.
@@ -26,18 +26,18 @@ public enum ConverterChoice {
         /// Why devices must not be used, by their UUIDs.
         public var faults: [String: String]
         /// Why no driver should be opened at all.
-        public var danger: String?
+        public var avoidReason: String?
 
         /// Asks for a kind of device.
         public init(
             _ device: Device = .auto, required: String? = nil, preferred: String? = nil,
-            faults: [String: String] = [:], danger: String? = nil
+            faults: [String: String] = [:], avoidReason: String? = nil
         ) {
             self.device = device
             self.required = required
             self.preferred = preferred
             self.faults = faults
-            self.danger = danger
+            self.avoidReason = avoidReason
         }
     }
 
@@ -60,7 +60,7 @@ public enum ConverterChoice {
     public static func makeConverter(
         for conversion: Conversion, device: Device = .auto, threads: Int? = nil
     ) throws(SessionError) -> (converter: any PixelConverter, isGPU: Bool, reason: String?) {
-        let chosen = try choose(for: conversion, Wish(device), threads: threads)
+        let chosen = try choose(for: conversion, Request(device), threads: threads)
         return (chosen.converter, chosen.isGPU, chosen.fallbackReason)
     }
 
@@ -71,13 +71,13 @@ public enum ConverterChoice {
     ///   - willOpen: told before a driver is opened, which this process may not survive.
     /// - Throws: what `Conversion.validate` does; `PixelTransferNotSupported` where Vulkan is asked for and there is none.
     public static func choose(
-        for conversion: Conversion, _ wish: Wish, threads: Int? = nil, sharing gpu: SharedGPU = SharedGPU(),
+        for conversion: Conversion, _ request: Request, threads: Int? = nil, sharing gpu: SharedGPU = SharedGPU(),
         willOpen: () -> Void = {}
     ) throws(SessionError) -> Chosen {
         let plan = try ConversionPlan(conversion)
         // An alpha plane of its own is the CPU's: shaders know one in RGB alone.
         let hasAlphaPlane = conversion.source.format == .yuva || conversion.target.format == .yuva
-        switch wish.device {
+        switch request.device {
         case .cpu:
             return Chosen(
                 converter: try CPUConverter(conversion, threads: threads), isGPU: false,
@@ -87,9 +87,9 @@ public enum ConverterChoice {
                 guard !hasAlphaPlane else {
                     throw SessionError(.parameter, "YUVA is converted on the CPU alone")
                 }
-                if let danger = wish.danger { throw SessionError(.couldNotCreateInstance, danger) }
+                if let avoidReason = request.avoidReason { throw SessionError(.couldNotCreateInstance, avoidReason) }
                 let opened = try gpu.open(willOpen) { () throws(SessionError) in
-                    try open(wish, allowsSoftware: true)
+                    try open(request, allowsSoftware: true)
                 }
                 return Chosen(
                     converter: try VulkanConverter(plan, on: opened), isGPU: opened.description.kind != .software,
@@ -102,12 +102,12 @@ public enum ConverterChoice {
             } else if !hasGPUNode {
                 // Not even the loader is opened: the software drivers that it opens take as long as many pictures.
                 reason = "this process sees no GPU: there is no render node"
-            } else if let danger = wish.danger {
-                reason = danger
+            } else if let avoidReason = request.avoidReason {
+                reason = avoidReason
             } else {
                 do throws(SessionError) {
                     let opened = try gpu.open(willOpen) { () throws(SessionError) in
-                        try open(wish, allowsSoftware: false)
+                        try open(request, allowsSoftware: false)
                     }
                     return Chosen(
                         converter: GPUConverter(
@@ -121,11 +121,11 @@ public enum ConverterChoice {
         }
     }
 
-    private static func open(_ wish: Wish, allowsSoftware: Bool) throws(SessionError) -> VulkanDevice {
+    private static func open(_ request: Request, allowsSoftware: Bool) throws(SessionError) -> VulkanDevice {
         try VulkanDevice(
             ComputeChoice.Request(
-                required: wish.required, preferred: wish.preferred, allowsSoftware: allowsSoftware),
-            faults: wish.faults)
+                required: request.required, preferred: request.preferred, allowsSoftware: allowsSoftware),
+            faults: request.faults)
     }
 
     /// Whether there is a device node that a GPU's driver would open; `HWDAEMON_DEVICES` stands for the render nodes.

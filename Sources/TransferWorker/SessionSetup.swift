@@ -9,7 +9,7 @@ internal import HWDWire
 struct SessionSetup {
     /// What Create asked for.
     let conversion: Conversion
-    private let wish: ConverterChoice.Wish
+    private let request: ConverterChoice.Request
 
     /// Decodes and checks the call.
     ///
@@ -21,11 +21,11 @@ struct SessionSetup {
         guard (1...CompressionRequest.maxDimension).contains(width),
             (1...CompressionRequest.maxDimension).contains(height)
         else { throw SessionError(.parameter, "a picture of \(width)x\(height) is not possible") }
-        wish = try TransferWords.device(parameters.device ?? "auto", start)
+        request = try TransferParameters.device(parameters.device ?? "auto", start)
         conversion = Conversion(
-            source: try TransferWords.image(parameters.source, width, height, "source"),
-            target: try TransferWords.image(parameters.target, width, height, "target"),
-            options: try TransferWords.options(parameters.options))
+            source: try TransferParameters.image(parameters.source, width, height, "source"),
+            target: try TransferParameters.image(parameters.target, width, height, "target"),
+            options: try TransferParameters.options(parameters.options))
         try conversion.validate()
     }
 
@@ -75,7 +75,7 @@ struct SessionSetup {
     func open(
         _ conversion: Conversion, sharing gpu: SharedGPU, willOpen: () -> Void = {}
     ) throws(SessionError) -> OpenConverter {
-        let chosen = try ConverterChoice.choose(for: conversion, wish, sharing: gpu, willOpen: willOpen)
+        let chosen = try ConverterChoice.choose(for: conversion, request, sharing: gpu, willOpen: willOpen)
         return OpenConverter(
             converter: chosen.converter, gpu: gpu, isGPU: chosen.isGPU, reason: chosen.reason,
             fallbackReason: chosen.fallbackReason)

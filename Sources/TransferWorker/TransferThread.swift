@@ -15,7 +15,7 @@ struct PendingTransfer: Sendable {
 }
 
 /// What the I/O thread asks of the converting thread, in order.
-enum TransferJob: Sendable {
+enum TransferTask: Sendable {
     /// Convert a frame.
     case convert(PendingTransfer)
     /// Answer the message with this sequence number: everything before it is done.
@@ -39,14 +39,14 @@ struct TransferThread {
     private static let maxConverters = 4
 
     let worker: WorkerSession
-    let jobs: WorkQueue<TransferJob>
+    let jobs: WorkQueue<TransferTask>
     private let gpu: SharedGPU
     /// The last one used is the last; the first is Create's and stays.
     private var converters: [(color: ColorDescription?, converter: any PixelConverter)]
     /// Oldest first.
     private var begun: [Begun] = []
 
-    init(worker: WorkerSession, jobs: WorkQueue<TransferJob>, opened: OpenConverter) {
+    init(worker: WorkerSession, jobs: WorkQueue<TransferTask>, opened: OpenConverter) {
         self.worker = worker
         self.jobs = jobs
         gpu = opened.gpu

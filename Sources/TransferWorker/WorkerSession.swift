@@ -16,7 +16,7 @@ final class WorkerSession: @unchecked Sendable {
     private let start: WorkerStart
     private let signals: SignalFD
     private let port: SessionPort
-    private let jobs = WorkQueue<TransferJob>(capacity: 2 * TransferSession.maxFramesInFlight)
+    private let jobs = WorkQueue<TransferTask>(capacity: 2 * TransferSession.maxFramesInFlight)
     private let state: Mutex<TransferSession>
     /// The converter that Create opened, until the converting thread takes it.
     private let opened: OpenConverter
@@ -51,7 +51,7 @@ final class WorkerSession: @unchecked Sendable {
         WorkerStartup.report(opened.report)
         port = try SessionPort(
             stats: stats, reply: try VarlinkReply.encode(opened.reply(start.session)), connection: connection,
-            words: SessionPort.Words(noun: "converter", stopped: .allocationFailed))
+            identity: SessionPort.ProcessIdentity(noun: "converter", stopped: .allocationFailed))
     }
 
     /// Serves the client until the session ends, which ends the process.
@@ -143,7 +143,7 @@ final class WorkerSession: @unchecked Sendable {
         try push(.convert(PendingTransfer(request: request, source: source, target: target)))
     }
 
-    private func push(_ job: TransferJob) throws(SessionError) {
+    private func push(_ job: TransferTask) throws(SessionError) {
         guard jobs.push(job) else {
             throw SessionError(.parameter, "more messages than the session allows at once")
         }

@@ -18,13 +18,13 @@ public struct CallReceiver: Sendable {
     }
 
     /// Bytes a call may have, without its NUL.
-    public static let maximumCall = 65536
+    public static let maxCall = 65536
 
     private let limit: Int
     private var buffer: [UInt8] = []
 
     /// Starts with nothing; `limit` is the most bytes a message may have, without its NUL.
-    public init(limit: Int = maximumCall) { self.limit = limit }
+    public init(limit: Int = maxCall) { self.limit = limit }
 
     /// Bytes of a message that has no NUL yet.
     public var pendingCount: Int { buffer.count }

@@ -9,7 +9,7 @@ public struct FDQueue: ~Copyable {
 
     init(_ received: some Sequence<Int32>) {
         for number in received {
-            guard end < MessageHeader.maximumFDCount else {
+            guard end < MessageHeader.maxFDCount else {
                 _ = OwnedFD(number)
                 continue
             }

@@ -23,7 +23,7 @@ extension Received: Sendable where Value: Sendable & ~Copyable {}
 /// each read, descriptors can only belong to messages whose first byte is in the buffer. So a wrong count shows as
 /// soon as the read's messages are taken; a peer that swaps descriptors between messages of one read fools itself.
 final class MessageReceiver {
-    private static let capacity = 2 * (MessageHeader.size + MessageHeader.maximumLength)
+    private static let capacity = 2 * (MessageHeader.size + MessageHeader.maxLength)
 
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
     private let arrived = UnsafeMutablePointer<Int32>.allocate(capacity: Int(HWD_MAX_FDS))
@@ -65,7 +65,7 @@ final class MessageReceiver {
     /// The header at the front, once it is whole, with the descriptors it announces already here.
     private func parse() throws(TransportError) -> MessageHeader? {
         guard end - start >= MessageHeader.size else {
-            let most = end == start ? 0 : MessageHeader.maximumFDCount
+            let most = end == start ? 0 : MessageHeader.maxFDCount
             if fds.count > most { throw fail("\(fds.count) file descriptors came with one message") }
             return nil
         }

@@ -17,9 +17,9 @@ public enum PacketSocket {
     /// Bytes a packet may have: a call of 64 KiB, each character escaped, and as much again of what the broker adds.
     ///
     /// The kernel's own limit is the default send buffer, 208 KiB.
-    public static let maximumPacket = 192 << 10
+    public static let maxPacket = 192 << 10
 
-    /// Sends one packet of 1 to `maximumPacket` bytes, whole or not at all.
+    /// Sends one packet of 1 to `maxPacket` bytes, whole or not at all.
     ///
     /// - Throws: `wouldBlock` if the socket is full, `closed`, `system`, `protocolViolation` for a size out of range.
     public static func send(_ bytes: [UInt8], to fd: Int32) throws(TransportError) {
@@ -34,9 +34,9 @@ public enum PacketSocket {
     }
 
     private static func send(_ bytes: [UInt8], files: [Int32], to fd: Int32) throws(TransportError) {
-        guard 1...maximumPacket ~= bytes.count else {
+        guard 1...maxPacket ~= bytes.count else {
             throw TransportError(
-                .protocolViolation, "a packet has 1 to \(maximumPacket) bytes, not \(bytes.count)")
+                .protocolViolation, "a packet has 1 to \(maxPacket) bytes, not \(bytes.count)")
         }
         do throws(SystemError) {
             try syscall("sendmsg") {
@@ -63,7 +63,7 @@ public enum PacketSocket {
             // A look first, so that an empty socket costs no buffer.
             var byte: UInt8 = 0
             if try syscall("recv", nil, { hwd_peek(fd, &byte, 1) }) == 0 { return .endOfFile }
-            buffer = [UInt8](repeating: 0, count: maximumPacket)
+            buffer = [UInt8](repeating: 0, count: maxPacket)
             count = try syscall("recvmsg") { hwd_recv_without_fds(fd, &buffer, buffer.count, &fds, &truncated) }
         } catch {
             switch error.errno {
@@ -104,7 +104,7 @@ public enum PacketSocket {
     public static func receiveWithFile(
         from fd: Int32, into bytes: inout [UInt8], deadline: MonotonicTime?
     ) throws(TransportError) -> OwnedFD? {
-        var buffer = [UInt8](repeating: 0, count: maximumPacket)
+        var buffer = [UInt8](repeating: 0, count: maxPacket)
         var files = [Int32](repeating: -1, count: Int(HWD_MAX_FDS))
         var fileCount: Int32 = 0
         var truncated: Int32 = 0

@@ -48,12 +48,12 @@ public final class SharedMemory: @unchecked Sendable {
     /// Maps a memfd that another process sent, after checking that it cannot shrink under this one.
     ///
     /// - Parameters:
-    ///   - minimumSize: bytes the file must have at least.
-    ///   - maximumSize: bytes it may have at most; the whole file is mapped.
+    ///   - minSize: bytes the file must have at least.
+    ///   - maxSize: bytes it may have at most; the whole file is mapped.
     /// - Throws: `Parameter` for anything but a memfd with `F_SEAL_SHRINK` of a fitting size, `AllocationFailed` if
     ///   it cannot be mapped. The descriptor is closed in either case.
     public init(
-        receiving memory: consuming OwnedFD, minimumSize: Int = 1, maximumSize: Int, access: Access
+        receiving memory: consuming OwnedFD, minSize: Int = 1, maxSize: Int, access: Access
     ) throws(SessionError) {
         let number = memory.rawValue
         var status = stat()
@@ -74,12 +74,12 @@ public final class SharedMemory: @unchecked Sendable {
         }
         let size = Int(status.st_size)
         guard size > 0 else { throw SessionError(.parameter, "the memfd of a pool is empty") }
-        guard size >= minimumSize else {
-            throw SessionError(.parameter, "the memfd of a pool has \(size) bytes, \(minimumSize) are needed")
+        guard size >= minSize else {
+            throw SessionError(.parameter, "the memfd of a pool has \(size) bytes, \(minSize) are needed")
         }
-        guard size <= maximumSize else {
+        guard size <= maxSize else {
             throw SessionError(
-                .parameter, "the memfd of a pool has \(size) bytes, at most \(maximumSize) are allowed")
+                .parameter, "the memfd of a pool has \(size) bytes, at most \(maxSize) are allowed")
         }
         let writes = UInt32(HWD_SEAL_WRITE | HWD_SEAL_FUTURE_WRITE)
         if access == .readWrite, UInt32(seals) & writes != 0 {

@@ -52,7 +52,7 @@ public final class StatsPage: Sendable {
         let file = try SharedMemory(creating: "hwdaemon-stats", size: Self.size).file.duplicate()
         do throws(SessionError) {
             memory = try SharedMemory(
-                receiving: file, minimumSize: Self.size, maximumSize: Self.size, access: .readOnly)
+                receiving: file, minSize: Self.size, maxSize: Self.size, access: .readOnly)
         } catch {
             throw SystemError(errno: ENOMEM, call: "mmap", subject: "hwdaemon-stats")
         }
@@ -63,7 +63,7 @@ public final class StatsPage: Sendable {
     /// - Throws: `Parameter` if it is not a sealed page of the right size.
     public init(receiving file: consuming OwnedFD) throws(SessionError) {
         memory = try SharedMemory(
-            receiving: file, minimumSize: Self.size, maximumSize: Self.size, access: .readWrite)
+            receiving: file, minSize: Self.size, maxSize: Self.size, access: .readWrite)
         set(.magic, Self.magic)
     }
 

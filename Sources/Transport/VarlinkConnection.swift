@@ -5,7 +5,7 @@ internal import Glibc
 /// The client's side of Varlink: whole messages with a deadline over a nonblocking socket that stays the caller's.
 public enum VarlinkConnection {
     /// Bytes a reply may have, without its NUL.
-    public static let maximumReply = 4 << 20
+    public static let maxReply = 4 << 20
 
     /// Sends a message (without its NUL, which is added) and waits where the socket is full.
     ///
@@ -51,7 +51,7 @@ public enum VarlinkConnection {
     }
 
     /// A receiver with the limit for replies.
-    public static func replyReceiver() -> CallReceiver { CallReceiver(limit: maximumReply) }
+    public static func replyReceiver() -> CallReceiver { CallReceiver(limit: maxReply) }
 }
 
 /// Bytes on their way out of a nonblocking socket: the broker's replies.

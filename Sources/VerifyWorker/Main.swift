@@ -10,20 +10,20 @@ struct VerifyWorkerMain {
 
 /// libavcodec's decoder, in software or by its VA-API back end.
 private struct LibAVJudge: StreamJudge {
-    var name: String { "libavcodec \(HEVCDecoder.libraryVersion)" }
-    var isAvailable: Bool { HEVCDecoder.isAvailable }
-    var file: String? { HEVCDecoder.libraryFile }
+    var name: String { "libavcodec \(ReferenceDecoder.libraryVersion)" }
+    var isAvailable: Bool { ReferenceDecoder.isAvailable }
+    var file: String? { ReferenceDecoder.libraryFile }
 
     func decode(_ units: [[UInt8]], record: [UInt8]) throws(JudgeError) -> [JudgedPicture] {
-        try decode(units) { () throws(LibAVError) in try HEVCDecoder(record: record) }
+        try decode(units) { () throws(LibAVError) in try ReferenceDecoder(record: record) }
     }
 
     func decode(_ units: [[UInt8]], record: [UInt8], node: String) throws(JudgeError) -> [JudgedPicture] {
-        try decode(units) { () throws(LibAVError) in try HEVCDecoder(record: record, node: node) }
+        try decode(units) { () throws(LibAVError) in try ReferenceDecoder(record: record, node: node) }
     }
 
     private func decode(
-        _ units: [[UInt8]], _ open: () throws(LibAVError) -> HEVCDecoder
+        _ units: [[UInt8]], _ open: () throws(LibAVError) -> ReferenceDecoder
     ) throws(JudgeError) -> [JudgedPicture] {
         do throws(LibAVError) {
             let decoder = try open()

@@ -26,12 +26,12 @@ public enum JSON {
     /// Arrays and objects within each other that a document may have; no message of ours has half as many.
     ///
     /// The decoder's time grows with the third power of the depth: 500 levels took it two seconds.
-    static let maximumDepth = 16
+    static let maxDepth = 16
 
     /// As `decode`, for those who need the field's name by itself.
     static func value<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(Fault) -> T {
         guard !isTooDeep(bytes) else {
-            throw Fault(field: "", reason: "the document has more than \(maximumDepth) levels")
+            throw Fault(field: "", reason: "the document has more than \(maxDepth) levels")
         }
         do {
             return try JSONDecoder().decode(type, from: Data(bytes))
@@ -61,7 +61,7 @@ public enum JSON {
             case UInt8(ascii: "\""): isText = true
             case UInt8(ascii: "["), UInt8(ascii: "{"):
                 depth += 1
-                if depth > maximumDepth { return true }
+                if depth > maxDepth { return true }
             case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
             default: break
             }

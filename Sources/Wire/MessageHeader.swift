@@ -9,9 +9,9 @@ public struct MessageHeader: Hashable, Sendable {
     /// Bytes of an encoded header.
     public static let size = 16
     /// Bytes a payload may have at most.
-    public static let maximumLength = 65536
+    public static let maxLength = 65536
     /// File descriptors a message may carry at most.
-    public static let maximumFDCount = 8
+    public static let maxFDCount = 8
 
     /// The payload's length in bytes, without the header.
     public let length: Int
@@ -26,14 +26,14 @@ public struct MessageHeader: Hashable, Sendable {
     ///
     /// - Throws: `Parameter` for a length over 65536 or more than 8 file descriptors.
     public init(length: Int, opcode: UInt32, fdCount: Int, sequence: UInt32) throws(SessionError) {
-        guard 0...Self.maximumLength ~= length else {
+        guard 0...Self.maxLength ~= length else {
             throw SessionError(
-                .parameter, "a message's payload has \(length) bytes, at most \(Self.maximumLength) are allowed")
+                .parameter, "a message's payload has \(length) bytes, at most \(Self.maxLength) are allowed")
         }
-        guard 0...Self.maximumFDCount ~= fdCount else {
+        guard 0...Self.maxFDCount ~= fdCount else {
             throw SessionError(
                 .parameter,
-                "a message carries \(fdCount) file descriptors, at most \(Self.maximumFDCount) are allowed")
+                "a message carries \(fdCount) file descriptors, at most \(Self.maxFDCount) are allowed")
         }
         self.length = length
         self.opcode = opcode

@@ -54,13 +54,13 @@ public struct VulkanHints: Codable, Hashable, Sendable {
     /// Why devices must not be used, by their ids.
     public var faults: [String: String]
     /// Why drivers are better left alone.
-    public var danger: String?
+    public var avoidReason: String?
 
     /// Hints by their parts; none by default.
-    public init(preferred: String? = nil, faults: [String: String] = [:], danger: String? = nil) {
+    public init(preferred: String? = nil, faults: [String: String] = [:], avoidReason: String? = nil) {
         self.preferred = preferred
         self.faults = faults
-        self.danger = danger
+        self.avoidReason = avoidReason
     }
 }
 

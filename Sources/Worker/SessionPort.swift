@@ -8,13 +8,13 @@ internal import Synchronization
 /// A worker's end of its session's connection: the I/O thread's loop, sending from any thread, and the session's end.
 public final class SessionPort: @unchecked Sendable {
     /// What sentences call the process, and what stops a session when the daemon does.
-    public struct Words: Sendable {
+    public struct ProcessIdentity: Sendable {
         /// `encoder`, `decoder` or `converter`.
         public var noun: String
         /// The status of a session that the daemon's end stops.
         public var stopped: Status
 
-        /// Words for a kind of session.
+        /// ProcessIdentity for a kind of session.
         public init(noun: String, stopped: Status) {
             self.noun = noun
             self.stopped = stopped
@@ -26,18 +26,18 @@ public final class SessionPort: @unchecked Sendable {
 
     private static let clientIsGone = "the client closed the connection"
     /// Bytes a reply's body may have: a message's payload without its own fields.
-    private static let maximumBody = MessageHeader.maximumLength - 8
+    private static let maxBody = MessageHeader.maxLength - 8
 
-    private let words: Words
+    private let identity: ProcessIdentity
     private let channel: SessionChannel
     private let ending = Mutex(())
 
     /// Answers the Create call and takes the connection over.
     public init(
-        stats: StatsPage, reply: [UInt8], connection: consuming OwnedFD, words: Words
+        stats: StatsPage, reply: [UInt8], connection: consuming OwnedFD, identity: ProcessIdentity
     ) throws {
         self.stats = stats
-        self.words = words
+        self.identity = identity
         try VarlinkConnection.send(reply, to: connection.rawValue, deadline: MonotonicTime.now + .seconds(5))
         channel = SessionChannel(try MessageChannel(connection))
     }
@@ -54,7 +54,7 @@ public final class SessionPort: @unchecked Sendable {
             try epoll.add(signals.fileDescriptor, token: 1, events: .readable)
             while true {
                 for event in try epoll.wait(until: nil) {
-                    if event.token == 1 { end(words.stopped, "the daemon is shutting down") }
+                    if event.token == 1 { end(identity.stopped, "the daemon is shutting down") }
                     try receiveAll(handle)
                 }
             }
@@ -65,7 +65,7 @@ public final class SessionPort: @unchecked Sendable {
         } catch let error as TransportError {
             end(.parameter, "the session's protocol was broken: \(error.reason)")
         } catch {
-            end(.allocationFailed, "the \(words.noun) process failed: \(error)")
+            end(.allocationFailed, "the \(identity.noun) process failed: \(error)")
         }
     }
 
@@ -89,7 +89,7 @@ public final class SessionPort: @unchecked Sendable {
         var reply = Reply(sequence: sequence)
         do throws(SessionError) {
             reply.body = try body()
-            guard reply.body.count <= Self.maximumBody else {
+            guard reply.body.count <= Self.maxBody else {
                 throw SessionError(.parameter, "the values do not fit a message; ask for fewer")
             }
         } catch {
@@ -110,7 +110,7 @@ public final class SessionPort: @unchecked Sendable {
             throw SessionError(.parameter, "a pool of \(pool.size) bytes is not possible")
         }
         return try SharedMemory(
-            receiving: file, minimumSize: size, maximumSize: Int(clamping: limit), access: access)
+            receiving: file, minSize: size, maxSize: Int(clamping: limit), access: access)
     }
 
     /// Sends a message from any thread; a client that is gone or does not read ends the session.

@@ -91,7 +91,7 @@ final class LevelledFrames {
         var picture = picture
         sample.removeAll(keepingCapacity: true)
         do throws(BitstreamError) {
-            let type = try relabeller.relabel(Array(bytes)[...], temporalId: level, into: &sample)
+            let type = try relabeller.relabel(Array(bytes)[...], temporalID: level, into: &sample)
             picture.nalUnitType = type.rawValue
         } catch {
             throw SessionError(

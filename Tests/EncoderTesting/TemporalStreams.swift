@@ -56,7 +56,7 @@ public enum TemporalStreams {
         for (picture, slice) in zip(result.pictures, try result.slices()) {
             let (header, level) = (slice.header, Int(picture.temporalLevel))
             let type = header.header.nalUnitType
-            if header.header.temporalId != level { faults.append("\(picture.frameID): TemporalId, level \(level)") }
+            if header.header.temporalID != level { faults.append("\(picture.frameID): TemporalId, level \(level)") }
             if type.isTemporalSwitchingPoint != (level > 0 && !type.isRASL && !type.isRADL) {
                 faults.append("\(picture.frameID): \(type) at level \(level)")
             }

@@ -130,7 +130,7 @@ enum SyntheticStream {
         vui.overscanAppropriateFlag = true
         var signal = VideoSignalType()
         signal.videoFullRangeFlag = true
-        signal.colourDescription = ColourDescription(
+        signal.colourDescription = VUIColorDescription(
             colourPrimaries: 9, transferCharacteristics: 18, matrixCoeffs: 9)
         vui.videoSignalType = signal
         vui.chromaSampleLocation = ChromaSampleLocation(topField: 2, bottomField: 3)

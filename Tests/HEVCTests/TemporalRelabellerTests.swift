@@ -62,7 +62,7 @@ import Testing
         for unit in stream.units {
             var sample: [UInt8] = []
             let level = level(unit.poc)
-            let type = try relabeller.relabel(unit.sample[...], temporalId: level, into: &sample)
+            let type = try relabeller.relabel(unit.sample[...], temporalID: level, into: &sample)
             let isLeading = type == .raslN || type == .raslR
             #expect(type.isTemporalSwitchingPoint == (level > 0 && !isLeading))
             samples.append((level, sample))
@@ -123,7 +123,7 @@ import Testing
         let error = #expect(throws: BitstreamError.self) {
             for unit in stream.units {
                 var sample: [UInt8] = []
-                _ = try relabeller.relabel(unit.sample[...], temporalId: level(unit.poc), into: &sample)
+                _ = try relabeller.relabel(unit.sample[...], temporalID: level(unit.poc), into: &sample)
             }
         }
         #expect(error?.code == .malformed)
@@ -135,7 +135,7 @@ import Testing
         var relabeller = try TemporalRelabeller(parameterSets: stream.parameterSets)
         var sample: [UInt8] = []
         #expect(throws: BitstreamError.self) {
-            try relabeller.relabel(try #require(stream.units.first).sample[...], temporalId: 1, into: &sample)
+            try relabeller.relabel(try #require(stream.units.first).sample[...], temporalID: 1, into: &sample)
         }
     }
 }

@@ -9,22 +9,22 @@ import Testing
 @Suite("What is known of hardware")
 struct HardwareResultsTests {
     @Test func anEncoderInTroubleIsLeftAloneForAWhileAndThenTriedAgain() {
-        var troubles = HardwareTroubles()
+        var failureBackoff = FailureBackoff()
         let start = MonotonicTime(nanoseconds: 1_000_000_000)
-        troubles.add(EncoderFailure(encoderID: "a", reason: "it crashed", isTransient: false), now: start)
-        troubles.add(
+        failureBackoff.add(EncoderFailure(encoderID: "a", reason: "it crashed", isTransient: false), now: start)
+        failureBackoff.add(
             EncoderFailure(encoderID: "b", reason: "it hung", isTransient: false), now: start + .seconds(30))
-        troubles.add(EncoderFailure(encoderID: "a", reason: "again", isTransient: false), now: start + .seconds(31))
-        #expect(troubles.present(now: start + .seconds(59)).map(\.reason) == ["it hung", "again"])
-        #expect(troubles.present(now: start + .seconds(90)).map(\.encoderID) == ["a"])
-        #expect(troubles.present(now: start + .seconds(91)).isEmpty)
+        failureBackoff.add(EncoderFailure(encoderID: "a", reason: "again", isTransient: false), now: start + .seconds(31))
+        #expect(failureBackoff.present(now: start + .seconds(59)).map(\.reason) == ["it hung", "again"])
+        #expect(failureBackoff.present(now: start + .seconds(90)).map(\.encoderID) == ["a"])
+        #expect(failureBackoff.present(now: start + .seconds(91)).isEmpty)
         for number in 0..<100 {
-            troubles.add(EncoderFailure(encoderID: "\(number)", reason: "", isTransient: false), now: start)
+            failureBackoff.add(EncoderFailure(encoderID: "\(number)", reason: "", isTransient: false), now: start)
         }
         // An encoder and a decoder of each of 16 nodes.
-        #expect(troubles.present(now: start).count == 32)
-        troubles.forget()
-        #expect(troubles.present(now: start).isEmpty)
+        #expect(failureBackoff.present(now: start).count == 32)
+        failureBackoff.forget()
+        #expect(failureBackoff.present(now: start).isEmpty)
     }
 
     @Test func aNodeIsBeingVerifiedAsLongAsAPathIsUntried() {

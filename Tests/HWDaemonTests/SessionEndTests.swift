@@ -37,7 +37,7 @@ struct SessionEndTests {
 
     @Test func aLongReasonIsCut() {
         let line = SessionEnd.oneLine(String(repeating: "é", count: 100_000))
-        #expect(line.utf8.count <= SessionEnd.maximumReason + 3)
+        #expect(line.utf8.count <= SessionEnd.maxReason + 3)
         #expect(line.hasSuffix("é…"))
         #expect(SessionEnd.oneLine("short") == "short")
     }
@@ -103,9 +103,9 @@ struct SessionEndTests {
         results.add(.answer(ProbeAnswer(vulkan: VulkanReport(state: .ready, devices: [device]))), to: request)
         #expect(results.vulkanHints.faults == ["a": "half floats came out wrong"])
         results.add(.failure(.crashed, "it crashed"), to: request)
-        #expect(results.vulkanHints.danger == "colour conversion is done on the CPU: it crashed")
+        #expect(results.vulkanHints.avoidReason == "colour conversion is done on the CPU: it crashed")
         results.add(.answer(ProbeAnswer()), to: request)
-        #expect(results.snapshot.vulkan?.state == .failed && results.vulkanHints.danger == nil)
+        #expect(results.snapshot.vulkan?.state == .failed && results.vulkanHints.avoidReason == nil)
     }
 
     @Test func aVerificationThatCrashesLeavesTheEncoderAndSaysSo() {

@@ -110,11 +110,11 @@ struct AlphaResult {
     init(_ clip: AlphaClip, threads: Int = 2) throws {
         let format = try StreamFormat(description: clip.description)
         var reader = StreamReader(format, readsAlpha: true)
-        var options = StreamDecoder.Options()
+        var options = HEVCDecoder.Options()
         options.threads = threads
         options.target = .yuva
         let memory = TestMemory()
-        let decoder = try AlphaStreamDecoder(format, options, memory: memory)
+        let decoder = try AlphaHEVCDecoder(format, options, memory: memory)
         func take(_ event: DecoderEvent) {
             switch event {
             case .picture(let picture, let owner):

@@ -136,7 +136,7 @@ import Testing
         var read = TrackAnnotations(table, subLayers: 3)
         #expect(read.kinds == ["tscl", "tsas", "stsa", "sync", "rap ", "sdtp"])
         #expect(read.levels == Self.pictures.map { UInt8($0.1) })
-        read.compare(with: Self.pictures.map { PictureKind(type: $0.0.rawValue, temporalID: UInt8($0.1)) })
+        read.compare(with: Self.pictures.map { SampleKind(type: $0.0.rawValue, temporalID: UInt8($0.1)) })
         #expect(read.faults.isEmpty)
     }
 
@@ -147,8 +147,8 @@ import Testing
             (6, .trailR, 0, "\"rap \": sample 7"), (1, .idrNLP, 0, "\"sdtp\": sample 2"),
         ]
         for (sample, type, level, words) in cases {
-            var kinds = Self.pictures.map { PictureKind(type: $0.0.rawValue, temporalID: UInt8($0.1)) }
-            kinds[sample] = PictureKind(type: type.rawValue, temporalID: UInt8(level))
+            var kinds = Self.pictures.map { SampleKind(type: $0.0.rawValue, temporalID: UInt8($0.1)) }
+            kinds[sample] = SampleKind(type: type.rawValue, temporalID: UInt8(level))
             var read = TrackAnnotations(try Self.written(), subLayers: 3)
             read.compare(with: kinds)
             #expect(read.faults.contains { $0.hasPrefix(words) }, "\(read.faults)")
@@ -237,7 +237,7 @@ import Testing
                     Int.random(in: 0...table.children[index].fields.count, using: &random))
             }
             var read = TrackAnnotations(table, subLayers: 3)
-            read.compare(with: Self.pictures.map { PictureKind(type: $0.0.rawValue, temporalID: UInt8($0.1)) })
+            read.compare(with: Self.pictures.map { SampleKind(type: $0.0.rawValue, temporalID: UInt8($0.1)) })
             if let levels = read.levels { #expect(levels.count == read.table?.count) }
         }
     }

@@ -60,9 +60,9 @@ import Testing
         else { return }
         for path in [boxed, raw] {
             let video = try #require(try MediaInfo(path: path).video.first)
-            #expect(video.contentLight?.maximumContent == 1000)
-            #expect(video.contentLight?.maximumFrameAverage == 400)
-            #expect(video.masteringDisplay?.maximumLuminance == 1000)
+            #expect(video.contentLight?.maxContent == 1000)
+            #expect(video.contentLight?.maxFrameAverage == 400)
+            #expect(video.masteringDisplay?.maxLuminance == 1000)
             #expect(video.masteringDisplay?.white == [0.3127, 0.329])
         }
         // H.265's P3 primaries, as the clip was made.

@@ -80,7 +80,7 @@ import Testing
                 "not used: half floats came out wrong", "the only GPU",
                 "software: only where a session asks for Vulkan and there is no GPU",
             ])
-        #expect(report.faults == ["a": "half floats came out wrong"] && report.danger == nil)
+        #expect(report.faults == ["a": "half floats came out wrong"] && report.avoidReason == nil)
         report.devices.remove(at: 1)
         report.choose(preferring: nil)
         #expect(report.devices.allSatisfy { !$0.chosen })

@@ -13,7 +13,7 @@ private struct Judge: StreamJudge {
 
     func decode(_ units: [[UInt8]], record: [UInt8]) throws(JudgeError) -> [JudgedPicture] {
         do throws(LibAVError) {
-            let decoder = try HEVCDecoder(record: record)
+            let decoder = try ReferenceDecoder(record: record)
             var pictures: [DecodedPicture] = []
             for unit in spoil(units) { pictures += try decoder.decode(unit) }
             pictures += try decoder.finish()

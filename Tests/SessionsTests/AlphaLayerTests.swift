@@ -62,7 +62,7 @@ import Testing
         let sps = try sets.active(ppsId: 1).sps
         #expect(sps.spsSeqParameterSetId == 1 && sps.width == 640 && sps.header.nuhLayerId == 0)
         #expect(sets.videoParameterSets[sps.spsVideoParameterSetId]?.vpsMaxLayersMinus1 == 0)
-        #expect(alpha.meaning.mode == .straight && alpha.meaning.isModeTold && alpha.meaning.opacities == nil)
+        #expect(alpha.meaning.mode == .straight && alpha.meaning.isModeSignaled && alpha.meaning.opacities == nil)
         // Later pictures bring their slices alone.
         let next = reader.read(try Self.picture(.trailR, alpha: .trailR))
         #expect(try Self.units(next.alpha?.bytes ?? []).count == 1 && next.alpha?.fault == nil)
@@ -165,22 +165,22 @@ import Testing
 
     @Test func valuesMeanWhatTheMessageOrTheRangeSays() throws {
         var info = AlphaChannelInfo(alphaChannelUseIdc: 1)
-        #expect(AlphaMeaning(info, isFullRange: false).opacities == nil, "the message's values hold")
-        #expect(AlphaMeaning(info, isFullRange: true).mode == .premultiplied)
-        #expect(AlphaMeaning(nil, isFullRange: nil).opacities == nil)
-        let told = AlphaMeaning(nil, isFullRange: false)
-        #expect(told.mode == .premultiplied && !told.isModeTold)
+        #expect(AlphaInterpretation(info, isFullRange: false).opacities == nil, "the message's values hold")
+        #expect(AlphaInterpretation(info, isFullRange: true).mode == .premultiplied)
+        #expect(AlphaInterpretation(nil, isFullRange: nil).opacities == nil)
+        let told = AlphaInterpretation(nil, isFullRange: false)
+        #expect(told.mode == .premultiplied && !told.isModeSignaled)
         let expanded = try #require(told.opacities)
         #expect([expanded[0], expanded[16], expanded[126], expanded[235], expanded[255]] == [0, 0, 128, 255, 255])
         (info.alphaTransparentValue, info.alphaOpaqueValue) = (255, 0)
-        #expect(AlphaMeaning(info, isFullRange: nil).opacities?.elementsEqual((0...255).reversed()) == true)
+        #expect(AlphaInterpretation(info, isFullRange: nil).opacities?.elementsEqual((0...255).reversed()) == true)
         (info.alphaTransparentValue, info.alphaOpaqueValue) = (7, 7)
-        #expect(AlphaMeaning(info, isFullRange: nil).opacities == nil)
+        #expect(AlphaInterpretation(info, isFullRange: nil).opacities == nil)
         (info.alphaTransparentValue, info.alphaOpaqueValue) = (0, 511)
-        #expect(AlphaMeaning(info, isFullRange: nil).opacities?[255] == 127)
+        #expect(AlphaInterpretation(info, isFullRange: nil).opacities?[255] == 127)
         info = AlphaChannelInfo()
         info.alphaChannelClipTypeFlag = false
-        let ends = try #require(AlphaMeaning(info, isFullRange: nil).opacities)
+        let ends = try #require(AlphaInterpretation(info, isFullRange: nil).opacities)
         #expect(ends[127] == 0 && ends[128] == 255)
     }
 }

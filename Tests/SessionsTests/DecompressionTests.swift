@@ -194,7 +194,7 @@ private func path(
         }
         for number in 0..<400 {
             for size in [40_000, 100] {
-                reader.setAside(reader.read(try Self.prefixed([set(number, size), Self.slice])))
+                reader.deferParameterSets(reader.read(try Self.prefixed([set(number, size), Self.slice])))
             }
         }
         let unit = reader.read(try Self.prefixed([Self.slice]))

@@ -14,12 +14,12 @@ private let fullMachine = ProbeSnapshot(
 
 @Suite struct PolicyTests {
     @Test func preferTakesHardwareWhereItIs() throws {
-        let choice = try Policy.choose(Policy.Request(), snapshot: fullMachine)
+        let choice = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: fullMachine)
         #expect(choice.encoder.id == "hw" && choice.fallbackReason == nil)
     }
 
     @Test func preferFallsBackAndSaysWhy() throws {
-        let choice = try Policy.choose(Policy.Request(), snapshot: bareMachine)
+        let choice = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: bareMachine)
         #expect(choice.encoder.id == "sw")
         #expect(choice.fallbackReason == "this machine has no render node (/dev/dri/renderD*)")
     }
@@ -31,54 +31,54 @@ private let fullMachine = ProbeSnapshot(
                 RenderNode(
                     node: "/dev/dri/renderD128", state: .permission, reason: "permission denied: join render")
             ])
-        let choice = try Policy.choose(Policy.Request(), snapshot: snapshot)
+        let choice = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: snapshot)
         #expect(choice.fallbackReason == "/dev/dri/renderD128: permission denied: join render")
     }
 
     @Test func requireIsRefusedWithTheReasonAndNotServedInSoftware() {
         let error = #expect(throws: SessionError.self) {
-            try Policy.choose(Policy.Request(requireHardware: true), snapshot: bareMachine)
+            try EncoderPolicy.choose(EncoderPolicy.Request(requireHardware: true), snapshot: bareMachine)
         }
         #expect(error?.status == .couldNotFindVideoEncoder)
         #expect(error?.reason.contains("no render node") == true)
     }
 
     @Test func requireImpliesEnable() throws {
-        let request = try Policy.Request(
+        let request = try EncoderPolicy.Request(
             specification: [
                 "EnableHardwareAcceleratedVideoEncoder": .bool(false),
                 "RequireHardwareAcceleratedVideoEncoder": .bool(true),
             ], bitDepth: 8)
         #expect(request.enableHardware && request.requireHardware)
-        #expect(try Policy.choose(request, snapshot: fullMachine).encoder.id == "hw")
+        #expect(try EncoderPolicy.choose(request, snapshot: fullMachine).encoder.id == "hw")
     }
 
     @Test func offIsNoFallback() throws {
-        let choice = try Policy.choose(Policy.Request(enableHardware: false), snapshot: fullMachine)
+        let choice = try EncoderPolicy.choose(EncoderPolicy.Request(enableHardware: false), snapshot: fullMachine)
         #expect(choice.encoder.id == "sw" && choice.fallbackReason == nil)
     }
 
     @Test func aDepthHardwareCannotWriteIsSaid() throws {
-        let choice = try Policy.choose(Policy.Request(bitDepth: 10), snapshot: fullMachine)
+        let choice = try EncoderPolicy.choose(EncoderPolicy.Request(bitDepth: 10), snapshot: fullMachine)
         #expect(choice.encoder.id == "sw")
         #expect(choice.fallbackReason == "no hardware encoder here writes 10-bit HEVC")
     }
 
     @Test(arguments: [(true, Status.videoEncoderNotAvailableNow), (false, .couldNotFindVideoEncoder)])
     func aFailureIsNotTriedAgain(isTransient: Bool, status: Status) throws {
-        let failure = Policy.Failure(encoderID: "hw", reason: "the context did not open", isTransient: isTransient)
-        let choice = try Policy.choose(Policy.Request(), snapshot: fullMachine, failures: [failure])
+        let failure = EncoderPolicy.Failure(encoderID: "hw", reason: "the context did not open", isTransient: isTransient)
+        let choice = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: fullMachine, failures: [failure])
         #expect(choice.encoder.id == "sw")
         #expect(choice.fallbackReason == "hw failed: the context did not open")
         let error = #expect(throws: SessionError.self) {
-            try Policy.choose(Policy.Request(requireHardware: true), snapshot: fullMachine, failures: [failure])
+            try EncoderPolicy.choose(EncoderPolicy.Request(requireHardware: true), snapshot: fullMachine, failures: [failure])
         }
         #expect(error?.status == status)
     }
 
     @Test func anEncoderThatIsNotThereIsNamed() {
         let error = #expect(throws: SessionError.self) {
-            try Policy.choose(Policy.Request(encoderID: "nvenc"), snapshot: bareMachine)
+            try EncoderPolicy.choose(EncoderPolicy.Request(encoderID: "nvenc"), snapshot: bareMachine)
         }
         #expect(error?.status == .couldNotFindVideoEncoder)
         #expect(error?.reason.contains("nvenc") == true && error?.reason.contains("sw") == true)
@@ -91,7 +91,7 @@ private let fullMachine = ProbeSnapshot(
     ])
     func aBadSpecificationIsRefused(key: String, value: PropertyValue, status: Status) {
         let error = #expect(throws: SessionError.self) {
-            try Policy.Request(specification: [key: value], bitDepth: 8)
+            try EncoderPolicy.Request(specification: [key: value], bitDepth: 8)
         }
         #expect(error?.status == status)
     }
@@ -112,15 +112,15 @@ private let fullMachine = ProbeSnapshot(
     }()
 
     @Test func afterAFailureTheNextHardwareIsTriedAndThenSoftware() throws {
-        var failures = [Policy.Failure(encoderID: "hw", reason: "it crashed", isTransient: false)]
-        let second = try Policy.choose(Policy.Request(), snapshot: Self.twoGPUs, failures: failures)
+        var failures = [EncoderPolicy.Failure(encoderID: "hw", reason: "it crashed", isTransient: false)]
+        let second = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: Self.twoGPUs, failures: failures)
         #expect(second.encoder.id == "hw2" && second.fallbackReason == nil)
-        failures.append(Policy.Failure(encoderID: "hw2", reason: "it is busy", isTransient: true))
-        let third = try Policy.choose(Policy.Request(), snapshot: Self.twoGPUs, failures: failures)
+        failures.append(EncoderPolicy.Failure(encoderID: "hw2", reason: "it is busy", isTransient: true))
+        let third = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: Self.twoGPUs, failures: failures)
         #expect(third.encoder.id == "sw")
         #expect(third.fallbackReason == "hw failed: it crashed; hw2 failed: it is busy")
         let error = #expect(throws: SessionError.self) {
-            try Policy.choose(Policy.Request(requireHardware: true), snapshot: Self.twoGPUs, failures: failures)
+            try EncoderPolicy.choose(EncoderPolicy.Request(requireHardware: true), snapshot: Self.twoGPUs, failures: failures)
         }
         // One of them may be there later.
         #expect(error?.status == .videoEncoderNotAvailableNow)
@@ -130,35 +130,35 @@ private let fullMachine = ProbeSnapshot(
         "0000:03:00.0", "/dev/dri/renderD128", "/dev/dri/by-path/pci-0000:03:00.0-render",
     ])
     func aGPUIsNamedByItsPlaceOrItsNode(name: String) throws {
-        let wanted = try Policy.Request(
+        let wanted = try EncoderPolicy.Request(
             specification: ["RequiredEncoderGPURegistryID": .string(name)], bitDepth: 8)
         #expect(wanted.requireHardware && wanted.enableHardware)
-        #expect(try Policy.choose(wanted, snapshot: Self.twoGPUs).encoder.id == "hw")
-        let preferred = try Policy.Request(
+        #expect(try EncoderPolicy.choose(wanted, snapshot: Self.twoGPUs).encoder.id == "hw")
+        let preferred = try EncoderPolicy.Request(
             specification: ["PreferredEncoderGPURegistryID": .string("/dev/dri/renderD129")], bitDepth: 8)
-        #expect(try Policy.choose(preferred, snapshot: Self.twoGPUs).encoder.id == "hw2")
+        #expect(try EncoderPolicy.choose(preferred, snapshot: Self.twoGPUs).encoder.id == "hw2")
         #expect(!preferred.requireHardware)
     }
 
     @Test func aGPUThatIsNotThereIsSaid() throws {
-        let wanted = try Policy.Request(specification: ["RequiredEncoderGPURegistryID": .string("x")], bitDepth: 8)
-        let error = #expect(throws: SessionError.self) { try Policy.choose(wanted, snapshot: Self.twoGPUs) }
+        let wanted = try EncoderPolicy.Request(specification: ["RequiredEncoderGPURegistryID": .string("x")], bitDepth: 8)
+        let error = #expect(throws: SessionError.self) { try EncoderPolicy.choose(wanted, snapshot: Self.twoGPUs) }
         #expect(error?.status == .couldNotFindVideoEncoder)
         #expect(
             error?.reason == "hardware is required, but no hardware encoder is on x; there is one on 0000:03:00.0, "
                 + "/dev/dri/renderD129")
         // One that is only preferred is not missed.
-        let preferred = try Policy.Request(
+        let preferred = try EncoderPolicy.Request(
             specification: ["PreferredEncoderGPURegistryID": .string("x")], bitDepth: 8)
-        #expect(try Policy.choose(preferred, snapshot: Self.twoGPUs).encoder.id == "hw")
+        #expect(try EncoderPolicy.choose(preferred, snapshot: Self.twoGPUs).encoder.id == "hw")
     }
 
     @Test func picturesThatAreTooLargeForTheHardwareGoElsewhere() throws {
-        var request = Policy.Request(bitDepth: 10)
-        request.size = Policy.Request.Size(width: 1280, height: 720)
-        #expect(try Policy.choose(request, snapshot: Self.twoGPUs).encoder.id == "hw2")
-        request.size = Policy.Request.Size(width: 1920, height: 1080)
-        let choice = try Policy.choose(request, snapshot: Self.twoGPUs)
+        var request = EncoderPolicy.Request(bitDepth: 10)
+        request.size = EncoderPolicy.Request.Size(width: 1280, height: 720)
+        #expect(try EncoderPolicy.choose(request, snapshot: Self.twoGPUs).encoder.id == "hw2")
+        request.size = EncoderPolicy.Request.Size(width: 1920, height: 1080)
+        let choice = try EncoderPolicy.choose(request, snapshot: Self.twoGPUs)
         #expect(choice.encoder.id == "sw")
         #expect(
             choice.fallbackReason
@@ -166,13 +166,13 @@ private let fullMachine = ProbeSnapshot(
     }
 
     @Test func propertiesThatOnlySoftwareHonoursChooseSoftwareUnlessHardwareIsRequired() throws {
-        var request = Policy.Request()
+        var request = EncoderPolicy.Request()
         request.softwareProperties = ["X265Preset"]
-        let choice = try Policy.choose(request, snapshot: fullMachine)
+        let choice = try EncoderPolicy.choose(request, snapshot: fullMachine)
         #expect(choice.encoder.id == "sw" && choice.fallbackReason == "only software honours X265Preset")
         // Then the property is refused by its name, as it is not supported there.
         request.requireHardware = true
-        #expect(try Policy.choose(request, snapshot: fullMachine).encoder.id == "hw")
+        #expect(try EncoderPolicy.choose(request, snapshot: fullMachine).encoder.id == "hw")
     }
 
     @Test(arguments: [
@@ -183,9 +183,9 @@ private let fullMachine = ProbeSnapshot(
         let snapshot = ProbeSnapshot(
             encoders: [software], nodes: [RenderNode(node: "/dev/a", state: state, reason: "so it is")])
         let error = #expect(throws: SessionError.self) {
-            try Policy.choose(Policy.Request(requireHardware: true), snapshot: snapshot)
+            try EncoderPolicy.choose(EncoderPolicy.Request(requireHardware: true), snapshot: snapshot)
         }
         #expect(error?.status == status && error?.reason == "hardware is required, but /dev/a: so it is")
-        #expect(try Policy.choose(Policy.Request(), snapshot: snapshot).fallbackReason == "/dev/a: so it is")
+        #expect(try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: snapshot).fallbackReason == "/dev/a: so it is")
     }
 }

@@ -129,12 +129,12 @@ extension VulkanTests {
             (large.source.width, large.source.height) = (1280, 720)
             (large.target.width, large.target.height) = (1280, 720)
             let converter = try VulkanConverter(ConversionPlan(large), on: device)
-            converter.patience = 0
+            converter.timeout = 0
             let picture = Picture(.p010, width: 1280, height: 720)
             #expect(throws: SessionError.self) { _ = try convert(picture, with: converter, to: .rgba16f) }
             let reason = try #require(device.failure?.reason)
             #expect(reason.contains("did not finish"))
-            converter.patience = 30
+            converter.timeout = 30
             let again = #expect(throws: SessionError.self) {
                 _ = try convert(picture, with: converter, to: .rgba16f)
             }

@@ -55,7 +55,7 @@ import Testing
         #expect { try receiver.receive(from: pair.second.rawValue) } throws: {
             ($0 as? TransportError)?.code == .protocolViolation
         }
-        #expect(receiver.pendingCount <= CallReceiver.maximumCall)
+        #expect(receiver.pendingCount <= CallReceiver.maxCall)
     }
 
     @Test func aDescriptorBeforeTheUpgradeIsRefusedAndClosed() throws {
@@ -144,7 +144,7 @@ import Testing
 }
 
 @Suite struct PacketSocketTests {
-    @Test(arguments: [1, 100, 65536, PacketSocket.maximumPacket])
+    @Test(arguments: [1, 100, 65536, PacketSocket.maxPacket])
     func packetsKeepTheirBoundaries(_ size: Int) throws {
         let pair = try UnixSocket.packetPair()
         let packet = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
@@ -157,7 +157,7 @@ import Testing
     @Test func sizesOutOfRangeAndDescriptorsAreRefused() throws {
         let pair = try UnixSocket.packetPair()
         let (writer, reader) = (pair.first.rawValue, pair.second.rawValue)
-        for size in [0, PacketSocket.maximumPacket + 1] {
+        for size in [0, PacketSocket.maxPacket + 1] {
             #expect(throws: TransportError.self) {
                 try PacketSocket.send([UInt8](repeating: 0, count: size), to: writer)
             }

@@ -65,7 +65,7 @@ import Testing
         let rounds = 20
         let writer = try Thread.spawn(name: "writer") {
             for round in 0..<rounds {
-                let payload = [UInt8](repeating: UInt8(round), count: MessageHeader.maximumLength)
+                let payload = [UInt8](repeating: UInt8(round), count: MessageHeader.maxLength)
                 while true {
                     do throws(TransportError) {
                         try a.send(opcode: 1, sequence: UInt32(round), payload: payload, fds: files)
@@ -84,7 +84,7 @@ import Testing
         for round in 0..<rounds {
             let message = try #require(try b.nextCopy().copy)
             #expect(message.header.sequence == UInt32(round))
-            #expect(message.payload == [UInt8](repeating: UInt8(round), count: MessageHeader.maximumLength))
+            #expect(message.payload == [UInt8](repeating: UInt8(round), count: MessageHeader.maxLength))
             #expect(message.inodes == inodes)
         }
         writer.join()
@@ -146,7 +146,7 @@ import Testing
 
     @Test func aPeerThatStopsReadingInAMessageEndsTheSending() throws {
         let (a, b) = try channels(sendBuffer: 1)
-        let payload = [UInt8](repeating: 0, count: MessageHeader.maximumLength)
+        let payload = [UInt8](repeating: 0, count: MessageHeader.maxLength)
         let start = MonotonicTime.now
         #expect { try a.send(opcode: 1, payload: payload) } throws: { ($0 as? TransportError)?.code == .timedOut }
         let waited = MonotonicTime.now.nanoseconds(since: start)
@@ -157,7 +157,7 @@ import Testing
 
     @Test func oversizedMessagesAreNotSent() throws {
         let (a, b) = try channels()
-        let tooLong = [UInt8](repeating: 0, count: MessageHeader.maximumLength + 1)
+        let tooLong = [UInt8](repeating: 0, count: MessageHeader.maxLength + 1)
         #expect { try a.send(opcode: 1, payload: tooLong) } throws: {
             ($0 as? TransportError)?.code == .protocolViolation
         }

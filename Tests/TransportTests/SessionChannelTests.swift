@@ -30,7 +30,7 @@ import Testing
     @Test func aMessageThatWasRefusedIsNotCounted() throws {
         let (sender, receiver) = try channels()
         try sender.send(.prepare)
-        let tooLarge = [UInt8](repeating: 0x20, count: MessageHeader.maximumLength + 1)
+        let tooLarge = [UInt8](repeating: 0x20, count: MessageHeader.maxLength + 1)
         #expect(throws: TransportError.self) { try sender.send(.setProperties, bytes: tooLarge) }
         try sender.send(End(status: .parameter, reason: "why"))
         #expect(try next(receiver)?.sequence == 1)

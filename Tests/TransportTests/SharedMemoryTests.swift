@@ -11,7 +11,7 @@ import Testing
         _ fd: consuming OwnedFD, minimum: Int = 1, maximum: Int = 1 << 20,
         access: SharedMemory.Access = .readOnly
     ) throws(SessionError) -> SharedMemory {
-        try SharedMemory(receiving: fd, minimumSize: minimum, maximumSize: maximum, access: access)
+        try SharedMemory(receiving: fd, minSize: minimum, maxSize: maximum, access: access)
     }
 
     private func refusal(_ body: () throws(SessionError) -> SharedMemory) -> SessionError? {
@@ -153,7 +153,7 @@ import Testing
                 let memory = try SharedMemory(creating: "leak", size: 8192, readOnlyToOthers: true)
                 let access: SharedMemory.Access = round % 2 == 0 ? .readOnly : .readWrite
                 _ = try? SharedMemory(
-                    receiving: try memory.file.duplicate(), maximumSize: round % 3 == 0 ? 1 : 8192, access: access)
+                    receiving: try memory.file.duplicate(), maxSize: round % 3 == 0 ? 1 : 8192, access: access)
             }
             #expect(openFileCount() == before)
             #expect(try mappings() == 0)

@@ -25,7 +25,7 @@ import Testing
             var sample: [UInt8] = []
             var units = try LengthPrefixedNALUnits(bytes[...])
             while let unit = try units.next() {
-                #expect(try NALUnitHeader(nal: unit).temporalId == Int(picture.temporalLevel))
+                #expect(try NALUnitHeader(nal: unit).temporalID == Int(picture.temporalLevel))
                 if let own = try alone(unit) { try LengthPrefixedNALUnits.append(own, to: &sample) }
             }
             result.pictures.append(CodedPicture(picture, sample))

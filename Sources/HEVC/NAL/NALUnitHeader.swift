@@ -7,16 +7,16 @@ public struct NALUnitHeader: Hashable, Sendable {
     /// `nuh_layer_id`, 0…63; 0 is the base layer.
     public var nuhLayerId: Int
     /// `nuh_temporal_id_plus1`, 1…7.
-    public var nuhTemporalIdPlus1: Int
+    public var nuhTemporalIDPlus1: Int
 
     /// TemporalId, 0…6.
-    public var temporalId: Int { nuhTemporalIdPlus1 - 1 }
+    public var temporalID: Int { nuhTemporalIDPlus1 - 1 }
 
     /// A header of the given type, by default in the base layer and its lowest sub-layer.
-    public init(_ nalUnitType: NALUnitType, nuhLayerId: Int = 0, nuhTemporalIdPlus1: Int = 1) {
+    public init(_ nalUnitType: NALUnitType, nuhLayerId: Int = 0, nuhTemporalIDPlus1: Int = 1) {
         self.nalUnitType = nalUnitType
         self.nuhLayerId = nuhLayerId
-        self.nuhTemporalIdPlus1 = nuhTemporalIdPlus1
+        self.nuhTemporalIDPlus1 = nuhTemporalIDPlus1
     }
 
     /// Reads the first two bytes of a NAL unit; throws `truncated` or `malformed`.
@@ -33,7 +33,7 @@ public struct NALUnitHeader: Hashable, Sendable {
         }
         nalUnitType = type
         nuhLayerId = Int(first & 1) << 5 | Int(second >> 3)
-        nuhTemporalIdPlus1 = Int(second & 7)
+        nuhTemporalIDPlus1 = Int(second & 7)
     }
 
     /// Reads the first two bytes of a NAL unit; throws `truncated` or `malformed`.
@@ -44,10 +44,10 @@ public struct NALUnitHeader: Hashable, Sendable {
     /// The two bytes; throws `outOfRange`.
     public func bytes() throws(BitstreamError) -> [UInt8] {
         try check("nuh_layer_id", nuhLayerId, 0...63)
-        try check("nuh_temporal_id_plus1", nuhTemporalIdPlus1, 1...7)
+        try check("nuh_temporal_id_plus1", nuhTemporalIDPlus1, 1...7)
         return [
             nalUnitType.rawValue << 1 | UInt8(nuhLayerId >> 5),
-            UInt8(nuhLayerId & 31) << 3 | UInt8(nuhTemporalIdPlus1),
+            UInt8(nuhLayerId & 31) << 3 | UInt8(nuhTemporalIDPlus1),
         ]
     }
 

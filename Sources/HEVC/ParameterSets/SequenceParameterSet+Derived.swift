@@ -55,7 +55,7 @@ extension SequenceParameterSet {
     public var picSizeInCtbsY: Int { picWidthInCtbsY * picHeightInCtbsY }
 
     /// The colour the VUI gives; nil when it gives none.
-    public var colourDescription: ColourDescription? { vuiParameters?.videoSignalType?.colourDescription }
+    public var colourDescription: VUIColorDescription? { vuiParameters?.videoSignalType?.colourDescription }
 
     /// `video_full_range_flag`, false when absent.
     public var isFullRange: Bool { vuiParameters?.videoSignalType?.videoFullRangeFlag ?? false }

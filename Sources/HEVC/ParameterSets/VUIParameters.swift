@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 /// `colour_primaries`, `transfer_characteristics` and `matrix_coeffs`, in the code points of ITU-T H.273.
-public struct ColourDescription: Hashable, Sendable {
+public struct VUIColorDescription: Hashable, Sendable {
     /// `colour_primaries`; 2 is unspecified.
     public var colourPrimaries = 2
     /// `transfer_characteristics`; 2 is unspecified.
@@ -24,7 +24,7 @@ public struct VideoSignalType: Hashable, Sendable {
     /// `video_full_range_flag`.
     public var videoFullRangeFlag = false
     /// Colour; nil when `colour_description_present_flag` is 0.
-    public var colourDescription: ColourDescription?
+    public var colourDescription: VUIColorDescription?
 
     /// Unspecified, video range.
     public init() {}
@@ -208,7 +208,7 @@ extension VideoSignalType {
     mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
         try c.u("video_format", 3, &videoFormat)
         try c.flag("video_full_range_flag", &videoFullRangeFlag)
-        try c.presence("colour_description_present_flag", &colourDescription, ColourDescription())
+        try c.presence("colour_description_present_flag", &colourDescription, VUIColorDescription())
         guard var colour = colourDescription else { return }
         try c.u("colour_primaries", 8, &colour.colourPrimaries)
         try c.u("transfer_characteristics", 8, &colour.transferCharacteristics)

@@ -116,7 +116,7 @@ private struct Picture {
         if mine.header.nalUnitType != theirs.header.nalUnitType {
             return "NAL unit type (\(mine.header.nalUnitType), \(theirs.header.nalUnitType))"
         }
-        if mine.header.temporalId != theirs.header.temporalId { return "TemporalId" }
+        if mine.header.temporalID != theirs.header.temporalID { return "TemporalId" }
         if mine.sliceType != theirs.sliceType { return "slice type (\(mine.sliceType), \(theirs.sliceType))" }
         if poc != other.poc { return "picture order count (\(poc), \(other.poc))" }
         let (sets, otherSets) = (mine.references?.shortTermRefPicSet, theirs.references?.shortTermRefPicSet)

@@ -34,7 +34,7 @@ public struct TemporalRelabeller: Sendable {
     /// - Returns: the type its slices have become.
     /// - Throws: `malformed` when the picture cannot be of that sub-layer; what parsing it throws.
     public mutating func relabel(
-        _ sample: ArraySlice<UInt8>, temporalId: Int, into output: inout [UInt8]
+        _ sample: ArraySlice<UInt8>, temporalID: Int, into output: inout [UInt8]
     ) throws(BitstreamError) -> NALUnitType {
         output.reserveCapacity(output.count + sample.count + 64)
         var units = try LengthPrefixedNALUnits(sample)
@@ -50,10 +50,10 @@ public struct TemporalRelabeller: Sendable {
                 try sets.add(nal: nal)
                 try LengthPrefixedNALUnits.append(nal, to: &output)
             case let type where type.isSlice:
-                try LengthPrefixedNALUnits.append(try relabelled(nal, temporalId, &picture), to: &output)
+                try LengthPrefixedNALUnits.append(try relabelled(nal, temporalID, &picture), to: &output)
             default:
                 // Delimiters, SEI messages and metadata go with their picture.
-                header.nuhTemporalIdPlus1 = temporalId + 1
+                header.nuhTemporalIDPlus1 = temporalID + 1
                 try LengthPrefixedNALUnits.append(try header.bytes() + nal.dropFirst(2), to: &output)
             }
         }
@@ -61,19 +61,19 @@ public struct TemporalRelabeller: Sendable {
         let set = picture.references ?? ShortTermRefPicSet()
         let named = Set((set.negativePics + set.positivePics).map { picture.poc + $0.deltaPoc })
         kept = kept.filter { named.contains($0.key) }
-        kept[picture.poc] = temporalId
+        kept[picture.poc] = temporalID
         return picture.type
     }
 
     /// A slice segment's NAL unit; the first of a picture settles what holds for all.
     private mutating func relabelled(
-        _ nal: ArraySlice<UInt8>, _ temporalId: Int, _ picture: inout Picture?
+        _ nal: ArraySlice<UInt8>, _ temporalID: Int, _ picture: inout Picture?
     ) throws(BitstreamError) -> [UInt8] {
         var slice = try SliceSegment(nal: nal, parameterSets: sets)
         let known: Picture
-        if let picture { known = picture } else { known = try settle(slice.sliceHeader, temporalId) }
+        if let picture { known = picture } else { known = try settle(slice.sliceHeader, temporalID) }
         picture = known
-        slice.sliceHeader.header = NALUnitHeader(known.type, nuhTemporalIdPlus1: temporalId + 1)
+        slice.sliceHeader.header = NALUnitHeader(known.type, nuhTemporalIDPlus1: temporalID + 1)
         guard known.isChanged, slice.sliceHeader.references != nil, let set = known.references else {
             return try slice.nalUnit(parameterSets: sets)
         }
@@ -84,13 +84,13 @@ public struct TemporalRelabeller: Sendable {
     }
 
     private mutating func settle(
-        _ header: SliceSegmentHeader, _ temporalId: Int
+        _ header: SliceSegmentHeader, _ temporalID: Int
     ) throws(BitstreamError) -> Picture {
-        let type = try Self.type(header.header.nalUnitType, in: temporalId)
+        let type = try Self.type(header.header.nalUnitType, in: temporalID)
         let sps = try sets.active(ppsId: header.slicePicParameterSetId).sps
         let poc = before.next(header, sps: sps)
         var relabelled = header
-        relabelled.header = NALUnitHeader(type, nuhTemporalIdPlus1: temporalId + 1)
+        relabelled.header = NALUnitHeader(type, nuhTemporalIDPlus1: temporalID + 1)
         guard after.next(relabelled, sps: sps) == poc else {
             throw BitstreamError(
                 .malformed, "Picture order count \(poc) does not follow from the sub-layers' lowest pictures.")
@@ -100,7 +100,7 @@ public struct TemporalRelabeller: Sendable {
             throw BitstreamError(
                 .unsupported, "Long-term references and modified lists are not divided into sub-layers.")
         }
-        let set = pruned(references.shortTermRefPicSet, of: header, poc, temporalId)
+        let set = pruned(references.shortTermRefPicSet, of: header, poc, temporalID)
         let isChanged = set.numDeltaPocs != references.shortTermRefPicSet.numDeltaPocs
         return Picture(type: type, poc: poc, references: set, isChanged: isChanged)
     }
@@ -112,11 +112,11 @@ public struct TemporalRelabeller: Sendable {
     /// encoder that refers to one picture in each direction never again needs what lies behind the picture that a P
     /// picture refers to, or before the one that an intra picture's leading pictures refer to.
     private func pruned(
-        _ set: ShortTermRefPicSet, of header: SliceSegmentHeader, _ poc: Int, _ temporalId: Int
+        _ set: ShortTermRefPicSet, of header: SliceSegmentHeader, _ poc: Int, _ temporalID: Int
     ) -> ShortTermRefPicSet {
         func stays(_ reference: ShortTermRefPic) -> Bool {
             guard let level = kept[poc + reference.deltaPoc] else { return false }
-            return level < max(1, temporalId)
+            return level < max(1, temporalID)
         }
         let negative = set.negativePics.filter(stays)
         guard header.sliceType != .b else {
@@ -140,13 +140,13 @@ public struct TemporalRelabeller: Sendable {
     }
 
     /// The type of table 7-1 that says the same of a picture in another sub-layer.
-    private static func type(_ type: NALUnitType, in temporalId: Int) throws(BitstreamError) -> NALUnitType {
-        if temporalId == 0 { return type }
+    private static func type(_ type: NALUnitType, in temporalID: Int) throws(BitstreamError) -> NALUnitType {
+        if temporalID == 0 { return type }
         switch type {
         case .trailN: return .tsaN
         case .trailR: return .tsaR
         case .radlN, .radlR, .raslN, .raslR: return type
-        default: throw BitstreamError(.malformed, "A picture of type \(type) cannot have TemporalId \(temporalId).")
+        default: throw BitstreamError(.malformed, "A picture of type \(type) cannot have TemporalId \(temporalID).")
         }
     }
 }

@@ -3,10 +3,10 @@
 /// Parameter sets of a stream whose upper temporal sub-layers were taken out (H.265 10.1): they then describe what is
 /// left, and nothing more.
 extension ProfileTierLevel {
-    /// Profile, tier and level of the sub-layers 0…`temporalId`: their own, else those of the next sub-layer above that
+    /// Profile, tier and level of the sub-layers 0…`temporalID`: their own, else those of the next sub-layer above that
     /// has any (7.4.4).
-    public func ofSubLayer(_ temporalId: Int) -> (profile: ProfileTier, levelIdc: Int) {
-        let above = subLayers.dropFirst(max(0, temporalId))
+    public func ofSubLayer(_ temporalID: Int) -> (profile: ProfileTier, levelIdc: Int) {
+        let above = subLayers.dropFirst(max(0, temporalID))
         return (
             above.lazy.compactMap(\.profile).first ?? general ?? ProfileTier(),
             above.lazy.compactMap(\.levelIdc).first ?? generalLevelIdc
@@ -23,9 +23,9 @@ extension ProfileTierLevel {
 }
 
 extension SubLayerOrderingInfo {
-    /// The needs of the sub-layers 0…`temporalId`.
-    public func ofSubLayer(_ temporalId: Int) -> SubLayerOrdering {
-        presentFlag && subLayers.indices.contains(temporalId) ? subLayers[temporalId] : highest
+    /// The needs of the sub-layers 0…`temporalID`.
+    public func ofSubLayer(_ temporalID: Int) -> SubLayerOrdering {
+        presentFlag && subLayers.indices.contains(temporalID) ? subLayers[temporalID] : highest
     }
 
     fileprivate mutating func keep(upTo highest: Int) {

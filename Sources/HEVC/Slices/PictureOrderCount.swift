@@ -34,7 +34,7 @@ public struct PictureOrderCount: Hashable, Sendable {
             }
         }
         let value = msb &+ lsb
-        if slice.header.temporalId == 0, !type.isRASL, !type.isRADL, !type.isSubLayerNonReference {
+        if slice.header.temporalID == 0, !type.isRASL, !type.isRADL, !type.isSubLayerNonReference {
             previousTid0 = value
         }
         return value

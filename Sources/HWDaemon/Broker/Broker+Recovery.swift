@@ -22,7 +22,7 @@ extension Broker {
             guard let running = registry.running[id], let failure = Self.failure(worker, end) else {
                 throw SessionError(end.status, end.reason)
             }
-            troubles.add(failure, now: .now)
+            failureBackoff.add(failure, now: .now)
             worker.logger.warning(
                 "the session starts again without its hardware",
                 metadata: ["\(worker.kind.noun)": "\(failure.encoderID)", "reason": "\(failure.reason)"])

@@ -7,12 +7,12 @@ internal import Logging
 // What signals ask for: the end in steps, or another configuration.
 extension Broker {
     /// How long workers may take to end their sessions when they must.
-    private static let endPatience = Duration.seconds(5)
+    private static let endTimeout = Duration.seconds(5)
     /// How long a killed process may take to go.
-    private static let killPatience = Duration.seconds(2)
+    private static let killTimeout = Duration.seconds(2)
 
     /// Does what the signals that wait ask for.
-    func heardSignals() {
+    func handleSignals() {
         while let signal = try? signals.next() {
             if signal == SIGHUP { reload() } else { hurry(SessionEnd.signalName(signal)) }
         }
@@ -36,9 +36,9 @@ extension Broker {
     /// Starts no more sessions and gives those that run their time.
     private func drain() {
         phase = .draining
-        let patience = settings.drainTimeout + Self.endPatience + Self.killPatience + .seconds(1)
-        manager.tell("STOPPING=1", "EXTEND_TIMEOUT_USEC=\(patience.components.seconds * 1_000_000)")
-        tellStatus()
+        let timeout = settings.drainTimeout + Self.endTimeout + Self.killTimeout + .seconds(1)
+        manager.tell("STOPPING=1", "EXTEND_TIMEOUT_USEC=\(timeout.components.seconds * 1_000_000)")
+        reportStatus()
         // On a service manager's socket clients wait for the next daemon; on our own they are told.
         if socket == nil { stopListening() }
         prober.stop()
@@ -66,17 +66,17 @@ extension Broker {
     /// Ends the sessions: workers are asked, then killed.
     private func endSessions() {
         phase = .ending
-        tellStatus()
+        reportStatus()
         stopListening()
         for worker in workers.values { worker.kill(SIGTERM) }
-        _ = loop.after(Self.endPatience) { [weak self] in
+        _ = loop.after(Self.endTimeout) { [weak self] in
             guard let self else { return }
             for worker in workers.values {
                 worker.logger.warning("the \(worker.kind.noun) process did not end when asked to; killing it")
                 worker.kill(SIGKILL)
             }
         }
-        _ = loop.after(Self.endPatience + Self.killPatience) { [weak self] in
+        _ = loop.after(Self.endTimeout + Self.killTimeout) { [weak self] in
             // A process in an uninterruptible call of a driver cannot even be killed.
             guard let self else { return }
             logger.error("leaving processes behind that could not be killed")
@@ -108,7 +108,7 @@ extension Broker {
             logger.error("SIGHUP: the old configuration stays")
         }
         manager.tell("READY=1")
-        tellStatus()
+        reportStatus()
         // A look that is under way may be at devices that are none any more.
         let isLooking = !prober.isIdle
         look { [weak self] _ in
@@ -121,8 +121,8 @@ extension Broker {
     private func apply(_ new: Settings) {
         settings = new
         registry.limits = SessionRegistry.Limits(new)
-        prober.patience = new.probeTimeout
-        troubles.forget()
+        prober.timeout = new.probeTimeout
+        failureBackoff.forget()
         prober.forget()
         spare.want(new.spareWorkers > 0)
         if new.spareWorkers == 0 { spareDecoder.want(false) }

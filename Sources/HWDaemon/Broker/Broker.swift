@@ -32,7 +32,7 @@ final class Broker {
     var settings: Settings
     var registry: SessionRegistry
     var metrics = Metrics(now: .now)
-    var troubles = HardwareTroubles()
+    var failureBackoff = FailureBackoff()
     var workers: [String: SessionWorker] = [:]
     var waiters = ResultWaiters()
     var phase = Phase.serving
@@ -58,7 +58,7 @@ final class Broker {
         prober = Prober(
             libexec: configuration.libexec, deviceList: Configuration.deviceList(settings),
             cacheFolder: ProbeCache.folder(isPrivate: configuration.isPrivate), loop: loop, logger: logger)
-        prober.patience = settings.probeTimeout
+        prober.timeout = settings.probeTimeout
         spare = SpareWorker(
             executable: "\(configuration.libexec)/hwdaemon-encoder", isWanted: settings.spareWorkers > 0,
             refills: !configuration.isPrivate, loop: loop)
@@ -80,7 +80,7 @@ final class Broker {
         ) { [weak self] file, peer in
             self?.serve(file, peer)
         }
-        signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.heardSignals() }
+        signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.handleSignals() }
     }
 
     /// Serves until a signal ends it and every worker has gone.
@@ -89,7 +89,7 @@ final class Broker {
         look { [weak self] _ in self?.lookAtVulkan() }
         spare.prepare()
         manager.tell("READY=1")
-        tellStatus()
+        reportStatus()
         keepAlive()
         try loop.run()
         for connection in connections.values { connection.close() }
@@ -127,7 +127,7 @@ final class Broker {
     }
 
     /// Tells the service manager what `systemctl status` shows.
-    func tellStatus() {
+    func reportStatus() {
         let sessions = workers.count == 1 ? "1 session" : "\(workers.count) sessions"
         switch phase {
         case .serving: manager.tell("STATUS=Serving \(sessions).")

@@ -9,11 +9,11 @@ internal import Logging
 /// While a call has no reply yet nothing is read, so what follows a Create call stays in the socket for the worker.
 final class ClientConnection {
     /// Seconds a call may take to arrive, once it has begun.
-    static let callPatience = Duration.seconds(5)
+    static let callTimeout = Duration.seconds(5)
     /// Seconds a client may leave replies unread.
-    static let replyPatience = Duration.seconds(30)
+    static let replyTimeout = Duration.seconds(30)
     /// Bytes of unread replies beyond which no further call is read.
-    static let maximumUnread = 65536
+    static let maxUnread = 65536
     /// Calls served before others have their turn.
     private static let callsAtOnce = 16
 
@@ -98,7 +98,7 @@ final class ClientConnection {
     }
 
     private var isReading: Bool {
-        !isClosed && !isAnswering && !hasEnded && output.pendingCount < Self.maximumUnread
+        !isClosed && !isAnswering && !hasEnded && output.pendingCount < Self.maxUnread
     }
 
     private func isReady(_ events: Epoll.Events) {
@@ -144,8 +144,8 @@ final class ClientConnection {
     /// Gives a call that has begun its time to become whole.
     private func expectRest() {
         guard receiver.pendingCount > 0, callTimer == nil else { return }
-        callTimer = loop.after(Self.callPatience) { [weak self] in
-            self?.close("closing: a call did not become whole within \(Self.callPatience.components.seconds) s")
+        callTimer = loop.after(Self.callTimeout) { [weak self] in
+            self?.close("closing: a call did not become whole within \(Self.callTimeout.components.seconds) s")
         }
     }
 
@@ -153,7 +153,7 @@ final class ClientConnection {
         do throws(SystemError) {
             guard try output.flush(to: number) else {
                 if replyTimer == nil {
-                    replyTimer = loop.after(Self.replyPatience) { [weak self] in
+                    replyTimer = loop.after(Self.replyTimeout) { [weak self] in
                         self?.close("closing: the client does not read its replies")
                     }
                 }

@@ -81,9 +81,9 @@ final class Listener {
                 if isFull, reserve != nil {
                     // accept4 wants a descriptor before it looks whether anybody waits.
                     guard turnAway() else { return }
-                    tellShortage(error)
+                    logShortage(error)
                 } else {
-                    tellShortage(error)
+                    logShortage(error)
                     return backOff()
                 }
             }
@@ -141,7 +141,7 @@ final class Listener {
     }
 
     /// Told once for each time it happens, even if a connection gets in now and then meanwhile.
-    private func tellShortage(_ error: SystemError) {
+    private func logShortage(_ error: SystemError) {
         let isNew = starved.map { $0 + .seconds(10) < .now } ?? true
         if isNew { logger.error("cannot take connections for the moment: \(error)") }
         starved = .now

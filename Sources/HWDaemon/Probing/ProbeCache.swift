@@ -13,9 +13,9 @@ struct ProbeCache {
     }
 
     private static let currentSchema = 1
-    private static let maximumFile = 1 << 20
+    private static let maxFile = 1 << 20
     /// Subjects remembered: every node there can be, the software, and Vulkan.
-    private static let maximumRecords = 64
+    private static let maxRecords = 64
 
     private let path: String?
     private var records: [String: ProbeRecord] = [:]
@@ -36,7 +36,7 @@ struct ProbeCache {
     mutating func keep(_ record: ProbeRecord, of subject: ProbeRequest.Subject) -> Bool {
         let name = Self.name(subject)
         guard records[name] != record else { return true }
-        if records[name] == nil, records.count >= Self.maximumRecords { records = [:] }
+        if records[name] == nil, records.count >= Self.maxRecords { records = [:] }
         records[name] = record
         guard let path else { return true }
         return write(path)
@@ -57,7 +57,7 @@ struct ProbeCache {
         var status = stat()
         // Only a file of one's own tells one what works.
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
-            1...maximumFile ~= Int(status.st_size)
+            1...maxFile ~= Int(status.st_size)
         else { return nil }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         return Glibc.read(file, &bytes, bytes.count) == bytes.count ? bytes : nil

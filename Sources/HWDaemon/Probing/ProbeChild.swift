@@ -20,8 +20,8 @@ final class ProbeChild {
         var path: String
     }
 
-    /// Packets heard of one probe: a path each, and the answer.
-    private static let maximumPackets = 80
+    /// Packets handleReport of one probe: a path each, and the answer.
+    private static let maxPackets = 80
 
     private let loop: EventLoop
     private let child: ChildProcess
@@ -33,8 +33,8 @@ final class ProbeChild {
     private var progress: Progress?
     private var packets = 0
     private var isLate = false
-    private var patience: Duration
-    private let patienceOfTrials: Duration
+    private var timeout: Duration
+    private let trialTimeout: Duration
     /// What sentences say was looked at.
     private let what: String
     private let done: (Outcome, Progress?) -> Void
@@ -42,16 +42,16 @@ final class ProbeChild {
     /// Starts a probe; `done` is called once, when the process has ended.
     ///
     /// - Parameters:
-    ///   - patience: how long it may look.
-    ///   - patienceOfTrials: how long it may try each path.
+    ///   - timeout: how long it may look.
+    ///   - trialTimeout: how long it may try each path.
     init(
-        _ request: ProbeRequest, executable: String, patience: Duration, patienceOfTrials: Duration,
+        _ request: ProbeRequest, executable: String, timeout: Duration, trialTimeout: Duration,
         loop: EventLoop,
         done: @escaping (Outcome, Progress?) -> Void
     ) throws {
         self.loop = loop
-        self.patience = patience
-        self.patienceOfTrials = patienceOfTrials
+        self.timeout = timeout
+        self.trialTimeout = trialTimeout
         what = request.subject == .vulkan ? "Vulkan's drivers" : "this node"
         self.done = done
         let pair = try UnixSocket.packetPair()
@@ -75,7 +75,7 @@ final class ProbeChild {
     /// Each path that is tried has the whole time.
     private func startTimer() {
         loop.cancel(timer)
-        timer = loop.after(patience) { [weak self] in
+        timer = loop.after(timeout) { [weak self] in
             self?.isLate = true
             self?.kill()
         }
@@ -89,13 +89,13 @@ final class ProbeChild {
             let packet = try? PacketSocket.receive(from: channel.rawValue)
             if packet == .wouldBlock { return }
             packets += 1
-            guard case .bytes(let bytes)? = packet, packets < Self.maximumPackets,
+            guard case .bytes(let bytes)? = packet, packets < Self.maxPackets,
                 let report = try? JSON.decode(ProbeReport.self, from: bytes)
             else { return stopHearing() }
             switch report {
             case .trying(let record, let path):
                 progress = Progress(record: record, path: path)
-                patience = patienceOfTrials
+                timeout = trialTimeout
                 startTimer()
             case .answer(let answer):
                 self.answer = answer
@@ -121,7 +121,7 @@ final class ProbeChild {
 
     private func failure(_ exit: ChildProcess.Exit) -> Outcome {
         if isLate {
-            return .failure(.timedOut, "the probe of \(what) timed out after \(patience.components.seconds) s")
+            return .failure(.timedOut, "the probe of \(what) timed out after \(timeout.components.seconds) s")
         }
         switch exit {
         case .signaled(let signal):

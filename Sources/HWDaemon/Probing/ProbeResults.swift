@@ -21,11 +21,11 @@ struct ProbeResults {
     private var vulkan: VulkanReport?
 
     /// Encoders kept of one answer, and items of one list in it.
-    fileprivate static let maximumList = 16
+    fileprivate static let maxList = 16
     /// Paths kept of one answer.
-    fileprivate static let maximumPaths = 64
+    fileprivate static let maxPaths = 64
     /// Bytes of a text kept of an answer.
-    fileprivate static let maximumText = 512
+    fileprivate static let maxText = 512
 
     /// Nodes whose claims are being verified, or soon are.
     var verifying: Set<String> = []
@@ -62,7 +62,7 @@ struct ProbeResults {
 
     /// What sessions should know of Vulkan.
     var vulkanHints: VulkanHints {
-        VulkanHints(preferred: codingGPU, faults: vulkan?.faults ?? [:], danger: vulkan?.danger)
+        VulkanHints(preferred: codingGPU, faults: vulkan?.faults ?? [:], avoidReason: vulkan?.avoidReason)
     }
 
     private var codingGPU: String? {
@@ -87,7 +87,7 @@ struct ProbeResults {
         case (.software, .answer(let answer)) where answer.node == nil:
             software = Self.bounded(answer.encoders, hardware: false, node: nil)
             softwarePaths = Self.bounded(answer.paths, device: nil)
-            warnings = answer.warnings.prefix(Self.maximumList).map(Self.line)
+            warnings = answer.warnings.prefix(Self.maxList).map(Self.line)
             knowsSoftware = true
         case (.software, .failure(_, let reason)) where request.verification != .startup && knowsSoftware:
             // The look at the start had worked: sessions may go on using what it found.
@@ -108,7 +108,7 @@ struct ProbeResults {
                     encoders: Self.bounded(answer.encoders, hardware: true, node: name),
                     paths: Self.bounded(answer.paths, device: name),
                     hardware: Self.bounded(answer.hardware, node: name),
-                    untried: answer.untried.prefix(Self.maximumPaths).map(Self.line)))
+                    untried: answer.untried.prefix(Self.maxPaths).map(Self.line)))
         case (.node(let name), .failure(let state, let reason)):
             set(Node(description: RenderNode(node: name, state: state, reason: reason)))
         case (.vulkan, .answer(let answer)):
@@ -151,7 +151,7 @@ extension ProbeResults {
         record.judge = record.judge.map {
             ProbeRecord.Judge(name: line($0.name), file: line($0.file), stamp: line($0.stamp))
         }
-        record.results = record.results.prefix(maximumPaths).map {
+        record.results = record.results.prefix(maxPaths).map {
             ProbeRecord.Result(
                 id: line($0.id), verified: $0.verified, reason: $0.reason.map(line), passing: $0.passing)
         }
@@ -170,7 +170,7 @@ extension ProbeResults {
     }
 
     fileprivate static func bounded(_ paths: [CodecPath], device: String?) -> [CodecPath] {
-        paths.prefix(maximumPaths).filter { $0.device == device }.map { path in
+        paths.prefix(maxPaths).filter { $0.device == device }.map { path in
             var path = path
             path.id = line(path.id)
             path.codec = line(path.codec)
@@ -178,13 +178,13 @@ extension ProbeResults {
             path.profile = line(path.profile)
             path.driver = line(path.driver)
             path.reason = path.reason.map(line)
-            path.quirks = path.quirks.prefix(maximumList).map(line)
-            path.features = path.features.prefix(maximumList).map(line)
+            path.quirks = path.quirks.prefix(maxList).map(line)
+            path.features = path.features.prefix(maxList).map(line)
             path.hardware = path.hardware.map {
                 HardwareLimits(
                     entrypoint: line($0.entrypoint), maxWidth: $0.maxWidth, maxHeight: $0.maxHeight,
-                    rateControl: $0.rateControl.prefix(maximumList).map(line),
-                    packedHeaders: $0.packedHeaders.prefix(maximumList).map(line))
+                    rateControl: $0.rateControl.prefix(maxList).map(line),
+                    packedHeaders: $0.packedHeaders.prefix(maxList).map(line))
             }
             return path
         }
@@ -193,7 +193,7 @@ extension ProbeResults {
     fileprivate static func bounded(
         _ encoders: [EncoderDescription], hardware: Bool, node: String?
     ) -> [EncoderDescription] {
-        encoders.prefix(maximumList).filter { $0.hardware == hardware }.map { encoder in
+        encoders.prefix(maxList).filter { $0.hardware == hardware }.map { encoder in
             var encoder = encoder
             encoder.device = node
             encoder.pciAddress = encoder.pciAddress.map(line)
@@ -201,21 +201,21 @@ extension ProbeResults {
             encoder.name = line(encoder.name)
             encoder.codec = line(encoder.codec)
             encoder.version = line(encoder.version)
-            encoder.bitDepths = Array(encoder.bitDepths.prefix(maximumList))
-            encoder.pixelFormats = encoder.pixelFormats.prefix(maximumList).map(line)
+            encoder.bitDepths = Array(encoder.bitDepths.prefix(maxList))
+            encoder.pixelFormats = encoder.pixelFormats.prefix(maxList).map(line)
             return encoder
         }
     }
 
     fileprivate static func bounded(_ hardware: [HardwareEncoder], node: String) -> [HardwareEncoder] {
-        hardware.prefix(maximumList).filter { $0.node == node }.map { encoder in
+        hardware.prefix(maxList).filter { $0.node == node }.map { encoder in
             HardwareEncoder(
                 encoderID: line(encoder.encoderID), node: node,
-                paths: encoder.paths.prefix(maximumList).map { path in
+                paths: encoder.paths.prefix(maxList).map { path in
                     HardwareEncoder.Path(
                         bitDepth: path.bitDepth, vaProfile: line(path.vaProfile),
                         vaEntrypoint: line(path.vaEntrypoint), vaRTFormat: line(path.vaRTFormat),
-                        features: path.features.prefix(maximumList).map(line),
+                        features: path.features.prefix(maxList).map(line),
                         adjustments: bounded(path.adjustments))
                 })
         }
@@ -228,7 +228,7 @@ extension ProbeResults {
         }
         report.loader = report.loader.map(line)
         report.reason = report.reason.map(line)
-        report.devices = report.devices.prefix(maximumList).map { device in
+        report.devices = report.devices.prefix(maxList).map { device in
             var device = device
             device.id = line(device.id)
             device.name = line(device.name)
@@ -245,10 +245,10 @@ extension ProbeResults {
 
     /// Numbers, switches, and short lists of numbers or names: what quirks of the catalogue hold.
     fileprivate static func bounded(_ adjustments: [String: PropertyValue]) -> [String: PropertyValue] {
-        guard adjustments.count <= maximumPaths else { return [:] }
+        guard adjustments.count <= maxPaths else { return [:] }
         return adjustments.compactMapValues { value in
             switch value {
-            case .array(let values): .array(values.prefix(maximumList).compactMap(bounded))
+            case .array(let values): .array(values.prefix(maxList).compactMap(bounded))
             default: bounded(value)
             }
         }
@@ -262,5 +262,5 @@ extension ProbeResults {
         }
     }
 
-    fileprivate static func line(_ text: String) -> String { SessionEnd.oneLine(text, maximum: maximumText) }
+    fileprivate static func line(_ text: String) -> String { SessionEnd.oneLine(text, maximum: maxText) }
 }

@@ -16,7 +16,7 @@ extension Prober {
         }
 
         /// Goes on with what is known; only once.
-        func goOn(_ snapshot: ProbeSnapshot) {
+        func resume(_ snapshot: ProbeSnapshot) {
             let body = body
             self.body = nil
             body?(snapshot)
@@ -24,9 +24,9 @@ extension Prober {
     }
 
     /// How long a session that prefers hardware waits for its verification.
-    static let patienceOfPreference = Duration.seconds(2)
+    static let preferredHardwareWait = Duration.seconds(2)
     /// How long a session that requires hardware does; its client gives up after half a minute.
-    static let patienceOfRequirement = Duration.seconds(15)
+    static let requiredHardwareWait = Duration.seconds(15)
     /// How long what may have passed is left alone before a session has it tried again.
     private static let pauseAfterPassing = Duration.seconds(30)
 
@@ -44,10 +44,10 @@ extension Prober {
             guard !results.verifying.isEmpty, !Self.hasHardware(for: kind, snapshot) else { return body(snapshot) }
             let waiter = HardwareWaiter(kind, body)
             waiting.append(waiter)
-            _ = loop.after(isRequired ? Self.patienceOfRequirement : Self.patienceOfPreference) { [weak self] in
+            _ = loop.after(isRequired ? Self.requiredHardwareWait : Self.preferredHardwareWait) { [weak self] in
                 guard let self else { return }
                 waiting.removeAll { $0 === waiter }
-                waiter.goOn(self.snapshot ?? snapshot)
+                waiter.resume(self.snapshot ?? snapshot)
             }
         }
     }
@@ -63,12 +63,12 @@ extension Prober {
     }
 
     /// Lets go on who waits for hardware, if there is some now or none will come.
-    func tellWaiters() {
+    func notifyWaiters() {
         guard !waiting.isEmpty, let snapshot else { return }
         let isSettled = results.verifying.isEmpty
         let served = waiting.filter { isSettled || Self.hasHardware(for: $0.kind, snapshot) }
         waiting.removeAll { waiter in served.contains { $0 === waiter } }
-        for waiter in served { waiter.goOn(snapshot) }
+        for waiter in served { waiter.resume(snapshot) }
     }
 
     /// Has the claims of the daemon's own nodes verified that nobody has tried yet.

@@ -7,16 +7,16 @@ internal import Logging
 /// Finds out what the machine can do, in processes of their own, and remembers it.
 final class Prober {
     /// How long one look may take.
-    var patience = Duration.seconds(5)
+    var timeout = Duration.seconds(5)
     /// How long it may take to send frames through software, one of Vulkan's devices too; a busy machine is no fault.
-    private static let softwarePatience = Duration.seconds(15)
+    private static let softwareTimeout = Duration.seconds(15)
     /// Probe processes at once; that of Vulkan takes the place of no other.
     private static let processes = 5
     /// How soon a look that failed for want of memory or descriptors is tried again, when somebody asks.
     private static let pauseAfterFailure = Duration.seconds(10)
 
     /// Paths of one node that may crash or hang a probe before the node is given up.
-    private static let maximumCrashes = 8
+    private static let maxCrashes = 8
 
     private let libexec: String
     /// The nodes to look at, separated by colons; nil for every render node.
@@ -33,7 +33,7 @@ final class Prober {
     /// What the last look at everything told; nil until the first has ended.
     var snapshot: ProbeSnapshot?
     /// What need not be asked again.
-    private var memory = AnswerMemory()
+    private var memory = ProbeAnswerCache()
     /// Sessions that wait for hardware to be verified.
     var waiting: [HardwareWaiter] = []
     /// When nodes were last verified, of those where something failed that may pass.
@@ -125,9 +125,9 @@ final class Prober {
     /// Whether no probe process is left.
     var isIdle: Bool { children.isEmpty }
 
-    private func patience(_ request: ProbeRequest) -> Duration {
+    private func timeout(_ request: ProbeRequest) -> Duration {
         let isListing = request.verification == .startup || request.verification == .never
-        return request.subject == .software && !isListing ? max(patience, Self.softwarePatience) : patience
+        return request.subject == .software && !isListing ? max(timeout, Self.softwareTimeout) : timeout
     }
 
     /// The next job that may start: frames go through one device at a time.
@@ -146,9 +146,9 @@ final class Prober {
             do {
                 let child = try ProbeChild(
                     job.request, executable: "\(libexec)/\(job.isLook ? "hwdaemon-probe" : "hwdaemon-verify")",
-                    patience: patience(job.request),
-                    patienceOfTrials: job.request.subject == .vulkan
-                        ? max(patience, Self.softwarePatience) : patience,
+                    timeout: timeout(job.request),
+                    trialTimeout: job.request.subject == .vulkan
+                        ? max(timeout, Self.softwareTimeout) : timeout,
                     loop: loop
                 ) { [weak self] outcome, progress in
                     guard let self else { return }
@@ -182,7 +182,7 @@ final class Prober {
 
     /// Where one path crashed or hung its driver: what is known then, so that the others are tried without it.
     private func knowing(_ progress: ProbeChild.Progress, _ reason: String, _ job: Job) -> ProbeRecord? {
-        guard job.request.subject != .software, job.run.crashes < Self.maximumCrashes, !isStopped,
+        guard job.request.subject != .software, job.run.crashes < Self.maxCrashes, !isStopped,
             var record = ProbeResults.bounded(progress.record)
         else { return nil }
         job.run.crashes += 1
@@ -230,6 +230,6 @@ final class Prober {
         if isAll { lastLook = .now }
         if isAll || snapshot != nil { snapshot = results.snapshot }
         for body in run.waiting { body(answer) }
-        tellWaiters()
+        notifyWaiters()
     }
 }

@@ -8,7 +8,7 @@ internal import Logging
 // The methods of sessions: create, list, result.
 extension Broker {
     /// Milliseconds a caller may wait for a session's end.
-    private static let maximumWait = 10_000
+    private static let maxWait = 10_000
 
     /// Starts a session's worker, which answers the call.
     func create(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
@@ -17,7 +17,7 @@ extension Broker {
             // The worker's reply must not overtake one of the broker's.
             connection.whenFlushed { self?.start(call, parameters, snapshot, connection) }
         }
-        switch parameters.wish {
+        switch parameters.hardwareRequirement {
         case .none: prober.whenKnown(proceed)
         case .prefersHardware: prober.whenVerified(for: parameters.kind, isRequired: false, proceed)
         case .requiresHardware: prober.whenVerified(for: parameters.kind, isRequired: true, proceed)
@@ -52,7 +52,7 @@ extension Broker {
                     hardwareStallSeconds: settings.hardwareStallTimeout / .seconds(1)),
                 hardware: isEncoder ? prober.hardware : [], vulkan: prober.vulkanHints)
             let mayOpen = parameters.kind.hardware(of: job)
-            job.failures = troubles.present(now: .now).filter { mayOpen.contains($0.encoderID) }
+            job.failures = failureBackoff.present(now: .now).filter { mayOpen.contains($0.encoderID) }
             let worker = try startWorker(
                 job, parameters.kind, connection: connection.fileDescriptor, log)
             workers[id] = worker
@@ -68,7 +68,7 @@ extension Broker {
                     "format": "\(SessionEnd.oneLine(parameters.pixelFormat, maximum: 32))",
                 ])
             supervise()
-            tellStatus()
+            reportStatus()
             // Only the worker holds the connection now: its death is the client's end of file.
             connection.close()
         } catch {
@@ -87,7 +87,7 @@ extension Broker {
                 stallLimits: SessionWorker.StallLimits(
                     software: settings.stallTimeout, hardware: settings.hardwareStallTimeout),
                 loop: loop, logger: log,
-                onReport: { [weak self] in self?.heard($0, of: id) },
+                onReport: { [weak self] in self?.handleReport($0, of: id) },
                 onEnd: { [weak self] in self?.ended(id, $0) })
         } catch {
             throw Refusal(starting: error, kind)
@@ -120,7 +120,7 @@ extension Broker {
         connection.reply(VarlinkError(error))
     }
 
-    private func heard(_ report: WorkerReport, of id: String) {
+    private func handleReport(_ report: WorkerReport, of id: String) {
         guard case .created(let encoderID, let usingHardware, let fallbackReason) = report else { return }
         let encoder = SessionEnd.oneLine(encoderID, maximum: 256)
         let reason = fallbackReason.map { SessionEnd.oneLine($0) }
@@ -147,7 +147,7 @@ extension Broker {
             ])
         let session = registry.finish(id, end, now: .now)
         if let session, let worker { metrics.sessionEnded(session, end, worker.workSoFar()) }
-        tellStatus()
+        reportStatus()
         drainedOne()
         for (connection, timer) in waiters.take(id) {
             loop.cancel(timer)
@@ -159,7 +159,7 @@ extension Broker {
     func result(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
         let parameters = try call.checkedParameters(GetSessionResult.Parameters.self)
         let wait = parameters.timeoutMs ?? 0
-        guard 0...Self.maximumWait ~= wait else { throw .invalidParameter("timeout_ms") }
+        guard 0...Self.maxWait ~= wait else { throw .invalidParameter("timeout_ms") }
         let id = parameters.session
         let entry: SessionRegistry.Entry
         do throws(SessionError) {

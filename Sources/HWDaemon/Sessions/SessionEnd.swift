@@ -44,7 +44,7 @@ struct SessionEnd: Hashable, Sendable {
     }
 
     /// Bytes of a worker's sentence that are kept.
-    static let maximumReason = 1024
+    static let maxReason = 1024
 
     /// What a worker's death comes to: its own report where it made one, else what the broker did to it, else the signal.
     ///
@@ -81,7 +81,7 @@ struct SessionEnd: Hashable, Sendable {
     }
 
     /// Untrusted text as one line of bounded length.
-    static func oneLine(_ text: String, maximum: Int = maximumReason) -> String {
+    static func oneLine(_ text: String, maximum: Int = maxReason) -> String {
         var line = ""
         var bytes = 0
         for scalar in text.unicodeScalars {

@@ -76,10 +76,10 @@ struct CreateCall {
     /// Empty until the worker has told.
     var pixelFormat = ""
     /// What it waits for.
-    var wish = Wish.none
+    var hardwareRequirement = HardwareRequirement.none
 
     /// Whether a session is worth waiting until hardware is verified.
-    enum Wish {
+    enum HardwareRequirement {
         /// Software is asked for; or the specification is wrong, which is the worker's to refuse.
         case none
         case prefersHardware
@@ -103,7 +103,7 @@ struct CreateCall {
             pixelFormat = parameters.pixelFormat ?? ""
             let specification = parameters.decoderSpecification ?? [:]
             if let asked = try? DecoderPolicy.Request(specification: specification, bitDepth: 8) {
-                wish = Wish(enables: asked.enableHardware, requires: asked.requireHardware)
+                hardwareRequirement = HardwareRequirement(enables: asked.enableHardware, requires: asked.requireHardware)
             }
         } else if call.method == CreateTransferSession.method {
             let parameters = try call.checkedParameters(CreateTransferSession.Parameters.self)
@@ -117,8 +117,8 @@ struct CreateCall {
             codec = parameters.codec
             (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
             let specification = parameters.encoderSpecification ?? [:]
-            if let asked = try? Policy.Request(specification: specification, bitDepth: 8) {
-                wish = Wish(enables: asked.enableHardware, requires: asked.requireHardware)
+            if let asked = try? EncoderPolicy.Request(specification: specification, bitDepth: 8) {
+                hardwareRequirement = HardwareRequirement(enables: asked.enableHardware, requires: asked.requireHardware)
             }
         }
     }

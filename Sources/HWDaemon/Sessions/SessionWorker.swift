@@ -7,8 +7,8 @@ internal import Logging
 
 /// The process that serves one session, as the broker sees it: its end, its reports, its counters.
 final class SessionWorker {
-    /// Packets heard of one worker; it has two to send.
-    private static let maximumPackets = 64
+    /// Packets handleReport of one worker; it has two to send.
+    private static let maxPackets = 64
 
     /// How long one call of a codec may take without progress.
     struct StallLimits {
@@ -36,7 +36,7 @@ final class SessionWorker {
     let start: WorkerStart
     /// The hardware it may open, by id.
     let hardware: Set<String>
-    /// The encoder or decoder whose driver the worker was about to run when it was last heard.
+    /// The encoder or decoder whose driver the worker was about to run when it was last handleReport.
     private(set) var opening: String?
     /// The client's connection, until the worker is about to answer the call on it.
     private var unanswered: OwnedFD?
@@ -134,8 +134,8 @@ final class SessionWorker {
 
     private func hear(_ bytes: [UInt8]) {
         packets += 1
-        guard packets <= Self.maximumPackets else {
-            logger.warning("hearing the worker no more: it sent more than \(Self.maximumPackets) packets")
+        guard packets <= Self.maxPackets else {
+            logger.warning("hearing the worker no more: it sent more than \(Self.maxPackets) packets")
             return closeChannel()
         }
         let report: WorkerReport

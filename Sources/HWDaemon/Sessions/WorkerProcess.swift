@@ -86,7 +86,7 @@ final class SpareWorker {
         guard let (process, watch) = spare else { return try WorkerProcess(executable) }
         spare = nil
         loop.remove(watch)
-        // Killed a moment ago, the loop has not heard of it yet.
+        // Killed a moment ago, the loop has not handleReport of it yet.
         if try process.child.tryReap() != nil { return try WorkerProcess(executable) }
         return process
     }

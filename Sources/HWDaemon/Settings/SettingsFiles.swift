@@ -9,8 +9,8 @@ struct ConfigurationFault: Error, Hashable {
 /// Reads a folder of configuration files: `hwdaemon.conf`, then every other `*.conf` by name.
 struct SettingsFiles {
     /// Bytes of one file and number of files: more is a mistake.
-    private static let maximumSize = 65536
-    private static let maximumFiles = 64
+    private static let maxSize = 65536
+    private static let maxFiles = 64
 
     /// Where the files are; nil to read none.
     let folder: String?
@@ -50,8 +50,8 @@ struct SettingsFiles {
             // Editors' backups and hidden files are nobody's configuration.
             if name.hasSuffix(".conf"), !name.hasPrefix(".") { names.append(name) }
         }
-        guard names.count <= Self.maximumFiles else {
-            throw ConfigurationFault(lines: ["\(folder): more than \(Self.maximumFiles) files"])
+        guard names.count <= Self.maxFiles else {
+            throw ConfigurationFault(lines: ["\(folder): more than \(Self.maxFiles) files"])
         }
         let main = "hwdaemon.conf"
         return names.sorted { ($0 == main ? 0 : 1, $0) < ($1 == main ? 0 : 1, $1) }.map { "\(folder)/\($0)" }
@@ -61,7 +61,7 @@ struct SettingsFiles {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return faults.append("\(path): \(String(cString: strerror(errno)))") }
         defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: Self.maximumSize + 1)
+        var bytes = [UInt8](repeating: 0, count: Self.maxSize + 1)
         var count = 0
         while count < bytes.count {
             let got = bytes[count...].withUnsafeMutableBytes { Glibc.read(file, $0.baseAddress, $0.count) }
@@ -69,8 +69,8 @@ struct SettingsFiles {
             if got == 0 { break }
             count += got
         }
-        guard count <= Self.maximumSize else {
-            return faults.append("\(path): more than \(Self.maximumSize) bytes")
+        guard count <= Self.maxSize else {
+            return faults.append("\(path): more than \(Self.maxSize) bytes")
         }
         Self.parse(
             String(decoding: bytes.prefix(count), as: UTF8.self), named: path, base: base, &settings, &faults)

@@ -21,7 +21,7 @@ final class BenchClip {
     }
 
     /// Bytes of frames at most; a session may register more, but a clip this long says enough.
-    private static let maximumBytes = 1 << 30
+    private static let maxBytes = 1 << 30
     /// Frames a second taken where the input tells none.
     private static let rateOtherwise = Rational(25)
 
@@ -43,7 +43,7 @@ final class BenchClip {
         let rates = [video.averageFrameRate, video.baseFrameRate].compactMap { $0 }
         frameRate = rates.first { (0.001...1000).contains($0.value) } ?? Self.rateOtherwise
         let size = FrameLayout.packed(video.format, width: video.width, height: video.height).size
-        let room = Self.maximumBytes / max(1, size)
+        let room = Self.maxBytes / max(1, size)
         let wanted =
             switch amount {
             case .frames(let count): count
@@ -81,14 +81,14 @@ final class BenchClip {
     }
 
     /// One of the frames' planes, for reading.
-    func plane(_ component: Int, of frame: Int) -> SamplePlane? {
+    func plane(_ component: Int, of frame: Int) -> QualityPlane? {
         let format = video.format
         let isChroma = component > 0
         let index = format.isSemiPlanar ? min(component, 1) : component
         let place = frames[frame].layout.planes[index]
         guard let base = pool.memory.mutableBytes?.baseAddress else { return nil }
         let first = format.isSemiPlanar && component == 2 ? format.bytesPerSample : 0
-        return SamplePlane(
+        return QualityPlane(
             base: UnsafeRawPointer(base) + Int(place.offset) + first, stride: Int(place.stride),
             step: format.isSemiPlanar && isChroma ? 2 * format.bytesPerSample : format.bytesPerSample,
             isWide: format.bytesPerSample == 2, shift: format == .p010 ? 6 : 0,
@@ -98,7 +98,7 @@ final class BenchClip {
 }
 
 /// Samples of one colour component in somebody's memory.
-struct SamplePlane {
+struct QualityPlane {
     let base: UnsafeRawPointer
     /// Bytes from a row to the next.
     let stride: Int

@@ -29,7 +29,7 @@ struct BenchJob {
         if let keep { try makeFolder(keep) }
         Console.note("decoding \(input)")
         let clip = try BenchClip(input, amount, interruption)
-        let daemon = try Daemon.findAndTell()
+        let daemon = try Daemon.findAndReport()
         var report = BenchReport(input, clip, preset: preset)
         for line in clip.warnings { Console.note(line) }
         let rates = rates ?? clip.usualRates

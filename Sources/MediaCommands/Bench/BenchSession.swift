@@ -13,7 +13,7 @@ struct BenchSession {
     /// Frames under way at once: as many as `hwctl encode` has.
     private static let framesUnderWay = 6
     /// How long nothing may come back; the daemon ends a stalled session long before.
-    private static let patience = Duration.seconds(180)
+    private static let timeout = Duration.seconds(180)
 
     let created: CreateCompressionSession.Reply
     private(set) var record: [UInt8] = []
@@ -97,11 +97,11 @@ struct BenchSession {
     private static func wait(
         for session: CompressionSession, unless interruption: Interruption
     ) throws -> CompressionSession.Event? {
-        for _ in 0..<patience.components.seconds * 10 {
+        for _ in 0..<timeout.components.seconds * 10 {
             if let event = try session.nextEvent(timeout: .milliseconds(100)) { return event }
             if interruption.isSet { throw CommandFailure.interrupted }
         }
-        throw CommandFailure(.software, "the session gave nothing for \(patience.components.seconds) s; giving up")
+        throw CommandFailure(.software, "the session gave nothing for \(timeout.components.seconds) s; giving up")
     }
 
     /// Decodes what came out and compares it with the clip.
@@ -110,7 +110,7 @@ struct BenchSession {
     func quality(_ clip: BenchClip, _ interruption: Interruption) throws -> PictureQuality {
         var quality = PictureQuality()
         do {
-            let decoder = try HEVCDecoder(record: record)
+            let decoder = try ReferenceDecoder(record: record)
             for picture in pictures {
                 if interruption.isSet { throw CommandFailure.interrupted }
                 try add(try decoder.decode(picture.bytes), to: &quality, clip)

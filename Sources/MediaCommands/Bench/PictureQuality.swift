@@ -72,7 +72,7 @@ struct PictureQuality {
 
     /// Compares a plane: the sum of squared differences, and the mean similarity of 8x8 windows four samples apart.
     private static func compare(
-        _ source: SamplePlane, scale: Int, _ coded: UnsafeBufferPointer<UInt16>, stride: Int, peak: Double
+        _ source: QualityPlane, scale: Int, _ coded: UnsafeBufferPointer<UInt16>, stride: Int, peak: Double
     ) -> (squared: Double, similarity: Double) {
         guard coded.count >= stride * source.height, let samples = coded.baseAddress else { return (0, 0) }
         let line = UnsafeMutablePointer<Int32>.allocate(capacity: source.width)

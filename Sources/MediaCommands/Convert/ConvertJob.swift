@@ -11,7 +11,7 @@ final class ConvertJob {
     /// Frames under way: one is read and one written while another is converted.
     private static let slots = 3
     /// How long nothing may come back; the daemon ends a stalled session long before.
-    private static let patience = Duration.seconds(180)
+    private static let timeout = Duration.seconds(180)
 
     private let input: String
     private let output: String
@@ -37,7 +37,7 @@ final class ConvertJob {
         let (from, to) = (Self.packed(source, width, height), Self.packed(target, width, height))
         let reader = try RawFrameReader(path: input, frameSize: from.size)
         let writer = try RawFrameWriter(path: output, inputs: [input])
-        let session = try TransferSession(try Daemon.findAndTell(), parameters)
+        let session = try TransferSession(try Daemon.findAndReport(), parameters)
         let sources = try FramePool(slotSize: from.size, slotCount: Self.slots)
         let targets = try FramePool(slotSize: to.size, slotCount: Self.slots)
         try session.addPool(sources, id: 1)
@@ -68,9 +68,9 @@ final class ConvertJob {
                 sent += 1
                 continue
             }
-            guard case .frame(let answer)? = try session.nextEvent(timeout: Self.patience) else {
+            guard case .frame(let answer)? = try session.nextEvent(timeout: Self.timeout) else {
                 throw CommandFailure(
-                    .software, "the session gave nothing for \(Self.patience.components.seconds) s; giving up")
+                    .software, "the session gave nothing for \(Self.timeout.components.seconds) s; giving up")
             }
             guard answer.status == .ok else { throw SessionError(answer.status, answer.reason) }
             // Frames are answered in the order they were sent.

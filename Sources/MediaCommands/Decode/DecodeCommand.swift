@@ -125,7 +125,7 @@ struct DecodeCommand: ParsableCommand {
             throw ValidationError("--reference-white takes nits from 1 to 10000, not \(referenceWhite).")
         }
         if let background {
-            guard AlphaFlattener.RGB(text: background) != nil else {
+            guard BackgroundCompositor.RGB(text: background) != nil else {
                 throw ValidationError("--background takes a colour as six hexadecimal digits, not '\(background)'.")
             }
             guard format == nil || format == .i420, alpha == nil else {
@@ -166,7 +166,7 @@ struct DecodeCommand: ParsableCommand {
         DecodeJob(
             input: input, output: output, specification: specification, format: format?.pixelFormat,
             properties: properties, alphaMode: alpha?.mode ?? .straight,
-            background: background.flatMap { AlphaFlattener.RGB(text: $0) },
+            background: background.flatMap { BackgroundCompositor.RGB(text: $0) },
             frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
             json: json,
             fallbackReason: fallbackReason)

@@ -16,7 +16,7 @@ final class DecodeJob {
     /// How colours are to stand to alpha in pictures that are written as RGBA.
     private let alphaMode: AlphaChannelMode
     /// What pictures with alpha are laid over; nil keeps alpha.
-    private let background: AlphaFlattener.RGB?
+    private let background: BackgroundCompositor.RGB?
     private let sessionProperties: [PropertyKey: PropertyValue]
     private let frameRate: Rational?
     private let maxLevel: Int?
@@ -34,7 +34,7 @@ final class DecodeJob {
     init(
         input: String, output: String, specification: [PropertyKey: PropertyValue], format: PixelFormat?,
         properties: [PropertyKey: PropertyValue] = [:], alphaMode: AlphaChannelMode,
-        background: AlphaFlattener.RGB?, frameRate: Rational?, maxLevel: Int?, keepsPartial: Bool, json: Bool,
+        background: BackgroundCompositor.RGB?, frameRate: Rational?, maxLevel: Int?, keepsPartial: Bool, json: Bool,
         fallbackReason: String? = nil
     ) {
         self.input = input
@@ -57,7 +57,7 @@ final class DecodeJob {
         var options = MediaReader.Options()
         options.leavesHEVC = true
         options.frameRate = frameRate
-        (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
+        (options.maxLevel, options.keepsUnsignaledLevels) = (maxLevel, true)
         var reader = try open(options)
         let firstReader = reader
         interruption.onSignal { firstReader.cancel() }
@@ -67,7 +67,7 @@ final class DecodeJob {
         var session: SessionSource?
         if reader.handsOutPackets {
             session = try SessionSource.open(
-                reader, try Daemon.findAndTell(), specification: specification, pixelFormat: target,
+                reader, try Daemon.findAndReport(), specification: specification, pixelFormat: target,
                 properties: sessionProperties, isInterrupted: { interruption.isSet })
         } else if specification[.requireHardwareDecoder] == .bool(true) {
             throw CommandFailure(
@@ -80,12 +80,12 @@ final class DecodeJob {
                     + "\(reader.video.codec); decode it to raw nv12 or p010 and convert that (hwctl convert)")
         }
         if session == nil, reader.handsOutPackets {
-            (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
+            (options.leavesHEVC, options.keepsUnsignaledLevels) = (false, false)
             reader = try MediaReader(path: input, options: options)
             let second = reader
             interruption.onSignal { second.cancel() }
         }
-        tellAlpha(reader.video, target, isDecodedHere: session == nil)
+        reportAlpha(reader.video, target, isDecodedHere: session == nil)
         usesHardware = session?.session.created.usingHardware ?? false
         let source: any VideoSource = session ?? LocalSource(reader)
         for line in reader.warnings { Console.note(line) }
@@ -145,7 +145,7 @@ final class DecodeJob {
     }
 
     /// Says what becomes of alpha where that may not be what was expected.
-    private func tellAlpha(_ video: VideoDescription, _ target: PixelFormat, isDecodedHere: Bool) {
+    private func reportAlpha(_ video: VideoDescription, _ target: PixelFormat, isDecodedHere: Bool) {
         if video.alphaMode != nil { return }
         if target == .yuva, video.alphaLayerMode == nil {
             Console.note("\(input) has no alpha: every picture is opaque")
@@ -168,13 +168,13 @@ final class DecodeJob {
         func write(_ bytes: UnsafeRawBufferPointer, _ layout: FrameLayout) throws {
             if let background {
                 shown.format = .yu12
-                let flattener = AlphaFlattener(
+                let compositor = BackgroundCompositor(
                     background, color: frame.color, height: frame.height,
                     isPremultiplied: frame.alphaMode == .premultiplied)
                 let packed = FrameLayout.packed(.yu12, width: frame.width, height: frame.height)
                 if flat.count < packed.size { flat = [UInt8](repeating: 0, count: packed.size) }
                 return try flat.withUnsafeMutableBytes { target in
-                    try flattener.flatten(bytes, layout, width: frame.width, height: frame.height, to: target)
+                    try compositor.flatten(bytes, layout, width: frame.width, height: frame.height, to: target)
                     let view = try PictureView(
                         memory: UnsafeRawBufferPointer(target), layout: packed.layout, format: .yu12,
                         width: frame.width, height: frame.height, part: part)

@@ -11,7 +11,7 @@ internal import HWDWire
 /// One run of `hwctl encode`: file → frames → session → packets → file.
 final class EncodeJob {
     /// How long nothing may come back; the daemon ends a stalled session long before.
-    private static let patience = Duration.seconds(180)
+    private static let timeout = Duration.seconds(180)
 
     private let input: String
     private let output: String
@@ -58,7 +58,7 @@ final class EncodeJob {
         var options = MediaReader.Options()
         options.includesOtherStreams = true
         options.frameRate = frameRate
-        (options.maxLevel, options.leavesUntoldLevels) = (maxLevel, true)
+        (options.maxLevel, options.keepsUnsignaledLevels) = (maxLevel, true)
         options.alpha = parameters.keepsAlpha ? try EncodeAlpha.conversion(parameters.wanted) : nil
         // An HEVC stream's alpha layer is the daemon's to decode.
         alphaLayerMode = options.alpha == nil ? nil : EncodeAlpha.layerMode(of: input, options)
@@ -69,13 +69,13 @@ final class EncodeJob {
         interruption.onSignal { firstReader.cancel() }
         // Before the session: an output that cannot be written is told before anything is encoded.
         let writer = try MediaWriter(path: output, source: reader)
-        let daemon = try Daemon.findAndTell()
+        let daemon = try Daemon.findAndReport()
         let decoder = try SessionSource.open(
             reader, daemon, specification: parameters.decoderSpecification,
             pixelFormat: alphaLayerMode == nil ? nil : .yuva,
             isInterrupted: { interruption.isSet })
         if decoder == nil, reader.handsOutPackets {
-            (options.leavesHEVC, options.leavesUntoldLevels) = (false, false)
+            (options.leavesHEVC, options.keepsUnsignaledLevels) = (false, false)
             reader = try MediaReader(path: input, options: options)
             let second = reader
             interruption.onSignal { second.cancel() }
@@ -187,12 +187,12 @@ final class EncodeJob {
     private func wait(
         for session: CompressionSession, unless interruption: Interruption
     ) throws -> CompressionSession.Event {
-        for _ in 0..<Self.patience.components.seconds * 10 {
+        for _ in 0..<Self.timeout.components.seconds * 10 {
             if let event = try session.nextEvent(timeout: .milliseconds(100)) { return event }
             if interruption.isSet { throw CommandFailure.interrupted }
         }
         throw CommandFailure(
-            .software, "the session gave nothing for \(Self.patience.components.seconds) s; giving up")
+            .software, "the session gave nothing for \(Self.timeout.components.seconds) s; giving up")
     }
 
     /// Handles what came back: `first`, and all that is there besides.

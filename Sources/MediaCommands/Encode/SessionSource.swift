@@ -38,7 +38,7 @@ final class SessionSource: VideoSource {
     /// Packets sent ahead: enough that the decoder never waits for us.
     private static let packetsAhead = 16
     /// How long nothing may come back; the daemon ends a stalled session long before.
-    private static let patience = Duration.seconds(180)
+    private static let timeout = Duration.seconds(180)
 
     /// Opens a session for the file's video, which `reader` must hand out as packets.
     init(
@@ -75,7 +75,7 @@ final class SessionSource: VideoSource {
     }
 
     func next() throws -> SourceItem? {
-        let deadline = MonotonicTime.now + Self.patience
+        let deadline = MonotonicTime.now + Self.timeout
         while !isFinished {
             if isInterrupted() { throw CommandFailure.interrupted }
             while !isInputDone, session.packetsInFlight < Self.packetsAhead {
@@ -88,7 +88,7 @@ final class SessionSource: VideoSource {
                 if let frame = try take(event) { return .frame(frame) }
             } else if MonotonicTime.now > deadline {
                 throw CommandFailure(
-                    .software, "the session gave nothing for \(Self.patience.components.seconds) s; giving up")
+                    .software, "the session gave nothing for \(Self.timeout.components.seconds) s; giving up")
             }
         }
         if let breakOff { throw breakOff }

@@ -45,7 +45,7 @@ struct InfoCommand: ParsableCommand {
     private func measure(_ info: MediaInfo, _ interruption: Interruption) throws -> Playback? {
         guard info.video.contains(where: { !$0.picture }) else { return nil }
         do {
-            return try Playback(path: file, daemon: Daemon.findAndTell) { interruption.isSet }
+            return try Playback(path: file, daemon: Daemon.findAndReport) { interruption.isSet }
         } catch let error as MediaError where error.kind != .interrupted {
             Console.note("warning: it cannot be tried: \(error.reason)")
             return nil
@@ -148,11 +148,11 @@ struct InfoCommand: ParsableCommand {
                 [
                     "R \(point(display.red))", "G \(point(display.green))", "B \(point(display.blue))",
                     "W \(point(display.white))",
-                    "\(Progress.decimal(display.minimumLuminance, 4)) to \(decimal(display.maximumLuminance)) cd/m²",
+                    "\(Progress.decimal(display.minLuminance, 4)) to \(decimal(display.maxLuminance)) cd/m²",
                 ])
         }
         if let light = video.contentLight {
-            row("content light", ["MaxCLL \(light.maximumContent)", "MaxFALL \(light.maximumFrameAverage) cd/m²"])
+            row("content light", ["MaxCLL \(light.maxContent)", "MaxFALL \(light.maxFrameAverage) cd/m²"])
         }
         row(
             "layers",

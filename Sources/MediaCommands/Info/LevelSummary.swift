@@ -6,14 +6,13 @@ internal import HWDMediaFile
 struct LevelSummary: Encodable {
     private var maxLevel: Int
     private var levels: Int?
-    private var toldBy: String
+    private var source: String
     private var leftOut: Int
     private var warning: String?
 
     enum CodingKeys: String, CodingKey {
-        case levels, warning
+        case levels, source, warning
         case maxLevel = "max_level"
-        case toldBy = "told_by"
         case leftOut = "left_out_packets"
     }
 
@@ -22,7 +21,7 @@ struct LevelSummary: Encodable {
         guard let report = reader.levels else { return nil }
         maxLevel = report.limit
         levels = report.levels
-        toldBy = report.source.rawValue
+        source = report.source.rawValue
         self.leftOut = report.dropped + leftOut
         warning = report.warning
     }
@@ -36,7 +35,7 @@ struct LevelSummary: Encodable {
     /// The line for people.
     var line: String {
         "temporal levels 0 to \(maxLevel): \(leftOut) packets left out, as "
-            + (toldBy == LevelReport.Source.annotations.rawValue
+            + (source == LevelReport.Source.annotations.rawValue
                 ? "the file's annotations tell" : "the pictures' NAL units tell")
     }
 

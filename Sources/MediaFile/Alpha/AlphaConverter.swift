@@ -20,7 +20,7 @@ final class AlphaConverter: PictureConverter {
     private let lock = Mutex(())
 
     /// Sets it up for pictures of `width`×`height`; nil when swscale cannot.
-    init?(_ plan: ConversionPlan, width: Int, height: Int) {
+    init?(_ plan: SampleConversion, width: Int, height: Int) {
         guard let alpha = plan.alpha else { return nil }
         mode = alpha.isConverted(SampleFormats.traits(plan.source)) ? alpha.target : nil
         let format = mode == nil ? AV_PIX_FMT_YUV420P : AV_PIX_FMT_YUV444P16LE

@@ -27,7 +27,7 @@ extension MediaPacket {
 
 extension AlphaLayerInfo {
     /// Whether a description is the start of a byte stream that has an alpha layer and does not tell its mode.
-    static func isUntold(in configuration: [UInt8]) -> Bool {
+    static func isUnsignaled(in configuration: [UInt8]) -> Bool {
         guard configuration.first != 1, let layer = AlphaLayerInfo(nalUnits: nalUnits(of: configuration)) else {
             return false
         }

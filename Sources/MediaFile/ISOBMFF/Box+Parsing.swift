@@ -2,8 +2,8 @@
 
 extension Box {
     /// How many boxes a tree may have: a real `moov` has below a hundred a track.
-    private static let maximumCount = 1 << 16
-    private static let maximumDepth = 16
+    private static let maxCount = 1 << 16
+    private static let maxDepth = 16
 
     /// Boxes that hold nothing but boxes.
     private static let containers: Set<FourCC> = ["moov", "trak", "mdia", "minf", "stbl", "edts"]
@@ -34,7 +34,7 @@ extension Box {
         var rest = bytes
         while let header = BoxHeader(rest, available: UInt64(rest.count)), header.isWhole {
             count += 1
-            guard count <= maximumCount else { throw BoxError("there are more than \(maximumCount) boxes") }
+            guard count <= maxCount else { throw BoxError("there are more than \(maxCount) boxes") }
             let body = rest.dropFirst(header.headerSize).prefix(Int(header.size) - header.headerSize)
             boxes.append(try Box(header.type, body, depth: depth, count: &count))
             rest = rest.dropFirst(Int(header.size))
@@ -61,7 +61,7 @@ extension Box {
             self.init(type, Array(body))
             return
         }
-        guard body.count >= fieldSize, depth < Self.maximumDepth else {
+        guard body.count >= fieldSize, depth < Self.maxDepth else {
             throw BoxError("the box \"\(type)\" is cut off")
         }
         let inside = body.dropFirst(fieldSize)

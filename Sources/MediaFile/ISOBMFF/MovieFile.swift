@@ -15,8 +15,8 @@ enum MovieFile {
     }
 
     /// The largest `moov` that is taken into memory: that of ten hours at 240 frames a second is a tenth of it.
-    static let maximumMovieSize: UInt64 = 1 << 30
-    private static let maximumEntries = 1 << 16
+    static let maxMovieSize: UInt64 = 1 << 30
+    private static let maxEntries = 1 << 16
     private static let blockSize = 4 << 20
 
     /// Has `edit` change the movie box of the file behind `descriptor`, then lays it out as `ftyp`, `moov`, the rest.
@@ -60,7 +60,7 @@ enum MovieFile {
         while position < end {
             let head = try read(descriptor, at: position, Int(min(end - position, UInt64(Box.largeHeaderSize))))
             guard let header = BoxHeader(head, available: end - position), header.isWhole,
-                entries.count < maximumEntries
+                entries.count < maxEntries
             else {
                 guard isWhole else { break }
                 throw BoxError("the box at byte \(position) is damaged")
@@ -73,7 +73,7 @@ enum MovieFile {
 
     /// The movie box at `entry`, taken apart.
     static func movie(_ descriptor: Int32, _ entry: Entry) throws(BoxError) -> Box {
-        guard entry.size <= maximumMovieSize else { throw BoxError("the moov box has \(entry.size) bytes") }
+        guard entry.size <= maxMovieSize else { throw BoxError("the moov box has \(entry.size) bytes") }
         guard let box = try Box.parse(try read(descriptor, at: entry.offset, Int(entry.size))[...]).first else {
             throw BoxError("the moov box is empty")
         }

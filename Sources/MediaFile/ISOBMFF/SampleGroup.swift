@@ -64,7 +64,7 @@ struct SampleGroup: Hashable, Sendable {
 
 extension SampleGroup {
     /// The most descriptions a group may have: there are 64 types of NAL unit and 7 levels.
-    private static let maximumEntries = 4096
+    private static let maxEntries = 4096
     /// Bytes of an entry where version 0 does not tell.
     private static let knownLengths: [FourCC: Int] = ["tscl": 20, "sync": 1, "rap ": 1, "tsas": 0, "stsa": 0]
 
@@ -106,7 +106,7 @@ extension SampleGroup {
         // Version 2 has the default's number behind the length (8.9.3.2).
         if version >= 2 { defaultIndex = try next() }
         let count = try next()
-        guard count <= Self.maximumEntries else {
+        guard count <= Self.maxEntries else {
             throw BoxError("the groups \"\(type)\" have \(count) descriptions")
         }
         for _ in 0..<count {

@@ -11,7 +11,7 @@ struct SampleTable: Sendable {
     let times: [Int64]
 
     /// The most samples of a track that are looked at: 19 hours at 240 frames a second.
-    private static let maximumCount = 1 << 24
+    private static let maxCount = 1 << 24
 
     /// How many samples there are.
     var count: Int { offsets.count }
@@ -28,7 +28,7 @@ struct SampleTable: Sendable {
     }
 
     /// Big-endian numbers of 32 bits that follow each other in a box.
-    private struct Words {
+    private struct BigEndianWords {
         let name: FourCC
         private let bytes: [UInt8]
         private let start: Int
@@ -57,16 +57,16 @@ struct SampleTable: Sendable {
         guard let fields = table.first("stsz")?.fields, let same = fields.bigEndian(at: 4, 4),
             let count = fields.bigEndian(at: 8, 4)
         else { throw BoxError("the box \"stsz\" is missing or cut off") }
-        guard count <= maximumCount else { throw BoxError("there are \(count) samples, more than are looked at") }
+        guard count <= maxCount else { throw BoxError("there are \(count) samples, more than are looked at") }
         if same != 0 { return [UInt32](repeating: UInt32(same), count: Int(count)) }
-        let words = try Words(table, "stsz", start: 12, width: 1)
+        let words = try BigEndianWords(table, "stsz", start: 12, width: 1)
         return (0..<words.count).map { words($0) }
     }
 
     private static func offsets(_ table: Box, _ sizes: [UInt32]) throws(BoxError) -> [UInt64] {
         let isWide = table.first("co64") != nil
-        let chunks = try Words(table, isWide ? "co64" : "stco", start: 8, width: isWide ? 2 : 1)
-        let groups = try Words(table, "stsc", start: 8, width: 3)
+        let chunks = try BigEndianWords(table, isWide ? "co64" : "stco", start: 8, width: isWide ? 2 : 1)
+        let groups = try BigEndianWords(table, "stsc", start: 8, width: 3)
         var offsets: [UInt64] = []
         offsets.reserveCapacity(sizes.count)
         for group in 0..<groups.count {
@@ -93,7 +93,7 @@ struct SampleTable: Sendable {
     }
 
     private static func times(_ table: Box, _ count: Int) throws(BoxError) -> [Int64] {
-        let durations = try Words(table, "stts", start: 8, width: 2)
+        let durations = try BigEndianWords(table, "stts", start: 8, width: 2)
         var times: [Int64] = []
         times.reserveCapacity(count)
         var time: Int64 = 0
@@ -107,7 +107,7 @@ struct SampleTable: Sendable {
             throw BoxError("the box \"stts\" gives times to \(times.count) of \(count) samples")
         }
         guard table.first("ctts") != nil else { return times }
-        let shifts = try Words(table, "ctts", start: 8, width: 2)
+        let shifts = try BigEndianWords(table, "ctts", start: 8, width: 2)
         var sample = 0
         for run in 0..<shifts.count {
             // Version 1 has signed ones, and QuickTime writes negative ones in version 0.

@@ -6,7 +6,7 @@ struct SourceBoxes {
     private let movie: Box
 
     /// The largest `moov` of an input that is taken into memory.
-    private static let maximumSize: UInt64 = 64 << 20
+    private static let maxSize: UInt64 = 64 << 20
 
     /// Reads the movie box of a file; nil where there is none that can be read.
     ///
@@ -17,7 +17,7 @@ struct SourceBoxes {
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         guard let entry = (try? MovieFile.entries(descriptor, isWhole: false))?.first(where: { $0.type == "moov" }),
-            entry.size <= Self.maximumSize, let movie = try? MovieFile.movie(descriptor, entry)
+            entry.size <= Self.maxSize, let movie = try? MovieFile.movie(descriptor, entry)
         else { return nil }
         self.movie = movie
     }

@@ -43,7 +43,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
     }
 
     /// The most streams that are described.
-    private static let maximumStreams = 1000
+    private static let maxStreams = 1000
 
     /// Reads the description of the file at `path`, or of a series of pictures.
     /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
@@ -61,14 +61,14 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         video = []
         otherStreams = []
         let boxes = container.hasPrefix("mov,") && file.canReopen ? SourceBoxes(path: path) : nil
-        for index in 0..<min(Int(context.nb_streams), Self.maximumStreams) {
+        for index in 0..<min(Int(context.nb_streams), Self.maxStreams) {
             guard let stream = context.streams?[index]?.pointee, let parameters = stream.codecpar?.pointee else {
                 continue
             }
             if parameters.codec_type == AVMEDIA_TYPE_VIDEO {
                 video.append(
                     VideoTrackInfo(index, stream, parameters, boxes) { configuration in
-                        guard file.canReopen, AlphaLayerInfo.isUntold(in: configuration) else { return [] }
+                        guard file.canReopen, AlphaLayerInfo.isUnsignaled(in: configuration) else { return [] }
                         return StreamHead.nalUnits(path: path, streamIndex: index, cancelFlag: CancelFlag())
                     })
                 if parameters.codec_id == AV_CODEC_ID_HEVC {

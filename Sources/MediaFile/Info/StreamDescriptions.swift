@@ -14,7 +14,7 @@ extension Demuxer {
 
     /// What the file says of the video stream, and how its frames will be handed out.
     func describeVideo(
-        _ stream: AVStream, _ parameters: AVCodecParameters, _ plan: ConversionPlan
+        _ stream: AVStream, _ parameters: AVCodecParameters, _ plan: SampleConversion
     ) -> VideoDescription {
         let average = Rational(positive: stream.avg_frame_rate)
         let base = Rational(positive: stream.r_frame_rate)

@@ -79,14 +79,14 @@ public struct MasteringDisplayInfo: Hashable, Sendable, Encodable {
     /// x and y of white.
     public var white: [Double]
     /// cd/m² of its brightest.
-    public var maximumLuminance: Double
+    public var maxLuminance: Double
     /// cd/m² of its darkest.
-    public var minimumLuminance: Double
+    public var minLuminance: Double
 
     enum CodingKeys: String, CodingKey {
         case red, green, blue, white
-        case maximumLuminance = "max_luminance"
-        case minimumLuminance = "min_luminance"
+        case maxLuminance = "max_luminance"
+        case minLuminance = "min_luminance"
     }
 
     /// Reads the 24 bytes of `mdcv`; nil for other lengths.
@@ -100,21 +100,21 @@ public struct MasteringDisplayInfo: Hashable, Sendable, Encodable {
             point(volume.displayPrimaries[0]), point(volume.displayPrimaries[1]), point(volume.displayPrimaries[2])
         )
         white = point(volume.whitePoint)
-        maximumLuminance = Double(volume.maxDisplayMasteringLuminance) / 10_000
-        minimumLuminance = Double(volume.minDisplayMasteringLuminance) / 10_000
+        maxLuminance = Double(volume.maxDisplayMasteringLuminance) / 10_000
+        minLuminance = Double(volume.minDisplayMasteringLuminance) / 10_000
     }
 }
 
 /// Content light levels (H.265 D.3.35) in cd/m².
 public struct ContentLightInfo: Hashable, Sendable, Encodable {
     /// `max_content_light_level`.
-    public var maximumContent: Int
+    public var maxContent: Int
     /// `max_pic_average_light_level`.
-    public var maximumFrameAverage: Int
+    public var maxFrameAverage: Int
 
     enum CodingKeys: String, CodingKey {
-        case maximumContent = "max_content"
-        case maximumFrameAverage = "max_frame_average"
+        case maxContent = "max_content"
+        case maxFrameAverage = "max_frame_average"
     }
 
     /// Reads the 4 bytes of `clli`; nil for other lengths.
@@ -123,7 +123,7 @@ public struct ContentLightInfo: Hashable, Sendable, Encodable {
             case .contentLightLevelInfo(let level)? = try? SEIMessage(payloadType: 144, payload: bytes)
                 .interpreted()
         else { return nil }
-        maximumContent = level.maxContentLightLevel
-        maximumFrameAverage = level.maxPicAverageLightLevel
+        maxContent = level.maxContentLightLevel
+        maxFrameAverage = level.maxPicAverageLightLevel
     }
 }

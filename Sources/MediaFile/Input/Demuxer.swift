@@ -176,7 +176,7 @@ final class Demuxer {
         let count = Int(context.pointee.nb_streams)
         var options = [OpaquePointer?](repeating: nil, count: max(1, count))
         for index in 0..<count {
-            av_dict_set_int(&options[index], "max_pixels", Int64(VideoDecoder.maximumSamples), 0)
+            av_dict_set_int(&options[index], "max_pixels", Int64(VideoDecoder.maxSamples), 0)
         }
         defer { for index in options.indices { av_dict_free(&options[index]) } }
         return avformat_find_stream_info(context, &options)

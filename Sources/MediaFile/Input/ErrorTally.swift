@@ -13,7 +13,7 @@ final class ErrorTally: LibAVListener, @unchecked Sendable {
     var isCutOff: Bool { cutOff.load(ordering: .relaxed) }
 
     /// Notes one message, from whichever thread it comes.
-    override func heard(_ message: String, from source: UnsafeMutableRawPointer) {
+    override func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {
         if message.contains("ended prematurely") { cutOff.store(true, ordering: .relaxed) }
         complaints.withLock { complaints in
             complaints.count += 1

@@ -5,7 +5,7 @@ internal import HWDModel
 internal import Synchronization
 
 /// How a decoder's pixels become one of our formats, decided once for a stream.
-struct ConversionPlan: Sendable {
+struct SampleConversion: Sendable {
     /// The decoder's format.
     let source: AVPixelFormat
     /// What frames are handed out in.
@@ -75,7 +75,7 @@ struct ConversionPlan: Sendable {
     }
 
     /// The plan for pictures whose format is not the one the stream began with, to the same target.
-    func adapted(to format: AVPixelFormat, height: Int, path: String) throws(MediaError) -> ConversionPlan {
+    func adapted(to format: AVPixelFormat, height: Int, path: String) throws(MediaError) -> SampleConversion {
         if format == source { return self }
         guard sws_isSupportedInput(SampleFormats.withoutRange(format)) > 0 else {
             let name = SampleFormats.name(format)
@@ -86,7 +86,7 @@ struct ConversionPlan: Sendable {
                 .unsupported, "\(path): the alpha channel ends where pictures become \(SampleFormats.name(format))")
         }
         let isFullRange = SampleFormats.traits(format).isRGB || SampleFormats.withoutRange(format) != format
-        return ConversionPlan(
+        return SampleConversion(
             source: format, target: target, color: color,
             sourceIsFullRange: isFullRange || color.isFullRange, sentence: sentence, alpha: alpha)
     }
@@ -124,7 +124,7 @@ protocol PictureConverter: Sendable {
 ///
 /// Frames of one stream share it, and may be copied on different threads.
 final class FrameConverter: PictureConverter {
-    let plan: ConversionPlan
+    let plan: SampleConversion
     /// What is written.
     private let written: AVPixelFormat
     // Safe to share because `lock` is held wherever it is used.
@@ -134,7 +134,7 @@ final class FrameConverter: PictureConverter {
     /// Sets swscale up for pictures of `width`×`height`; nil when it cannot.
     ///
     /// - Parameter format: what is written, where that is not the plan's target.
-    init?(_ plan: ConversionPlan, width: Int, height: Int, to format: AVPixelFormat? = nil) {
+    init?(_ plan: SampleConversion, width: Int, height: Int, to format: AVPixelFormat? = nil) {
         guard let context = sws_alloc_context() else { return nil }
         self.context = context
         written = format ?? SampleFormats.libAV(plan.target)

@@ -14,7 +14,7 @@ struct ImageSeries: Hashable {
     private let pattern: Pattern
 
     /// The most files of a directory that are looked at.
-    private static let maximumFiles = 10_000_000
+    private static let maxFiles = 10_000_000
 
     /// A file name with one number in it, as printf(3) writes it.
     struct Pattern: Hashable {
@@ -82,7 +82,7 @@ struct ImageSeries: Hashable {
         guard let handle = opendir(directory) else { throw .opening(path, errno: errno) }
         defer { closedir(handle) }
         var numbers: Set<Int> = []
-        for _ in 0..<maximumFiles {
+        for _ in 0..<maxFiles {
             guard let entry = readdir(handle) else { break }
             let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
                 name.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: name.pointee)) {

@@ -17,7 +17,7 @@ final class LibAVSource {
 
     private let decoder: VideoDecoder?
     private let wanted: Set<Int>
-    private let plan: ConversionPlan
+    private let plan: SampleConversion
     private var converters: [Int32: any PictureConverter] = [:]
     private var clock: PresentationClock
     private let packet: UnsafeMutablePointer<AVPacket>
@@ -28,7 +28,7 @@ final class LibAVSource {
     private var breakOff: MediaError?
 
     /// Failures in a row, without a packet taken or a frame given, after which a decoder is given up.
-    private static let maximumFailures = 4096
+    private static let maxFailures = 4096
 
     /// Where the packet that was read last stands.
     private enum State { case reading, packetWaits, draining, ended }
@@ -55,7 +55,7 @@ final class LibAVSource {
         }
         demuxer.keepOnly(wanted)
         self.wanted = wanted
-        plan = try ConversionPlan(
+        plan = try SampleConversion(
             source: demuxer.alphaDecoderFormat ?? AVPixelFormat(rawValue: parameters.format),
             color: ColorDescription(parameters), height: Int(parameters.height), path: path, alpha: options.alpha)
         let isLeft =
@@ -71,7 +71,7 @@ final class LibAVSource {
         video.alphaMode = options.alpha?.handedOut(SampleFormats.traits(plan.source))
         if let series, video.frameCount == nil { video.frameCount = series.count }
         if parameters.codec_id == AV_CODEC_ID_HEVC, demuxer.canReopen,
-            AlphaLayerInfo.isUntold(in: video.codecConfiguration)
+            AlphaLayerInfo.isUnsignaled(in: video.codecConfiguration)
         {
             video.leadingUnits = StreamHead.nalUnits(
                 path: path, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
@@ -204,7 +204,7 @@ final class LibAVSource {
     /// The next frame the decoder has; nil when it needs more packets or has ended.
     private func receive(_ decoder: VideoDecoder) throws(MediaError) -> MediaReader.Item? {
         guard state != .ended else { return nil }
-        for _ in 0..<Self.maximumFailures {
+        for _ in 0..<Self.maxFailures {
             switch decoder.receive(frame) {
             case .frame:
                 noteComplaints()

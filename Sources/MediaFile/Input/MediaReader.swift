@@ -28,7 +28,7 @@ public final class MediaReader: @unchecked Sendable {
         /// The highest temporal level of HEVC that is read, 0…6; nil reads all.
         public var maxLevel: Int?
         /// Whether levels that the file does not annotate are read all the same, for a session to drop.
-        public var leavesUntoldLevels = false
+        public var keepsUnsignaledLevels = false
 
         /// Decoded video alone, one thread a core.
         public init() {}

@@ -8,9 +8,9 @@ internal import HWDLibAV
 /// libavformat's description of such a stream has no messages; an alpha layer's mode is in one.
 enum StreamHead {
     /// Packets after which a stream without a picture is given up.
-    private static let maximumPackets = 256
+    private static let maxPackets = 256
     /// Units after which a stream that goes on without a picture is given up.
-    private static let maximumUnits = 256
+    private static let maxUnits = 256
 
     /// Reads up to the second picture of the base layer, of a file that can be opened once more.
     static func nalUnits(path: String, streamIndex: Int, cancelFlag: CancelFlag) -> [[UInt8]] {
@@ -21,7 +21,7 @@ enum StreamHead {
         }
         var units: [[UInt8]] = []
         var pictures = 0
-        for _ in 0..<maximumPackets where av_read_frame(demuxer.context, packet) >= 0 {
+        for _ in 0..<maxPackets where av_read_frame(demuxer.context, packet) >= 0 {
             defer { av_packet_unref(packet) }
             guard Int(packet.pointee.stream_index) == streamIndex, let data = packet.pointee.data else { continue }
             let bytes = Array(UnsafeBufferPointer(start: data, count: Int(packet.pointee.size)))
@@ -30,7 +30,7 @@ enum StreamHead {
                 let type = header.nalUnitType
                 // One of a picture's first slices: first_slice_segment_in_pic_flag.
                 if type.isSlice, header.nuhLayerId == 0, nal.dropFirst(2).first ?? 0 >= 0x80 { pictures += 1 }
-                if pictures > 1 || units.count >= maximumUnits { return units }
+                if pictures > 1 || units.count >= maxUnits { return units }
                 if type.isParameterSet || type == .prefixSEI { units.append(Array(nal)) }
             }
         }

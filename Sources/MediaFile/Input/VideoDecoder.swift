@@ -12,8 +12,8 @@ final class DecoderHooks: LibAVListener, @unchecked Sendable {
 
     init(_ tally: ErrorTally) { self.tally = tally }
 
-    override func heard(_ message: String, from source: UnsafeMutableRawPointer) {
-        tally.heard(message, from: source)
+    override func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {
+        tally.handleMessage(message, from: source)
     }
 
     /// Picture buffers of the caller's; nil leaves them to libavcodec.
@@ -29,16 +29,16 @@ final class VideoDecoder {
     private let hooks: DecoderHooks
 
     /// The most luma samples a picture may have; bounds what a damaged header can make libavcodec allocate.
-    static let maximumSamples = 1 << 28
+    static let maxSamples = 1 << 28
     /// The most samples a row and rows: HEVC's level 6.2 ends below 8,444 for any shape in use.
-    static let maximumDimension = 16_384
+    static let maxDimension = 16_384
 
     /// Refuses a picture that is too large to be taken into memory.
     static func checkSize(width: Int, height: Int, _ path: String) throws(MediaError) {
-        guard width <= maximumDimension, height <= maximumDimension, width * height <= maximumSamples else {
+        guard width <= maxDimension, height <= maxDimension, width * height <= maxSamples else {
             throw MediaError(
                 .badInput,
-                "\(path): a picture of \(width)x\(height) is too large; \(maximumDimension) a side is the most")
+                "\(path): a picture of \(width)x\(height) is too large; \(maxDimension) a side is the most")
         }
     }
 
@@ -56,7 +56,7 @@ final class VideoDecoder {
         context.pointee.framerate = stream.avg_frame_rate
         context.pointee.thread_count = Int32(clamping: max(0, threads))
         context.pointee.thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE
-        context.pointee.max_pixels = Int64(Self.maximumSamples)
+        context.pointee.max_pixels = Int64(Self.maxSamples)
         // The display window is exact even where that leaves its first sample unaligned.
         context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
         clibav_thread_safe_callbacks(context)

@@ -16,7 +16,7 @@ struct Y4MHeader: Hashable {
     var chromaLocation: UInt8?
 
     /// The longest line that is looked at; real ones are below 100 bytes.
-    static let maximumLength = 1024
+    static let maxLength = 1024
     /// Frames a second that are believed.
     static let possibleRates = 0.001...10_000
     /// How every stream begins.

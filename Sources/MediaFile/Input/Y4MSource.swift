@@ -117,7 +117,7 @@ final class Y4MSource {
         _ descriptor: Int32, _ name: String, _ cancelFlag: CancelFlag
     ) throws(MediaError) -> (line: [UInt8], isWhole: Bool) {
         var line: [UInt8] = []
-        while line.count < Y4MHeader.maximumLength {
+        while line.count < Y4MHeader.maxLength {
             var byte: UInt8 = 0
             let count = try withUnsafeMutableBytes(of: &byte) { bytes throws(MediaError) in
                 try read(descriptor, into: bytes, name, cancelFlag)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// The members of timespec belong to the first C module of the target that includes its header.
+internal import CHWDLibAV
 internal import Glibc
 
 /// Where an elementary stream goes: a file that appears when it is finished, or standard output.
@@ -49,15 +51,15 @@ enum ByteSink: Sendable {
     }
 
     /// Pieces given to the kernel at once: IOV_MAX of Linux (limits.h).
-    private static let maximumPieces = 1024
+    private static let maxPieces = 1024
 
     /// 0, or the errno that ended the writing.
     private static func writeAll(_ descriptor: Int32, _ pieces: [UnsafeRawBufferPointer]) -> Int32 {
         var vectors: [iovec] = []
-        vectors.reserveCapacity(min(pieces.count, maximumPieces))
+        vectors.reserveCapacity(min(pieces.count, maxPieces))
         var next = 0
         while next < pieces.count || !vectors.isEmpty {
-            while vectors.count < maximumPieces, next < pieces.count {
+            while vectors.count < maxPieces, next < pieces.count {
                 let piece = pieces[next]
                 next += 1
                 guard let base = piece.baseAddress, !piece.isEmpty else { continue }

@@ -34,8 +34,8 @@ final class ContainerWriter: @unchecked Sendable {
 
     /// Microseconds that audio may lie ahead of the video: more than the longest look-ahead of an encoder.
     private static let interleaveWindow: Int64 = 60_000_000
-    /// Ticks a second of the movie header, unless one exact for all tracks is below `maximumMovieScale`.
-    private static let maximumMovieScale: Int64 = 10_000_000
+    /// Ticks a second of the movie header, unless one exact for all tracks is below `maxMovieScale`.
+    private static let maxMovieScale: Int64 = 10_000_000
 
     init(_ file: OutputFile, ending: String, source: MediaReader?) throws(MediaError) {
         LibAVLog.install()
@@ -237,7 +237,7 @@ final class ContainerWriter: @unchecked Sendable {
             guard let rate = context.pointee.streams?[Int(number)]?.pointee.codecpar?.pointee.sample_rate, rate > 0
             else { continue }
             let next = scale / av_gcd(scale, Int64(rate)) * Int64(rate)
-            if next > Self.maximumMovieScale { return video }
+            if next > Self.maxMovieScale { return video }
             scale = next
         }
         if Double(scale) > maximum { scale = Double(video) <= maximum ? video : 1000 }

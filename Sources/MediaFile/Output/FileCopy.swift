@@ -9,7 +9,7 @@ enum FileCopy {
     private static let fileKeys = ["major_brand", "minor_version", "compatible_brands", "encoder", "timecode"]
     private static let trackKeys = ["encoder", "timecode", "rotate"]
     /// The most chapters that are copied: their titles are held in memory.
-    private static let maximumChapters = 10_000
+    private static let maxChapters = 10_000
 
     /// Copies the file's metadata but for what describes the old container; true if any key is QuickTime's
     /// reverse-domain kind (`com.apple.quicktime.…`).
@@ -31,7 +31,7 @@ enum FileCopy {
     static func chapters(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Int {
         guard let source, case .libAV(let input) = source.source else { return 0 }
         let from = input.demuxer.context.pointee
-        let count = min(Int(from.nb_chapters), maximumChapters)
+        let count = min(Int(from.nb_chapters), maxChapters)
         // An array of pointers that libavformat frees with the context, as every chapter in it.
         guard count > 0, let chapters = from.chapters,
             let memory = av_calloc(count, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)

@@ -14,7 +14,7 @@ public struct VideoCopy: Sendable {
     public let reorderDepth: Int
 
     private let path: String
-    private let framing: PictureKind.Framing
+    private let framing: SampleKind.Framing
     /// Parameter sets that may stand in samples, as they come.
     private let known: Set<[UInt8]>
     private let staysAsIs: Bool
@@ -32,7 +32,7 @@ public struct VideoCopy: Sendable {
                 .unsupported, "\(reader.path) has no timestamps: it can be encoded, or copied from a container")
         }
         let configuration = reader.video.codecConfiguration
-        framing = PictureKind.framing(configuration)
+        framing = SampleKind.framing(configuration)
         do throws(BitstreamError) {
             var record: DecoderConfigurationRecord
             switch framing {

@@ -13,7 +13,7 @@ final class LevelFilter {
 
     private let limit: UInt8
     private let leavesAll: Bool
-    private let framing: PictureKind.Framing
+    private let framing: SampleKind.Framing
     private var levels: [UInt8]?
     private let offsets: [UInt64]
     private let places: [UInt64: Int]
@@ -29,12 +29,12 @@ final class LevelFilter {
     /// - Parameters:
     ///   - annotations: what the file's boxes say, compared with its first pictures; nil where it has none.
     ///   - levelCount: how many levels the stream has; nil when not known.
-    ///   - leavesUntold: whether pictures of which no annotation tells are all kept, for somebody else to drop.
+    ///   - keepsUnsignaled: whether pictures of which no annotation tells are all kept, for somebody else to drop.
     init(
-        limit: Int, framing: PictureKind.Framing, annotations: TrackAnnotations?, levelCount: Int?,
-        leavesUntold: Bool
+        limit: Int, framing: SampleKind.Framing, annotations: TrackAnnotations?, levelCount: Int?,
+        keepsUnsignaled: Bool
     ) {
-        leavesAll = leavesUntold && annotations?.levels == nil
+        leavesAll = keepsUnsignaled && annotations?.levels == nil
         self.limit = UInt8(clamping: limit)
         self.framing = framing
         levels = annotations?.levels
@@ -85,8 +85,8 @@ final class LevelFilter {
             }
         }
         self.init(
-            limit: limit, framing: PictureKind.framing(configuration), annotations: scan?.annotations,
-            levelCount: scan.map { $0.count(subLayers) } ?? subLayers, leavesUntold: options.leavesUntoldLevels)
+            limit: limit, framing: SampleKind.framing(configuration), annotations: scan?.annotations,
+            levelCount: scan.map { $0.count(subLayers) } ?? subLayers, keepsUnsignaled: options.keepsUnsignaledLevels)
         guard let scan, limit < scan.rates.count - 1 else { return }
         changesRate = true
         video.frameCount = scan.isWhole ? scan.rates.total(limit) : nil
@@ -101,7 +101,7 @@ final class LevelFilter {
     /// Whether a packet of the video is wanted; counts it.
     func keeps(_ packet: UnsafePointer<AVPacket>) -> Bool {
         let bytes = UnsafeRawBufferPointer(start: packet.pointee.data, count: Int(max(0, packet.pointee.size)))
-        let picture = PictureKind(bytes, framing)
+        let picture = SampleKind(bytes, framing)
         var level = picture?.temporalID
         if let told = told(at: packet.pointee.pos) {
             if let level, level != told {
@@ -167,7 +167,7 @@ public struct LevelReport: Hashable, Sendable {
     public let levels: Int?
     /// What told the levels, in the end.
     public internal(set) var source = Source.headers
-    /// Whether every packet is handed on, because the file does not tell the levels (`Options.leavesUntoldLevels`).
+    /// Whether every packet is handed on, because the file does not tell the levels (`Options.keepsUnsignaledLevels`).
     public internal(set) var isLeftToSession = false
     /// Packets that were handed on.
     public internal(set) var kept = 0

@@ -25,7 +25,7 @@ struct LevelScan {
         // Nothing to look for where neither boxes nor parameter sets speak of levels.
         guard !annotations.kinds.isEmpty || subLayers ?? 2 > 1 else { return }
         guard let table = annotations.table, let file = PositionedReader(path: path) else { return }
-        let pictures = annotations.pictures(file, PictureKind.framing(configuration), count: count)
+        let pictures = annotations.pictures(file, SampleKind.framing(configuration), count: count)
         annotations.compare(with: pictures)
         tick = 1 / Double(scale)
         if let levels = annotations.levels {
@@ -44,7 +44,7 @@ struct LevelScan {
         var packet = av_packet_alloc()
         defer { av_packet_free(&packet) }
         guard let packet, let base = context.pointee.streams?[stream]?.pointee.time_base else { return }
-        let framing = PictureKind.framing(configuration)
+        let framing = SampleKind.framing(configuration)
         tick = av_q2d(base)
         var seen = 0
         var others = 0
@@ -60,7 +60,7 @@ struct LevelScan {
             }
             seen += 1
             let bytes = UnsafeRawBufferPointer(start: data, count: Int(packet.pointee.size))
-            guard let picture = PictureKind(bytes, framing) else { continue }
+            guard let picture = SampleKind(bytes, framing) else { continue }
             let told = packet.pointee.pts == clibav_no_pts() ? packet.pointee.dts : packet.pointee.pts
             if seen == 1, told == clibav_no_pts() { rates.isUntimed = true }
             rates.add(level: picture.temporalID, time: told == clibav_no_pts() ? nil : told)

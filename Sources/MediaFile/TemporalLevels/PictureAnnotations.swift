@@ -9,7 +9,7 @@ struct PictureAnnotations: Sendable {
     private let record: DecoderConfigurationRecord
     /// Whether the file is QuickTime's.
     private let isQuickTime: Bool
-    private var pictures: [PictureKind] = []
+    private var pictures: [SampleKind] = []
     /// Whether an access unit came whose picture could not be told.
     private var hasUnknown = false
 
@@ -21,7 +21,7 @@ struct PictureAnnotations: Sendable {
 
     /// Takes down the next sample, NAL units with 4-byte lengths.
     mutating func note(_ accessUnit: UnsafeRawBufferPointer) {
-        guard let kind = PictureKind(accessUnit, .lengths(4)) else { return hasUnknown = true }
+        guard let kind = SampleKind(accessUnit, .lengths(4)) else { return hasUnknown = true }
         pictures.append(kind)
     }
 
@@ -141,7 +141,7 @@ struct PictureAnnotations: Sendable {
         return Box("sdtp", [0, 0, 0, 0] + pictures.map { dependency($0, top) })
     }
 
-    private func dependency(_ picture: PictureKind, _ top: UInt8) -> UInt8 {
+    private func dependency(_ picture: SampleKind, _ top: UInt8) -> UInt8 {
         // is_leading: 1 refers to what was before its key frame, 3 does not, 2 is no leading picture. QuickTime's own
         // definition has another meaning in these bits, so its files leave them 0, "not known".
         var leading: UInt8 = picture.type.isRASL ? 1 : picture.type.isRADL ? 3 : 2

@@ -102,7 +102,7 @@ struct TrackAnnotations {
     }
 
     /// Compares what the boxes say with what the pictures' headers say, of the samples from the first on.
-    mutating func compare(with pictures: [PictureKind?]) {
+    mutating func compare(with pictures: [SampleKind?]) {
         if let levels {
             contradict("tscl", pictures) { sample, picture in
                 levels[sample] == picture.temporalID
@@ -137,7 +137,7 @@ struct TrackAnnotations {
     }
 
     private mutating func compareMembers(
-        _ type: FourCC, _ pictures: [PictureKind?], _ judge: ([UInt8], PictureKind) -> String?
+        _ type: FourCC, _ pictures: [SampleKind?], _ judge: ([UInt8], SampleKind) -> String?
     ) {
         guard let group = groups[type], let table else { return }
         var entryOf = [Int](repeating: 0, count: table.count)
@@ -149,7 +149,7 @@ struct TrackAnnotations {
 
     /// Names the first sample that `judge` has something to say of, and how many more there are.
     private mutating func contradict(
-        _ type: FourCC, _ pictures: [PictureKind?], _ judge: (Int, PictureKind) -> String?
+        _ type: FourCC, _ pictures: [SampleKind?], _ judge: (Int, SampleKind) -> String?
     ) {
         var first: (sample: Int, words: String)?
         var count = 0
@@ -169,7 +169,7 @@ extension TrackAnnotations {
     /// Looks at the headers of the first `count` samples in the file.
     ///
     /// A header that cannot be found, and what follows a sample that lies outside of the file, is nil.
-    func pictures(_ source: PositionedReader, _ framing: PictureKind.Framing, count: Int) -> [PictureKind?] {
+    func pictures(_ source: PositionedReader, _ framing: SampleKind.Framing, count: Int) -> [SampleKind?] {
         guard let table, case .lengths(let lengthSize) = framing else { return [] }
         return (0..<min(count, table.count)).map { sample in
             var place = table.offsets[sample]
@@ -180,7 +180,7 @@ extension TrackAnnotations {
                     let head = source.read(at: place, lengthSize + 2),
                     let length = head.bigEndian(at: 0, lengthSize)
                 else { return nil }
-                if length >= 2, let kind = PictureKind(header: head[lengthSize], head[lengthSize + 1]) {
+                if length >= 2, let kind = SampleKind(header: head[lengthSize], head[lengthSize + 1]) {
                     return kind
                 }
                 place += UInt64(lengthSize) + length

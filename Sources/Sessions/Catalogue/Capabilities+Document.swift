@@ -111,8 +111,8 @@ extension Capabilities {
                 entries.append(change)
             }
         }
-        guard entries.count <= maximumEntries else {
-            throw SessionError(.parameter, "\(name) has more than \(maximumEntries) entries")
+        guard entries.count <= maxEntries else {
+            throw SessionError(.parameter, "\(name) has more than \(maxEntries) entries")
         }
         return .array(entries)
     }

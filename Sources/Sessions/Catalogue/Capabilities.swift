@@ -10,7 +10,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
     /// The catalogue this version was built with, a JSON document.
     public static var embeddedDocument: String { text }
     /// Paths, and quirks, that a catalogue may have.
-    static let maximumEntries = 256
+    static let maxEntries = 256
 
     /// The version of the format.
     public var schema: Int

@@ -27,7 +27,7 @@ struct AlphaLayerReader: Sendable {
     private var sets = ParameterSets()
     /// Why nothing can be decoded until another SPS comes.
     private var refusal: String?
-    private var unit = AlphaUnit(meaning: AlphaMeaning(nil, isFullRange: nil))
+    private var unit = AlphaUnit(meaning: AlphaInterpretation(nil, isFullRange: nil))
     private var endsSequence = false
     /// The layer's parameter sets since the last picture, which come before the next one.
     private var newSets = PendingUnits()
@@ -35,9 +35,9 @@ struct AlphaLayerReader: Sendable {
     init() {}
 
     /// What the layer's samples mean; nil when the stream has no alpha layer.
-    var meaning: AlphaMeaning? {
+    var meaning: AlphaInterpretation? {
         guard case .alpha = layer else { return nil }
-        return AlphaMeaning(info, isFullRange: isFullRange)
+        return AlphaInterpretation(info, isFullRange: isFullRange)
     }
 
     /// Why a stream of several layers is taken for one without alpha; nil where it is not.
@@ -71,10 +71,10 @@ struct AlphaLayerReader: Sendable {
     /// - Parameter hasPicture: whether the packet has a picture of the base layer.
     mutating func finish(hasPicture: Bool) -> AlphaUnit? {
         defer {
-            unit = AlphaUnit(meaning: AlphaMeaning(info, isFullRange: isFullRange))
+            unit = AlphaUnit(meaning: AlphaInterpretation(info, isFullRange: isFullRange))
             endsSequence = false
         }
-        unit.meaning = AlphaMeaning(info, isFullRange: isFullRange)
+        unit.meaning = AlphaInterpretation(info, isFullRange: isFullRange)
         switch layer {
         case .none: return nil
         case .unreadable: return unit.fault == nil ? nil : unit

@@ -107,7 +107,7 @@ public struct StreamFormat: Hashable, Sendable {
     }
 
     /// What the alpha layer's samples mean; nil when the description tells of none.
-    public var alpha: AlphaMeaning? {
+    public var alpha: AlphaInterpretation? {
         var reader = AlphaLayerReader()
         for nal in layers { reader.take(nal[...]) }
         return reader.meaning

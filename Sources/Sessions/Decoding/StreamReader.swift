@@ -82,7 +82,7 @@ public struct StreamReader: Sendable {
 
     /// A packet that came out of `read` is not decoded: its parameter sets, and where a sequence ends, go before the
     /// next one's.
-    public mutating func setAside(_ unit: CodedUnit) {
+    public mutating func deferParameterSets(_ unit: CodedUnit) {
         guard var units = try? LengthPrefixedNALUnits(unit.bytes[...]) else { return }
         while let nal = try? units.next() {
             guard let type = (try? NALUnitHeader(nal: nal))?.nalUnitType else { continue }
@@ -173,7 +173,7 @@ public struct StreamReader: Sendable {
             append(nal, &unit)
         case let type where type.isSlice:
             if unit.pictureType == nil {
-                (unit.pictureType, unit.temporalLevel) = (type, header.temporalId)
+                (unit.pictureType, unit.temporalLevel) = (type, header.temporalID)
             }
             append(nal, &unit)
         default: break

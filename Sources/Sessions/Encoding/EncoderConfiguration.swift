@@ -70,7 +70,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
     ///
     /// - Throws: `Parameter` when properties contradict each other or the request; the reason names them.
     public init(request: CompressionRequest, properties: PropertyStore) throws(SessionError) {
-        try Contradictions.check(request: request, properties: properties)
+        try PropertyValidation.check(request: request, properties: properties)
         self.request = request
 
         let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:))
@@ -107,10 +107,10 @@ public struct EncoderConfiguration: Hashable, Sendable {
         lookAhead = properties.integer(.suggestedLookAheadFrameCount).map(Int.init)
         temporalLevels = try Self.temporalLevels(properties, frameRate)
         baseLevelFraction = properties.number(.baseLayerBitRateFraction)
-        if baseLevelFraction != nil { try Contradictions.checkShare(temporalLevels, properties) }
+        if baseLevelFraction != nil { try PropertyValidation.checkShare(temporalLevels, properties) }
         if temporalLevels.count > 1 {
             let most = maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval
-            try Contradictions.check(temporalLevels, keyFrameInterval: most, request, properties)
+            try PropertyValidation.check(temporalLevels, keyFrameInterval: most, request, properties)
             maxKeyFrameInterval = most - most % temporalLevels.groupSize
         }
 

@@ -108,7 +108,7 @@ public struct StreamSyntax: Sendable {
     /// - Parameter qp: SliceQpY (H.265 7-54).
     public func sliceHeader(of picture: PlannedPicture, qp: Int) -> SliceSegmentHeader {
         var header = SliceSegmentHeader(
-            NALUnitHeader(picture.nalUnitType, nuhTemporalIdPlus1: picture.temporalID + 1))
+            NALUnitHeader(picture.nalUnitType, nuhTemporalIDPlus1: picture.temporalID + 1))
         header.sliceType = picture.sliceType
         header.slicePicOrderCntLsb = picture.poc & (sps.maxPicOrderCntLsb - 1)
         if picture.kind != .idr {
@@ -152,7 +152,7 @@ extension VUIParameters {
             var type = VideoSignalType()
             type.videoFullRangeFlag = color.isFullRange
             if color.isSpecified {
-                type.colourDescription = ColourDescription(
+                type.colourDescription = VUIColorDescription(
                     colourPrimaries: Int(color.primaries), transferCharacteristics: Int(color.transfer),
                     matrixCoeffs: Int(color.matrix))
             }

@@ -4,7 +4,7 @@ internal import HWDColor
 public import HWDModel
 
 /// What one picture on its way needs.
-final class FrameSlot {
+final class ConversionSlot {
     let upload: DeviceBuffer
     let download: DeviceBuffer
     var slices: [PictureSlice] = []
@@ -130,7 +130,7 @@ extension VulkanConverter {
             slot.images = nil
         }
         for (slice, rows) in zip(slot.images == nil ? slot.slices : slot.imageSlices, slot.rows) {
-            try slice.wait(seconds: patience)
+            try slice.wait(seconds: timeout)
             for (index, plane) in target.planes.enumerated() where !slot.isDirect[index] {
                 download(slot, plane, slot.target[index], plane.rows(of: rows, margin: 0))
             }
@@ -148,19 +148,19 @@ extension VulkanConverter {
         }
     }
 
-    private func freeSlot() throws(SessionError) -> FrameSlot {
+    private func freeSlot() throws(SessionError) -> ConversionSlot {
         if let slot = slots.first(where: { $0.ticket == 0 }) { return slot }
         guard slots.count < Self.slotCount else {
             throw SessionError(.invalidSession, "\(Self.slotCount) pictures are under way; finish one first")
         }
-        let slot = try FrameSlot(gpu, source: source.size, target: target.size)
+        let slot = try ConversionSlot(gpu, source: source.size, target: target.size)
         slots.append(slot)
         return slot
     }
 
     /// A plane in imported memory where it lies in one, else its place in staging.
     private func seen(
-        _ plane: PlaneGeometry, _ base: UnsafeRawPointer, _ stride: Int, _ slot: FrameSlot, isTarget: Bool
+        _ plane: PlaneGeometry, _ base: UnsafeRawPointer, _ stride: Int, _ slot: ConversionSlot, isTarget: Bool
     ) -> Seen {
         // Rows so long that few fit a binding are copied closer together.
         for region in gpu.regions where stride <= bindingLimit / 16 {
@@ -179,7 +179,7 @@ extension VulkanConverter {
     }
 
     private func start(
-        _ slot: FrameSlot, _ index: Int, _ rows: Range<Int>, _ from: [Seen], _ to: [Seen]
+        _ slot: ConversionSlot, _ index: Int, _ rows: Range<Int>, _ from: [Seen], _ to: [Seen]
     ) throws(SessionError) {
         var place = Placement()
         place.width = Int32(plan.conversion.source.width)
@@ -255,7 +255,7 @@ extension VulkanConverter {
         }
     }
 
-    private func upload(_ view: PlaneView, _ plane: PlaneGeometry, _ rows: Range<Int>, _ slot: FrameSlot) {
+    private func upload(_ view: PlaneView, _ plane: PlaneGeometry, _ rows: Range<Int>, _ slot: ConversionSlot) {
         guard let start = slot.upload.memory.baseAddress else { return }
         for row in rows {
             (start + plane.offset + row * plane.stride).copyMemory(
@@ -263,7 +263,7 @@ extension VulkanConverter {
         }
     }
 
-    private func download(_ slot: FrameSlot, _ plane: PlaneGeometry, _ view: MutablePlaneView, _ rows: Range<Int>) {
+    private func download(_ slot: ConversionSlot, _ plane: PlaneGeometry, _ view: MutablePlaneView, _ rows: Range<Int>) {
         guard let start = slot.download.memory.baseAddress else { return }
         for row in rows {
             (view.base + row * view.stride).copyMemory(
@@ -272,9 +272,9 @@ extension VulkanConverter {
     }
 
     /// Gives a slot up whose later slices did not start: what did must have ended before the slot is used again.
-    private func abandon(_ slot: FrameSlot, started: Int) {
+    private func abandon(_ slot: ConversionSlot, started: Int) {
         let slices = slot.images == nil ? slot.slices : slot.imageSlices
-        for slice in slices.prefix(started) { try? slice.wait(seconds: patience) }
+        for slice in slices.prefix(started) { try? slice.wait(seconds: timeout) }
         slot.ticket = 0
         slot.images = nil
     }

@@ -26,13 +26,13 @@ public final class VulkanConverter: PixelConverter {
     var imagePipeline: VkPipeline?
     let source: (planes: [PlaneGeometry], size: Int)
     let target: (planes: [PlaneGeometry], size: Int)
-    var slots: [FrameSlot] = []
+    var slots: [ConversionSlot] = []
     var lastTicket = 0
     /// Bytes that a binding can hold; tests make it small.
     var bindingLimit: Int
 
     /// Seconds after which a slice that does not end is given up.
-    var patience: Double
+    var timeout: Double
 
     /// Bytes of the uniform buffer, after which the tables begin.
     static let tablesOffset = 256
@@ -66,7 +66,7 @@ public final class VulkanConverter: PixelConverter {
         self.gpu = gpu
         self.plan = plan
         device = gpu.description.label
-        patience = gpu.description.kind == .software ? 30 : 5
+        timeout = gpu.description.kind == .software ? 30 : 5
         bindingLimit = Int(gpu.limits.maxStorageBufferRange)
         parameters = ShaderParameters(
             plan, workgroup: gpu.description.kind == .software ? (16, 1) : (16, 4), packsByHand: packsByHand)

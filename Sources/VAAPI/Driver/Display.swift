@@ -12,7 +12,7 @@ public final class Display {
     public let vendor: String
 
     /// What a driver may claim to have, at most; it tells the counts itself.
-    private static let maximumCount: Int32 = 1024
+    private static let maxCount: Int32 = 1024
 
     /// Starts the driver of a node; nil when the descriptor is no DRM device.
     ///
@@ -72,7 +72,7 @@ public final class Display {
     }
 
     private func count(_ value: Int32, _ call: String) throws(VAError) -> Int32 {
-        guard 1...Self.maximumCount ~= value else {
+        guard 1...Self.maxCount ~= value else {
             throw VAError(Int32(VA_STATUS_ERROR_UNKNOWN), call, message: "the driver told \(value)")
         }
         return value

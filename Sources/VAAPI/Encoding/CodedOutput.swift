@@ -9,7 +9,7 @@ struct CodedOutput: ~Copyable {
     let pieces: [UnsafeRawBufferPointer]
 
     /// More segments than a picture has slices, and headers before them, are a chain without an end.
-    private static let maximumSegments = 2048
+    private static let maxSegments = 2048
 
     /// - Parameter capacity: bytes the buffer was made for.
     /// - Throws: `VideoEncoderMalfunction` when the picture did not fit, is damaged or is not there.
@@ -30,7 +30,7 @@ struct CodedOutput: ~Copyable {
         var total = 0
         while let current = next {
             let segment = current.load(as: VACodedBufferSegment.self)
-            guard pieces.count < maximumSegments else {
+            guard pieces.count < maxSegments else {
                 throw SessionError(.videoEncoderMalfunction, "the driver's coded buffer has no end")
             }
             let overflow = UInt32(VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK | VA_CODED_BUF_STATUS_FRAME_SIZE_OVERFLOW)

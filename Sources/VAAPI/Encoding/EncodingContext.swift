@@ -18,18 +18,18 @@ final class EncodingContext {
     private var holdsFrameQP = false
 
     /// Nanoseconds a picture may take; a driver that needs longer hangs.
-    private let patience: UInt64
+    private let timeout: UInt64
 
     /// - Parameters:
     ///   - frames: how many may wait to be submitted.
     ///   - references: how many pictures are kept, at most.
     ///   - slots: how many pictures may be in flight.
-    ///   - patience: seconds a picture may take.
+    ///   - timeout: seconds a picture may take.
     init(
         _ display: Display, path: HardwarePath, _ settings: EncoderSettings, frames: Int, references: Int,
-        slots: Int, patience: Double
+        slots: Int, timeout: Double
     ) throws(VAError) {
-        self.patience = UInt64(max(patience, 0) * 1e9)
+        self.timeout = UInt64(max(timeout, 0) * 1e9)
         self.display = display
         self.settings = settings
         context = try Self.open(
@@ -160,9 +160,9 @@ final class EncodingContext {
     }
 
     private func wait(for slot: PictureSlot) throws(VAError) {
-        var status = vaSyncBuffer(display.handle, slot.coded.id, patience)
+        var status = vaSyncBuffer(display.handle, slot.coded.id, timeout)
         if status == VA_STATUS_ERROR_UNIMPLEMENTED {
-            status = vaSyncSurface2(display.handle, slot.source, patience)
+            status = vaSyncSurface2(display.handle, slot.source, timeout)
         }
         // Older drivers' only wait has no bound of its own; the worker's watchdog has one.
         if status == VA_STATUS_ERROR_UNIMPLEMENTED { status = vaSyncSurface(display.handle, slot.source) }

@@ -8,17 +8,17 @@ extension VAAPIEncoder {
     /// What an open encoder consists of.
     struct Opened {
         var context: EncodingContext
-        var writer: FrameWriter
+        var writer: SurfaceWriter
         var parameterSets: [[UInt8]]
         var record: [UInt8]
     }
 
     static func open(
-        _ file: Int32, _ path: HardwarePath, _ configuration: EncoderConfiguration, patience: Double
+        _ file: Int32, _ path: HardwarePath, _ configuration: EncoderConfiguration, timeout: Double
     ) throws(VAAPIFailure) -> Opened {
         let (display, attributes, sizes) = try asking { () throws(VAError) in try look(file, path) }
         let settings = try EncoderSettings(configuration, path: path, attributes: attributes, sizes: sizes)
-        let probe = try probe(display, path, settings, patience: patience)
+        let probe = try probe(display, path, settings, timeout: timeout)
         let record: [UInt8]
         do throws(SessionError) {
             record = try StreamDescription.record(probe.parameterSets, configuration, settings)
@@ -27,7 +27,7 @@ extension VAAPIEncoder {
         let context = try asking { () throws(VAError) in
             try EncodingContext(
                 display, path: path, settings, frames: structure.anchorDistance,
-                references: structure.maxReferences, slots: structure.picturesInFlight, patience: patience)
+                references: structure.maxReferences, slots: structure.picturesInFlight, timeout: timeout)
         }
         return Opened(
             context: context, writer: probe.writer, parameterSets: probe.parameterSets, record: record)
@@ -61,15 +61,15 @@ extension VAAPIEncoder {
 
     /// Codes a grey key frame in a context of its own, for the parameter sets that come with it.
     private static func probe(
-        _ display: Display, _ path: HardwarePath, _ settings: EncoderSettings, patience: Double
-    ) throws(VAAPIFailure) -> (writer: FrameWriter, parameterSets: [[UInt8]]) {
+        _ display: Display, _ path: HardwarePath, _ settings: EncoderSettings, timeout: Double
+    ) throws(VAAPIFailure) -> (writer: SurfaceWriter, parameterSets: [[UInt8]]) {
         let (context, writer, surface) = try asking { () throws(VAError) in
             let context = try EncodingContext(
-                display, path: path, settings, frames: 0, references: 0, slots: 1, patience: patience)
+                display, path: path, settings, frames: 0, references: 0, slots: 1, timeout: timeout)
             guard let surface = context.sources.take() else {
                 throw VAError(VA_STATUS_ERROR_ALLOCATION_FAILED, "vaCreateSurfaces")
             }
-            let writer = try FrameWriter(display, settings, surface: surface)
+            let writer = try SurfaceWriter(display, settings, surface: surface)
             try writer.writeGrey(to: surface)
             return (context, writer, surface)
         }

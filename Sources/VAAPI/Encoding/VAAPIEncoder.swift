@@ -17,7 +17,7 @@ public final class VAAPIEncoder: Encoder {
     }
 
     private let context: EncodingContext
-    private let writer: FrameWriter
+    private let writer: SurfaceWriter
     private let parameterSets: [[UInt8]]
     private var planner: StructurePlanner
     private var decodeTimes: DecodeTimes
@@ -47,12 +47,12 @@ public final class VAAPIEncoder: Encoder {
     ///
     /// - Parameters:
     ///   - file: descriptor of the opened render node, kept open by the caller for the encoder's life.
-    ///   - patience: seconds a picture may take before the driver counts as hung.
+    ///   - timeout: seconds a picture may take before the driver counts as hung.
     /// - Throws: why it does not open, and whether it may later.
     public init(
-        node file: Int32, path: HardwarePath, _ configuration: EncoderConfiguration, patience: Double = 4
+        node file: Int32, path: HardwarePath, _ configuration: EncoderConfiguration, timeout: Double = 4
     ) throws(VAAPIFailure) {
-        let opened = try Self.open(file, path, configuration, patience: patience)
+        let opened = try Self.open(file, path, configuration, timeout: timeout)
         context = opened.context
         writer = opened.writer
         parameterSets = opened.parameterSets
@@ -148,11 +148,11 @@ public final class VAAPIEncoder: Encoder {
         }
         guard
             context.settings.structure.temporalLevels == 1
-                || (slice.nalUnitType == picture.nalUnitType && slice.temporalId == picture.temporalID)
+                || (slice.nalUnitType == picture.nalUnitType && slice.temporalID == picture.temporalID)
         else {
             throw SessionError(
                 .videoEncoderMalfunction,
-                "the driver coded \(slice.nalUnitType) at temporal level \(slice.temporalId), not "
+                "the driver coded \(slice.nalUnitType) at temporal level \(slice.temporalID), not "
                     + "\(picture.nalUnitType) at \(picture.temporalID)")
         }
         guard reader.parameterSets.allSatisfy(parameterSets.contains) else {
@@ -163,7 +163,7 @@ public final class VAAPIEncoder: Encoder {
         }
         let coded = EncodedPicture(
             frameID: frame.id, pts: frame.pts, dts: dts, nalUnitType: slice.nalUnitType.rawValue,
-            temporalLevel: UInt8(slice.temporalId))
+            temporalLevel: UInt8(slice.temporalID))
         let sample = reader.sample
         try handler(coded, sample.span.bytes)
     }

@@ -175,7 +175,7 @@ extension EndToEnd {
             try #require(run.status == 0 && run.errors == "", "\(run.errors)")
             let report = try #require(try JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any])
             let levels = try #require(report["temporal_levels"] as? [String: Any])
-            #expect(levels["told_by"] as? String == "annotations" && levels["max_level"] as? Int == 0)
+            #expect(levels["source"] as? String == "annotations" && levels["max_level"] as? Int == 0)
             let expected = try Self.expected(whole, upTo: 0, in: server.folder)
             #expect(try Probe(base).samples("yuv420p") == expected)
             #expect(try Probe(base).decodingMessages() == "")

@@ -7,7 +7,7 @@ internal import Glibc
 /// Drivers trust what they are given, so a checksum stands before it: a damaged file counts as none.
 struct PipelineCacheFile {
     /// Larger ones are neither read nor written.
-    static let maximumSize = 16 << 20
+    static let maxSize = 16 << 20
     private static let magic: [UInt8] = Array("HWDVKC1\n".utf8)
 
     private let folder: String?
@@ -34,7 +34,7 @@ struct PipelineCacheFile {
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 16,
-            status.st_size <= Self.maximumSize + 16
+            status.st_size <= Self.maxSize + 16
         else { return nil }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         guard Glibc.read(file, &bytes, bytes.count) == bytes.count, Array(bytes.prefix(8)) == Self.magic else {
@@ -48,7 +48,7 @@ struct PipelineCacheFile {
     ///
     /// What fails is left out.
     func write(_ content: [UInt8]) {
-        guard let folder, let path, content.count <= Self.maximumSize else { return }
+        guard let folder, let path, content.count <= Self.maxSize else { return }
         mkdir(String(folder.dropLast("/hwdaemon".count)), 0o700)
         mkdir(folder, 0o700)
         let beside = "\(path).\(getpid())"

@@ -175,7 +175,7 @@ final class PipelineStore {
         guard isChanged, device.failure == nil, let cache else { return }
         var size = 0
         guard device.functions.getPipelineCacheData(device.handle, cache, &size, nil) == VK_SUCCESS, size > 0,
-            size <= PipelineCacheFile.maximumSize
+            size <= PipelineCacheFile.maxSize
         else { return }
         var bytes = [UInt8](repeating: 0, count: size)
         guard device.functions.getPipelineCacheData(device.handle, cache, &size, &bytes) == VK_SUCCESS else {

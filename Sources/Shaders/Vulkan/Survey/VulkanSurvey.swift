@@ -19,7 +19,7 @@ public final class VulkanSurvey {
     private let instance: VulkanInstance
 
     /// Devices told of; no machine has more.
-    private static let maximumDevices = 16
+    private static let maxDevices = 16
 
     /// Opens the loader, which loads every driver, and asks them.
     ///
@@ -31,7 +31,7 @@ public final class VulkanSurvey {
         var number: UInt32 = 0
         try check(version(&number), "vkEnumerateInstanceVersion")
         loader = Self.text(number)
-        let handles = try instance.physicalDevices().prefix(Self.maximumDevices)
+        let handles = try instance.physicalDevices().prefix(Self.maxDevices)
         guard !handles.isEmpty else {
             throw SessionError(.couldNotCreateInstance, "no Vulkan driver here has a device")
         }

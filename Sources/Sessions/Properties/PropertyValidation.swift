@@ -2,7 +2,7 @@
 internal import HWDModel
 
 /// Properties that cannot hold together: refused by name, never resolved by a guess.
-enum Contradictions {
+enum PropertyValidation {
     static func check(request: CompressionRequest, properties: PropertyStore) throws(SessionError) {
         try checkProfile(request, properties)
         try checkRate(properties)

@@ -7,7 +7,7 @@ internal import HWDWire
 ///
 /// An answer holds while every file it came from is what it was: the node, the driver, all libraries, the folders they
 /// lie in and the catalogue's files. The kernel and the environment are the same as long as this daemon runs.
-struct AnswerMemory {
+struct ProbeAnswerCache {
     private struct Entry {
         var files: [FileStamp]
         /// Whether everything claimed was tried and worked; what failed is tried again whenever somebody asks.
@@ -16,7 +16,7 @@ struct AnswerMemory {
 
     private var entries: [ProbeRequest.Subject: Entry] = [:]
     /// Files kept of one answer, which come from a process with a driver in it.
-    private static let maximumFiles = 300
+    private static let maxFiles = 300
 
     /// Keeps an answer, or forgets the one before where this one will not hold.
     mutating func keep(_ answer: ProbeAnswer, to request: ProbeRequest) {
@@ -24,7 +24,7 @@ struct AnswerMemory {
         let isReady = answer.node.map { $0.state == .ready } ?? answer.isWhole
         // Of the software only what the choice of an encoder needs is looked at when a daemon starts.
         let isPart = request.subject == .software && request.verification == .startup
-        guard !isPart, isReady, 1...Self.maximumFiles ~= answer.files.count else { return }
+        guard !isPart, isReady, 1...Self.maxFiles ~= answer.files.count else { return }
         let isVerified =
             answer.isWhole && answer.untried.isEmpty
             && answer.paths.allSatisfy { $0.verified || !$0.claimed }

@@ -12,7 +12,7 @@ struct PendingFrame: Sendable {
 }
 
 /// What the I/O thread asks of the codec thread, in order.
-enum CodecJob: Sendable {
+enum EncodeTask: Sendable {
     /// Open the encoder; answer the message with this sequence number, if there was one.
     case open(EncoderConfiguration, sequence: UInt32?)
     /// Encode a frame.
@@ -26,18 +26,18 @@ enum CodecJob: Sendable {
 }
 
 /// The thread that calls the encoder, which may take seconds, so that the I/O thread never does.
-struct CodecThread {
+struct EncodeThread {
     let worker: WorkerSession
-    let jobs: WorkQueue<CodecJob>
+    let jobs: WorkQueue<EncodeTask>
     let arena: PacketArena
 
     private var encoder: (any Encoder)?
     /// Brings frames in RGB to what the encoder takes.
-    private var conversion: FrameConversion?
+    private var conversion: InputConversion?
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
-    init(worker: WorkerSession, jobs: WorkQueue<CodecJob>, arena: PacketArena) {
+    init(worker: WorkerSession, jobs: WorkQueue<EncodeTask>, arena: PacketArena) {
         self.worker = worker
         self.jobs = jobs
         self.arena = arena
@@ -62,11 +62,11 @@ struct CodecThread {
     /// This is the place where a session could go on with another encoder, from the next key frame.
     private func failed(_ error: SessionError) -> Never { worker.end(error.status, error.reason) }
 
-    private mutating func perform(_ job: CodecJob) throws(SessionError) {
+    private mutating func perform(_ job: EncodeTask) throws(SessionError) {
         switch job {
         case .open(let configuration, let sequence):
             if let settings = configuration.conversion {
-                let conversion = try FrameConversion(settings, configuration, worker.vulkan)
+                let conversion = try InputConversion(settings, configuration, worker.vulkan)
                 worker.tell(of: conversion)
                 self.conversion = conversion
             }

@@ -7,7 +7,7 @@ internal import HWDSessions
 
 /// Brings a client's frames to surfaces: one copy, on which the samples get the surface's layout and depth and the last
 /// column and row are repeated up to the coded size.
-final class FrameWriter {
+final class SurfaceWriter {
     private let display: Display
     private let coded: (width: Int, height: Int)
     private let luma: hwd_filling

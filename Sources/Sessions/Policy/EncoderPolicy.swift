@@ -2,7 +2,7 @@
 public import HWDModel
 
 /// The choice of encoder: one pure function, so that every refusal and every fallback can be tested.
-public enum Policy {
+public enum EncoderPolicy {
     /// What the client wants of the encoder.
     public struct Request: Hashable, Sendable {
         /// Hardware may be used.
@@ -196,7 +196,7 @@ public enum Policy {
     }
 }
 
-extension Policy.Request {
+extension EncoderPolicy.Request {
     /// Whether a hardware encoder takes the pictures and is on the GPU that is wanted.
     fileprivate func fits(_ encoder: EncoderDescription) -> Bool {
         guard requiredGPU.map({ encoder.isOn(gpu: $0) }) ?? true else { return false }
@@ -205,7 +205,7 @@ extension Policy.Request {
 }
 
 extension PictureSizes {
-    fileprivate func contain(_ size: Policy.Request.Size) -> Bool {
+    fileprivate func contain(_ size: EncoderPolicy.Request.Size) -> Bool {
         contain(width: size.width, height: size.height)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
 
-extension Contradictions {
+extension PropertyValidation {
     /// What cannot hold together with several temporal levels.
     ///
     /// - Parameter keyFrameInterval: frames from a key frame to the next, at most.

@@ -8,8 +8,8 @@ internal import HWDTransport
 internal import HWDWire
 
 /// Brings decoded pictures to the RGB that a session asked for, into memory that its client reads.
-final class FrameConversion {
-    private let wanted: ColorWish
+final class OutputConversion {
+    private let wanted: OutputColorRequest
     private let format: PixelFormat
     private let decoded: PictureStore
     private let output: PictureStore
@@ -29,7 +29,7 @@ final class FrameConversion {
 
     /// A conversion of pictures that lie in one store to another.
     init(
-        _ wanted: ColorWish, to format: PixelFormat, from decoded: PictureStore, into output: PictureStore,
+        _ wanted: OutputColorRequest, to format: PixelFormat, from decoded: PictureStore, into output: PictureStore,
         decodedOn decoder: String?, vulkan: VulkanHints,
         onChoice: @escaping (ConverterChoice.Chosen, String?) -> Void
     ) {
@@ -174,8 +174,8 @@ final class FrameConversion {
         if let last, last.conversion == conversion { return last.chosen.converter }
         let chosen = try ConverterChoice.choose(
             for: conversion,
-            ConverterChoice.Wish(
-                wanted.device, preferred: vulkan.preferred, faults: vulkan.faults, danger: vulkan.danger),
+            ConverterChoice.Request(
+                wanted.device, preferred: vulkan.preferred, faults: vulkan.faults, avoidReason: vulkan.avoidReason),
             sharing: gpu)
         last = (conversion, chosen)
         onChoice(chosen, copyReason)

@@ -5,7 +5,7 @@ internal import HWDWire
 /// Hardware encoders and decoders whose drivers crashed or hung while a session opened them, left alone for a while.
 ///
 /// Without it every session would wait for the same hang again.
-struct HardwareTroubles {
+struct FailureBackoff {
     /// How long each is left alone.
     static let pause = Duration.seconds(60)
     /// How many are remembered: an encoder and a decoder for every node.

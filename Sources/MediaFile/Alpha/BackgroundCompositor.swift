@@ -5,7 +5,7 @@ public import HWDModel
 ///
 /// Both are mixed as they are coded, without linear light, as players do. A chroma sample is mixed by the mean alpha of
 /// the luma samples it covers.
-public struct AlphaFlattener {
+public struct BackgroundCompositor {
     /// A colour of the display, 0…255 each.
     public struct RGB: Hashable, Sendable {
         /// Red.

@@ -5,7 +5,7 @@ internal import HWDSessions
 internal import HWDShaders
 
 /// What a session's properties say of the RGB that its pictures become.
-struct ColorWish {
+struct OutputColorRequest {
     /// Primaries and transfer function of the pictures.
     let target: SignalDescription
     /// How they are converted.

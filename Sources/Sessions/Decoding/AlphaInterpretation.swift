@@ -3,13 +3,13 @@ public import HWDHEVC
 public import HWDModel
 
 /// What the samples of a stream's alpha layer mean.
-public struct AlphaMeaning: Hashable, Sendable {
+public struct AlphaInterpretation: Hashable, Sendable {
     /// Whether the base layer's colours are multiplied by alpha.
     ///
     /// Premultiplied where no message tells: VideoToolbox's default.
     public let mode: AlphaChannelMode
     /// Whether a message told the mode.
-    public let isModeTold: Bool
+    public let isModeSignaled: Bool
     /// The opacity, 0…255, that each decoded value of 8 bits stands for; nil where it is the value itself.
     public let opacities: [UInt8]?
 
@@ -19,9 +19,9 @@ public struct AlphaMeaning: Hashable, Sendable {
     /// expanded. Encoders are about that write full-range alpha with the message, and leave the SPS at video range.
     public init(_ info: AlphaChannelInfo?, isFullRange: Bool?) {
         switch info?.alphaChannelUseIdc {
-        case 0: (mode, isModeTold) = (.straight, true)
-        case 1: (mode, isModeTold) = (.premultiplied, true)
-        default: (mode, isModeTold) = (.premultiplied, false)
+        case 0: (mode, isModeSignaled) = (.straight, true)
+        case 1: (mode, isModeSignaled) = (.premultiplied, true)
+        default: (mode, isModeSignaled) = (.premultiplied, false)
         }
         if let info {
             opacities = Self.opacities(info)
@@ -66,10 +66,10 @@ public struct AlphaUnit: Hashable, Sendable {
     /// `nal_unit_type` of its first slice segment; nil without one.
     public var pictureType: NALUnitType?
     /// What its samples mean.
-    public var meaning: AlphaMeaning
+    public var meaning: AlphaInterpretation
     /// Why its picture has no alpha, or none that can be trusted; nil when all is well.
     public var fault: String?
 
     /// Nothing yet.
-    public init(meaning: AlphaMeaning) { self.meaning = meaning }
+    public init(meaning: AlphaInterpretation) { self.meaning = meaning }
 }

@@ -15,7 +15,7 @@ struct PendingPacket: Sendable {
 }
 
 /// What the I/O thread asks of the codec thread, in order.
-enum DecodeJob: Sendable {
+enum DecodeTask: Sendable {
     /// Decode a packet.
     case decode(PendingPacket)
     /// The packets that follow are of this format.

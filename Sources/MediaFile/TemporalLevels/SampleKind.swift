@@ -2,7 +2,7 @@
 internal import HWDHEVC
 
 /// What the header of a picture's first slice segment tells: its NAL unit type and its temporal level, in two bytes.
-struct PictureKind: Hashable, Sendable {
+struct SampleKind: Hashable, Sendable {
     /// `nal_unit_type` in the low six bits, TemporalId above them.
     private let packed: UInt16
 
@@ -28,7 +28,7 @@ struct PictureKind: Hashable, Sendable {
     init?(_ accessUnit: UnsafeRawBufferPointer, _ framing: Framing) {
         var position = 0
         while let start = Self.nextUnit(accessUnit, framing, &position) {
-            guard let kind = PictureKind(header: accessUnit[start], accessUnit[start + 1]) else { continue }
+            guard let kind = SampleKind(header: accessUnit[start], accessUnit[start + 1]) else { continue }
             self = kind
             return
         }
@@ -66,7 +66,7 @@ struct PictureKind: Hashable, Sendable {
     }
 }
 
-extension PictureKind {
+extension SampleKind {
     /// How a stream's access units are framed, from its configuration record or its Annex B parameter sets.
     static func framing(_ configuration: [UInt8]) -> Framing {
         guard configuration.first == 1, configuration.count > 21 else { return .startCodes }

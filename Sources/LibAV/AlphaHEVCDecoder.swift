@@ -7,24 +7,24 @@ public import HWDSessions
 ///
 /// Pictures are paired by the packet they came in. Alpha that is missing or damaged never costs a picture: it is given
 /// opaque then, and the reason told. Used by one thread at a time.
-public final class AlphaStreamDecoder: PictureDecoder, @unchecked Sendable {
+public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
     /// What is known of the alpha of a packet whose picture has not been given yet.
     private enum Expected {
         /// There will be none, although the stream has alpha.
         case missing
         /// Its decoder has it.
-        case waiting(AlphaMeaning, NALUnitType)
+        case waiting(AlphaInterpretation, NALUnitType)
     }
 
-    private let base: StreamDecoder
-    private var alpha: StreamDecoder?
-    private let options: StreamDecoder.Options
+    private let base: HEVCDecoder
+    private var alpha: HEVCDecoder?
+    private let options: HEVCDecoder.Options
     private let scratch = ScratchMemory()
-    private let joiner: AlphaJoiner
+    private let merger: AlphaPlaneMerger
     private var expected: [Int64: Expected] = [:]
     /// Pictures of the base layer that wait for their alpha, in presentation order.
-    private var held: [AlphaJoiner.Part] = []
-    private var alphas: [Int64: AlphaJoiner.Part] = [:]
+    private var held: [AlphaPlaneMerger.Part] = []
+    private var alphas: [Int64: AlphaPlaneMerger.Part] = [:]
     private var damage = DamageTracker()
     private var alphaFailure: String?
 
@@ -36,15 +36,15 @@ public final class AlphaStreamDecoder: PictureDecoder, @unchecked Sendable {
     /// Opens the base layer's decoder; that of the alpha layer opens with its first key frame.
     ///
     /// - Parameter options: their `target` is a format with alpha.
-    /// - Throws: as `StreamDecoder`.
+    /// - Throws: as `HEVCDecoder`.
     public init(
-        _ format: StreamFormat, _ options: StreamDecoder.Options, memory: any PictureMemory
+        _ format: StreamFormat, _ options: HEVCDecoder.Options, memory: any PictureMemory
     ) throws(SessionError) {
         var inner = options
         inner.target = .yu12
         self.options = inner
-        joiner = AlphaJoiner(memory: memory)
-        base = try StreamDecoder(format, inner, memory: scratch)
+        merger = AlphaPlaneMerger(memory: memory)
+        base = try HEVCDecoder(format, inner, memory: scratch)
     }
 
     /// Why the base layer's pictures, or else the alpha layer's, are not decoded in hardware although a device was named.
@@ -63,7 +63,7 @@ public final class AlphaStreamDecoder: PictureDecoder, @unchecked Sendable {
         if let unit = input.alpha { try feed(unit, sequence, handler) }
         try base.decode(input.base, sequence: sequence) { (event) throws(SessionError) in
             guard case .picture(let picture, let owner) = event else { return try handler(event) }
-            held.append(AlphaJoiner.Part(picture: picture, owner: owner, memory: scratch))
+            held.append(AlphaPlaneMerger.Part(picture: picture, owner: owner, memory: scratch))
         }
         try give(isLast: false, handler)
         forgetOld(before: sequence)
@@ -74,7 +74,7 @@ public final class AlphaStreamDecoder: PictureDecoder, @unchecked Sendable {
         try alpha?.finish { (event) throws(SessionError) in try take(event, handler) }
         try base.finish { (event) throws(SessionError) in
             guard case .picture(let picture, let owner) = event else { return try handler(event) }
-            held.append(AlphaJoiner.Part(picture: picture, owner: owner, memory: scratch))
+            held.append(AlphaPlaneMerger.Part(picture: picture, owner: owner, memory: scratch))
             try give(isLast: true, handler)
         }
         try give(isLast: true, handler)
@@ -116,19 +116,19 @@ public final class AlphaStreamDecoder: PictureDecoder, @unchecked Sendable {
     }
 
     /// The alpha layer's decoder: like the base's, but in software where the device has nothing to give for it.
-    private func open() throws(SessionError) -> StreamDecoder {
+    private func open() throws(SessionError) -> HEVCDecoder {
         if let alpha { return alpha }
         let format = try StreamFormat.inBand()
         var options = options
         if base.fallbackReason != nil { options.device = nil }
-        let opened: StreamDecoder
+        let opened: HEVCDecoder
         do throws(SessionError) {
-            opened = try StreamDecoder(format, options, memory: scratch)
+            opened = try HEVCDecoder(format, options, memory: scratch)
         } catch {
             guard options.device != nil else { throw error }
             alphaFailure = "the alpha layer: \(error.reason)"
             options.device = nil
-            opened = try StreamDecoder(format, options, memory: scratch)
+            opened = try HEVCDecoder(format, options, memory: scratch)
         }
         alpha = opened
         return opened
@@ -140,7 +140,7 @@ public final class AlphaStreamDecoder: PictureDecoder, @unchecked Sendable {
         case .picture(let picture, let owner):
             guard case .waiting? = expected[picture.sequence] else { return }
             if picture.isDamaged { damage.damage(picture.sequence) }
-            alphas[picture.sequence] = AlphaJoiner.Part(picture: picture, owner: owner, memory: scratch)
+            alphas[picture.sequence] = AlphaPlaneMerger.Part(picture: picture, owner: owner, memory: scratch)
         case .damage(let sequence, let reason), .alphaDamage(let sequence, let reason):
             damage.damage(sequence)
             try handler(.alphaDamage(sequence, "the alpha layer: \(reason)"))
@@ -161,7 +161,7 @@ public final class AlphaStreamDecoder: PictureDecoder, @unchecked Sendable {
         return held.count > Self.maxHeld || held.dropFirst().contains { alphas[$0.picture.sequence] != nil }
     }
 
-    private func give(_ part: AlphaJoiner.Part, _ handler: DecoderEventHandler) throws(SessionError) {
+    private func give(_ part: AlphaPlaneMerger.Part, _ handler: DecoderEventHandler) throws(SessionError) {
         let sequence = part.picture.sequence
         var (mine, state) = (alphas.removeValue(forKey: sequence), PictureAlpha.none)
         var opacities: [UInt8]?
@@ -185,7 +185,7 @@ public final class AlphaStreamDecoder: PictureDecoder, @unchecked Sendable {
             opacities = meaning.opacities
             isDamaged = mine != nil && damage.isDamaged(sequence, type)
         }
-        var (picture, owner) = try joiner.join(part, alpha: mine, opacities: opacities)
+        var (picture, owner) = try merger.join(part, alpha: mine, opacities: opacities)
         picture.alpha = state
         if isDamaged { picture.isDamaged = true }
         if let mine, !mine.picture.isHardware { picture.isHardware = false }

@@ -5,7 +5,7 @@ internal import HWDShaders
 internal import HWDWire
 
 /// The words of a Create call as what they stand for; a word without a meaning is refused by name.
-enum TransferWords {
+enum TransferParameters {
     /// One of an enumeration's words.
     ///
     /// - Throws: `Parameter`, naming the field, the word and those that there are.
@@ -28,19 +28,19 @@ enum TransferWords {
     /// Where it is to run: a kind of device, or a GPU by its PCI address.
     ///
     /// - Throws: `Parameter` for what is neither.
-    static func device(_ text: String, _ start: WorkerStart) throws(SessionError) -> ConverterChoice.Wish {
+    static func device(_ text: String, _ start: WorkerStart) throws(SessionError) -> ConverterChoice.Request {
         let hints = start.vulkan
-        var wish = ConverterChoice.Wish(preferred: hints.preferred, faults: hints.faults)
+        var request = ConverterChoice.Request(preferred: hints.preferred, faults: hints.faults)
         if isPCIAddress(text) {
-            (wish.device, wish.required) = (.vulkan, text)
+            (request.device, request.required) = (.vulkan, text)
         } else {
-            wish.device = try named(text, "device")
+            request.device = try named(text, "device")
         }
         // A probe may have been long ago: who asks for Vulkan by name gets it tried, at the cost of this session.
         let failure = start.failures.first { $0.encoderID == VulkanHints.converterID }
-        wish.danger =
-            failure.map { "Vulkan is left alone: \($0.reason)" } ?? (wish.device == .auto ? hints.danger : nil)
-        return wish
+        request.avoidReason =
+            failure.map { "Vulkan is left alone: \($0.reason)" } ?? (request.device == .auto ? hints.avoidReason : nil)
+        return request
     }
 
     /// Whether a text is like `0000:03:00.0`.

@@ -7,7 +7,7 @@ internal import HWDTransport
 internal import HWDWire
 
 /// Brings frames in RGB to the Y'CbCr that an encoder takes; used from the codec thread.
-final class FrameConversion {
+final class InputConversion {
     /// What converts, in words.
     var device: String { converter.device }
     /// Why it is that device.
@@ -40,9 +40,9 @@ final class FrameConversion {
         let (width, height) = (request.width, request.height)
         let chosen = try ConverterChoice.choose(
             for: try Self.conversion(settings, configuration),
-            ConverterChoice.Wish(
+            ConverterChoice.Request(
                 ConverterChoice.Device(rawValue: settings.light.device) ?? .auto, preferred: vulkan.preferred,
-                faults: vulkan.faults, danger: vulkan.danger), sharing: gpu)
+                faults: vulkan.faults, avoidReason: vulkan.avoidReason), sharing: gpu)
         converter = chosen.converter
         (reason, fallbackReason) = (chosen.reason, chosen.fallbackReason)
         let packed = FrameLayout.packed(request.pixelFormat, width: width, height: height)

@@ -3,7 +3,7 @@ internal import HWDModel
 internal import HWDTransport
 
 /// Memory that a client puts packets into for a decompression session: sealed memfds, used from the lowest free place.
-struct PacketArena {
+struct PacketPool {
     private struct Piece {
         var frameID: UInt64
         var offset: Int

@@ -3,7 +3,7 @@ internal import HWDModel
 internal import HWDSessions
 
 /// Joins the pictures of two layers, 8-bit planar 4:2:0 each, to one with an alpha plane in the session's memory.
-struct AlphaJoiner {
+struct AlphaPlaneMerger {
     /// A decoder's picture and what holds its samples.
     struct Part {
         let picture: OutputPicture

@@ -3,10 +3,10 @@ import HWDLibAV
 import Testing
 
 /// What is tested over the socket needs no second test here; these are the parts that have no message.
-@Suite struct StreamDecoderTests {
+@Suite struct HEVCDecoderTests {
     @Test("libavcodec has the decoder, and says which version it is")
     func version() {
-        #expect(HEVCDecoder.isAvailable)
-        #expect(HEVCDecoder.libraryVersion.split(separator: ".").count == 3)
+        #expect(ReferenceDecoder.isAvailable)
+        #expect(ReferenceDecoder.libraryVersion.split(separator: ".").count == 3)
     }
 }
