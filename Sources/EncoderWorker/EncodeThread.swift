@@ -97,9 +97,7 @@ struct EncodeThread {
         let request = frame.request
         durations[request.pts] = request.duration
         // The layout was checked against the pool's size when the frame was admitted.
-        var planes = request.layout.planes.map {
-            InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
-        }
+        var planes = request.layout.planes(at: base)
         if let conversion { planes = try conversion.convert(planes, in: frame.pool) }
         let input = InputPicture(
             planes: planes, frameID: request.frameID, pts: request.pts, forceKeyFrame: request.forceKeyFrame,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDLibAV
 internal import HWDHEVC
 
 /// HDR static metadata: libavutil's structures as the bytes that SEI messages and boxes share.

@@ -1,36 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// A plane that is read: its first sample and the bytes from row to row.
-///
-/// The caller's for the length of a call.
-@safe public struct PlaneView {
-    /// The plane's first sample.
-    public let base: UnsafeRawPointer
-    /// Bytes from a row to the next.
-    public let stride: Int
-
-    /// Names a plane; the caller has checked that its rows lie in memory (`FrameLayout.validate`).
-    public init(base: UnsafeRawPointer, stride: Int) {
-        self.base = base
-        self.stride = stride
-    }
-}
-
-/// A plane that is written.
-@safe public struct MutablePlaneView {
-    /// The plane's first sample.
-    public let base: UnsafeMutableRawPointer
-    /// Bytes from a row to the next.
-    public let stride: Int
-
-    /// Names a plane; the caller has checked that its rows lie in memory (`FrameLayout.validate`).
-    public init(base: UnsafeMutableRawPointer, stride: Int) {
-        self.base = base
-        self.stride = stride
-    }
-}
-
 /// Converts pictures as one `Conversion` says, again and again.
 ///
 /// Used from one thread; may use others inside.

@@ -88,12 +88,8 @@ struct TransferThread {
             }
             // Both layouts were checked against their pools' sizes when the frame was admitted.
             let ticket = try converter.submit(
-                request.source.layout.planes.map {
-                    PlaneView(base: source + Int($0.offset), stride: Int($0.stride))
-                },
-                into: request.target.layout.planes.map {
-                    MutablePlaneView(base: target + Int($0.offset), stride: Int($0.stride))
-                })
+                request.source.layout.planes(at: source),
+                into: request.target.layout.mutablePlanes(at: target))
             begun.append(Begun(frame: frame, converter: converter, ticket: ticket))
         } catch {
             // A colour that is not converted costs its own frame alone.

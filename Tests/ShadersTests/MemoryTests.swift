@@ -47,10 +47,8 @@ extension VulkanTests {
                     }
                 }
                 let ticket = try converter.submit(
-                    source.layout.planes.map { PlaneView(base: pool + Int($0.offset), stride: Int($0.stride)) },
-                    into: target.layout.planes.map {
-                        MutablePlaneView(base: pool + Int($0.offset), stride: Int($0.stride))
-                    })
+                    source.layout.planes(at: pool),
+                    into: target.layout.mutablePlanes(at: pool))
                 #expect(converter.slots.first?.isDirect == [true])
                 try converter.finish(ticket)
                 let plane = target.layout.planes[0]
@@ -105,9 +103,7 @@ extension VulkanTests {
             let converter = try VulkanConverter(ConversionPlan(conversion), on: TestDevice.get())
             let planes = FrameLayout.packed(.p010, width: 64, height: 48)
             try withPool(1 << 17) { pool in
-                let source = planes.layout.planes.map {
-                    PlaneView(base: pool + Int($0.offset), stride: Int($0.stride))
-                }
+                let source = planes.layout.planes(at: pool)
                 let target = [MutablePlaneView(base: pool + (1 << 16), stride: 512)]
                 let first = try converter.submit(source, into: target)
                 let second = try converter.submit(source, into: target)

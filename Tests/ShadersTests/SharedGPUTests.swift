@@ -40,12 +40,12 @@ extension VulkanTests {
 
             func source(_ layout: FrameLayout) throws -> [PlaneView] {
                 let base = try #require(bytes.baseAddress)
-                return layout.planes.map { PlaneView(base: base + Int($0.offset), stride: Int($0.stride)) }
+                return layout.planes(at: base)
             }
 
             func target(_ layout: FrameLayout) throws -> [MutablePlaneView] {
                 let base = try #require(memory.baseAddress)
-                return layout.planes.map { MutablePlaneView(base: base + Int($0.offset), stride: Int($0.stride)) }
+                return layout.mutablePlanes(at: base)
             }
         }
 

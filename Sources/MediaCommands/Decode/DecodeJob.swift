@@ -201,9 +201,11 @@ final class DecodeJob {
                 guard decoded.format != target else {
                     return try write(UnsafeRawBufferPointer(first), packed.layout)
                 }
-                SampleConverter(source: decoded.format, target: target).copy(
-                    Self.planes(first, packed.layout), to: Self.planes(second, wanted.layout), width: frame.width,
-                    height: frame.height)
+                if let read = first.baseAddress, let written = second.baseAddress {
+                    SampleConverter(source: decoded.format, target: target).convert(
+                        packed.layout.planes(at: read), into: wanted.layout.mutablePlanes(at: written),
+                        width: frame.width, height: frame.height)
+                }
                 if target.hasAlpha, !decoded.format.hasAlpha {
                     // The converter knows of no fourth plane.
                     let size = Int(wanted.layout.planes[3].stride) * frame.height
@@ -214,14 +216,6 @@ final class DecodeJob {
                 try write(UnsafeRawBufferPointer(second), wanted.layout)
             }
         }
-    }
-
-    private static func planes(
-        _ memory: UnsafeMutableRawBufferPointer, _ layout: FrameLayout
-    ) -> SampleConverter.Planes {
-        SampleConverter.Planes(
-            data: layout.planes.compactMap { place in memory.baseAddress.map { $0 + Int(place.offset) } },
-            strides: layout.planes.map { Int($0.stride) })
     }
 
     /// What of a picture the file shows; all of it where that makes no sense.

@@ -14,7 +14,7 @@ final class ErrorTally: LibAVListener, @unchecked Sendable {
 
     /// Notes one message, from whichever thread it comes.
     override func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {
-        if message.contains("ended prematurely") { cutOff.store(true, ordering: .relaxed) }
+        if LogFinding(message) == .truncatedInput { cutOff.store(true, ordering: .relaxed) }
         complaints.withLock { complaints in
             complaints.count += 1
             if complaints.first == nil { complaints.first = message }

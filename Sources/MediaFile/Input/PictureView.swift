@@ -37,8 +37,8 @@ public struct PictureView {
         }
     }
 
-    /// The first sample of the part in a plane, and the bytes from row to row.
-    func plane(_ plane: Int) -> (start: UnsafeRawPointer, stride: Int)? {
+    /// The part's samples in a plane.
+    func plane(_ plane: Int) -> PlaneView? {
         guard let base = memory.baseAddress else { return nil }
         let place = layout.planes[plane]
         // An odd corner shares its chroma sample with the row or column before it.
@@ -46,20 +46,20 @@ public struct PictureView {
         let x = isChroma ? Int(part.x) / 2 * (format.isSemiPlanar ? 2 : 1) : Int(part.x) * (format.isRGB ? 4 : 1)
         let y = isChroma ? Int(part.y) / 2 : Int(part.y)
         let offset = Int(place.offset) + y * Int(place.stride) + x * format.bytesPerSample
-        return (base + offset, Int(place.stride))
+        return PlaneView(base: base + offset, stride: Int(place.stride))
     }
 
     /// Adds the part's bytes to `pieces`, row after row and plane after plane; rows without gaps are one piece.
     func gather(in pieces: inout [UnsafeRawBufferPointer]) {
         for number in 0..<format.planeCount {
-            guard let (start, stride) = plane(number) else { return }
+            guard let view = plane(number) else { return }
             let row = format.rowBytes(plane: number, width: Int(part.width))
             let rows = format.rows(plane: number, height: Int(part.height))
-            if stride == row {
-                pieces.append(UnsafeRawBufferPointer(start: start, count: row * rows))
+            if view.stride == row {
+                pieces.append(UnsafeRawBufferPointer(start: view.base, count: row * rows))
             } else {
                 for line in 0..<rows {
-                    pieces.append(UnsafeRawBufferPointer(start: start + line * stride, count: row))
+                    pieces.append(UnsafeRawBufferPointer(start: view.base + line * view.stride, count: row))
                 }
             }
         }

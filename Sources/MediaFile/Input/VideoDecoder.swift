@@ -23,9 +23,9 @@ final class DecoderHooks: LibAVListener, @unchecked Sendable {
     }
 }
 
-/// Owner of an AVCodecContext: packets in, pictures out in presentation order.
+/// A stream's decoder: packets in, pictures out in presentation order.
 final class VideoDecoder {
-    private let context: UnsafeMutablePointer<AVCodecContext>
+    private let codec: CodecContext
     private let hooks: DecoderHooks
 
     /// The most luma samples a picture may have; bounds what a damaged header can make libavcodec allocate.
@@ -46,9 +46,10 @@ final class VideoDecoder {
     init(
         _ codec: UnsafePointer<AVCodec>, _ stream: AVStream, threads: Int, hooks: DecoderHooks, path: String
     ) throws(MediaError) {
-        guard let context = avcodec_alloc_context3(codec) else { throw MediaError(.io, "\(path): out of memory") }
-        self.context = context
+        guard let owner = CodecContext(codec) else { throw MediaError(.io, "\(path): out of memory") }
+        self.codec = owner
         self.hooks = hooks
+        let context = owner.pointer
         guard avcodec_parameters_to_context(context, stream.codecpar) >= 0 else {
             throw MediaError(.badInput, "\(path): the video stream's parameters are damaged")
         }
@@ -56,18 +57,14 @@ final class VideoDecoder {
         context.pointee.framerate = stream.avg_frame_rate
         context.pointee.thread_count = Int32(clamping: max(0, threads))
         context.pointee.thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE
-        context.pointee.max_pixels = Int64(Self.maxSamples)
-        // The display window is exact even where that leaves its first sample unaligned.
-        context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
-        clibav_thread_safe_callbacks(context)
-        context.pointee.opaque = Unmanaged.passUnretained(hooks).toOpaque()
+        owner.configureDecoding(maxPixels: Self.maxSamples, listener: hooks)
         context.pointee.get_buffer2 = { context, frame, flags in
             guard let context, let frame else { return clibav_error(ENOMEM) }
             let hooks = context.pointee.opaque.map { Unmanaged<DecoderHooks>.fromOpaque($0).takeUnretainedValue() }
             guard let buffers = hooks?.buffers else { return avcodec_default_get_buffer2(context, frame, flags) }
             return buffers.provide(context, frame, flags: flags)
         }
-        let code = avcodec_open2(context, codec, nil)
+        let code = owner.open(codec)
         guard code >= 0 else {
             let name = String(cString: codec.pointee.name)
             let sentence = "\(path): the \(name) decoder will not open: \(MediaError.text(ofLibAV: code))"
@@ -75,34 +72,14 @@ final class VideoDecoder {
         }
     }
 
-    deinit {
-        var context: UnsafeMutablePointer<AVCodecContext>? = context
-        avcodec_free_context(&context)
-    }
-
     /// Has pictures decoded into `memory` from now on.
     func use(_ memory: any FrameMemory) { hooks.buffers = DirectBuffers(memory: memory) }
 
-    /// What became of a packet.
-    enum Sent { case taken, full, failed(Int32) }
-
-    /// Hands over a packet; nil tells that the stream has ended.
-    func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> Sent {
-        let code = avcodec_send_packet(context, packet)
-        if code == clibav_again() { return .full }
-        return code >= 0 || code == clibav_eof() ? .taken : .failed(code)
-    }
-
-    /// What the decoder had to give.
-    enum Received { case frame, needsInput, ended, failed(Int32) }
+    /// Sends a packet; nil ends the stream.
+    func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> CodecContext.SendResult { codec.send(packet) }
 
     /// Takes the next picture, if there is one, into `frame`.
-    func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> Received {
-        let code = avcodec_receive_frame(context, frame)
-        if code >= 0 { return .frame }
-        if code == clibav_again() { return .needsInput }
-        return code == clibav_eof() ? .ended : .failed(code)
-    }
+    func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> CodecContext.ReceiveResult { codec.receive(frame) }
 
     /// The slot that a picture was decoded into and where its display window lies there; nil if it is elsewhere.
     func direct(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat) -> DirectFrame? {
@@ -113,6 +90,7 @@ final class VideoDecoder {
     func slotByteCount(_ format: AVPixelFormat, width: Int, height: Int) -> Int? {
         guard SampleFormats.native(format) != nil else { return nil }
         // Coding blocks are at most 64 samples, and the window may begin inside the first one.
+        let context = codec.pointer
         let coded = [(width, context.pointee.coded_width), (height, context.pointee.coded_height)].map {
             max(Int32(($0.0 + 63) / 64 * 64), $0.1)
         }
@@ -121,6 +99,7 @@ final class VideoDecoder {
 
     /// The most pictures the decoder may hold at once: what the codec may refer to, and one a thread.
     var heldPictures: Int {
+        let context = codec.pointer
         let references: Int =
             switch context.pointee.codec_id {
             case AV_CODEC_ID_H264, AV_CODEC_ID_HEVC: 17

@@ -17,24 +17,8 @@ public enum PictureKind: UInt8, Hashable, Sendable {
 
 /// A frame on its way into an encoder: where its samples lie for the length of one call.
 @safe public struct InputPicture {
-    /// One plane: its first sample and the bytes from row to row.
-    @safe public struct Plane {
-        /// The first sample.
-        public let base: UnsafeRawPointer
-        /// Bytes from a row to the next.
-        public let stride: Int
-
-        /// Names a plane.
-        ///
-        /// The memory must hold every row the pixel format demands, for as long as the call lasts.
-        @unsafe public init(base: UnsafeRawPointer, stride: Int) {
-            unsafe self.base = base
-            self.stride = stride
-        }
-    }
-
     /// As many as the session's pixel format has.
-    public let planes: [Plane]
+    public let planes: [PlaneView]
     /// The client's number for the frame.
     public let frameID: UInt64
     /// Presentation time, in units of the session's time base.
@@ -50,7 +34,7 @@ public enum PictureKind: UInt8, Hashable, Sendable {
 
     /// Names a frame.
     public init(
-        planes: [Plane], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
+        planes: [PlaneView], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
         kind: PictureKind? = nil, temporalLevel: Int? = nil
     ) {
         self.kind = kind

@@ -2,23 +2,31 @@
 public import HWDModel
 public import HWDSessions
 
-/// The catalogue's path that an encoder goes, with what the driver's quirks change about it.
+/// A path of the capability catalogue, with the driver's quirks applied.
 public struct HardwarePath: Hashable, Sendable {
+    /// A feature of the catalogue that this module acts on; others are ignored.
+    public enum Feature: String, Hashable, Sendable {
+        /// Pictures that refer to later ones.
+        case bFrames = "b-frames"
+        /// Temporal levels.
+        case temporalLayers = "temporal-layers"
+    }
+
     /// libva's name of the profile (`VAProfileHEVCMain`).
     public var vaProfile: String
     /// libva's name of the entry point (`VAEntrypointEncSlice`).
     public var vaEntrypoint: String
     /// libva's surface format, without `VA_RT_FORMAT_` (`YUV420`).
     public var vaRTFormat: String
-    /// The catalogue's features that are left (`b-frames`).
+    /// The catalogue's features that no quirk disables.
     public var features: [String]
-    /// Numbers and switches of the quirks, by the catalogue's names (`ctb_size`); later quirks win.
+    /// The quirks' numbers and switches, by the catalogue's names (`ctb_size`); later quirks override earlier ones.
     public var adjustments: [String: PropertyValue]
 
-    /// A path by its parts.
+    /// A path with these values; `features` are the catalogue's names.
     public init(
-        vaProfile: String, vaEntrypoint: String, vaRTFormat: String, features: [String] = ["b-frames"],
-        adjustments: [String: PropertyValue] = [:]
+        vaProfile: String, vaEntrypoint: String, vaRTFormat: String,
+        features: [String] = [Feature.bFrames.rawValue], adjustments: [String: PropertyValue] = [:]
     ) {
         self.vaProfile = vaProfile
         self.vaEntrypoint = vaEntrypoint
@@ -27,7 +35,7 @@ public struct HardwarePath: Hashable, Sendable {
         self.adjustments = adjustments
     }
 
-    /// A path of the catalogue at one of its entry points, less what the driver's quirks take away.
+    /// A path of the catalogue at one of its entry points, without the features that quirks disable.
     public init(_ path: Capabilities.Path, entrypoint: String, quirks: [Capabilities.Quirk]) {
         self.init(
             vaProfile: path.vaProfile, vaEntrypoint: entrypoint, vaRTFormat: path.vaRTFormat,
@@ -36,4 +44,7 @@ public struct HardwarePath: Hashable, Sendable {
             },
             adjustments: quirks.reduce(into: [:]) { $0.merge($1.adjust) { $1 } })
     }
+
+    /// Whether no quirk disables a feature that the catalogue has.
+    func has(_ feature: Feature) -> Bool { features.contains(feature.rawValue) }
 }
