@@ -12,8 +12,6 @@ struct BenchSession {
     private static let poolID: UInt32 = 1
     /// Frames under way at once: as many as `hwctl encode` has.
     private static let framesUnderWay = 6
-    /// How long nothing may come back; the daemon ends a stalled session long before.
-    private static let timeout = Duration.seconds(180)
 
     let created: CreateCompressionSession.Reply
     private(set) var record: [UInt8] = []
@@ -70,7 +68,7 @@ struct BenchSession {
                         poolID: Self.poolID, layout: frame.layout))
                 if sent.count == clip.frames.count { try session.complete() }
             }
-            var event = try Self.wait(for: session, unless: interruption)
+            var event: CompressionSession.Event? = try session.waitForEvent(unless: interruption)
             while let next = event {
                 switch next {
                 case .formatDescription(let bytes): record = bytes
@@ -92,16 +90,6 @@ struct BenchSession {
         }
         seconds = Double(last.nanoseconds(since: start)) / 1e9
         ownCPUSeconds = ProcessUsage.ownCPUSeconds - cpu
-    }
-
-    private static func wait(
-        for session: CompressionSession, unless interruption: Interruption
-    ) throws -> CompressionSession.Event? {
-        for _ in 0..<timeout.components.seconds * 10 {
-            if let event = try session.nextEvent(timeout: .milliseconds(100)) { return event }
-            if interruption.isSet { throw CommandFailure.interrupted }
-        }
-        throw CommandFailure(.software, "the session gave nothing for \(timeout.components.seconds) s; giving up")
     }
 
     /// Decodes what came out and compares it with the clip.

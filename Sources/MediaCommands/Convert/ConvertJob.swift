@@ -10,8 +10,6 @@ internal import HWDWire
 final class ConvertJob {
     /// Frames under way: one is read and one written while another is converted.
     private static let slots = 3
-    /// How long nothing may come back; the daemon ends a stalled session long before.
-    private static let timeout = Duration.seconds(180)
 
     private let input: String
     private let output: String
@@ -68,9 +66,8 @@ final class ConvertJob {
                 sent += 1
                 continue
             }
-            guard case .frame(let answer)? = try session.nextEvent(timeout: Self.timeout) else {
-                throw CommandFailure(
-                    .software, "the session gave nothing for \(Self.timeout.components.seconds) s; giving up")
+            guard case .frame(let answer)? = try session.nextEvent(timeout: SessionTimeout.limit) else {
+                throw SessionTimeout.failure
             }
             guard answer.status == .ok else { throw SessionError(answer.status, answer.reason) }
             // Frames are answered in the order they were sent.
@@ -84,7 +81,7 @@ final class ConvertJob {
         try writer.finish()
         let seconds = progress.seconds
         progress.clear()
-        try tell(Summary(self, session.created, writer, seconds: seconds))
+        try Summary(self, session.created, writer, seconds: seconds).report(json: json)
     }
 
     /// Planes and rows without gaps: as raw files have them.
@@ -106,12 +103,8 @@ final class ConvertJob {
             planes: layout.planes.map { FrameLayout.Plane(offset: $0.offset + UInt64(offset), stride: $0.stride) })
     }
 
-    private func tell(_ summary: Summary) throws {
-        if json { try Console.json(summary) } else { summary.lines.forEach(Console.note) }
-    }
-
-    /// What is said at the end, to people and to programs.
-    private struct Summary: Encodable {
+    /// What the command reports at its end.
+    private struct Summary: CommandSummary {
         private var schema = 1
         private var input: String
         private var output: String

@@ -40,36 +40,26 @@ struct Playback: Encodable {
     private static let wallSeconds = 4.0
 
     /// Decodes the first seconds of the file's best video stream.
-    init(path: String, daemon: () throws -> Daemon, isInterrupted: @escaping () -> Bool) throws {
+    init(_ file: InputFile, daemon: () throws -> Daemon, isInterrupted: @escaping () -> Bool) throws {
         var options = MediaReader.Options()
-        options.leavesHEVC = true
-        var reader = try MediaReader(path: path, options: options)
+        options.decoding = .daemonIfPossible
+        let reader = try MediaReader(file, options: options)
         stream = reader.video.streamIndex
-        var source: (any VideoSource)?
-        if reader.handsOutPackets {
-            let daemon = try daemon()
-            do throws(ClientError) {
-                let session = try SessionSource(
-                    reader, daemon, specification: [:], pixelFormat: nil, isInterrupted: isInterrupted)
-                source = session
-                decoderID = session.session.created.decoderID
-                decodableInHardware = session.session.created.usingHardware
-                reason = session.session.created.fallbackReason
-                // What takes no hardware is software already.
-                decodableInSoftware = true
-            } catch {
-                guard case .session = error.code else { throw error }
-                reason = error.reason
-                options.leavesHEVC = false
-                reader = try MediaReader(path: path, options: options)
-            }
+        let isForDaemon = !reader.decodesInProcess
+        let input = try DecodedInput(
+            reader, SessionSource.Request(), daemon: daemon,
+            fallsBack: { if case .session = $0 { true } else { false } }, isInterrupted: isInterrupted)
+        if let created = input.session?.session.created {
+            decoderID = created.decoderID
+            reason = created.fallbackReason
         } else {
-            reason = "\(reader.video.codec) is decoded by the program that reads the file"
+            reason = isForDaemon
+                ? input.refusal?.reason : "\(reader.video.codec) is decoded by the program that reads the file"
         }
-        if source == nil { (decodableInHardware, decodableInSoftware) = (false, true) }
-        try measure(source ?? LocalSource(reader), reader.video)
-        if let session = source as? SessionSource {
-            // Only a picture that lay on a surface proves it.
+        (decodableInHardware, decodableInSoftware) = (false, true)
+        try measure(input.source, reader.video)
+        if let session = input.session {
+            // Only a picture from a hardware surface proves it.
             decodableInHardware = session.hardwareFrames > 0
             session.session.invalidate()
         }

@@ -31,8 +31,9 @@ struct InfoCommand: ParsableCommand {
     func run() throws {
         try report {
             let interruption = try noMeasure ? nil : Interruption()
-            let info = try MediaInfo(path: file)
-            let playback = try interruption.flatMap { try measure(info, $0) }
+            let opened = try InputFile(file)
+            let info = try MediaInfo(opened)
+            let playback = try interruption.flatMap { try measure(opened, info, $0) }
             let alphaExport = info.video.first { !$0.picture }.map { AlphaExportInfo($0) }
             if json {
                 return try Console.json(Document(info: info, playback: playback, alphaExport: alphaExport))
@@ -42,10 +43,12 @@ struct InfoCommand: ParsableCommand {
     }
 
     /// Pictures are not played.
-    private func measure(_ info: MediaInfo, _ interruption: Interruption) throws -> Playback? {
+    private func measure(
+        _ file: InputFile, _ info: MediaInfo, _ interruption: Interruption
+    ) throws -> Playback? {
         guard info.video.contains(where: { !$0.picture }) else { return nil }
         do {
-            return try Playback(path: file, daemon: Daemon.findAndReport) { interruption.isSet }
+            return try Playback(file, daemon: Daemon.findAndReport) { interruption.isSet }
         } catch let error as MediaError where error.kind != .interrupted {
             Console.note("warning: it cannot be tried: \(error.reason)")
             return nil
