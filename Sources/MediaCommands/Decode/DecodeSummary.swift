@@ -126,9 +126,9 @@ struct DecodeSummary: CommandSummary {
                 "warning: the input is damaged in \(decodeErrors) places, first: \(firstDecodeError ?? "unknown")")
         }
         if damagedFrames > 0 {
-            lines.append("warning: \(damagedFrames) frames have samples that are made up, up to the next key frame")
+            lines.append("warning: \(damagedFrames) frames have concealed samples, up to the next key frame")
         }
-        if droppedFrames > 0 { lines.append("warning: no picture came of \(droppedFrames) packets") }
+        if droppedFrames > 0 { lines.append("warning: \(droppedFrames) packets yielded no picture") }
         if let alphaWarning {
             lines.append(alphaWarning)
         } else if let firstAlphaError {
@@ -136,7 +136,7 @@ struct DecodeSummary: CommandSummary {
         }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
-        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
+        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")
         lines.append("decoder: \(decoderID) (\(why))")
         if let pixelTransferDevice {
             lines.append(

@@ -79,7 +79,8 @@ final class PictureOutput {
             return try emit(frame, bytes, layout, format.target)
         }
         let compositor = BackgroundCompositor(
-            background, color: frame.color, height: frame.height, isPremultiplied: frame.alphaMode == .premultiplied)
+            background, color: frame.color, height: frame.height, isPremultiplied: frame.alphaMode == .premultiplied
+        )
         let packed = FrameLayout.packed(.yu12, width: frame.width, height: frame.height)
         if composited.count < packed.size { composited = [UInt8](repeating: 0, count: packed.size) }
         try composited.withUnsafeMutableBytes { target in
@@ -93,7 +94,8 @@ final class PictureOutput {
     ) throws {
         let part = Self.shownPart(video.cleanAperture, width: frame.width, height: frame.height)
         let view = try PictureView(
-            memory: bytes, layout: layout, format: pixelFormat, width: frame.width, height: frame.height, part: part)
+            memory: bytes, layout: layout, format: pixelFormat, width: frame.width, height: frame.height, part: part
+        )
         try writer.write(
             view,
             FrameWriter.Description(

@@ -122,7 +122,7 @@ struct EncodeSummary: CommandSummary {
         }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
-        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
+        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")
         lines.append("encoder: \(encoderID) (\(why))")
         if case .int(let levels)? = properties[PropertyKey.numberOfTemporalLevels.rawValue], levels > 1 {
             lines.append("temporal levels: \(levels)")

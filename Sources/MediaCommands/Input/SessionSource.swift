@@ -164,7 +164,8 @@ final class SessionSource: VideoSource {
     private func stamp(_ frame: DecompressionSession.ReceivedFrame) -> SourceFrame {
         let picture = frame.description
         let (pts, duration, isRepaired) = clock.stamp(
-            picture.pts == DecodeFrame.noPTS ? nil : picture.pts, duration: picture.duration, index: decoding.frames)
+            picture.pts == DecodeFrame.noPTS ? nil : picture.pts, duration: picture.duration, index: decoding.frames
+        )
         if isRepaired { decoding.repairedTimestamps += 1 }
         if picture.flags.contains(.damaged) { decoding.damagedFrames += 1 }
         if picture.flags.contains(.hardware) { hardwareFrames += 1 }

@@ -39,7 +39,8 @@ extension LibAVSource {
             let isForDaemon = options.decoding == .daemonIfPossible && Self.isForDaemon(parameters)
             let leadingUnits = Self.leadingUnits(demuxer, parameters)
             let hasAlphaLayer =
-                AlphaLayerInfo(nalUnits: AlphaLayerInfo.nalUnits(of: parameters.configuration) + leadingUnits) != nil
+                AlphaLayerInfo(nalUnits: AlphaLayerInfo.nalUnits(of: parameters.configuration) + leadingUnits)
+                != nil
             plan = try Self.plan(
                 demuxer, parameters, options, leavesAlpha: isForDaemon && hasAlphaLayer)
             self.isForDaemon = isForDaemon

@@ -33,7 +33,7 @@ public final class MediaReader: @unchecked Sendable {
         public var alpha: AlphaConversion?
         /// Whether an input without alpha is read as it is where `alpha` is set.
         public var isAlphaOptional = false
-        /// Frames per second of pictures and raw streams, which store no rate; nil is 25. Other inputs refuse one.
+        /// Frames per second of pictures and raw streams, which store no rate; nil is 25, and other inputs refuse one.
         public var frameRate: Rational?
         /// The highest temporal level of HEVC that is read, 0…6; nil reads all.
         public var maxLevel: Int?
@@ -90,7 +90,8 @@ public final class MediaReader: @unchecked Sendable {
         let (y4m, video) = try Self.openY4M(file, options, cancelFlag)
         (source, self.video, otherStreams) = (.y4m(y4m), video, [])
         warnings =
-            (y4m.header.frameRate == nil ? ["warning: the Y4M header has no frame rate: 25 per second is assumed"] : [])
+            (y4m.header.frameRate == nil
+                ? ["warning: the Y4M header has no frame rate: 25 per second is assumed"] : [])
             + (y4m.dropsAlpha ? ["warning: the input's alpha (C\(y4m.header.chroma)) is left out"] : [])
     }
 
