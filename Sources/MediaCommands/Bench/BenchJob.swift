@@ -63,7 +63,7 @@ struct BenchJob {
         }
     }
 
-    /// Every session to measure: hardware first, rates rising. Records in `report` whether hardware is available.
+    /// Every session to measure, hardware first and rates rising; records in `report` whether hardware is available.
     private func planRuns(_ daemon: Daemon, _ clip: BenchClip, _ report: inout BenchReport) throws -> [Run] {
         let rates = rates ?? clip.usualRates
         var runs: [Run] = []

@@ -5,7 +5,7 @@ internal import HWDLibAV
 internal import HWDMediaFile
 internal import HWDModel
 
-/// How close coded pictures are to their source: PSNR, and the structural similarity (SSIM) of Wang et al. (2004).
+/// How close coded pictures are to their source: PSNR, and the structural similarity (SSIM) of Wang and others, 2004.
 struct PictureQuality {
     private var squared = [0.0, 0.0, 0.0]
     private var samples = [0.0, 0.0, 0.0]
