@@ -3,16 +3,16 @@ internal import HWClient
 internal import HWDMediaFile
 internal import HWDModel
 
-/// What a source says of its light and its samples' shape, as session properties and back as a track's boxes.
+/// A source's HDR metadata and pixel aspect ratio: set as session properties, and copied from these into the track.
 enum EncodeMetadata {
-    /// The properties a source asks for.
+    /// The properties that follow from a source's description.
     static func properties(_ video: VideoDescription) -> [(PropertyKey, PropertyValue)] {
         var properties: [(PropertyKey, PropertyValue)] = []
         if let bytes = video.masteringDisplay {
-            properties.append((.masteringDisplayColorVolume, .string(hexadecimal(bytes))))
+            properties.append((.masteringDisplayColorVolume, .string(Hexadecimal.text(bytes))))
         }
         if let bytes = video.contentLight {
-            properties.append((.contentLightLevelInfo, .string(hexadecimal(bytes))))
+            properties.append((.contentLightLevelInfo, .string(Hexadecimal.text(bytes))))
         }
         if let aspect = video.sampleAspectRatio, aspect != Rational(1) {
             properties.append((.pixelAspectRatio, .string("\(aspect.numerator):\(aspect.denominator)")))
@@ -20,9 +20,9 @@ enum EncodeMetadata {
         return properties
     }
 
-    /// Sets them, but for those the user set; what the session does not take comes back as warnings.
+    /// Sets the properties that the user did not set; returns a warning for each that the session refuses.
     ///
-    /// One call each: the session takes all of a call or nothing.
+    /// One call each: the session accepts all properties of a call or none.
     static func send(
         _ video: VideoDescription, to session: CompressionSession, unless wanted: [PropertyKey: PropertyValue]
     ) throws(ClientError) -> [String] {
@@ -34,20 +34,22 @@ enum EncodeMetadata {
                 guard case .session(let status) = error.code,
                     [.propertyNotSupported, .propertyReadOnly, .parameter].contains(status)
                 else { throw error }
-                warnings.append("warning: the source's \(key) is not in the coded stream: \(error.reason)")
+                warnings.append("warning: the source's \(key) is not written to the coded stream: \(error.reason)")
             }
         }
         return warnings
     }
 
-    /// Has a track say what the session's properties say, where they say anything.
+    /// Copies the session's properties, as far as they are set, into the track.
     static func apply(_ properties: [PropertyKey: PropertyValue], to track: inout VideoTrack) {
-        if case .string(let text)? = properties[.masteringDisplayColorVolume], let bytes = bytes(text),
+        if case .string(let text)? = properties[.masteringDisplayColorVolume], let bytes = Hexadecimal.bytes(text),
             bytes.count == 24
         {
             track.masteringDisplay = bytes
         }
-        if case .string(let text)? = properties[.contentLightLevelInfo], let bytes = bytes(text), bytes.count == 4 {
+        if case .string(let text)? = properties[.contentLightLevelInfo], let bytes = Hexadecimal.bytes(text),
+            bytes.count == 4
+        {
             track.contentLight = bytes
         }
         if case .string(let text)? = properties[.pixelAspectRatio], let aspect = ratio(text) {
@@ -58,24 +60,13 @@ enum EncodeMetadata {
         }
     }
 
-    /// `WxH+X+Y` of a track whose pictures are coded at an even size.
+    /// Parses `WxH+X+Y`, for a track whose pictures are coded at an even size.
     private static func aperture(_ text: String, _ track: VideoTrack) -> CleanAperture? {
         let numbers = text.split(whereSeparator: { $0 == "x" || $0 == "+" }).map { Int($0) ?? -1 }
         guard numbers.count == 2 || numbers.count == 4 else { return nil }
         return CleanAperture(
             x: numbers.count == 4 ? numbers[2] : 0, y: numbers.count == 4 ? numbers[3] : 0, width: numbers[0],
             height: numbers[1], ofCodedWidth: (track.width + 1) / 2 * 2, codedHeight: (track.height + 1) / 2 * 2)
-    }
-
-    /// Two lower-case digits a byte.
-    static func hexadecimal(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-
-    private static func bytes(_ text: String) -> [UInt8]? {
-        let digits = text.compactMap(\.hexDigitValue)
-        guard digits.count == text.count, digits.count % 2 == 0 else { return nil }
-        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
     }
 
     private static func ratio(_ text: String) -> Rational? {
