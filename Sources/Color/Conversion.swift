@@ -25,7 +25,7 @@ public struct Conversion: Hashable, Sendable {
             throw SessionError(
                 .pixelTransferNotSupported,
                 "\(source.width)x\(source.height) cannot become \(target.width)x\(target.height): "
-                    + "colours are converted here, sizes are not")
+                    + "sizes differ; only color is converted")
         }
         guard (1...16384).contains(source.width), (1...16384).contains(source.height) else {
             throw SessionError(

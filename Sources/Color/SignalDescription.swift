@@ -51,7 +51,7 @@ public struct SignalDescription: Hashable, Sendable {
         case 9: primaries = .bt2020
         case 12: primaries = .displayP3
         case let code:
-            throw refuse("colour primaries", code, [4: "BT.470 M", 8: "film", 10: "XYZ", 11: "DCI-P3"][code])
+            throw refuse("color primaries", code, [4: "BT.470 M", 8: "film", 10: "XYZ", 11: "DCI-P3"][code])
         }
         switch color.transfer {
         case 1, 2, 6, 14, 15: transfer = sdrTransfer
