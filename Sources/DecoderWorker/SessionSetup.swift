@@ -3,8 +3,9 @@ internal import HWDLibAV
 internal import HWDModel
 internal import HWDSessions
 internal import HWDWire
+internal import HWDWorker
 
-/// What a Create call turns into: the session's rules, a decoder, and what the client and the broker are told.
+/// The state built from a Create call: the session's rules, its decoder, and the answers to client and broker.
 struct SessionSetup {
     let session: DecompressionSession
     let choice: DecoderPolicy.Choice
@@ -42,8 +43,7 @@ struct SessionSetup {
         properties.publish(.containsAlphaChannel, .bool(alpha != nil))
         properties.publish(.alphaChannelMode, alpha.map { .string($0.mode.rawValue) })
         properties.publish(.outputBitDepth, .int(Int64(request.format.bitDepth)))
-        var session = DecompressionSession(
-            request: request, properties: properties, maxPoolBytes: start.limits.maxPoolBytes)
+        var session = DecompressionSession(request: request, properties: properties)
         try session.setProperties(parameters.properties ?? [:])
         self.session = session
         if request.isConverted, let format = request.pixelFormat {
@@ -77,26 +77,15 @@ struct SessionSetup {
         return try HEVCDecoder(session.request.format, options, memory: memory)
     }
 
-    /// Goes from a call to its reply once, with a made-up call that is refused late.
-    ///
-    /// What only the first pass costs (lazy tables, the JSON coder's metadata, page faults) is then paid while no
-    /// client waits.
+    /// Handles a made-up call, which is refused late, while no client waits (`WorkerStartup.rehearsal`).
     static func rehearse() {
         let parameters = CreateDecompressionSession.Parameters(
             formatDescription: [1], timeBase: Rational(1), properties: [.realTime: .bool(false)])
-        guard
-            let call = try? VarlinkCall.encode(
-                method: CreateDecompressionSession.method, parameters: parameters, upgrade: true),
-            let packet = try? JSON.encode(
-                WorkerStart(
-                    session: "", call: String(decoding: call, as: UTF8.self),
-                    snapshot: ProbeSnapshot(encoders: [], nodes: []), limits: WorkerLimits())),
-            let start = try? JSON.decode(WorkerStart.self, from: packet)
-        else { return }
+        guard let start = WorkerStartup.rehearsal(CreateDecompressionSession.self, parameters) else { return }
         _ = try? SessionSetup(start)
     }
 
-    /// What the client is answered.
+    /// The reply to the client.
     func reply(to start: WorkerStart) -> CreateDecompressionSession.Reply {
         let request = session.request
         return CreateDecompressionSession.Reply(
@@ -107,10 +96,10 @@ struct SessionSetup {
             maxFramesInFlight: DecompressionSession.maxFramesInFlight)
     }
 
-    /// What the broker is told.
+    /// The report to the broker.
     var report: WorkerReport {
         .created(
-            encoderID: choice.decoder.id, usingHardware: choice.decoder.isHardware,
+            codecID: choice.decoder.id, usingHardware: choice.decoder.isHardware,
             fallbackReason: choice.fallbackReason)
     }
 }

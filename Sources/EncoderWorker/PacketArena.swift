@@ -39,16 +39,21 @@ final class PacketArena: Sendable {
     /// An empty arena.
     ///
     /// - Parameter timeout: how long a client may hold everything before the session ends.
-    init(timeout: Duration) throws(SystemError) {
-        memory = try SharedMemory(creating: "hwdaemon-packets", size: Self.size, readOnlyToOthers: true)
+    /// - Throws: `AllocationFailed`.
+    init(timeout: Duration) throws(SessionError) {
+        do throws(SystemError) {
+            memory = try SharedMemory(creating: "hwdaemon-packets", size: Self.size, readOnlyToOthers: true)
+        } catch {
+            throw SessionError(.allocationFailed, "the encoder process lacks memory: \(error)")
+        }
         self.timeout = timeout
         state.withLock { $0.slots.reserveCapacity(Self.maxPackets) }
     }
 
     var file: Int32 { memory.file.rawValue }
 
-    /// A packet's place: in the arena, or in memory of its own that goes out with the packet.
-    struct Place {
+    /// A packet's location: in the arena, or in memory of its own that is sent with the packet.
+    struct StoredPacket {
         var packetID: UInt64
         var offset: Int
         var ownMemory: SharedMemory?
@@ -58,7 +63,7 @@ final class PacketArena: Sendable {
     ///
     /// - Parameter whileFull: told when the wait begins and ends, so that a slow client is not taken for a hang.
     /// - Throws: `Parameter` when the client released nothing in that time, `AllocationFailed`.
-    func store(_ bytes: RawSpan, whileFull: (Bool) -> Void = { _ in }) throws(SessionError) -> Place {
+    func store(_ bytes: RawSpan, whileFull: (Bool) -> Void = { _ in }) throws(SessionError) -> StoredPacket {
         let size = bytes.byteCount
         var deadline: MonotonicTime?
         defer { if deadline != nil { whileFull(false) } }
@@ -93,9 +98,9 @@ final class PacketArena: Sendable {
         _ = released.push(true)
     }
 
-    private func fill(_ packetID: UInt64, _ offset: Int, _ bytes: RawSpan) throws(SessionError) -> Place {
+    private func fill(_ packetID: UInt64, _ offset: Int, _ bytes: RawSpan) throws(SessionError) -> StoredPacket {
         var target = memory
-        var place = Place(packetID: packetID, offset: offset, ownMemory: nil)
+        var place = StoredPacket(packetID: packetID, offset: offset, ownMemory: nil)
         if bytes.byteCount > Self.maxInArena {
             do throws(SystemError) {
                 target = try SharedMemory(
@@ -104,7 +109,7 @@ final class PacketArena: Sendable {
                 throw SessionError(
                     .allocationFailed, "no memory for a packet of \(bytes.byteCount) bytes: \(error)")
             }
-            place = Place(packetID: packetID, offset: 0, ownMemory: target)
+            place = StoredPacket(packetID: packetID, offset: 0, ownMemory: target)
         }
         guard let room = target.mutableBytes else {
             throw SessionError(.allocationFailed, "the packet memory is not writable")

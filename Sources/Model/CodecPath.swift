@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 
+/// The direction of a codec path.
+public enum CodecOperation: String, Codable, Hashable, Sendable {
+    case encode, decode
+}
+
 /// One way to code, as the catalogue lists it, and what a probe found of it on one device or in software.
 public struct CodecPath: Hashable, Codable, Sendable {
     /// The path's name in the catalogue (`hevc-main10-encode`).
     public var id: String
     /// `hevc`.
     public var codec: String
-    /// `encode` or `decode`.
-    public var operation: String
+    public var operation: CodecOperation
     /// The profile (`main`, `main10`).
     public var profile: String
     /// Bits of a coded sample.
@@ -25,14 +29,14 @@ public struct CodecPath: Hashable, Codable, Sendable {
     /// Names of the catalogue's quirks that apply here.
     public var quirks: [String]
     /// The catalogue's features of the path, less what those quirks take away.
-    public var features: [String]
+    public var features: [CodecFeature]
     /// What the driver says of its limits; nil in software, and where nothing is claimed.
     public var hardware: HardwareLimits?
 
     /// A path by its place in the catalogue and on the machine, nothing being known of it yet.
     public init(
-        id: String, codec: String, operation: String, profile: String, bitDepth: Int, device: String? = nil,
-        driver: String, features: [String] = []
+        id: String, codec: String, operation: CodecOperation, profile: String, bitDepth: Int, device: String? = nil,
+        driver: String, features: [CodecFeature] = []
     ) {
         self.id = id
         self.codec = codec

@@ -16,6 +16,9 @@ public struct FrameLayout: Hashable, Sendable {
         }
     }
 
+    /// Planes that any pixel format has at most; messages with more are malformed.
+    public static let maxPlanes = 4
+
     /// As many as the pixel format has.
     public let planes: [Plane]
 

@@ -40,9 +40,7 @@ struct SessionSetup {
     }
 
     /// The session's rules.
-    func session(maxPoolBytes: UInt64) -> TransferSession {
-        TransferSession(source: sides.source, target: sides.target, maxPoolBytes: maxPoolBytes)
-    }
+    var session: TransferSession { TransferSession(source: sides.source, target: sides.target) }
 
     /// Bytes of a result.
     var targetBytes: Int {
@@ -103,7 +101,7 @@ struct OpenConverter: @unchecked Sendable {
     /// What the broker is told; the id is a label of its metrics, so it names the kind and not the machine's model.
     var report: WorkerReport {
         .created(
-            encoderID: converter is CPUConverter ? "org.hwdaemon.transfer.cpu" : VulkanHints.converterID,
+            codecID: converter is CPUConverter ? "org.hwdaemon.transfer.cpu" : VulkanHints.converterID,
             usingHardware: isGPU,
             fallbackReason: fallbackReason)
     }

@@ -6,6 +6,11 @@ internal import HWDWire
 
 /// The words of a Create call as what they stand for; a word without a meaning is refused by name.
 enum TransferParameters {
+    /// Names of `video_full_range_flag`'s values.
+    private enum SampleRange: String, CaseIterable {
+        case video, full
+    }
+
     /// One of an enumeration's words.
     ///
     /// - Throws: `Parameter`, naming the field, the word and those that there are.
@@ -37,7 +42,7 @@ enum TransferParameters {
             request.device = try named(text, "device")
         }
         // A probe may have been long ago: who asks for Vulkan by name gets it tried, at the cost of this session.
-        let failure = start.failures.first { $0.encoderID == VulkanHints.converterID }
+        let failure = start.failures.first { $0.codecID == VulkanHints.converterID }
         request.avoidReason =
             failure.map { "Vulkan is left alone: \($0.reason)" } ?? (request.device == .auto ? hints.avoidReason : nil)
         return request
@@ -68,17 +73,15 @@ enum TransferParameters {
                 .pixelTransferNotSupported,
                 "\(side): half floats are extended linear here, not \(transfer.prefix(64))")
         }
-        let range = image.range ?? (signal.isFullRange ? "full" : "video")
-        guard ["video", "full"].contains(range) else {
-            throw SessionError(.parameter, "\(side).range \(range.prefix(64)) is not one of video, full")
-        }
+        let range: SampleRange = try named(
+            image.range, "\(side).range", else: signal.isFullRange ? .full : .video)
         return ImageDescription(
             format: format, width: width, height: height,
             signal: SignalDescription(
                 primaries: try named(image.primaries, "\(side).primaries", else: signal.primaries),
                 transfer: try named(image.transfer, "\(side).transfer", else: signal.transfer),
                 matrix: try named(image.matrix, "\(side).matrix", else: signal.matrix),
-                isFullRange: range == "full",
+                isFullRange: range == .full,
                 siting: try named(image.siting, "\(side).siting", else: signal.siting)),
             alpha: try named(image.alpha, "\(side).alpha", else: .premultiplied))
     }

@@ -55,12 +55,12 @@ public enum GetSupportedProperties: ControlMethod {
 
     /// Which encoder.
     public struct Parameters: Codable, Sendable {
-        /// One of `ListEncoders`; the software encoder when nil.
-        public var encoderID: String?
-        /// Asks for an encoder's properties.
-        public init(encoderID: String? = nil) { self.encoderID = encoderID }
+        /// An encoder of `ListEncoders` or a decoder; the software encoder when nil.
+        public var codecID: String?
 
-        enum CodingKeys: String, CodingKey { case encoderID = "encoder_id" }
+        public init(codecID: String? = nil) { self.codecID = codecID }
+
+        enum CodingKeys: String, CodingKey { case codecID = "encoder_id" }
     }
 
     /// The properties.

@@ -102,11 +102,7 @@ public struct FrameDecoded: SessionPayload, Hashable {
         writer.write(sampleAspectRatio.denominator)
         // A multiple of 8 before the planes.
         writer.write(UInt32(0))
-        for plane in layout.planes.prefix(EncodeFrame.maxPlanes) {
-            writer.write(plane.offset)
-            writer.write(plane.stride)
-            writer.write(UInt32(0))
-        }
+        writer.write(layout)
         for data in sideData.prefix(Self.maxEntries) {
             writer.write(data.kind.rawValue)
             writer.write(UInt32(data.bytes.count))
@@ -141,16 +137,10 @@ public struct FrameDecoded: SessionPayload, Hashable {
         }
         sampleAspectRatio = aspect
         _ = try reader.read(UInt32.self, from: bytes)
-        guard small[6] <= EncodeFrame.maxPlanes, small[7] <= Self.maxEntries else {
+        guard small[6] <= FrameLayout.maxPlanes, small[7] <= Self.maxEntries else {
             throw SessionError(.parameter, "picture \(pictureID) names \(small[6]) planes, \(small[7]) side data")
         }
-        var planes: [FrameLayout.Plane] = []
-        for _ in 0..<small[6] {
-            let offset = try reader.read(UInt64.self, from: bytes)
-            planes.append(FrameLayout.Plane(offset: offset, stride: try reader.read(UInt32.self, from: bytes)))
-            _ = try reader.read(UInt32.self, from: bytes)
-        }
-        layout = FrameLayout(planes: planes)
+        layout = FrameLayout(planes: try reader.readPlanes(Int(small[6]), from: bytes))
         sideData = []
         for _ in 0..<small[7] {
             let kind = FrameSideData.Kind(rawValue: try reader.read(UInt32.self, from: bytes))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
+public import HWDModel
 
 /// A running session, as `ListSessions` tells it.
 public struct SessionInfo: Codable, Sendable {
     /// Its id.
     public var session: String
-    /// `compression`.
-    public var kind: String
+    public var kind: SessionKind
     /// Its worker process.
     public var pid: Int32
     /// The user it serves.
@@ -19,7 +19,7 @@ public struct SessionInfo: Codable, Sendable {
     /// The frames' DRM fourcc.
     public var pixelFormat: String
     /// The encoder; nil until the worker has told.
-    public var encoderID: String?
+    public var codecID: String?
     /// Whether that is hardware; nil until the worker has told.
     public var usingHardware: Bool?
     /// Why it is not, when it was allowed.
@@ -37,8 +37,8 @@ public struct SessionInfo: Codable, Sendable {
 
     /// A session by all that is told of it.
     public init(
-        session: String, kind: String, pid: Int32, uid: UInt32, codec: String, width: Int, height: Int,
-        pixelFormat: String, encoderID: String?, usingHardware: Bool?, fallbackReason: String?,
+        session: String, kind: SessionKind, pid: Int32, uid: UInt32, codec: String, width: Int, height: Int,
+        pixelFormat: String, codecID: String?, usingHardware: Bool?, fallbackReason: String?,
         framesIn: UInt64, framesOut: UInt64, bytesOut: UInt64, pendingFrames: UInt64, ageMs: UInt64
     ) {
         self.session = session
@@ -49,7 +49,7 @@ public struct SessionInfo: Codable, Sendable {
         self.width = width
         self.height = height
         self.pixelFormat = pixelFormat
-        self.encoderID = encoderID
+        self.codecID = codecID
         self.usingHardware = usingHardware
         self.fallbackReason = fallbackReason
         self.framesIn = framesIn
@@ -62,7 +62,7 @@ public struct SessionInfo: Codable, Sendable {
     enum CodingKeys: String, CodingKey {
         case session, kind, pid, uid, codec, width, height
         case pixelFormat = "pixel_format"
-        case encoderID = "encoder_id"
+        case codecID = "encoder_id"
         case usingHardware = "using_hardware"
         case fallbackReason = "fallback_reason"
         case framesIn = "frames_in"

@@ -114,7 +114,7 @@ struct SessionEndTests {
             id: "soft", name: "soft", codec: "hevc", hardware: false, version: "1", bitDepths: [8],
             pixelFormats: ["NV12"])
         var path = CodecPath(
-            id: "p", codec: "hevc", operation: "encode", profile: "main", bitDepth: 8, driver: "soft 1")
+            id: "p", codec: "hevc", operation: .encode, profile: "main", bitDepth: 8, driver: "soft 1")
         path.claimed = true
         path.verified = true
         results.add(
@@ -139,7 +139,7 @@ struct SessionEndTests {
             .answer(ProbeAnswer(encoders: [encoder("soft", hardware: false), encoder("liar", hardware: true)])),
             to: ProbeRequest(.software))
         var path = CodecPath(
-            id: String(repeating: "i", count: 100_000), codec: "hevc", operation: "encode", profile: "main",
+            id: String(repeating: "i", count: 100_000), codec: "hevc", operation: .encode, profile: "main",
             bitDepth: 8, device: "/dev/a", driver: "d")
         path.quirks = Array(repeating: "q", count: 1000)
         var stranger = path
