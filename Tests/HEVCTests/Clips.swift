@@ -8,6 +8,12 @@ enum Clips {
     static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
+    /// A clip that is part of the repository; Tests/Media/ATTRIBUTION.md lists them.
+    static func fixture(_ name: String) -> URL { root.appendingPathComponent("Tests/Media/\(name)") }
+
+    /// Whether the large set of clips is beside the repository, in `shared/media`.
+    static var hasShared: Bool { shared != nil }
+
     /// The shared clips beside the repository; nil when they are not there.
     static let shared: URL? = {
         let url = root.deletingLastPathComponent().appendingPathComponent("shared/media")
