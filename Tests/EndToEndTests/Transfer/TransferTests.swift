@@ -161,7 +161,7 @@ extension EndToEnd {
             #expect(again.status == .ok && transfer.results.last == transfer.results.first)
             let session = try #require(try server.sessions().first)
             #expect(
-                session.kind == "transfer" && session.framesIn == 7
+                session.kind == .transfer && session.framesIn == 7
                     && session.codecID == "org.hwdaemon.transfer.cpu")
             #expect(session.width == 32 && session.height == 16)
             transfer.session.invalidate()
