@@ -103,7 +103,7 @@ struct SessionEndTests {
         results.add(.answer(ProbeAnswer(vulkan: VulkanReport(state: .ready, devices: [device]))), to: request)
         #expect(results.vulkanHints.faults == ["a": "half floats came out wrong"])
         results.add(.failure(.crashed, "it crashed"), to: request)
-        #expect(results.vulkanHints.avoidReason == "colour conversion is done on the CPU: it crashed")
+        #expect(results.vulkanHints.avoidReason == "color conversion is done on the CPU: it crashed")
         results.add(.answer(ProbeAnswer()), to: request)
         #expect(results.snapshot.vulkan?.state == .failed && results.vulkanHints.avoidReason == nil)
     }
