@@ -9,14 +9,14 @@ internal import HWDWorker
 struct SessionSetup {
     let session: DecompressionSession
     let choice: DecoderPolicy.Choice
-    /// What was asked for, to choose again when the decoder fails.
+    /// The requirements on the decoder, for a second choice when one fails.
     let wanted: DecoderPolicy.Request
-    /// The RGB that pictures become; nil where they stay Y'CbCr.
+    /// The RGB that pictures are converted to; nil where they stay Y'CbCr.
     let requested: (color: OutputColorRequest, format: PixelFormat)?
 
     /// Decodes and checks the call and chooses the decoder.
     ///
-    /// - Throws: the session's error the client gets as the reply.
+    /// - Throws: the session's error, which is the reply to the client.
     init(_ start: WorkerStart, failures: [DecoderPolicy.Failure] = []) throws(SessionError) {
         let call = try VarlinkCall(decoding: Array(start.call.utf8))
         let parameters = try call.parameters(CreateDecompressionSession.Parameters.self)
@@ -53,7 +53,7 @@ struct SessionSetup {
         }
     }
 
-    /// The pictures' layout: what was asked for, else what the decoder gives.
+    /// The pictures' format: the requested one, else the decoder's own.
     static func pixelFormat(_ request: DecompressionRequest, isHardware: Bool) -> PixelFormat {
         request.pixelFormat
             ?? (isHardware ? request.format.semiPlanarFormat : request.format.planarFormat)
@@ -67,9 +67,9 @@ struct SessionSetup {
         (options.isRealTime, options.threads) = session.options
         options.device = decoder.device
         options.target = session.request.decodedFormat
-        // What Create told stays, whoever decodes later.
+        // The reply to Create named the format: it stays the same when software takes over.
         options.isSemiPlanar = choice.decoder.isHardware
-        // A GPU that converts may read them where they are.
+        // A GPU that converts may read surfaces in place.
         options.keepsSurfaces = requested != nil && !session.request.readsAlpha
         if session.request.readsAlpha {
             return try AlphaHEVCDecoder(session.request.format, options, memory: memory)

@@ -4,19 +4,19 @@ internal import HWDTransport
 internal import HWDWire
 internal import Synchronization
 
-/// The memory packets lie in until the client releases them, and the credits that bound how many there are.
+/// The memory of packets that the client has not released, and the limit of their number.
 ///
-/// The codec thread puts packets in and waits here when the client holds too much; the I/O thread releases them.
+/// The codec thread stores packets and waits here when the client holds too many; the I/O thread releases them.
 final class PacketArena: Sendable {
-    /// Packets a client may hold.
+    /// The limit of packets that a client holds.
     static let maxPackets = 64
-    /// The arena's number in messages; a session has one.
+    /// The arena's number in messages; a session has only one.
     static let arenaID: UInt32 = 1
     /// Bytes of the arena.
     ///
-    /// Packets go to the lowest free place, so only as much is touched as is held at once.
+    /// Packets go to the lowest free offset, so that only as much memory is touched as the client holds at once.
     static let size = 8 << 20
-    /// A packet above this comes as a memfd of its own, so that one picture cannot fill the arena.
+    /// A larger packet is sent in a memfd of its own, so that one picture cannot fill the arena.
     static let maxInArena = size / 4
 
     private struct Slot {
@@ -26,7 +26,7 @@ final class PacketArena: Sendable {
     }
 
     private struct State {
-        /// By offset; packets of their own memory have size 0.
+        /// In order of offset; packets in memory of their own have size 0.
         var slots: [Slot] = []
         var lastID: UInt64 = 0
     }
@@ -36,9 +36,9 @@ final class PacketArena: Sendable {
     private let released = WorkQueue<Bool>(capacity: 1)
     private let timeout: Duration
 
-    /// An empty arena.
+    /// Creates an empty arena.
     ///
-    /// - Parameter timeout: how long a client may hold everything before the session ends.
+    /// - Parameter timeout: how long a client may hold every packet before the session ends.
     /// - Throws: `AllocationFailed`.
     init(timeout: Duration) throws(SessionError) {
         do throws(SystemError) {
@@ -59,10 +59,11 @@ final class PacketArena: Sendable {
         var ownMemory: SharedMemory?
     }
 
-    /// Copies a packet in, waiting for room as long as the client is given.
+    /// Copies a packet into the arena, waiting up to `timeout` for room.
     ///
-    /// - Parameter whileFull: told when the wait begins and ends, so that a slow client is not taken for a hang.
-    /// - Throws: `Parameter` when the client released nothing in that time, `AllocationFailed`.
+    /// - Parameter whileFull: called with true when the wait begins and with false when it ends, so that the broker does
+    ///   not take a slow client for a hung encoder.
+    /// - Throws: `Parameter` when the client released no packet in that time, `AllocationFailed`.
     func store(_ bytes: RawSpan, whileFull: (Bool) -> Void = { _ in }) throws(SessionError) -> StoredPacket {
         let size = bytes.byteCount
         var deadline: MonotonicTime?
@@ -85,9 +86,9 @@ final class PacketArena: Sendable {
         }
     }
 
-    /// The client has read a packet.
+    /// Frees a packet that the client has read.
     ///
-    /// - Throws: `Parameter` for a packet it does not hold.
+    /// - Throws: `Parameter` for a packet that it does not hold.
     func release(_ packetID: UInt64) throws(SessionError) {
         let known = state.withLock { state in
             guard let index = state.slots.firstIndex(where: { $0.packetID == packetID }) else { return false }
@@ -120,14 +121,14 @@ final class PacketArena: Sendable {
         return place
     }
 
-    /// The lowest place of `size` bytes that is free, taken; nil when there is none.
+    /// Reserves the lowest free range of `size` bytes; nil when there is none.
     private static func reserve(_ size: Int, in state: inout State) -> (packetID: UInt64, offset: Int)? {
         guard state.slots.count < maxPackets else { return nil }
         var offset = 0
         var index = 0
         for slot in state.slots {
             if slot.offset - offset >= size { break }
-            // 64: packets do not share a cache line.
+            // Packets do not share a cache line of 64 bytes.
             offset = (slot.offset + slot.size + 63) & ~63
             index += 1
         }

@@ -14,21 +14,20 @@ struct PendingTransfer: Sendable {
     var target: SharedMemory
 }
 
-/// What the I/O thread asks of the converting thread, in order.
+/// The I/O thread's tasks for the converting thread, done in order.
 enum TransferTask: Sendable {
-    /// Convert a frame.
     case convert(PendingTransfer)
-    /// Answer the message with this sequence number: everything before it is done.
+    /// Finish every frame, then reply to the message with this sequence number.
     case finish(sequence: UInt32)
-    /// Let go of pools (`WorkerSession.removedPools`).
+    /// Make the GPU forget `WorkerSession.removedPools`.
     case poolsRemoved
 }
 
-/// The thread that converts, which may take long, so that the I/O thread never does.
+/// The thread that converts: a conversion may take long, for which the I/O thread must not wait.
 ///
-/// As many frames are under way as the converter can have: while a GPU works on one, the next is brought to it.
+/// It keeps as many frames in flight as the converter allows: while a GPU works on one, the next is uploaded.
 struct TransferThread {
-    /// A frame that a converter has begun.
+    /// A frame that was submitted to a converter.
     private struct Begun {
         var frame: TransferFrame
         /// Keeps the pools mapped.
@@ -37,13 +36,13 @@ struct TransferThread {
         var ticket: ConversionTicket
     }
 
-    /// Converters of colours that frames brought, kept: a stream may go to and fro.
+    /// Cached converters: a stream may alternate between the colors of its frames.
     private static let maxConverters = 4
 
     let worker: WorkerSession
     let tasks: WorkQueue<TransferTask>
     private let gpu: SharedGPU
-    /// The last one used is the last; the first is Create's and stays.
+    /// The first is Create's, which is never evicted; the others are ordered by age.
     private var converters: [(color: ColorDescription?, converter: any PixelConverter)]
     /// Oldest first.
     private var begun: [Begun] = []
@@ -58,7 +57,7 @@ struct TransferThread {
     /// Works until the queue is closed.
     mutating func run() {
         while true {
-            // With a frame under way nothing is waited for but that.
+            // With a frame in flight the thread waits for that frame only.
             let popped = tasks.pop(timeout: begun.isEmpty ? nil : .zero)
             worker.port.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
             for pool in worker.removedPools.takeAll() { gpu.forget(pool) }
@@ -75,20 +74,21 @@ struct TransferThread {
         }
     }
 
-    /// Begins a frame; one that cannot be is answered in its turn.
+    /// Submits a frame; a frame that cannot be converted is answered in order.
     private mutating func begin(_ pending: PendingTransfer) {
         let frame = pending.frame
-        // What reads another's result, or writes where another still reads, comes after it.
+        // A frame that reads another's result, or overwrites its source, must wait for it.
         if begun.contains(where: { frame.touches($0.frame, worker.setup.sides) }) { finishAll() }
         do throws(SessionError) {
             let converter = try converter(for: frame.color)
             while begun.count >= converter.depth { finishOldest() }
-            guard let source = pending.source.bytes.baseAddress, let target = pending.target.mutableBytes?.baseAddress
+            guard let source = pending.source.bytes.baseAddress,
+                let target = pending.target.mutableBytes?.baseAddress
             else { throw SessionError(.allocationFailed, "a pool is not mapped") }
             for pool in [pending.source, pending.target] {
                 gpu.use(pool.bytes, isWritable: pool.access == .readWrite, of: pool)
             }
-            // Both layouts were checked against their pools' sizes when the frame was admitted.
+            // Admission has checked both layouts against their pools' sizes.
             let ticket = try converter.submit(
                 frame.source.layout.planes.map {
                     PlaneView(base: source + Int($0.offset), stride: Int($0.stride))
@@ -100,7 +100,7 @@ struct TransferThread {
                 Begun(
                     frame: frame, pools: (pending.source, pending.target), converter: converter, ticket: ticket))
         } catch {
-            // A colour that is not converted costs its own frame alone.
+            // A color that cannot be converted fails only its own frame.
             finishAll()
             worker.answer(frame.frameID, error, bytes: worker.setup.targetBytes)
         }

@@ -57,12 +57,16 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         #expect(throws: SessionError.self, "same id") { try session.admit(frame(1, pts: 6), in: pools) }
         #expect(throws: SessionError.self, "same pts") { try session.admit(frame(2, pts: 5), in: pools) }
         #expect(throws: SessionError.self, "earlier pts") { try session.admit(frame(2, pts: 4), in: pools) }
-        #expect(throws: SessionError.self, "no such pool") { try session.admit(frame(2, pts: 7, pool: 9), in: pools) }
+        #expect(throws: SessionError.self, "no such pool") {
+            try session.admit(frame(2, pts: 7, pool: 9), in: pools)
+        }
         var qp = frame(2, pts: 7)
         qp.baseFrameQP = 52
         #expect(throws: SessionError.self, "QP") { try session.admit(qp, in: pools) }
         for pts in [Int64.max, .min, 1 << 56] {
-            #expect(throws: SessionError.self, "pts near overflow") { try session.admit(frame(2, pts: pts), in: pools) }
+            #expect(throws: SessionError.self, "pts near overflow") {
+                try session.admit(frame(2, pts: pts), in: pools)
+            }
         }
         try session.admit(frame(2, pts: 7), in: pools)
     }

@@ -30,8 +30,10 @@ private struct ProtocolPage {
                 sender = title.contains("client to worker") ? .client : .worker
                 kind =
                     title.contains("client to worker") || title.contains("worker to client")
-                    ? .compression : title.contains("decompression") ? .decompression
-                    : title.contains("pixel-transfer") ? .transfer : nil
+                    ? .compression
+                    : title.contains("decompression")
+                        ? .decompression
+                        : title.contains("pixel-transfer") ? .transfer : nil
             }
             guard let kind else { continue }
             if line.hasPrefix("Opcodes ") { inherited[kind] = Self.numbers(line) }
