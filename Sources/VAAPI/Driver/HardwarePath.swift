@@ -4,14 +4,6 @@ public import HWDSessions
 
 /// A path of the capability catalogue, with the driver's quirks applied.
 public struct HardwarePath: Hashable, Sendable {
-    /// A feature of the catalogue that this module acts on; others are ignored.
-    public enum Feature: String, Hashable, Sendable {
-        /// Pictures that refer to later ones.
-        case bFrames = "b-frames"
-        /// Temporal levels.
-        case temporalLayers = "temporal-layers"
-    }
-
     /// libva's name of the profile (`VAProfileHEVCMain`).
     public var vaProfile: String
     /// libva's name of the entry point (`VAEntrypointEncSlice`).
@@ -19,14 +11,14 @@ public struct HardwarePath: Hashable, Sendable {
     /// libva's surface format, without `VA_RT_FORMAT_` (`YUV420`).
     public var vaRTFormat: String
     /// The catalogue's features that no quirk disables.
-    public var features: [String]
+    public var features: [CodecFeature]
     /// The quirks' numbers and switches, by the catalogue's names (`ctb_size`); later quirks override earlier ones.
     public var adjustments: [String: PropertyValue]
 
-    /// A path with these values; `features` are the catalogue's names.
+    /// A path with these values.
     public init(
-        vaProfile: String, vaEntrypoint: String, vaRTFormat: String,
-        features: [String] = [Feature.bFrames.rawValue], adjustments: [String: PropertyValue] = [:]
+        vaProfile: String, vaEntrypoint: String, vaRTFormat: String, features: [CodecFeature] = [.bFrames],
+        adjustments: [String: PropertyValue] = [:]
     ) {
         self.vaProfile = vaProfile
         self.vaEntrypoint = vaEntrypoint
@@ -44,7 +36,4 @@ public struct HardwarePath: Hashable, Sendable {
             },
             adjustments: quirks.reduce(into: [:]) { $0.merge($1.adjust) { $1 } })
     }
-
-    /// Whether no quirk disables a feature that the catalogue has.
-    func has(_ feature: Feature) -> Bool { features.contains(feature.rawValue) }
 }

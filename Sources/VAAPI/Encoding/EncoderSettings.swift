@@ -87,7 +87,7 @@ struct EncoderSettings {
         _ path: HardwarePath, _ attributes: ConfigAttributes, _ adjustments: Adjustments, takesSliceHeaders: Bool
     ) -> ReferenceLimits {
         var limits = ReferenceLimits(attributes.encoding, adjustments)
-        if !path.has(.bFrames) { limits.allowsFuture = false }
+        if !path.features.contains(.bFrames) { limits.allowsFuture = false }
         if !takesSliceHeaders {
             // The driver writes the slice headers, and their reference picture sets contain the previous picture alone.
             limits.list0 = min(limits.list0, 1)
@@ -114,7 +114,7 @@ struct EncoderSettings {
     ) throws(VAAPIFailure) {
         let count = configuration.temporalLevels.count
         guard count > 1 else { return }
-        guard path.has(.temporalLayers), takesSliceHeaders else {
+        guard path.features.contains(.temporalLayers), takesSliceHeaders else {
             throw cannot("no temporal levels: the driver writes slice headers of its own")
         }
         guard structure.temporalLevels == count else {
