@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A Vulkan driver for tests: lavapipe in the clothes of a GPU. Its file's name says how it behaves and where it sits:
-// fake-MODE-BUS.so, BUS being the hexadecimal PCI bus. FAKE_VULKAN_DRIVER is lavapipe's library. Modes:
+// A Vulkan driver for tests: lavapipe, presented as a GPU. Its file name selects the mode and the PCI bus: fake-MODE-BUS.so,
+// BUS in hexadecimal. FAKE_VULKAN_DRIVER is lavapipe's library. Modes:
 //
-//   gpu      a discrete GPU that converts right
+//   gpu      a discrete GPU that converts correctly
 //   shared   the same, but integrated
 //   wrong    a discrete GPU whose shaders write nothing
 //   old      a discrete GPU of Vulkan 1.0
-//   empty    starts and has no device
+//   empty    initialises and has no device
 //   crash, hang    in vkCreateInstance
-//   late-crash, late-hang    in vkCreateDevice, after it has told what it can do
+//   late-crash, late-hang    in vkCreateDevice, after its properties were queried
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ static unsigned bus;
 static Get get_real;
 static VkInstance last_instance;
 
-/// Reads the file's own name, and opens the driver that does the work.
+/// Parses the library's file name and opens lavapipe's driver.
 static void start(void) {
     if (mode[0]) return;
     Dl_info own;
@@ -46,12 +46,12 @@ static void start(void) {
 
 static int is(const char *name) { return !strcmp(mode, name); }
 
-/// The driver's own function, which exists as far as these tests go.
+/// A function of lavapipe's driver, which has all that these tests use.
 static PFN_vkVoidFunction real(VkInstance instance, const char *name) {
     return get_real ? get_real(instance, name) : NULL;
 }
 
-/// What a mode does where it is to fail.
+/// Fails as the mode requires.
 static void misbehave(const char *crash, const char *hang) {
     if (is(crash)) {
         signal(SIGSEGV, SIG_DFL);
@@ -83,7 +83,7 @@ static VkResult no_devices(VkInstance instance, uint32_t *count, VkPhysicalDevic
     return VK_SUCCESS;
 }
 
-/// A device's properties in other clothes.
+/// A device's properties, changed to those of the mode.
 static void dress(VkPhysicalDeviceProperties *properties) {
     properties->deviceType =
         is("shared") ? VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
@@ -110,7 +110,7 @@ static void properties2(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *fo
     }
 }
 
-/// The driver's extensions and the one about the bus.
+/// The driver's extensions and VK_EXT_pci_bus_info.
 static VkResult extensions(
     VkPhysicalDevice device, const char *layer, uint32_t *count, VkExtensionProperties *list) {
     PFN_vkEnumerateDeviceExtensionProperties enumerate = (PFN_vkEnumerateDeviceExtensionProperties)real(
