@@ -2,9 +2,9 @@
 internal import CHWDLibAV
 internal import HWDHEVC
 
-/// HDR static metadata: libavutil's structures as the bytes that SEI messages and boxes share.
+/// HDR static metadata: converts libavutil's structures to the bytes that SEI messages and boxes share.
 enum StaticLight {
-    /// The 24 bytes of an `mdcv` box; nil where a part is missing or does not fit.
+    /// The 24 bytes of an `mdcv` box; nil where a part is missing or out of range.
     static func bytes(_ display: AVMasteringDisplayMetadata) -> [UInt8]? {
         guard display.has_primaries != 0, display.has_luminance != 0 else { return nil }
         func point(_ point: (AVRational, AVRational)) -> Chromaticity? {
@@ -12,20 +12,20 @@ enum StaticLight {
             return Chromaticity(x: x, y: y)
         }
         let primaries = display.display_primaries
-        // libavutil counts red, green, blue; H.265 D.3.28 green, blue, red.
+        // libavutil's order is red, green, blue; H.265 D.3.28 has green, blue, red.
         guard let red = point(primaries.0), let green = point(primaries.1), let blue = point(primaries.2),
-            let white = point(display.white_point), let brightest = units(display.max_luminance, 10_000),
-            let darkest = units(display.min_luminance, 10_000)
+            let white = point(display.white_point), let maxLuminance = units(display.max_luminance, 10_000),
+            let minLuminance = units(display.min_luminance, 10_000)
         else { return nil }
         var volume = MasteringDisplayColourVolume()
         volume.displayPrimaries = [green, blue, red]
         volume.whitePoint = white
-        volume.maxDisplayMasteringLuminance = brightest
-        volume.minDisplayMasteringLuminance = darkest
+        volume.maxDisplayMasteringLuminance = maxLuminance
+        volume.minDisplayMasteringLuminance = minLuminance
         return (try? SEIMessage(.masteringDisplayColourVolume(volume)))?.payload
     }
 
-    /// The 4 bytes of a `clli` box; nil where a level does not fit.
+    /// The 4 bytes of a `clli` box; nil where a level is out of range.
     static func bytes(_ level: AVContentLightMetadata) -> [UInt8]? {
         let info = ContentLightLevelInfo(
             maxContentLightLevel: Int(level.MaxCLL), maxPicAverageLightLevel: Int(level.MaxFALL))
@@ -40,36 +40,25 @@ enum StaticLight {
 
 extension Demuxer {
     static func masteringDisplay(_ stream: AVStream) -> [UInt8]? {
-        sideData(stream, AV_PKT_DATA_MASTERING_DISPLAY_METADATA, AVMasteringDisplayMetadata.self)
+        stream.sideData(AV_PKT_DATA_MASTERING_DISPLAY_METADATA, as: AVMasteringDisplayMetadata.self)
             .flatMap(StaticLight.bytes)
     }
 
     static func contentLight(_ stream: AVStream) -> [UInt8]? {
-        sideData(stream, AV_PKT_DATA_CONTENT_LIGHT_LEVEL, AVContentLightMetadata.self).flatMap(StaticLight.bytes)
-    }
-
-    private static func sideData<Value: BitwiseCopyable>(
-        _ stream: AVStream, _ type: AVPacketSideDataType, _: Value.Type
-    ) -> Value? {
-        for index in 0..<Int(stream.nb_side_data) {
-            guard let data = stream.side_data?[index], data.type == type, let bytes = data.data,
-                data.size >= MemoryLayout<Value>.size
-            else { continue }
-            return UnsafeRawPointer(bytes).loadUnaligned(as: Value.self)
-        }
-        return nil
+        stream.sideData(AV_PKT_DATA_CONTENT_LIGHT_LEVEL, as: AVContentLightMetadata.self)
+            .flatMap(StaticLight.bytes)
     }
 }
 
-/// What the first frame of a stream says of its light, for files whose container does not.
+/// The HDR static metadata of a stream's first frame, for files whose container has none.
 struct FirstFrameLight {
     var masteringDisplay: [UInt8]?
     var contentLight: [UInt8]?
 
-    /// Packets after which a stream without a picture is given up.
+    /// The most packets that are read in search of a picture.
     private static let maxPackets = 256
 
-    /// Decodes the first frame of the stream with a demuxer and a decoder of its own: the reader's keep their place.
+    /// Decodes the first frame of the stream with a separate demuxer and decoder, so that the reader's do not move.
     init(path: String, streamIndex: Int, cancelFlag: CancelFlag) {
         guard let demuxer = try? Demuxer(path: path, cancelFlag: cancelFlag), demuxer.videoIndex == streamIndex,
             let stream = demuxer.video,

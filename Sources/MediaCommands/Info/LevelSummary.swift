@@ -35,7 +35,7 @@ struct LevelSummary: Encodable {
     /// The line for people.
     var line: String {
         "temporal levels 0 to \(maxLevel): \(leftOut) packets left out, as "
-            + (source == LevelReport.Source.annotations.rawValue
+            + (source == LevelReport.LevelSource.annotations.rawValue
                 ? "the file's annotations tell" : "the pictures' NAL units tell")
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Synchronization
 
-/// Set once, from any thread, to stop work that may be waiting inside libavformat.
+/// Set from any thread to stop reading, even while libavformat waits for input.
 final class CancelFlag: Sendable {
     private let flag = Atomic<Bool>(false)
 
