@@ -59,11 +59,11 @@ struct FirstFrameLight {
     private static let maxPackets = 256
 
     /// Decodes the first frame of the stream with a separate demuxer and decoder, so that the reader's do not move.
-    init(path: String, streamIndex: Int, cancelFlag: CancelFlag) {
-        guard let demuxer = try? Demuxer(path: path, cancelFlag: cancelFlag), demuxer.videoIndex == streamIndex,
+    init(_ file: InputFile, streamIndex: Int, cancelFlag: CancelFlag) {
+        guard let demuxer = try? Demuxer(file, cancelFlag: cancelFlag), demuxer.videoIndex == streamIndex,
             let stream = demuxer.video,
             let decoder = try? VideoDecoder(
-                demuxer.decoder, stream, threads: 1, hooks: DecoderHooks(demuxer.tally), path: path)
+                demuxer.decoder, stream, threads: 1, hooks: DecoderHooks(demuxer.tally), path: file.path)
         else { return }
         var packet = av_packet_alloc()
         var frame = av_frame_alloc()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import Glibc
 internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
@@ -47,8 +48,14 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
 
     /// Reads the description of the file at `path`, or of a series of pictures.
     /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
-    public init(path: String) throws(MediaError) {
-        let file = try OpenedFile(path)
+    public init(path: String) throws(MediaError) { try self.init(try InputFile(path)) }
+
+    /// Reads the description of an open file.
+    /// - Throws: `noInput` for standard input, `badInput` or `unsupported`.
+    public init(_ input: InputFile) throws(MediaError) {
+        let path = input.path
+        guard path != "-" else { throw .opening(path, errno: ENOENT) }
+        let file = try OpenedFile(input)
         let context = file.context.pointee
         self.file = path
         container = context.iformat.map { String(cString: $0.pointee.name) } ?? "unknown"
@@ -62,20 +69,19 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         otherStreams = []
         containsHDRVideo = false
         containsAlpha = false
-        addStreams(file)
-        addY4MAlpha(file)
+        addStreams(file, input)
+        addY4MAlpha(input)
         guard !video.isEmpty || !otherStreams.isEmpty else {
             throw MediaError(.badInput, LibAVLog.explain("\(path) has no streams"))
         }
-        addStaticMetadata(file)
+        addStaticMetadata(input)
         containsHDRVideo = video.contains { $0.hdr }
         containsAlpha = video.contains { $0.alpha == true }
     }
 
-    private mutating func addStreams(_ opened: OpenedFile) {
+    private mutating func addStreams(_ opened: OpenedFile, _ input: InputFile) {
         let context = opened.context.pointee
-        let path = file
-        let boxes = container.hasPrefix("mov,") && opened.canReopen ? SourceBoxes(path: path) : nil
+        let boxes = container.hasPrefix("mov,") && input.isSeekable ? SourceBoxes(input) : nil
         for index in 0..<min(Int(context.nb_streams), Self.maxStreams) {
             guard let stream = context.streams?[index]?.pointee, let parameters = stream.codecpar?.pointee else {
                 continue
@@ -85,18 +91,18 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
                 continue
             }
             var track = VideoTrackInfo(index, stream, parameters, boxes) { configuration in
-                guard opened.canReopen, AlphaLayerInfo.isUnsignaled(in: configuration) else { return [] }
-                return StreamHead.nalUnits(path: path, streamIndex: index, cancelFlag: CancelFlag())
+                guard input.isSeekable, AlphaLayerInfo.isUnsignaled(in: configuration) else { return [] }
+                return StreamHead.nalUnits(input, streamIndex: index, cancelFlag: CancelFlag())
             }
-            if parameters.codec_id == AV_CODEC_ID_HEVC { track.addLevels(path, opened.context, boxes) }
+            if parameters.codec_id == AV_CODEC_ID_HEVC { track.addLevels(input, opened.context, boxes) }
             video.append(track)
         }
     }
 
     /// Corrects Y4M with alpha: libavformat computes its duration from frames without alpha, whatever the header has.
-    private mutating func addY4MAlpha(_ opened: OpenedFile) {
-        guard file.lowercased().hasSuffix(".y4m"), opened.canReopen, video.count == 1,
-            let y4m = try? Y4MSource(path: file, keepsAlpha: true, cancelFlag: CancelFlag()),
+    private mutating func addY4MAlpha(_ input: InputFile) {
+        guard file.lowercased().hasSuffix(".y4m"), input.isSeekable, video.count == 1,
+            let y4m = try? Y4MSource(input, keepsAlpha: true, cancelFlag: CancelFlag()),
             y4m.header.format == .yuva
         else { return }
         video[0].alpha = true
@@ -106,28 +112,28 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
     /// Takes HDR metadata from the first frame of the first HDR track whose container has none.
     ///
     /// Only of one track, the one that an encoder would read: a picture has to be decoded.
-    private mutating func addStaticMetadata(_ opened: OpenedFile) {
+    private mutating func addStaticMetadata(_ input: InputFile) {
         let needsFrame = { (track: VideoTrackInfo) in
             track.hdr && track.masteringDisplay == nil && track.contentLight == nil
         }
-        guard opened.canReopen, let index = video.firstIndex(where: needsFrame) else { return }
-        let light = FirstFrameLight(path: file, streamIndex: video[index].stream, cancelFlag: CancelFlag())
+        guard input.isSeekable, let index = video.firstIndex(where: needsFrame) else { return }
+        let light = FirstFrameLight(input, streamIndex: video[index].stream, cancelFlag: CancelFlag())
         video[index].masteringDisplay = light.masteringDisplay.flatMap { MasteringDisplayInfo($0) }
         video[index].contentLight = light.contentLight.flatMap { ContentLightInfo($0) }
     }
 
-    /// Owner of an AVFormatContext while a description is made.
+    /// Owner of an AVFormatContext while the file is described.
     private final class OpenedFile {
         let context: UnsafeMutablePointer<AVFormatContext>
-        /// Whether the file can be opened a second time: neither a pipe nor a series of pictures.
-        var canReopen: Bool { (context.pointee.pb?.pointee.seekable ?? 0) & AVIO_SEEKABLE_NORMAL != 0 }
-        // The context's interrupt callback uses it without a reference.
+        // The context uses both until it is closed.
         private let cancelFlag = CancelFlag()
+        private let io: InputIO?
 
-        init(_ path: String) throws(MediaError) {
+        init(_ file: InputFile) throws(MediaError) {
             LibAVLog.install()
             LibAVLog.forget()
-            context = try Demuxer.open(path, cancelFlag, try ImageSeries(path), nil)
+            io = InputIO(file, cancelFlag)
+            context = try Demuxer.open(file, io, cancelFlag, nil)
         }
 
         deinit {

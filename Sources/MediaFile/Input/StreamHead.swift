@@ -12,11 +12,11 @@ enum StreamHead {
     /// The most NAL units that are collected.
     private static let maxUnits = 256
 
-    /// Opens the file again and reads up to the second picture of the base layer.
-    static func nalUnits(path: String, streamIndex: Int, cancelFlag: CancelFlag) -> [[UInt8]] {
+    /// Reads up to the second picture of the base layer, through a separate demuxer of a seekable file.
+    static func nalUnits(_ file: InputFile, streamIndex: Int, cancelFlag: CancelFlag) -> [[UInt8]] {
         var packet = av_packet_alloc()
         defer { av_packet_free(&packet) }
-        guard let packet, let demuxer = try? Demuxer(path: path, cancelFlag: cancelFlag, frameRate: nil) else {
+        guard let packet, let demuxer = try? Demuxer(file, cancelFlag: cancelFlag) else {
             return []
         }
         var units: [[UInt8]] = []

@@ -13,7 +13,7 @@ final class LevelFilter {
     private(set) var changesRate = false
 
     private let limit: UInt8
-    private let keepsAll: Bool
+    private var keepsAll: Bool
     private let framing: SampleKind.Framing
     /// The annotated level of each sample; nil without annotations, and once they proved wrong.
     private var levels: [UInt8]?
@@ -59,20 +59,19 @@ final class LevelFilter {
     /// `video` then describes the kept pictures: their frame rate and count.
     /// - Throws: `unsupported` for a codec other than HEVC.
     convenience init?(
-        _ options: MediaReader.Options, _ demuxer: Demuxer, _ stream: AVStream, _ parameters: AVCodecParameters,
-        _ cancelFlag: CancelFlag, _ video: inout VideoDescription
+        _ options: MediaReader.Options, _ demuxer: Demuxer, _ boxes: SourceBoxes?, leavesUnsignaled: Bool,
+        _ video: inout VideoDescription
     ) throws(MediaError) {
         guard let limit = options.maxLevel else { return nil }
-        guard parameters.codec_id == AV_CODEC_ID_HEVC else {
+        guard demuxer.video?.codecpar?.pointee.codec_id == AV_CODEC_ID_HEVC else {
             throw .noLevels(demuxer.path, codec: video.codec)
         }
         let configuration = HEVCConfiguration(video.codecConfiguration)
-        let scan = Self.scan(demuxer, track: stream.id, configuration, options, cancelFlag)
         let subLayers = configuration.subLayerCount
+        let scan = Self.scan(demuxer, boxes, configuration, frameRate: options.frameRate)
         self.init(
             limit: limit, framing: configuration.framing, annotations: scan?.annotations,
-            levelCount: scan.map { $0.count(subLayers) } ?? subLayers,
-            keepsUnsignaled: options.keepsUnsignaledLevels)
+            levelCount: scan.map { $0.count(subLayers) } ?? subLayers, keepsUnsignaled: leavesUnsignaled)
         guard let scan, limit < scan.rates.count - 1 else { return }
         changesRate = true
         video.frameCount = scan.isWhole ? scan.rates.total(limit) : nil
@@ -84,27 +83,30 @@ final class LevelFilter {
         if demuxer.isUntimed, let ticks = rate.inverse { video.timeBase = ticks }
     }
 
-    /// Looks at the file's boxes and, where they do not have the levels, at its first pictures; nil for pipes.
+    /// Reads the levels from the boxes of a movie, else from the first pictures through a separate demuxer.
     private static func scan(
-        _ demuxer: Demuxer, track: Int32, _ configuration: HEVCConfiguration, _ options: MediaReader.Options,
-        _ cancelFlag: CancelFlag
+        _ demuxer: Demuxer, _ boxes: SourceBoxes?, _ configuration: HEVCConfiguration, frameRate: Rational?
     ) -> LevelScan? {
-        guard demuxer.canReopen else { return nil }
-        var scan: LevelScan?
-        if demuxer.isMovie, let boxes = SourceBoxes(path: demuxer.path) {
-            scan = LevelScan(
-                path: demuxer.path, boxes: boxes, track: track, configuration: configuration,
+        let file = demuxer.file
+        guard file.isSeekable else { return nil }
+        let boxed = boxes.flatMap { boxes in
+            LevelScan(
+                file, boxes: boxes, track: demuxer.video?.id ?? 0, configuration: configuration,
                 count: samplesLookedAt)
         }
-        if scan?.rates.count ?? 0 == 0, configuration.subLayerCount ?? 2 > 1,
-            let second = try? Demuxer(path: demuxer.path, cancelFlag: cancelFlag, frameRate: options.frameRate)
-        {
-            let annotations = scan?.annotations
-            scan = LevelScan(
-                second.context, stream: second.videoIndex, framing: configuration.framing, count: samplesLookedAt)
-            scan?.annotations = annotations
-        }
+        guard boxed?.rates.count ?? 0 == 0, configuration.subLayerCount ?? 2 > 1,
+            let second = try? Demuxer(file, cancelFlag: demuxer.cancelFlag, frameRate: frameRate)
+        else { return boxed }
+        var scan = LevelScan(
+            second.context, stream: second.videoIndex, framing: configuration.framing, count: samplesLookedAt)
+        scan.annotations = boxed?.annotations
         return scan
+    }
+
+    /// Drops pictures without annotations too, by their headers, where no session can.
+    func dropUnsignaled() {
+        keepsAll = false
+        report.isLeftToSession = false
     }
 
     /// Whether a packet of the video is kept; counts it.

@@ -16,8 +16,7 @@ public struct LevelReport: Hashable, Sendable {
     public let levels: Int?
     /// Where the levels were read, as of the last packet.
     public internal(set) var source = LevelSource.headers
-    /// Whether every packet is passed on, because the file does not annotate its levels
-    /// (`MediaReader.Options.keepsUnsignaledLevels`).
+    /// Whether every packet is passed on: the file does not annotate its levels, and a session drops them.
     public internal(set) var isLeftToSession = false
     /// Packets that were passed on.
     public internal(set) var kept = 0

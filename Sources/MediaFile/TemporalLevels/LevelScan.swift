@@ -15,7 +15,7 @@ struct LevelScan {
     private(set) var tick = 0.0
 
     /// Reads the boxes of a movie and the headers of its first `count` pictures.
-    init?(path: String, boxes: SourceBoxes, track: Int32, configuration: HEVCConfiguration, count: Int) {
+    init?(_ file: InputFile, boxes: SourceBoxes, track: Int32, configuration: HEVCConfiguration, count: Int) {
         let subLayers = configuration.subLayerCount
         guard let scale = boxes.timeScale(track: track),
             var annotations = boxes.annotations(track: track, subLayers: subLayers)
@@ -23,8 +23,8 @@ struct LevelScan {
         self.annotations = annotations
         // Without sample groups and with one sub-layer there is nothing to find.
         guard !annotations.kinds.isEmpty || subLayers ?? 2 > 1 else { return }
-        guard let table = annotations.table, let file = PositionedReader(path: path) else { return }
-        let pictures = annotations.pictures(file, configuration.framing, count: count)
+        guard let table = annotations.table else { return }
+        let pictures = annotations.pictures(PositionedReader(file), configuration.framing, count: count)
         annotations.compare(with: pictures)
         tick = 1 / Double(scale)
         if let levels = annotations.levels {
