@@ -117,7 +117,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
             track.hdr && track.masteringDisplay == nil && track.contentLight == nil
         }
         guard input.isSeekable, let index = video.firstIndex(where: needsFrame) else { return }
-        let light = FirstFrameLight(input, streamIndex: video[index].stream, cancelFlag: CancelFlag())
+        let light = FirstFrameHDRMetadata(input, streamIndex: video[index].stream, cancelFlag: CancelFlag())
         video[index].masteringDisplay = light.masteringDisplay.flatMap { MasteringDisplayInfo($0) }
         video[index].contentLight = light.contentLight.flatMap { ContentLightInfo($0) }
     }

@@ -27,17 +27,14 @@ public final class DecodedFrame: Sendable {
 
     private let samples: Mutex<FrameSamples?>
 
-    init(
-        index: Int, pts: Int64, duration: Int64, isKeyFrame: Bool, format: PixelFormat, width: Int, height: Int,
-        direct: DirectFrame?, samples: FrameSamples
-    ) {
-        self.index = index
-        self.pts = pts
-        self.duration = duration
-        self.isKeyFrame = isKeyFrame
-        self.format = format
-        self.width = width
-        self.height = height
+    init(_ timing: FrameTiming, of video: VideoDescription, direct: DirectFrame?, samples: FrameSamples) {
+        index = timing.index
+        pts = timing.pts
+        duration = timing.duration
+        isKeyFrame = timing.isKeyFrame
+        format = video.format
+        width = video.width
+        height = video.height
         self.direct = direct
         self.samples = Mutex(samples)
     }
@@ -84,6 +81,14 @@ public final class DecodedFrame: Sendable {
     }
 }
 
+/// The position of a frame in its stream.
+struct FrameTiming: Hashable, Sendable {
+    var index: Int
+    var pts: Int64
+    var duration: Int64
+    var isKeyFrame: Bool
+}
+
 /// The planes that a picture is written to; the caller guarantees exclusive access during the call.
 struct PlaneTarget: @unchecked Sendable {
     let format: PixelFormat
@@ -109,20 +114,20 @@ struct PlaneTarget: @unchecked Sendable {
 /// The owner of a frame's samples.
 enum FrameSamples: Sendable {
     /// A decoder's picture.
-    case picture(Picture)
+    case picture(DecodedPicture)
     /// Samples without gaps between rows and planes, from Y4M.
-    case tight(TightSamples)
+    case packed(PackedSamples)
 
     func copy(to target: PlaneTarget) -> Bool {
         switch self {
         case .picture(let picture): picture.copy(to: target)
-        case .tight(let samples): samples.copy(to: target)
+        case .packed(let samples): samples.copy(to: target)
         }
     }
 }
 
 /// Owner of an AVFrame; `DecodedFrame` uses it under its lock alone, so it may cross threads.
-final class Picture: @unchecked Sendable {
+final class DecodedPicture: @unchecked Sendable {
     private let frame: UnsafeMutablePointer<AVFrame>
     /// nil where the picture is already in the frame's format.
     private let converter: (any PictureConverter)?

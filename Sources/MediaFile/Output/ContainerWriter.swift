@@ -59,7 +59,7 @@ final class ContainerWriter: @unchecked Sendable {
             from: source, to: context, ending: ending,
             hasChapters: FileCopy.chapters(from: source, to: context) > 0, hasTimecode: timecode != nil)
         (notes, copiedStreams, streamNumbers) = (copy.notes, copy.streams, copy.numbers)
-        if let source, case .libAV(let input) = source.source, let from = input.demuxer.video,
+        if let source, case .libAV(let input) = source.backend, let from = input.demuxer.video,
             let stream = context.pointee.streams?[0]
         {
             FileCopy.trackMetadata(from: from, to: stream)

@@ -14,7 +14,7 @@ enum FileCopy {
     /// Copies the file's metadata, except for keys that describe its container.
     /// - Returns: whether any key has QuickTime's reverse-domain form (`com.apple.quicktime.…`).
     static func metadata(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Bool {
-        guard let source, case .libAV(let input) = source.source else { return false }
+        guard let source, case .libAV(let input) = source.backend else { return false }
         av_dict_copy(&output.pointee.metadata, input.demuxer.context.pointee.metadata, 0)
         for key in fileKeys { av_dict_set(&output.pointee.metadata, key, nil, 0) }
         return av_dict_get(output.pointee.metadata, "com.", nil, AV_DICT_IGNORE_SUFFIX) != nil
@@ -30,7 +30,7 @@ enum FileCopy {
     /// Copies the chapters.
     /// - Returns: their number.
     static func chapters(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Int {
-        guard let source, case .libAV(let input) = source.source else { return 0 }
+        guard let source, case .libAV(let input) = source.backend else { return 0 }
         let from = input.demuxer.context.pointee
         let count = min(Int(from.nb_chapters), maxChapters)
         // libavformat frees the array of pointers, and each chapter, with the context.
@@ -65,7 +65,7 @@ enum FileCopy {
 
     /// The timecode of the input's first frame; nil without one, and where it is invalid at `rate`.
     static func timecode(from source: MediaReader?, rate: Rational?) -> String? {
-        guard let source, let rate, case .libAV(let input) = source.source, let video = input.demuxer.video,
+        guard let source, let rate, case .libAV(let input) = source.backend, let video = input.demuxer.video,
             let text = LibAVDictionary.value(video.metadata, "timecode")
                 ?? LibAVDictionary.value(input.demuxer.context.pointee.metadata, "timecode")
         else { return nil }

@@ -21,7 +21,7 @@ struct StreamCopy {
         from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, ending: String,
         hasChapters: Bool, hasTimecode: Bool
     ) {
-        guard let source, case .libAV(let input) = source.source else { return }
+        guard let source, case .libAV(let input) = source.backend else { return }
         for stream in source.otherStreams {
             if stream.isChapterTitles, hasChapters { continue }
             if stream.isTimecode, hasTimecode { continue }

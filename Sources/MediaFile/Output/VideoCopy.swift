@@ -24,7 +24,7 @@ public struct VideoCopy: Sendable {
     ///   configuration record.
     public init(_ reader: MediaReader) throws(MediaError) {
         path = reader.path
-        guard case .libAV(let source) = reader.source, reader.video.codec == "hevc" else {
+        guard case .libAV(let source) = reader.backend, reader.video.codec == "hevc" else {
             throw MediaError(.unsupported, "\(reader.path) is \(reader.video.codec): only HEVC can be copied")
         }
         guard !reader.isUntimed else {
