@@ -14,7 +14,7 @@ extension EndToEnd {
         static let digest = "3df31192943e3ae8f393dd344b8170fc"
 
         static func clip() throws -> String {
-            try #require(Clips.named("bbb_alpha.mov", else: "bbb_alpha.mov")).path
+            Clips.fixture("bbb_alpha.mov").path
         }
 
         static func digest(_ path: String) throws -> String {
@@ -120,7 +120,7 @@ extension EndToEnd {
         @Test("Hardware decodes both layers, and gives what software gives")
         func hardware() throws {
             let cache = try Scratch()
-            guard let server = try SimulatedHardware.daemon(cache: cache) else { return }
+            let server = try SimulatedDriver.verifiedDaemon(state: cache)
             let stream = try CodedStream(try Self.clip())
             let decoder = try Decoder(
                 server.daemon, stream, pixelFormat: .yuva, specification: HardwareDecoding.require)

@@ -277,7 +277,6 @@ extension EndToEnd {
 
         @Test(
             "In hardware where the driver takes our headers, in software with the reason where not",
-            .enabled(if: SimulatedDriver.whyNot == nil, Comment(rawValue: SimulatedDriver.whyNot ?? "")),
             arguments: [("intel-lp", true), ("mesa22", false)])
         func hardware(personality: String, isHardware: Bool) throws {
             let server = try Hardware.daemon(personality)

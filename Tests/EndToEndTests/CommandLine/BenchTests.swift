@@ -72,7 +72,7 @@ extension EndToEnd {
             "PSNR, SSIM and bit rate are ffmpeg's",
             arguments: [("bbb_720p.mp4", "yuv420p"), ("bbb_720p_main10.mp4", "yuv420p10le")])
         func figures(name: String, format: String) throws {
-            guard let clip = Clips.named(name, else: name) else { return }
+            let clip = Clips.fixture(name)
             let folder = try Scratch()
             let run = try Programs.hwctl([
                 "bench", "--only", "software", "--frames", "6", "--preset", "ultrafast", "--bitrate", "400k,2M",
@@ -107,7 +107,7 @@ extension EndToEnd {
 
         @Test("Where there is no hardware the reason is told and software is measured; the plot is a drawing")
         func withoutHardware() throws {
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let folder = try Scratch()
             let run = try Programs.hwctl([
                 "bench", "--seconds", "0.1", "--preset", "ultrafast", "--bitrate", "1M,3M", "--plot",
@@ -127,7 +127,7 @@ extension EndToEnd {
 
         @Test("What cannot be is refused by exit code")
         func refusals() throws {
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let required = try Programs.hwctl(["bench", "--only", "hardware", "--frames", "2", clip.path])
             #expect(required.status == 69)
             #expect(required.complaints.last?.contains("hardware is required, but") == true, "\(required.errors)")

@@ -108,9 +108,7 @@ extension EndToEnd {
 
         /// Negative composition offsets: decoding times are made anew.
         @Test func picturesThatAreDecodedAfterTheyAreShownCanBeCopied() throws {
-            guard let clip = Clips.named("dv84_iphone_720p.MOV", else: "none") else {
-                return print("SKIPPED: there is no dv84_iphone_720p.MOV")
-            }
+            let clip = Clips.fixture("dolby_vision_84.mov")
             try run("encode", "--copy", clip.path, path("copy.mov"))
             // What went to standard output before they were found cannot be taken back.
             let stream = try hwctl("encode", "--copy", clip.path, "-")

@@ -106,12 +106,8 @@ extension EndToEnd {
             #expect(folder.contents == before)
         }
 
-        @Test("A folder that may not be written to")
+        @Test("A folder without write permission", .enabled(if: geteuid() != 0, "root may write everywhere"))
         func unwritable() throws {
-            guard geteuid() != 0 else {
-                print("SKIPPED: root may write everywhere")
-                return
-            }
             let folder = try Scratch()
             let y4m = try StandardStreams.y4m("yuv420p", in: folder)
             let closed = folder.path("closed")
@@ -135,7 +131,9 @@ extension EndToEnd {
         @Test(
             "A damaged file ends in time with an exit code and leaves output only when it worked",
             arguments: Clips.damaged)
-        func damaged(_ url: URL) throws {
+        func damaged(_ url: URL) throws { try Self.checkDamaged(url) }
+
+        static func checkDamaged(_ url: URL) throws {
             let folder = try Scratch()
             let output = folder.path("out.mov")
             let run = try Programs.hwctl(["encode", "--preset", "ultrafast", url.path, output], seconds: 20)
@@ -144,6 +142,12 @@ extension EndToEnd {
             #expect(run.errorLines.count <= 6, "\(run.errors)")
             #expect(folder.contents == (status == 0 ? ["out.mov"] : []))
             if status == 0 { #expect(try Probe(output).decodingMessages() == "") }
+        }
+
+        /// The large set of clips.
+        @Suite(.enabled(if: Clips.hasShared, Clips.needsShared)) struct Long {
+            @Test("A shared damaged file ends in time with an exit code", arguments: Clips.sharedDamaged)
+            func damaged(_ url: URL) throws { try checkDamaged(url) }
         }
     }
 }

@@ -24,7 +24,7 @@ extension EndToEnd {
         private func pipe(_ y4m: String, into arguments: [String], output: Int32? = nil) throws -> Finished {
             let ends = try PipeEnds()
             let ffmpeg = try Running(
-                try #require(Programs.find("ffmpeg")),
+                Programs.required("ffmpeg"),
                 ["-v", "error", "-i", y4m, "-strict", "-1", "-f", "yuv4mpegpipe", "-"], output: ends.writeNumber)
             let hwctl = try Running(
                 Programs.path("hwctl"), ["encode", "--preset", "ultrafast"] + arguments, input: ends.readNumber)

@@ -47,13 +47,13 @@ extension EndToEndFaults {
             return bytes
         }
 
-        /// 10,000 in all; fewer where the environment says so, as a debug build with a sanitizer does.
-        static let mutations = Int(ProcessInfo.processInfo.environment["DECODE_MUTATIONS"] ?? "") ?? 10_000
-
         @Test(
-            "10,000 mutated packets: no crash, bounded memory, and the next key frame is right again",
+            "Mutated packets: no crash, bounded memory, and the next key frame decodes correctly",
             arguments: [PixelFormat.yu12, .i010])
-        func mutations(_ format: PixelFormat) throws {
+        func mutations(_ format: PixelFormat) throws { try Self.mutate(1000, format) }
+
+        /// Sends about twice `mutations` packets, of which every other is mutated.
+        static func mutate(_ mutations: Int, _ format: PixelFormat) throws {
             let server = try TestDaemon()
             // Parameter sets in the packets, so that they are mutated too.
             let stream = try CodedStream(format, width: 96, height: 64, ending: "hevc", in: server.folder)
@@ -65,11 +65,11 @@ extension EndToEndFaults {
             decoder.copiesSamples = false
             let session = try server.session(decoder.id)
             var count = 0
-            while count < Self.mutations / 2 {
+            while count < mutations {
                 for unit in stream.units {
                     var unit = unit
                     if Bool.random(using: &random) {
-                        unit.bytes = Self.mutate(unit.bytes, &random)
+                        unit.bytes = mutate(unit.bytes, &random)
                         count += 1
                     }
                     try decoder.decode(unit)
@@ -83,7 +83,7 @@ extension EndToEndFaults {
             let isSame = Array(decoder.frames[before...]) == good.frames
             #expect(isSame, "the pictures behind the mutations differ")
             #expect(decoder.frames[before...].allSatisfy { !$0.description.flags.contains(.damaged) })
-            let peak = try Self.peak(of: session.pid)
+            let peak = try peak(of: session.pid)
             print("mutations of \(format.rawValue): \(decoder.reports.count) reports, peak \(peak) KiB")
             #expect(peak < 256 << 10)
             decoder.session.invalidate()
@@ -209,7 +209,9 @@ extension EndToEndFaults {
         }
 
         @Test("Sessions come and go without a trace")
-        func churn() throws {
+        func churn() throws { try Self.churn(rounds: 20) }
+
+        static func churn(rounds: Int) throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 2, in: server.folder)
             func round() throws {
@@ -221,11 +223,20 @@ extension EndToEndFaults {
             for _ in 0..<10 { try round() }
             try #require(server.hasNoWorkers())
             let files = ProcessEntry.fileCount(of: server.pid)
-            let rounds = Int(ProcessInfo.processInfo.environment["DECODE_ROUNDS"] ?? "") ?? 100
             for _ in 0..<rounds { try round() }
             #expect(server.hasNoWorkers())
             #expect(ProcessEntry.fileCount(of: server.pid) == files)
             #expect(try server.sessions().isEmpty)
+        }
+
+        @Suite struct Long {
+            @Test(
+                "5,000 mutated packets of each depth: no crash, bounded memory, and the next key frame is correct",
+                arguments: [PixelFormat.yu12, .i010])
+            func mutations(_ format: PixelFormat) throws { try mutate(5000, format) }
+
+            @Test("A hundred sessions come and go without a trace")
+            func churn() throws { try DecodeFaults.churn(rounds: 100) }
         }
     }
 }

@@ -10,7 +10,7 @@ extension EndToEnd {
     @Suite struct Decoding {
         /// MD5 of each video frame, as ffmpeg decodes it.
         static func digests(_ input: [String], _ pixelFormat: String) throws -> [String] {
-            // Turning the picture is a player's business: neither side does it.
+            // hwctl does not rotate pictures.
             let arguments =
                 ["-v", "quiet", "-noautorotate"] + input + [
                     "-map", "0:v:0", "-fps_mode", "passthrough", "-pix_fmt", pixelFormat, "-f", "framemd5", "-",
@@ -19,18 +19,25 @@ extension EndToEnd {
                 .compactMap { $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) } }
         }
 
-        @Test("Every HEVC clip decodes to the very samples that ffmpeg gives", arguments: Clips.videos)
-        func clip(_ url: URL) throws {
+        /// The HEVC clips among `videos`.
+        static func hevc(_ videos: [URL]) -> [URL] {
+            videos.filter { (try? Probe($0.path).field("codec_name")) == "hevc" }
+        }
+
+        @Test("An HEVC clip decodes to the samples that ffmpeg decodes", arguments: hevc(Clips.videos))
+        func clip(_ url: URL) throws { try Self.check(url) }
+
+        /// Decodes a clip and compares every sample with ffmpeg's.
+        static func check(_ url: URL) throws {
             let source = Probe(url.path)
-            guard try source.field("codec_name") == "hevc" else { return }
             let server = try TestDaemon()
             let output = server.folder.path("out.y4m")
             let run = try Programs.hwctl(["decode", url.path, output], socket: server.socket)
             try #require(run.status == 0, "\(run.errors)")
             let pixelFormat = try source.isDeep ? "yuv420p10le" : "yuv420p"
-            let ours = try Self.digests(["-strict", "-1", "-i", output], pixelFormat)
-            // The samples count, whatever name of full range they go by.
-            let theirs = try Self.digests(["-i", url.path], source.field("pix_fmt"))
+            let ours = try digests(["-strict", "-1", "-i", output], pixelFormat)
+            // Compares samples alone: full range has two names, yuvj420p and yuv420p.
+            let theirs = try digests(["-i", url.path], source.field("pix_fmt"))
             #expect(!ours.isEmpty)
             #expect(ours == theirs)
             #expect(run.complaints.allSatisfy { !$0.contains("warning") }, "\(run.errors)")
@@ -38,10 +45,13 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
-        @Test("Damaged files end with an exit code or with damage told, and leave nothing half done")
-        func damaged() throws {
+        @Test("A damaged file ends with an exit code or a report of the damage, and leaves no partial output")
+        func damaged() throws { try Self.checkDamaged(Clips.damaged) }
+
+        static func checkDamaged(_ files: [URL]) throws {
             let server = try TestDaemon()
-            for url in Clips.damaged {
+            #expect(!files.isEmpty)
+            for url in files {
                 let output = server.folder.path("out.y4m")
                 let run = try Programs.hwctl(["decode", url.path, output], socket: server.socket, seconds: 60)
                 #expect(run.status == 0 || run.status == 65, "\(url.lastPathComponent): \(run.errors)")
@@ -160,11 +170,8 @@ extension EndToEnd {
 
         @Test("Dolby Vision's RPUs come with their pictures, byte for byte")
         func dolbyVision() throws {
-            guard let url = Clips.named("dovi_p7_pq_256x144.hevc", else: "bbb_720p_main10.mp4"),
-                url.lastPathComponent.hasPrefix("dovi")
-            else { return }
             let server = try TestDaemon()
-            let stream = try CodedStream(url.path)
+            let stream = try CodedStream(Clips.fixture("dolby_vision_81.hevc").path)
             let decoder = try Decoder(server.daemon, stream)
             try decoder.decode(stream)
             let units = decoder.frames.map { $0.description.sideData.filter { $0.kind == .dolbyVisionRPU } }
@@ -294,6 +301,15 @@ extension EndToEnd {
             try #require(try Programs.hwctl(["decode", mov, back]).status == 0)
             #expect(try Probe(back).size == (101, 75))
             #expect(try psnr(["-i", back], ["-i", y4m], as: "yuv420p") > 40)
+        }
+
+        /// The large set of clips.
+        @Suite(.enabled(if: Clips.hasShared, Clips.needsShared)) struct Long {
+            @Test("A shared HEVC clip decodes to the samples that ffmpeg decodes", arguments: hevc(Clips.sharedVideos))
+            func clip(_ url: URL) throws { try check(url) }
+
+            @Test("A shared damaged file ends with an exit code or a report of the damage")
+            func damaged() throws { try checkDamaged(Clips.sharedDamaged) }
         }
     }
 }

@@ -8,8 +8,7 @@ import Testing
 
 extension EndToEndFaults {
     /// Drivers that lie, fail, crash and hang: what becomes of sessions, and of the daemon.
-    @Suite(.enabled(if: SimulatedDriver.whyNot == nil, Comment(rawValue: SimulatedDriver.whyNot ?? "")))
-    struct HardwareFaults {
+    @Suite struct HardwareFaults {
         /// What a daemon must not have gathered when its sessions have gone.
         struct Footprint {
             let files: Int
@@ -122,7 +121,7 @@ extension EndToEndFaults {
             #expect(try Self.prefer(small, Self.clip(2, in: small.folder), frames: 2).usingHardware)
 
             let shallow = try Hardware.daemon("full,8-bit-only")
-            guard let deep = Clips.named("bbb_720p_main10.mp4", else: "bbb_720p_main10.mp4") else { return }
+            let deep = Clips.fixture("bbb_720p_main10.mp4")
             let run = try Programs.hwctl(
                 ["encode", "--json", deep.path, shallow.folder.path("out.mov")], socket: shallow.socket)
             let summary = try JSON.decode(Hardware.Summary.self, from: run.output)
@@ -242,7 +241,7 @@ extension EndToEndFaults {
             #expect(!early.session.created.usingHardware)
             #expect(early.session.created.fallbackReason?.contains("still being verified") == true)
             // One that requires hardware waits longer, and gets it.
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let fresh = try Scratch()
             let good = try TestDaemon(environment: SimulatedDriver.environment(state: fresh.root))
             let run = try Programs.hwctl(

@@ -8,8 +8,7 @@ import Testing
 
 extension EndToEnd {
     /// The whole way in hardware, on a driver that really encodes and decodes.
-    @Suite(.enabled(if: SimulatedDriver.whyNot == nil, Comment(rawValue: SimulatedDriver.whyNot ?? "")))
-    struct Hardware {
+    @Suite struct Hardware {
         static let encoderID = "org.hwdaemon.encoder.vaapi.null"
 
         /// What these tests read of `hwctl encode --json`.
@@ -94,7 +93,7 @@ extension EndToEnd {
                 ("bbb_720p.mp4", "Main", "yuv420p"), ("bbb_720p_main10.mp4", "Main 10", "yuv420p10le"),
             ])
         func encode(name: String, profile: String, format: String) throws {
-            guard let clip = Clips.named(name, else: name) else { return }
+            let clip = Clips.fixture(name)
             let server = try Self.daemon()
             let output = server.folder.path("hw.mov")
             let run = try Programs.hwctl(
@@ -143,7 +142,7 @@ extension EndToEnd {
 
         @Test("Properties that only software honours choose software, unless hardware is required")
         func softwareProperties() throws {
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let server = try Self.daemon()
             let options = ["encode", "--json", "--preset", "ultrafast", clip.path, server.folder.path("out.mov")]
             let run = try Programs.hwctl(options, socket: server.socket)
@@ -155,7 +154,7 @@ extension EndToEnd {
 
         @Test("A GPU is chosen by its node")
         func device() throws {
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let server = try Self.daemon(devices: "/dev/null:/dev/zero")
             let encoders = try Self.probe(server).encoders
             #expect(
@@ -179,7 +178,7 @@ extension EndToEnd {
 
         @Test("bench measures both and draws both")
         func bench() throws {
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let server = try Self.daemon()
             let plot = server.folder.path("plot.svg")
             let run = try Programs.hwctl(

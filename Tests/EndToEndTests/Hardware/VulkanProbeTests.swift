@@ -8,8 +8,7 @@ import Testing
 
 extension EndToEnd {
     /// What `hwctl probe` says of Vulkan, with lavapipe, without any driver, and with drivers that fail.
-    @Suite(.enabled(if: FakeVulkan.whyNot == nil, Comment(rawValue: FakeVulkan.whyNot ?? "")))
-    struct VulkanProbes {
+    @Suite struct VulkanProbes {
         static func probe(_ server: TestDaemon, _ arguments: String...) throws -> VulkanReport {
             let run = try Programs.hwctl(["probe", "--json"] + arguments, socket: server.socket)
             try #require(run.status == 0, "\(run.errors)")
@@ -19,7 +18,7 @@ extension EndToEnd {
         @Test("lavapipe is verified and told as an outside judge tells it, and never chosen")
         func lavapipe() throws {
             let folder = try Scratch()
-            let manifest = try #require(FakeVulkan.lavapipe)
+            let manifest = try FakeVulkan.lavapipe()
             let environment = FakeVulkan.environment(manifest: manifest, in: folder)
             let server = try TestDaemon(environment: environment)
             let looked = try Self.probe(server, "--no-verify")
@@ -43,11 +42,7 @@ extension EndToEnd {
             #expect(text.contains("VULKAN DEVICE") && text.contains("memfd pages (of 4 KiB, verified)"), "\(text)")
             #expect(text.contains("buffers of 128 MiB") && text.contains("(colour conversion is done on the CPU"))
 
-            guard let judge = Programs.find("vulkaninfo") else {
-                print("skipped: vulkaninfo is not installed; see scripts/install-deps")
-                return
-            }
-            let summary = try Running(judge, ["--summary"], environment: environment).wait(seconds: 30).text
+            let summary = try Running(Programs.required("vulkaninfo"), ["--summary"], environment: environment).wait(seconds: 30).text
             func field(_ name: String) -> String? {
                 let line = summary.split(separator: "\n").first { $0.hasPrefix("\t\(name) ") }
                 return line?.split(separator: "=", maxSplits: 1).last?.trimmingCharacters(in: .whitespaces)
@@ -66,7 +61,7 @@ extension EndToEnd {
         func memory() throws {
             let folder = try Scratch()
             let manifest = folder.path("driver.json")
-            try FakeVulkan.manifest(manifest, of: try #require(FakeVulkan.lavapipeLibrary))
+            try FakeVulkan.manifest(manifest, of: FakeVulkan.lavapipeLibrary())
             var environment = FakeVulkan.environment(manifest: manifest, in: folder)
             // Nodes that are not there are asked for each time.
             environment["HWDAEMON_DEVICES"] = ""
@@ -89,7 +84,7 @@ extension EndToEnd {
             #expect(try Self.probe(server, "--no-verify") == first)
             #expect(starts() == before)
             // The same driver by a file that was written anew: it is looked at again, and its results still hold.
-            try FakeVulkan.manifest(manifest, of: try #require(FakeVulkan.lavapipeLibrary))
+            try FakeVulkan.manifest(manifest, of: FakeVulkan.lavapipeLibrary())
             #expect(try Self.probe(server, "--no-verify") == first)
             #expect(starts() > before)
             server = try TestDaemon("--libexec", libexec, environment: environment)

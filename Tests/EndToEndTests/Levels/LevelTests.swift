@@ -91,14 +91,10 @@ extension EndToEnd {
             let ffmpeg = try Programs.tool(
                 "ffmpeg", ["-v", "error", "-i", stream, "-fps_mode", "passthrough", "-f", "rawvideo", "-"])
             #expect(ffmpeg.errors == "", "levels 0 to \(limit)")
-            if Programs.find("libde265-dec265") != nil {
-                let output = folder.path("libde265.yuv")
-                try Programs.tool("libde265-dec265", ["-q", "-o", output, stream])
-                let theirs = try Data(contentsOf: URL(fileURLWithPath: output))
-                #expect(theirs.elementsEqual(ffmpeg.output), "libde265 and ffmpeg differ on levels 0 to \(limit)")
-            } else {
-                print("SKIPPED: libde265 is not installed; ffmpeg alone judges")
-            }
+            let output = folder.path("libde265.yuv")
+            try Programs.tool("libde265-dec265", ["-q", "-o", output, stream])
+            let theirs = try Data(contentsOf: URL(fileURLWithPath: output))
+            #expect(theirs.elementsEqual(ffmpeg.output), "libde265 and ffmpeg differ on levels 0 to \(limit)")
             return ffmpeg.output
         }
 
@@ -201,7 +197,7 @@ extension EndToEnd {
         func refusals() throws {
             let folder = try Scratch()
             let clip = try Self.clip(folder, frames: 6)
-            let avc = try #require(Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4")).path
+            let avc = Clips.fixture("bbb_720p.mp4").path
             let output = folder.path("out.mov")
             for (arguments, status, words) in [
                 (["encode", "--copy", "--max-level", "7", clip, output], 64, "0 to 6"),
