@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWDModel
 import Testing
 
 @testable import HWDHEVC
@@ -12,10 +13,7 @@ import Testing
     static let x265v4 =
         "40010c11ffff01600000030090000003000003003f959815bf3f1800010704383808000004fc400000030001fc6814"
 
-    static func bytes(_ hex: String) -> [UInt8] {
-        let digits = hex.compactMap(\.hexDigitValue)
-        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
-    }
+    static func bytes(_ hex: String) -> [UInt8] { Hexadecimal.bytes(hex) ?? [] }
 
     /// The two single-layer SPSs and the VPS that the published one comes from.
     static func singleLayer() -> (vps: VideoParameterSet, sps: SequenceParameterSet) {

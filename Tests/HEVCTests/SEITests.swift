@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWDModel
 import Testing
 
 @testable import HWDHEVC
@@ -51,7 +52,7 @@ import Testing
     func alphaChannelInfo(use: Int, hex: String) throws {
         let info = AlphaChannelInfo(alphaChannelUseIdc: use)
         let nal = try SEI(messages: [SEIMessage(.alphaChannelInfo(info))]).nalUnit()
-        #expect(nal.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() == hex)
+        #expect(Hexadecimal.text(nal) == hex)
         #expect(try SEI(nal: nal).messages.first?.interpreted() == .alphaChannelInfo(info))
     }
 

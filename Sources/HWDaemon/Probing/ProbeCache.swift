@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDModel
+internal import HWDSystem
 internal import HWDWire
 
 /// What probes have verified, remembered in memory and, where there is a place for it, on disk.
@@ -85,14 +86,14 @@ struct ProbeCache {
     /// For a private daemon the user's cache, which is made; for the machine's the directory that the service manager
     /// gave it, else `/var/lib/hwdaemon` if it is there.
     static func folder(isPrivate: Bool) -> String? {
-        if let state = Configuration.environment("STATE_DIRECTORY")?.split(separator: ":").first {
+        if let state = Environment.value("STATE_DIRECTORY")?.split(separator: ":").first {
             return String(state)
         }
         guard isPrivate else {
             return access("/var/lib/hwdaemon", W_OK) == 0 ? "/var/lib/hwdaemon" : nil
         }
-        let home = Configuration.environment("HOME").map { "\($0)/.cache" }
-        guard let cache = Configuration.environment("XDG_CACHE_HOME") ?? home, cache.hasPrefix("/") else {
+        let home = Environment.value("HOME").map { "\($0)/.cache" }
+        guard let cache = Environment.value("XDG_CACHE_HOME") ?? home, cache.hasPrefix("/") else {
             return nil
         }
         let folder = "\(cache)/hwdaemon"

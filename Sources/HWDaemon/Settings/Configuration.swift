@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDSystem
 internal import HWDTransport
 
 /// What the command line and the environment fix for the broker's life, and where its settings are.
@@ -22,24 +23,13 @@ struct Configuration {
 
     /// Where the workers are: beside the daemon, as after a build, or in the directory a package puts them.
     static func findLibexec() -> String {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
-        let own = String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let folder = own.lastIndex(of: "/").map { String(own[..<$0]) } ?? "."
-        let folders = [folder, "\(folder)/../libexec/hwdaemon"]
-        return folders.first { access("\($0)/hwdaemon-encoder", X_OK) == 0 } ?? folder
+        let folders = [Program.folder, "\(Program.folder)/../libexec/hwdaemon"]
+        return folders.first { access("\($0)/hwdaemon-encoder", X_OK) == 0 } ?? Program.folder
     }
 
     /// The nodes to look at: those of `HWDAEMON_DEVICES`, of which an empty value means none, else the settings'.
     static func deviceList(_ settings: Settings) -> String? {
         getenv("HWDAEMON_DEVICES").map { String(cString: $0) } ?? settings.devices
-    }
-
-    /// An environment variable's value; nil where it is not set or empty.
-    static func environment(_ name: String) -> String? {
-        guard let value = getenv(name) else { return nil }
-        let text = String(cString: value)
-        return text.isEmpty ? nil : text
     }
 
     /// Takes over a listening socket that was handed over at the start.

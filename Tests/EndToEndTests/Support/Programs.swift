@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDSystem
 import HWDTransport
 import Testing
 
@@ -12,10 +13,7 @@ struct MissingTool: Error, CustomStringConvertible {
 /// The programs under test, and the environment that each is started with.
 enum Programs {
     /// Where the build put them: beside the test runner.
-    static let folder: String = {
-        let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        return URL(fileURLWithPath: own).deletingLastPathComponent().path
-    }()
+    static let folder = Program.folder
 
     /// Keeps the machine's own devices and its own daemon out of the tests.
     static let environment = [
