@@ -5,7 +5,7 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// `hwctl bench`: its figures are held against ffmpeg's.
+    /// The figures of `hwctl bench` compared with ffmpeg's.
     @Suite struct Bench {
         /// What these tests read of the document.
         struct Document: Decodable {
@@ -49,7 +49,7 @@ extension EndToEnd {
             var runs: [Run]
         }
 
-        /// What ffmpeg's filter says of two files' first frames; the last line with `mark`, as `name:value` pairs.
+        /// The `name:value` pairs of the last line with `mark` that an ffmpeg filter prints for two files' first frames.
         static func ffmpeg(
             _ filter: String, _ coded: String, _ source: String, frames: Int, _ format: String, mark: String
         ) throws -> [Substring: Double] {
@@ -92,7 +92,7 @@ extension EndToEnd {
                 #expect(abs(figures.psnr - (psnr["average"] ?? 0)) < 0.01)
                 #expect(abs(figures.psnrY - (psnr["y"] ?? 0)) < 0.01)
                 #expect(abs(figures.ssim - (ssim["All"] ?? 0)) < 0.0005)
-                // The raw stream has the parameter sets and start codes besides the packets, the packets their lengths.
+                // The byte stream holds parameter sets and start codes, the packets length fields.
                 let bytes = try Data(contentsOf: URL(fileURLWithPath: coded)).count
                 let bits = Double(bytes) * 8 / (6 * rate[1] / rate[0])
                 let extra = 4096 * 8 * rate[0] / (6 * rate[1])
@@ -105,7 +105,7 @@ extension EndToEnd {
             #expect(document.runs[0].psnr < document.runs[1].psnr && document.runs[0].ssim < document.runs[1].ssim)
         }
 
-        @Test("Where there is no hardware the reason is told and software is measured; the plot is a drawing")
+        @Test("Without hardware the reason is reported and software is measured; the plot is valid SVG")
         func withoutHardware() throws {
             let clip = Clips.fixture("bbb_720p.mp4")
             let folder = try Scratch()
@@ -125,7 +125,7 @@ extension EndToEnd {
             #expect(plot.lines == ["software", "software"] && plot.circles == 4)
         }
 
-        @Test("What cannot be is refused by exit code")
+        @Test("Impossible requests are refused, each with its exit code")
         func refusals() throws {
             let clip = Clips.fixture("bbb_720p.mp4")
             let required = try Programs.hwctl(["bench", "--only", "hardware", "--frames", "2", clip.path])

@@ -7,9 +7,9 @@ import HWDWire
 import Testing
 
 extension EndToEndFaults {
-    /// What damaged streams and clients that keep to no rule do to a decompression session: nothing to anybody else.
+    /// Damaged streams and clients that break the rules harm only their own decompression session.
     @Suite struct DecodeFaults {
-        /// Numbers that are the same each run (SplitMix64).
+        /// SplitMix64: the same numbers in each run.
         struct Seeded: RandomNumberGenerator {
             var state: UInt64
             mutating func next() -> UInt64 {
@@ -21,7 +21,7 @@ extension EndToEndFaults {
             }
         }
 
-        /// A packet with something wrong with it.
+        /// A damaged copy of a packet.
         static func mutate(_ bytes: [UInt8], _ random: inout Seeded) -> [UInt8] {
             var bytes = bytes
             switch Int.random(in: 0..<8, using: &random) {
@@ -34,7 +34,7 @@ extension EndToEndFaults {
                 let place = Int.random(in: 0..<bytes.count, using: &random)
                 bytes.insert(contentsOf: [0, 0, 1], at: place)
             case 4:
-                // Headers lie in front: that is where a flip does most.
+                // A flip does most in the headers, which are in front.
                 let place = Int.random(in: 0..<min(24, bytes.count), using: &random)
                 bytes[place] ^= 1 << UInt8.random(in: 0...7, using: &random)
             case 5: bytes += bytes
@@ -52,7 +52,7 @@ extension EndToEndFaults {
             arguments: [PixelFormat.yu12, .i010])
         func mutations(_ format: PixelFormat) throws { try Self.mutate(1000, format) }
 
-        /// Sends about twice `mutations` packets, of which every other is mutated.
+        /// Sends packets until about `mutations` of them, every other one, were mutated.
         static func mutate(_ mutations: Int, _ format: PixelFormat) throws {
             let server = try TestDaemon()
             // Parameter sets in the packets, so that they are mutated too.
@@ -81,7 +81,7 @@ extension EndToEndFaults {
             decoder.copiesSamples = true
             try decoder.decode(stream)
             let isSame = Array(decoder.frames[before...]) == good.frames
-            #expect(isSame, "the pictures behind the mutations differ")
+            #expect(isSame, "the pictures after the mutations differ")
             #expect(decoder.frames[before...].allSatisfy { !$0.description.flags.contains(.damaged) })
             let peak = try peak(of: session.pid)
             print("mutations of \(format.rawValue): \(decoder.reports.count) reports, peak \(peak) KiB")
@@ -90,19 +90,19 @@ extension EndToEndFaults {
             #expect(server.hasNoWorkers())
         }
 
-        /// The most memory a process has had, in KiB.
+        /// The peak resident size of a process in KiB.
         static func peak(of pid: Int32) throws -> Int {
             let text = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
             let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
             return try #require(line.split(separator: " ").dropFirst().first.flatMap { Int($0) })
         }
 
-        @Test("A lost packet is told of, and the pictures up to the next key frame are marked")
+        @Test("A lost packet is reported, and the pictures up to the next key frame are marked")
         func lostPacket() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 30, interval: 10, in: server.folder)
             let decoder = try Decoder(server.daemon, stream)
-            // Right behind the second key frame: what is behind it in its group refers to it.
+            // The packet after the second key frame: the rest of its group refers to it.
             let second = try #require(stream.units.indices.filter { stream.units[$0].isSync }.dropFirst().first)
             for (index, unit) in stream.units.enumerated() where index != second + 1 { try decoder.decode(unit) }
             try decoder.finish()
@@ -115,7 +115,7 @@ extension EndToEndFaults {
             #expect(damaged.allSatisfy { $0 > keys[1] && $0 < keys[2] }, "\(damaged) \(keys)")
         }
 
-        @Test("A stream that does not start with a key frame is told of until one comes")
+        @Test("Packets before the first key frame are reported")
         func noKeyFrame() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 30, interval: 10, in: server.folder)
@@ -130,7 +130,7 @@ extension EndToEndFaults {
             #expect(decoder.frames.allSatisfy { !$0.description.flags.contains(.damaged) })
         }
 
-        @Test("Formats that are not decoded here are refused by name")
+        @Test("Unsupported formats are refused, each with its status")
         func refusals() throws {
             let server = try TestDaemon()
             var stream = try CodedStream(frames: 2, in: server.folder)
@@ -142,7 +142,7 @@ extension EndToEndFaults {
                 status { try Decoder(server.daemon, wide, specification: [.requireHardwareDecoder: .bool(true)]) }
                     == .couldNotFindVideoDecoder)
             #expect(
-                status { try Decoder(server.daemon, wide, specification: [.decoderID: .string("nobody")]) }
+                status { try Decoder(server.daemon, wide, specification: [.decoderID: .string("none")]) }
                     == .couldNotFindVideoDecoder)
             #expect(
                 status { try Decoder(server.daemon, wide, specification: [.quality: .double(1)]) }
@@ -168,7 +168,7 @@ extension EndToEndFaults {
             #expect(status { try Decoder(server.daemon, chroma) } == .videoDecoderUnsupportedDataFormat)
         }
 
-        @Test("kill -9 of the decoder: -12911 at once, with the reason, and nobody else notices")
+        @Test("kill -9 of the decoder gives -12911 with the reason at once and disturbs no other session")
         func killed() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 30, in: server.folder)
@@ -193,7 +193,7 @@ extension EndToEndFaults {
             #expect(other.frames.count == 30)
         }
 
-        @Test("A client that holds all its pictures is ended with the reason")
+        @Test("The session of a client that holds all its pictures ends with the reason")
         func holder() throws {
             let server = try TestDaemon("--set", "ClientStallTimeout=1s")
             let stream = try CodedStream(frames: 30, in: server.folder)
@@ -208,7 +208,7 @@ extension EndToEndFaults {
             #expect(decoder.frames.count == decoder.session.created.maxFramesInFlight)
         }
 
-        @Test("Sessions come and go without a trace")
+        @Test("Ended sessions leave no process, descriptor or session entry")
         func churn() throws { try Self.churn(rounds: 20) }
 
         static func churn(rounds: Int) throws {
@@ -235,7 +235,7 @@ extension EndToEndFaults {
                 arguments: [PixelFormat.yu12, .i010])
             func mutations(_ format: PixelFormat) throws { try mutate(5000, format) }
 
-            @Test("A hundred sessions come and go without a trace")
+            @Test("A hundred ended sessions leave no process, descriptor or session entry")
             func churn() throws { try DecodeFaults.churn(rounds: 100) }
         }
     }

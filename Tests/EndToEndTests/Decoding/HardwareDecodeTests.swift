@@ -11,12 +11,12 @@ extension EndToEnd {
         static let require: [PropertyKey: PropertyValue] = [.requireHardwareDecoder: .bool(true)]
 
         @Test(
-            "Hardware gives the samples that software gives, and says that it was hardware",
+            "Hardware decodes to the same samples as software and is reported as hardware",
             arguments: [PixelFormat.yu12, .i010])
         func same(_ format: PixelFormat) throws {
             let cache = try Scratch()
             let server = try SimulatedDriver.verifiedDaemon(state: cache)
-            // 130x98 is coded as 136x104: the window cuts.
+            // 130x98 is coded as 136x104, so the conformance window matters.
             let stream = try CodedStream(format, width: 130, height: 98, frames: 30, in: server.folder)
             let software = try Decoder(
                 server.daemon, stream, pixelFormat: format, specification: [.enableHardwareDecoder: .bool(false)])
@@ -36,7 +36,7 @@ extension EndToEnd {
             #expect(properties[.usingHardwareDecoder] == .bool(true))
         }
 
-        @Test("A driver that fails in the middle is replaced, and no picture is lost")
+        @Test("Software replaces a driver that fails in mid-stream, and no picture is lost")
         func failure() throws {
             let cache = try Scratch()
             let server = try SimulatedDriver.verifiedDaemon("decode-fail-at-20", state: cache)
@@ -60,7 +60,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A driver that crashes or hangs costs its session an error and nobody else anything",
+            "A driver that crashes or hangs ends its own session and no other",
             arguments: ["decode-crash-at-20", "decode-hang-at-20"])
         func death(_ personality: String) throws {
             let cache = try Scratch()
@@ -76,7 +76,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "hwctl begins again in software when the driver takes the decoder with it, unless hardware is required",
+            "hwctl starts over in software when the driver ends the decoder, unless hardware is required",
             arguments: ["decode-crash-at-20", "decode-hang-at-20"])
         func again(_ personality: String) throws {
             let cache = try Scratch()
@@ -105,10 +105,10 @@ extension EndToEnd {
             #expect(!server.folder.contents.contains("d.y4m"))
         }
 
-        @Test("A context that does not open is software with the reason, or -12913 where hardware is required")
+        @Test("Where a context does not open, software serves with the reason; -12913 where hardware is required")
         func busy() throws {
             let cache = try Scratch()
-            // Verified while it was not busy.
+            // Verification happens while the driver is not busy.
             let before = try SimulatedDriver.verifiedDaemon(state: cache)
             let stream = try CodedStream(frames: 10, in: cache)
             try #require(try Decoder(before.daemon, stream).session.created.usingHardware)

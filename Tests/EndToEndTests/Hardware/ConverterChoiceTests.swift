@@ -7,7 +7,7 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// Which device a pixel-transfer session gets, and what it is told of that.
+    /// The device that a pixel-transfer session gets, and the reason it reports.
     @Suite struct ConverterChoices {
         /// What these tests read of `hwctl convert --json`.
         private struct Summary: Decodable {
@@ -24,7 +24,7 @@ extension EndToEnd {
             }
         }
 
-        /// A frame converted by a daemon, and what hwctl says of it.
+        /// Converts a frame with a daemon; returns hwctl's run, its summary and the bytes.
         private func convert(
             _ server: TestDaemon, _ device: String
         ) throws -> (run: Finished, summary: Summary?, bytes: [UInt8]) {
@@ -50,10 +50,10 @@ extension EndToEnd {
             return zip(a, b).map { abs(Int($0) - Int($1)) }.max() ?? 0
         }
 
-        @Test("A GPU is chosen by kind, or by its PCI address, and software where Vulkan is asked for")
+        @Test("A GPU is chosen by kind or by its PCI address")
         func choices() throws {
             let folder = try Scratch()
-            // A node there is, so that a GPU is looked for.
+            // Without a device node no GPU would be looked for.
             var environment = try FakeVulkan.environment(["shared-02", "gpu-03", "wrong-05"], in: folder)
             environment["HWDAEMON_DEVICES"] = "/dev/null"
             let server = try TestDaemon(environment: environment)
@@ -100,7 +100,7 @@ extension EndToEnd {
             transfer.invalidate()
         }
 
-        @Test("Software converts only where Vulkan is asked for by name")
+        @Test("A Vulkan device in software converts only where Vulkan is requested")
         func software() throws {
             let folder = try Scratch()
             var environment = try FakeVulkan.environment(manifest: FakeVulkan.lavapipe(), in: folder)
@@ -116,7 +116,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A driver that crashes or hangs in a session's start costs that session nothing but its GPU",
+            "A session whose driver crashes or hangs at its start continues without the GPU",
             arguments: ["crash", "hang", "late-crash"])
         func deaths(mode: String) throws {
             let folder = try Scratch()
@@ -128,7 +128,7 @@ extension EndToEnd {
             #expect(left.run.status == 0, "\(left.run.errors)")
             #expect(left.summary?.usingGPU == false && left.summary?.device.hasPrefix("CPU") == true)
             let reason = left.summary?.fallbackReason ?? ""
-            // The probe in the background or the session itself met it first.
+            // Either the background probe or the session itself meets the fault first.
             let ends = ["crashed", "did not return", "timed out"]
             #expect(ends.contains(where: reason.contains), "\(reason)")
             let asked = try convert(server, "vulkan")

@@ -7,9 +7,9 @@ import HWDWire
 import Testing
 
 extension EndToEndFaults {
-    /// Drivers that lie, fail, crash and hang: what becomes of sessions, and of the daemon.
+    /// Drivers that report wrongly, fail, crash or hang, and the sessions and the daemon that meet them.
     @Suite struct HardwareFaults {
-        /// What a daemon must not have gathered when its sessions have gone.
+        /// The descriptors and workers that a daemon must not keep when its sessions have ended.
         struct Footprint {
             let files: Int
             init(_ server: TestDaemon) { files = ProcessEntry.fileCount(of: server.pid) }
@@ -21,7 +21,7 @@ extension EndToEndFaults {
             }
         }
 
-        /// A clip as Y4M, and its encoding by hwctl.
+        /// A clip of ffmpeg's test picture as Y4M.
         static func clip(_ frames: Int, _ size: String = "320x180", in folder: Scratch) throws -> String {
             let path = folder.path("\(size)-\(frames).y4m")
             try Programs.tool(
@@ -33,7 +33,7 @@ extension EndToEndFaults {
             return path
         }
 
-        /// Encodes with hardware preferred; the output must be whole and right whatever serves it.
+        /// Encodes with hardware preferred; the output must be complete and correct in hardware or software.
         static func prefer(_ server: TestDaemon, _ clip: String, frames: Int) throws -> Hardware.Summary {
             let output = server.folder.path("out.mov")
             let run = try Programs.hwctl(["encode", "--json", clip, output], socket: server.socket)
@@ -61,7 +61,8 @@ extension EndToEndFaults {
             ("hang-at-3", 69, "its HEVC encoder is not used: the probe of this node timed out after 1 s"),
         ]
 
-        @Test("A driver that cannot be used is told why, and software serves", arguments: faults.indices)
+        @Test(
+            "Where a driver cannot be used, software serves and the reason is reported", arguments: faults.indices)
         func unusable(index: Int) throws {
             let fault = Self.faults[index]
             let state = try Scratch()
@@ -69,7 +70,7 @@ extension EndToEndFaults {
                 "--set", "ProbeTimeout=1",
                 environment: SimulatedDriver.environment(fault.personality, state: state.root))
             let clip = try Self.clip(8, in: server.folder)
-            // Bounded: four paths that may hang, a second each.
+            // Four paths may hang, a second each.
             let start = MonotonicTime.now
             let snapshot = try Hardware.probe(server)
             #expect(MonotonicTime.now.nanoseconds(since: start) < 15_000_000_000)
@@ -91,9 +92,9 @@ extension EndToEndFaults {
             #expect(before.holds(for: server))
         }
 
-        @Test("One path that crashes takes no other with it")
+        @Test("A crash in one path does not affect the others")
         func onePath() throws {
-            // The trials of a path send nine pictures each; a fault at the tenth would be the next path's own first.
+            // Each path's trials send nine pictures: a fault at the tenth picture would hit the next path.
             let snapshot = try Hardware.probe(try Hardware.daemon("8-bit-only"))
             let paths = snapshot.paths.filter { $0.device == "/dev/null" }
             #expect(paths.map(\.verified) == [true, false, true, false])
@@ -104,13 +105,13 @@ extension EndToEndFaults {
                 environment: SimulatedDriver.environment("full,crash-at-3", state: state.root))
             let crashing = try Hardware.probe(server)
             let left = crashing.paths.filter { $0.device == "/dev/null" }
-            // Decoding codes no pictures.
+            // Trials of decoding encode no pictures.
             #expect(left.map(\.claimed) == [true, true, true, true])
             #expect(left.prefix(2).allSatisfy { $0.reason?.contains("crashed") == true })
             #expect(left.count == 4 && crashing.nodes.map(\.state) == [.ready])
         }
 
-        @Test("What the hardware is too small for goes to software with that reason")
+        @Test("Software serves what exceeds the hardware's limits, with that reason")
         func limits() throws {
             let small = try Hardware.daemon("full,size-limited")
             let clip = try Self.clip(2, "1920x1080", in: small.folder)
@@ -129,7 +130,7 @@ extension EndToEndFaults {
         }
 
         @Test(
-            "A driver that fails in the middle ends its session with the reason, and hwctl begins anew in software",
+            "A driver that fails in mid-stream ends its session with the reason, and hwctl starts over in software",
             arguments: [
                 ("crash-at-20", "killed by signal 11 (SIGSEGV)"), ("fail-at-20", "vaEndPicture: operation failed"),
                 ("hang-at-20", "the wait for a picture: it did not end in time"),
@@ -166,7 +167,7 @@ extension EndToEndFaults {
         }
 
         @Test(
-            "A driver that crashes or hangs while a session opens it: another worker answers the same call",
+            "Where a driver crashes or hangs while a session opens it, another worker answers the same call",
             arguments: [
                 ("crash-init", "its driver crashed while opening it (signal 11, SIGSEGV)"),
                 ("hang-init", "its driver did not return from opening it within 1 s"),
@@ -185,7 +186,7 @@ extension EndToEndFaults {
             #expect(
                 summary.fallbackReason == "\(Hardware.encoderID) failed: \(words)",
                 "\(summary.fallbackReason ?? "")")
-            // The next session does not wait for the same again.
+            // The next session does not wait for it again.
             let start = MonotonicTime.now
             let required = try Programs.hwctl(
                 ["encode", "--hardware", "require", clip, server.folder.path("never.mov")], socket: server.socket)
@@ -195,7 +196,7 @@ extension EndToEndFaults {
         }
 
         @Test(
-            "A driver that crashes or hangs while a decoder is opened: software answers the same call",
+            "Where a driver crashes or hangs while a decoder opens it, software answers the same call",
             arguments: [
                 ("crash-init", "its driver crashed while opening it (signal 11, SIGSEGV)"),
                 ("hang-init", "its driver did not return from opening it within 1 s"),
@@ -216,7 +217,7 @@ extension EndToEndFaults {
             try decoder.decode(stream)
             #expect(decoder.frames.count == 8 && decoder.reports.isEmpty)
             decoder.session.invalidate()
-            // The next session does not wait for the same again.
+            // The next session does not wait for it again.
             let start = MonotonicTime.now
             let refused = sessionError {
                 _ = try Decoder(
@@ -227,7 +228,7 @@ extension EndToEndFaults {
             #expect(before.holds(for: server))
         }
 
-        @Test("A session that comes before its hardware is verified waits for a while, and is told")
+        @Test("A session created before verification ends waits a while, then falls back with the reason")
         func early() throws {
             let state = try Scratch()
             let server = try TestDaemon(

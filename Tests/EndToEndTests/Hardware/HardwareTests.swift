@@ -7,7 +7,7 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// The whole way in hardware, on a driver that really encodes and decodes.
+    /// Hardware sessions from end to end, on a driver that really encodes and decodes.
     @Suite struct Hardware {
         static let encoderID = "org.hwdaemon.encoder.vaapi.null"
 
@@ -26,7 +26,7 @@ extension EndToEnd {
             }
         }
 
-        /// A daemon on the driver, once it has verified what that claims.
+        /// A daemon with the driver, after it has verified what the driver claims.
         static func daemon(_ personality: String = "full", devices: String = "/dev/null") throws -> TestDaemon {
             let state = try Scratch()
             let server = try TestDaemon(
@@ -63,12 +63,12 @@ extension EndToEnd {
             #expect(encoder.device == "/dev/null" && encoder.version.hasPrefix("HWSim "))
         }
 
-        @Test("What was verified is remembered, for this driver alone")
+        @Test("Verification results are remembered for their driver only")
         func memory() throws {
             let state = try Scratch()
             let first = try TestDaemon(environment: SimulatedDriver.environment(state: state.root))
             _ = try Self.probe(first)
-            // Nothing is sent through, and still it is known: at the start, too.
+            // Known without a trial, and already at the start.
             let second = try TestDaemon(environment: SimulatedDriver.environment(state: state.root))
             let encoders = try second.daemon.call(ListEncoders.self, Empty()).encoders
             #expect(encoders.map(\.hardware) == [true, false])
@@ -76,19 +76,19 @@ extension EndToEnd {
             #expect(listed.filter(\.verified).count == 8)
             let start = MonotonicTime.now
             let again = try Self.probe(second).paths
-            print("a probe that knows: \(Double(MonotonicTime.now.nanoseconds(since: start)) / 1e6) ms")
+            print("a probe with known results: \(Double(MonotonicTime.now.nanoseconds(since: start)) / 1e6) ms")
             #expect(again.filter(\.verified).count == 8)
 
             let other = try TestDaemon(environment: SimulatedDriver.environment("mesa25", state: state.root))
             let unknown = try Self.probe(other, "--no-verify", "--device", "/dev/null").paths
-            // Its background verification may have ended by now; what the first driver did counts for nothing.
+            // Background verification may have ended by now; results of the first driver must not appear.
             #expect(unknown.allSatisfy { $0.device == nil || $0.driver.contains("mesa25") })
             let verified = try Self.probe(other).paths
             #expect(verified.filter(\.verified).count == 8)
         }
 
         @Test(
-            "A clip through hardware that is required: whole, hvc1, and ffmpeg has no complaint",
+            "A clip encoded in required hardware is complete, hvc1, and decodes without a message",
             arguments: [
                 ("bbb_720p.mp4", "Main", "yuv420p"), ("bbb_720p_main10.mp4", "Main 10", "yuv420p10le"),
             ])
@@ -115,7 +115,7 @@ extension EndToEnd {
             #expect(server.log.contains("hardware=true"))
         }
 
-        @Test("The session tells the truth about its encoder and honours what it says it does")
+        @Test("The session reports its hardware encoder and honours its properties")
         func session() throws {
             let server = try Self.daemon()
             let raw = try RawFrames(.nv12, width: 322, height: 182, count: 12, in: server.folder)
@@ -128,7 +128,7 @@ extension EndToEnd {
             #expect(properties[.x265Preset] == nil)
             let refused = sessionError { try encoder.session.setProperties([.x265Preset: .string("fast")]) }
             #expect(refused?.status == .propertyNotSupported)
-            // Changed between Create and Prepare: the encoder opens anew.
+            // Changed between Create and Prepare: the encoder is opened again.
             try encoder.session.setProperties([.qp: .int(22), .maxKeyFrameInterval: .int(4)])
             for frame in raw.frames { try encoder.encode(frame) }
             try encoder.finish()

@@ -7,7 +7,7 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// What `hwctl probe` says of Vulkan, with lavapipe, without any driver, and with drivers that fail.
+    /// `hwctl probe` of Vulkan: with lavapipe, without any driver, and with drivers that fail.
     @Suite struct VulkanProbes {
         static func probe(_ server: TestDaemon, _ arguments: String...) throws -> VulkanReport {
             let run = try Programs.hwctl(["probe", "--json"] + arguments, socket: server.socket)
@@ -15,7 +15,7 @@ extension EndToEnd {
             return try #require(try JSON.decode(ProbeSnapshot.self, from: run.output).vulkan)
         }
 
-        @Test("lavapipe is verified and told as an outside judge tells it, and never chosen")
+        @Test("lavapipe is verified, reported as vulkaninfo reports it, and never chosen")
         func lavapipe() throws {
             let folder = try Scratch()
             let manifest = try FakeVulkan.lavapipe()
@@ -42,7 +42,8 @@ extension EndToEnd {
             #expect(text.contains("VULKAN DEVICE") && text.contains("memfd pages (of 4 KiB, verified)"), "\(text)")
             #expect(text.contains("buffers of 128 MiB") && text.contains("(colour conversion is done on the CPU"))
 
-            let summary = try Running(Programs.required("vulkaninfo"), ["--summary"], environment: environment).wait(seconds: 30).text
+            let summary = try Running(Programs.required("vulkaninfo"), ["--summary"], environment: environment)
+                .wait(seconds: 30).text
             func field(_ name: String) -> String? {
                 let line = summary.split(separator: "\n").first { $0.hasPrefix("\t\(name) ") }
                 return line?.split(separator: "=", maxSplits: 1).last?.trimmingCharacters(in: .whitespaces)
@@ -57,15 +58,15 @@ extension EndToEnd {
             #expect(version?.hasSuffix(report.loader ?? "none") == true)
         }
 
-        @Test("What is known is not asked again until a driver's manifest changes, and a new daemon remembers it")
+        @Test("Results are kept until a driver's manifest changes, and a new daemon remembers them")
         func memory() throws {
             let folder = try Scratch()
             let manifest = folder.path("driver.json")
             try FakeVulkan.manifest(manifest, of: FakeVulkan.lavapipeLibrary())
             var environment = FakeVulkan.environment(manifest: manifest, in: folder)
-            // Nodes that are not there are asked for each time.
+            // Missing nodes would be probed each time.
             environment["HWDAEMON_DEVICES"] = ""
-            // Everything that probes is counted.
+            // Counts every start of a probing program.
             let libexec = folder.path("libexec")
             try FileManager.default.createDirectory(atPath: libexec, withIntermediateDirectories: false)
             for name in ["hwdaemon-probe", "hwdaemon-verify", "hwdaemon-encoder"] {
@@ -83,7 +84,7 @@ extension EndToEnd {
             #expect(try Self.probe(server) == first)
             #expect(try Self.probe(server, "--no-verify") == first)
             #expect(starts() == before)
-            // The same driver by a file that was written anew: it is looked at again, and its results still hold.
+            // A rewritten manifest of the same driver: it is examined again, and its results still hold.
             try FakeVulkan.manifest(manifest, of: FakeVulkan.lavapipeLibrary())
             #expect(try Self.probe(server, "--no-verify") == first)
             #expect(starts() > before)
@@ -116,7 +117,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A driver that crashes or hangs costs Vulkan's lines alone",
+            "A driver that crashes or hangs affects only the report's Vulkan part",
             arguments: [("crash", "crashed (signal 11, SIGSEGV)"), ("hang", "timed out after 1 s")])
         func deaths(mode: String, end: String) throws {
             let folder = try Scratch()
@@ -132,13 +133,13 @@ extension EndToEnd {
             #expect(snapshot.encoders.map(\.id) == ["org.hwdaemon.encoder.x265"])
             #expect(snapshot.paths.count == 4 && snapshot.paths.allSatisfy(\.verified))
             #expect(run.seconds < 15)
-            // The daemon has loaded none of it.
+            // The daemon itself loads no driver.
             let maps = try String(contentsOfFile: "/proc/\(server.pid)/maps", encoding: .utf8)
             #expect(!maps.contains("libvulkan") && !maps.contains("fake-"))
             #expect(server.hasNoWorkers())
         }
 
-        @Test("Devices are judged each for itself, and the best of those that convert right is chosen")
+        @Test("Each device is judged by itself, and the best that converts correctly is chosen")
         func manyDevices() throws {
             let folder = try Scratch()
             let drivers = ["wrong-05", "late-crash-04", "shared-02", "old-07", "gpu-03"]

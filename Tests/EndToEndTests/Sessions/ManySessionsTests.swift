@@ -4,7 +4,7 @@ import HWDModel
 import Testing
 
 extension EndToEnd {
-    /// What sessions leave behind in the broker.
+    /// Ended sessions leave nothing in the broker.
     @Suite struct ManySessions {
         @Test("Sessions leave no descriptor and no zombie")
         func twenty() throws { try Self.check(20) }
@@ -33,7 +33,7 @@ extension EndToEnd {
             #expect(try server.sessions().isEmpty)
         }
 
-        @Test("Clients that only connect leave nothing either")
+        @Test("Connections without a session leave no descriptor")
         func connectionsOnly() throws {
             let server = try TestDaemon()
             let before = ProcessEntry.fileCount(of: server.pid)

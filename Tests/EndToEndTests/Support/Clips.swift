@@ -88,7 +88,7 @@ struct Probe {
 
     /// What ffmpeg prints while it decodes everything; nothing for a sound file.
     func decodingMessages() throws -> String {
-        // In the file's own ticks: in those of a frame rate ffmpeg warns of frames that lie closer than that.
+        // In the file's own time base: in that of a frame rate, ffmpeg warns of frames closer than one tick.
         let video = [
             "-map", "0:v", "-fps_mode", "passthrough", "-enc_time_base", "-1", "-f", "rawvideo", "/dev/null",
         ]
@@ -108,7 +108,7 @@ struct Probe {
 
 /// PSNR in dB over all planes and frames, as ffmpeg measures it; `.infinity` for equal pictures.
 func psnr(_ first: [String], _ second: [String], as pixelFormat: String) throws -> Double {
-    // Paired by number, whatever time the containers give them.
+    // Paired by number: containers round times differently.
     let same = "settb=1/30,setpts=N,format=\(pixelFormat)"
     let graph = "[0:v:0]\(same)[a];[1:v:0]\(same)[b];[a][b]psnr=shortest=1"
     let errors = try Programs.tool(

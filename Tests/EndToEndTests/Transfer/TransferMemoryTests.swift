@@ -7,7 +7,7 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// Pixel-transfer sessions on a Vulkan device (lavapipe): pools in place, frames under way together.
+    /// Pixel-transfer sessions on a Vulkan device (lavapipe): pools in place, several frames in flight.
     @Suite struct TransferMemory {
         /// Gives a daemon the driver that other tests' daemons do not see.
         static var lavapipe: [String: String] {
@@ -26,9 +26,9 @@ extension EndToEnd {
                 for _ in 0..<3 { #expect(try transfer.convert().status == .ok) }
                 let keys = [PropertyKey.pixelTransferMemory]
                 let use = try transfer.session.copyProperties(keys)[.pixelTransferMemory]?.description
-                #expect(use == "3 pictures in place", "\(use ?? "nothing told")")
+                #expect(use == "3 pictures in place", "\(use ?? "not reported")")
                 results += transfer.results
-                // Pools come and go while the session lasts.
+                // Pools can be removed while the session lasts.
                 try transfer.session.removePool(id: 1)
                 transfer.session.invalidate()
             }
@@ -56,7 +56,7 @@ extension EndToEnd {
             try encoder.finish()
             let device = try encoder.session.copyProperties([.pixelTransferDevice])[.pixelTransferDevice]?
                 .description
-            #expect(device?.contains("llvmpipe") ?? false, "\(device ?? "no device told")")
+            #expect(device?.contains("llvmpipe") ?? false, "\(device ?? "no device reported")")
             let file = server.folder.path("out.hevc")
             try encoder.write(to: file)
             let samples = try Probe(file).samples("yuv420p10le")
@@ -64,7 +64,7 @@ extension EndToEnd {
             #expect(abs(luma - 721) <= 2, "\(luma)")
         }
 
-        @Test("Surfaces that the converting device cannot read are copied, and become the same RGB")
+        @Test("Surfaces that the converting device cannot read are copied and convert to the same RGB")
         func surfaces() throws {
             let cache = try Scratch()
             let server = try SimulatedDriver.verifiedDaemon(state: cache, Self.lavapipe)
@@ -89,7 +89,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Frames that feed each other are converted in order, the others together")
+        @Test("Dependent frames are converted in order")
         func chains() throws {
             let server = try TestDaemon(environment: Self.lavapipe)
             let (width, height, count) = (640, 360, 8)
@@ -102,7 +102,7 @@ extension EndToEnd {
             func layout(_ index: Int) -> FrameLayout {
                 FrameLayout.packed(.nv12, width: width, height: height, base: index * size).layout
             }
-            // Each frame is the next one's source, so that only their order gives this.
+            // Each frame is the next one's source, so the result depends on their order.
             func run(waiting: Bool) throws -> [UInt8] {
                 let session = try TransferSession(
                     server.daemon,
