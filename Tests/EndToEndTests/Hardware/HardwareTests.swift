@@ -147,7 +147,7 @@ extension EndToEnd {
             let options = ["encode", "--json", "--preset", "ultrafast", clip.path, server.folder.path("out.mov")]
             let run = try Programs.hwctl(options, socket: server.socket)
             let summary = try JSON.decode(Summary.self, from: run.output)
-            #expect(!summary.usingHardware && summary.fallbackReason == "only software honours X265Preset")
+            #expect(!summary.usingHardware && summary.fallbackReason?.contains("X265Preset") == true)
             let required = try Programs.hwctl(options + ["--hardware", "require"], socket: server.socket)
             #expect(required.status == 64 && required.complaints.last?.contains("X265Preset") == true)
         }
@@ -173,7 +173,7 @@ extension EndToEnd {
                 ["encode", "--hardware", "require", "--device", "/dev/full", clip.path, "/tmp/never.mov"],
                 socket: server.socket)
             #expect(missing.status == 69)
-            #expect(missing.complaints.last?.contains("no hardware encoder is on /dev/full") == true)
+            #expect(missing.complaints.last?.contains("/dev/full") == true)
         }
 
         @Test("bench measures both and draws both")
