@@ -21,7 +21,7 @@ enum Clips {
 
     static var hasShared: Bool { shared != nil }
     /// Why a test that needs `shared` is skipped.
-    static let needsShared: Comment = "the large set of clips is not beside the repository"
+    static let needsShared: Comment = "needs the media set beside the repository"
 
     /// Every committed video.
     static let videos: [URL] = videos(in: media)
