@@ -23,7 +23,7 @@ final class OutputConversion {
         var vulkan: VulkanHints
     }
 
-    private let color: OutputColorRequest
+    private let outputColor: OutputColorRequest
     private let format: PixelFormat
     private let decoded: PictureStore
     private let output: PictureStore
@@ -43,7 +43,7 @@ final class OutputConversion {
         onChoice: @escaping (ConverterChoice.Chosen, String?) -> Void
     ) {
         self.format = format
-        self.color = color
+        outputColor = color
         (decoded, output) = (stores.decoded, stores.converted)
         self.devices = devices
         self.onChoice = onChoice
@@ -99,7 +99,7 @@ final class OutputConversion {
         )
         var result = described(picture, in: slot)
         if case .present(let coded) = picture.alpha { result.alpha = .present(mode ?? coded) }
-        return (result, self.color.targetCodePoints, holder)
+        return (result, outputColor.targetCodePoints, holder)
     }
 
     /// Converts a surface on the GPU that decoded it; nil where it has to be copied to memory first.
@@ -130,7 +130,7 @@ final class OutputConversion {
                 into: packed.layout.planes.map {
                     MutablePlaneView(base: slot.base + Int($0.offset), stride: Int($0.stride))
                 })
-            return (described(picture, in: slot), self.color.targetCodePoints, holder)
+            return (described(picture, in: slot), outputColor.targetCodePoints, holder)
         } catch {
             // After one failure later surfaces are copied without another attempt.
             copyReason = "surfaces are copied before they are converted: \(error.reason)"
@@ -148,8 +148,8 @@ final class OutputConversion {
                 format: picture.format, width: width, height: height,
                 signal: try SignalDescription(color, width: width, height: height), alpha: alpha.from),
             target: ImageDescription(
-                format: format, width: width, height: height, signal: self.color.target, alpha: alpha.to),
-            options: self.color.options)
+                format: format, width: width, height: height, signal: outputColor.target, alpha: alpha.to),
+            options: outputColor.options)
     }
 
     /// The description of a converted picture in a slot.
@@ -182,7 +182,7 @@ final class OutputConversion {
         let chosen = try ConverterChoice.choose(
             for: conversion,
             ConverterChoice.Request(
-                color.device, preferred: devices.vulkan.preferred, faults: devices.vulkan.faults,
+                outputColor.device, preferred: devices.vulkan.preferred, faults: devices.vulkan.faults,
                 avoidReason: devices.vulkan.avoidReason),
             sharing: gpu)
         last = (conversion, chosen)
