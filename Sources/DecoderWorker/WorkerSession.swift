@@ -72,7 +72,7 @@ final class WorkerSession: @unchecked Sendable {
         _ start: WorkerStart, _ store: PictureStore, _ stats: StatsPage
     ) throws(SessionError) -> (SessionSetup, (any PictureDecoder)?) {
         var failures = start.failures.map {
-            DecoderPolicy.Failure(decoderID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
+            CodecFailure(codecID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
         }
         while true {
             let setup = try SessionSetup(start, failures: failures)
@@ -86,7 +86,7 @@ final class WorkerSession: @unchecked Sendable {
                 return (setup, try setup.openDecoder(decoder, memory: store, session: setup.session))
             } catch {
                 failures.append(
-                    DecoderPolicy.Failure(
+                    CodecFailure(
                         decoderID: decoder.id, reason: error.reason,
                         isTransient: error.status == .videoDecoderNotAvailableNow))
             }

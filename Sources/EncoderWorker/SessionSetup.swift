@@ -30,11 +30,11 @@ struct SessionSetup {
         let profile = try Self.profile(initial, request)
         var policyRequest = try EncoderPolicy.Request(
             specification: parameters.encoderSpecification ?? [:], bitDepth: profile.bitDepth)
-        policyRequest.size = EncoderPolicy.Request.Size(width: request.width, height: request.height)
+        policyRequest.size = PictureSize(width: request.width, height: request.height)
         policyRequest.softwareProperties = Self.softwareProperties(initial)
 
         var failures = start.failures.map {
-            EncoderPolicy.Failure(encoderID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
+            CodecFailure(codecID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
         }
         while true {
             // Each round adds a failure of another encoder, so that there are no more rounds than encoders.
@@ -49,7 +49,7 @@ struct SessionSetup {
                 opened = try Self.open(choice.encoder, session, start, whileOpening)
             } catch {
                 failures.append(
-                    EncoderPolicy.Failure(
+                    CodecFailure(
                         encoderID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
                 continue
             }
@@ -100,7 +100,7 @@ struct SessionSetup {
     private static func softwareProperties(_ initial: [String: PropertyValue]) -> [String] {
         initial.filter { name, value in
             guard value != .null, let row = PropertyTable.row(PropertyKey(rawValue: name)) else { return false }
-            return row.access != .readOnly && row.honouredBy.contains(.x265) && !row.honouredBy.contains(.vaapi)
+            return row.access != .readOnly && row.supportedBy.contains(.x265) && !row.supportedBy.contains(.vaapi)
         }.keys.sorted()
     }
 

@@ -19,7 +19,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> FrameRequest {
 }
 
 @Suite struct CompressionSessionTests {
-    @Test func framesAreTakenFromPrepareToComplete() throws {
+    @Test func acceptsFramesFromPrepareToComplete() throws {
         var session = try makeSession()
         try session.addPool(1, size: 65536)
         #expect(throws: SessionError.self) { try session.admit(frame(1, pts: 0)) }
@@ -31,7 +31,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> FrameRequest {
         #expect(error?.status == .invalidSession)
     }
 
-    @Test func creditsBoundWhatIsInFlight() throws {
+    @Test func limitsFramesInFlight() throws {
         var session = try makeSession()
         try session.addPool(1, size: 65536)
         _ = try session.prepare()
@@ -42,7 +42,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> FrameRequest {
         try session.admit(frame(most, pts: Int64(most)))
     }
 
-    @Test func framesOutOfTurnAreRefused() throws {
+    @Test func refusesFramesOutOfOrder() throws {
         var session = try makeSession()
         try session.addPool(1, size: 65536)
         _ = try session.prepare()
@@ -60,7 +60,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> FrameRequest {
         try session.admit(frame(2, pts: 7))
     }
 
-    @Test func poolsAreCountedAndHeld() throws {
+    @Test func limitsPoolsAndKeepsThoseInUse() throws {
         var session = try makeSession()
         try session.addPool(1, size: 1 << 19)
         #expect(throws: SessionError.self, "taken") { try session.addPool(1, size: 1) }
@@ -75,7 +75,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> FrameRequest {
         #expect(throws: SessionError.self, "gone") { try session.removePool(1) }
     }
 
-    @Test func propertiesCloseWithTheEncoder() throws {
+    @Test func refusesPropertyChangesOnceTheEncoderIsOpen() throws {
         var session = try makeSession()
         try session.setProperties(["Quality": .double(0.7)])
         _ = try session.prepare()
@@ -83,7 +83,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> FrameRequest {
         #expect(error?.status == .propertyReadOnly)
     }
 
-    @Test func aProfileThatCannotHoldTheSourceIsRefused() throws {
+    @Test func refusesAProfileBelowTheSourceDepth() throws {
         var session = try makeSession(.p010)
         let error = #expect(throws: SessionError.self) {
             try session.setProperties(["ProfileLevel": .string("HEVC_Main_AutoLevel")])
@@ -97,7 +97,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> FrameRequest {
         ("hevc", 64, -1, "NV12", .parameter), ("hevc", 1 << 20, 64, "NV12", .parameter),
         ("hevc", 64, 64, "XR24", .parameter),
     ])
-    func impossibleRequestsAreRefused(codec: String, width: Int, height: Int, format: String, status: Status) {
+    func refusesImpossibleRequests(codec: String, width: Int, height: Int, format: String, status: Status) {
         let error = #expect(throws: SessionError.self) {
             try CompressionRequest(
                 codec: codec, width: width, height: height, pixelFormat: format, timeBase: Rational(1))

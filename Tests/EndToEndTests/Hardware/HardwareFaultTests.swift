@@ -126,7 +126,7 @@ extension EndToEndFaults {
             let run = try Programs.hwctl(
                 ["encode", "--json", deep.path, shallow.folder.path("out.mov")], socket: shallow.socket)
             let summary = try JSON.decode(Hardware.Summary.self, from: run.output)
-            #expect(summary.fallbackReason == "no hardware encoder here writes 10-bit HEVC")
+            #expect(summary.fallbackReason == "no hardware encoder here encodes 10-bit HEVC")
         }
 
         @Test(

@@ -148,7 +148,7 @@ extension EndToEnd {
             let options = ["encode", "--json", "--preset", "ultrafast", clip.path, server.folder.path("out.mov")]
             let run = try Programs.hwctl(options, socket: server.socket)
             let summary = try JSON.decode(Summary.self, from: run.output)
-            #expect(!summary.usingHardware && summary.fallbackReason == "only software honours X265Preset")
+            #expect(!summary.usingHardware && summary.fallbackReason == "only software supports X265Preset")
             let required = try Programs.hwctl(options + ["--hardware", "require"], socket: server.socket)
             #expect(required.status == 64 && required.complaints.last?.contains("X265Preset") == true)
         }
