@@ -87,7 +87,7 @@ final class WorkerSession: @unchecked Sendable {
             } catch {
                 failures.append(
                     CodecFailure(
-                        decoderID: decoder.id, reason: error.reason,
+                        codecID: decoder.id, reason: error.reason,
                         isTransient: error.status == .videoDecoderNotAvailableNow))
             }
         }

@@ -50,7 +50,7 @@ struct SessionSetup {
             } catch {
                 failures.append(
                     CodecFailure(
-                        encoderID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
+                        codecID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
                 continue
             }
             try session.note(opened.notes)
