@@ -120,7 +120,7 @@ private enum Vendor {
         #expect(path.features == ["alpha-layer"] && path.reason == nil)
         path = CodecPath(entry, device: "/dev/dri/renderD128", driver: Vendor.nvidia)
         #expect(!builtIn.apply(to: &path))
-        #expect(path.reason == "disabled by the quirk nvidia-decode-only: nvidia-vaapi-driver is a decoder only")
+        #expect(path.reason == "disabled by the quirk nvidia-decode-only: nvidia-vaapi-driver only decodes")
     }
 
     @Test func overridesReplaceFieldsAndTheLastOneWins() throws {
@@ -144,8 +144,8 @@ private enum Vendor {
     @Test(
         "A file that is not of the form is refused by name",
         arguments: [
-            ("[]", "not a JSON object"), ("{}", "schema is missing"),
-            (#"{"schema": 2}"#, "schema is 2, not 1"), (#"{"schema": 1, "quirk": []}"#, "quirk is no field"),
+            ("[]", "the catalogue is not a JSON object"), ("{}", "schema is missing"),
+            (#"{"schema": 2}"#, "schema is 2, not 1"), (#"{"schema": 1, "quirk": []}"#, "quirk is not a field"),
             (#"{"schema": 1, "paths": {}}"#, "paths is not a list"),
             (#"{"schema": 1, "paths": [7]}"#, "paths[0] has no id"),
             (#"{"schema": 1, "quirks": [{"id": "a"}, {"id": "a"}]}"#, "a is in quirks twice"),

@@ -161,9 +161,7 @@ private let fullMachine = ProbeSnapshot(
         request.size = PictureSize(width: 1920, height: 1080)
         let choice = try EncoderPolicy.choose(request, snapshot: Self.twoGPUs)
         #expect(choice.encoder.id == "sw")
-        #expect(
-            choice.fallbackReason
-                == "no hardware encoder here takes pictures of 1920x1080: hw2 takes 1x1 to 1280x720")
+        #expect(choice.fallbackReason?.contains("hw2 takes 1x1 to 1280x720") == true)
     }
 
     @Test func choosesSoftwareForPropertiesThatOnlyItSupportsUnlessHardwareIsRequired() throws {

@@ -117,7 +117,7 @@ extension EndToEndFaults {
             let clip = try Self.clip(2, "1920x1080", in: small.folder)
             let large = try Self.prefer(small, clip, frames: 2)
             #expect(!large.usingHardware)
-            let reason = "no hardware encoder here takes pictures of 1920x1080"
+            let reason = "no hardware encoder here encodes pictures of 1920x1080"
             #expect(large.fallbackReason?.contains(reason) == true, "\(large.fallbackReason ?? "")")
             #expect(try Self.prefer(small, Self.clip(2, in: small.folder), frames: 2).usingHardware)
 
