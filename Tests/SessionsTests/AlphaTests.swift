@@ -21,7 +21,7 @@ import Testing
         #expect(try request().hasAlpha && request().bitDepth == 8)
         #expect(try !request("NV12", codec: "hevc").hasAlpha)
         for (format, codec, fragment) in [
-            ("NV12", "hevc-with-alpha", "not one of YUVA"), ("YUVA", "hevc", "which hevc takes"),
+            ("NV12", "hevc-with-alpha", "not one of YUVA"), ("YUVA", "hevc", "which hevc supports"),
             ("P010", "hevc-with-alpha", "YUVA, AB4H"),
         ] {
             let error = #expect(throws: SessionError.self) { try request(format, codec: codec) }

@@ -117,7 +117,7 @@ import Testing
 
     @Test func reportsRoundedRatesInNotices() throws {
         var session = CompressionSession(
-            request: .sample, properties: PropertyStore(backend: .x265), maxPoolBytes: 1 << 20)
+            request: .sample, properties: PropertyStore(backend: .x265))
         try session.setProperties(["BaseLayerFrameRate": .int(25), "ExpectedFrameRate": .int(60)])
         let copied = try session.properties.copy(["NumberOfTemporalLevels", "Notices"])
         #expect(copied["NumberOfTemporalLevels"] == .int(3))

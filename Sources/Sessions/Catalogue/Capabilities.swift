@@ -24,7 +24,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         public var enabled: Bool
         /// `hevc`.
         public var codec: String
-        public var operation: Operation
+        public var operation: CodecOperation
         public var profile: String
         /// Bits of a coded sample.
         public var bitDepth: Int
@@ -39,12 +39,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         /// DRM fourccs of its frames.
         public var pixelFormats: [String]
         /// Optional features that sessions may use.
-        public var features: [String]
-    }
-
-    /// The direction of a path.
-    public enum Operation: String, Codable, Hashable, Sendable {
-        case encode, decode
+        public var features: [CodecFeature]
     }
 
     /// A driver's deviation and the workaround for it.
@@ -63,7 +58,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         /// Whether the paths must not be used.
         public var disablePath: Bool
         /// Features that must not be used.
-        public var disableFeatures: [String]
+        public var disableFeatures: [CodecFeature]
         /// Settings for the encoder or decoder.
         public var adjust: [String: PropertyValue]
         /// The deviation and the workaround, in one clause.
@@ -128,7 +123,7 @@ extension CodecPath {
     /// A path of the catalogue, on a node or in software.
     public init(_ path: Capabilities.Path, device: String? = nil, driver: String) {
         self.init(
-            id: path.id, codec: path.codec, operation: path.operation.rawValue, profile: path.profile,
+            id: path.id, codec: path.codec, operation: path.operation, profile: path.profile,
             bitDepth: path.bitDepth, device: device, driver: driver, features: path.features)
     }
 }

@@ -107,7 +107,7 @@ public enum DecoderPolicy {
     /// Every hardware decoder that was found, once for each of its paths.
     private static func hardware(_ snapshot: ProbeSnapshot) -> [(decoder: DecoderDescription, path: CodecPath)] {
         snapshot.paths.compactMap { path in
-            guard path.operation == "decode", path.codec == "hevc", path.claimed, let device = path.device else {
+            guard path.operation == .decode, path.codec == "hevc", path.claimed, let device = path.device else {
                 return nil
             }
             // The bus address is stable across boots, the node's number is not.

@@ -39,7 +39,7 @@ extension EndToEnd {
                 try session.addPool()
                 try session.send(packet { $0.offset = .max })
             },
-            Wrong("a packet larger than any", says: "which no picture has") { session in
+            Wrong("a packet larger than any", says: "more than any picture") { session in
                 try session.addPool()
                 try session.send(packet { $0.size = .max })
             },

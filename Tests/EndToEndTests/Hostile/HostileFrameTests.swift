@@ -141,7 +141,7 @@ extension EndToEnd {
             let (session, layout) = try slow(server)
             for number in 0..<60 { try session.send(session.frame(number) { $0.layout = layout }) }
             let end = try #require(try session.end())
-            #expect(end.status == .parameter && end.reason.contains("more than 32 frames in flight"))
+            #expect(end.status == .parameter && end.reason.contains("more than 32 frames"))
             #expect(try server.result(session.id).code == Status.parameter.rawValue)
             #expect(server.hasNoWorkers())
         }

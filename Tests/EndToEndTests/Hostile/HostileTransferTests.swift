@@ -58,7 +58,7 @@ extension EndToEnd {
             Wrong("a frame over itself", says: "overwrite itself") { session in
                 try session.transfer(frame { $0.target.layout = plane(64, 512) })
             },
-            Wrong("a target that is sealed", says: "sealed against it") { session in
+            Wrong("a target that is sealed", says: "sealed against writing") { session in
                 try session.addPool()
                 let memory = try SharedMemory(creating: "test", size: 1 << 20, readOnlyToOthers: true)
                 let sequence = try session.send(AddPool(poolID: 2, size: 1 << 20), fds: [memory.file.rawValue])
