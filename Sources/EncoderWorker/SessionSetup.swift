@@ -27,9 +27,7 @@ struct SessionSetup {
         let initial = parameters.properties ?? [:]
         let policyRequest = try Self.policyRequest(request, parameters.encoderSpecification ?? [:], initial)
 
-        var failures = start.failures.map {
-            CodecFailure(codecID: $0.codecID, reason: $0.reason, isTransient: $0.isTransient)
-        }
+        var failures = start.failures
         while true {
             // Each round adds a failure of another encoder, so that there are no more rounds than encoders.
             let choice = try EncoderPolicy.choose(policyRequest, snapshot: start.snapshot, failures: failures)

@@ -25,7 +25,8 @@ import Testing
             ("P010", "hevc-with-alpha", "YUVA, AB4H"),
         ] {
             let error = #expect(throws: SessionError.self) { try request(format, codec: codec) }
-            #expect(error?.status == .parameter && error?.reason.contains(fragment) == true, "\(error?.reason ?? "")")
+            #expect(
+                error?.status == .parameter && error?.reason.contains(fragment) == true, "\(error?.reason ?? "")")
         }
         let error = #expect(throws: SessionError.self) { try request("YUVA", codec: "prores") }
         #expect(error?.status == .couldNotFindVideoEncoder)

@@ -113,7 +113,8 @@ public struct CompressionSession: Sendable {
             throw SessionError(.parameter, "frame \(frame.frameID) has an impossible pts or duration")
         }
         guard (-1...51).contains(frame.baseFrameQP) else {
-            throw SessionError(.parameter, "frame \(frame.frameID) has BaseFrameQP \(frame.baseFrameQP), not -1 to 51")
+            throw SessionError(
+                .parameter, "frame \(frame.frameID) has BaseFrameQP \(frame.baseFrameQP), not -1 to 51")
         }
         try frame.layout.validate(
             request.pixelFormat, width: request.width, height: request.height, poolSize: pool.size)
