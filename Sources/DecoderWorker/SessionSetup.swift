@@ -17,7 +17,7 @@ struct SessionSetup {
     /// Decodes and checks the call and chooses the decoder.
     ///
     /// - Throws: the session's error, which is the reply to the client.
-    init(_ start: WorkerStart, failures: [DecoderPolicy.Failure] = []) throws(SessionError) {
+    init(_ start: WorkerStart, failures: [CodecFailure] = []) throws(SessionError) {
         let call = try VarlinkCall(decoding: Array(start.call.utf8))
         let parameters = try call.parameters(CreateDecompressionSession.Parameters.self)
         guard let description = Hexadecimal.bytes(parameters.formatDescription) else {
@@ -28,7 +28,7 @@ struct SessionSetup {
             pixelFormat: parameters.pixelFormat)
         requirements = try DecoderPolicy.Request(
             specification: parameters.decoderSpecification ?? [:], bitDepth: request.format.bitDepth,
-            width: request.format.width, height: request.format.height)
+            size: request.format.size)
         choice = try DecoderPolicy.choose(requirements, snapshot: start.snapshot, failures: failures)
 
         var properties = PropertyStore(backend: choice.decoder.isHardware ? .vaapiDecoder : .libavcodec)
@@ -61,7 +61,7 @@ struct SessionSetup {
 
     /// Opens the decoder that was chosen.
     func openDecoder(
-        _ decoder: DecoderPolicy.Candidate, memory: any PictureMemory, session: DecompressionSession
+        _ decoder: DecoderDescription, memory: any PictureMemory, session: DecompressionSession
     ) throws(SessionError) -> any PictureDecoder {
         var options = HEVCDecoder.Options()
         (options.isRealTime, options.threads) = session.options

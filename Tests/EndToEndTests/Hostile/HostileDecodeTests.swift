@@ -39,7 +39,7 @@ extension EndToEndFaults {
                 try session.addPool()
                 try session.send(packet { $0.offset = .max })
             },
-            Case("a packet larger than any", reason: "which no picture has") { session in
+            Case("a packet larger than any", reason: "more than any picture") { session in
                 try session.addPool()
                 try session.send(packet { $0.size = .max })
             },

@@ -58,7 +58,7 @@ extension EndToEndFaults {
             Case("a frame over itself", reason: "overwrite itself") { session in
                 try session.transfer(frame { $0.target.layout = plane(64, 512) })
             },
-            Case("a target that is sealed", reason: "sealed against it") { session in
+            Case("a target that is sealed", reason: "sealed against writing") { session in
                 try session.addPool()
                 let memory = try SharedMemory(creating: "test", size: 1 << 20, readOnlyToOthers: true)
                 let sequence = try session.send(AddPool(poolID: 2, size: 1 << 20), fds: [memory.file.rawValue])
