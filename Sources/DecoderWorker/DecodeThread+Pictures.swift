@@ -4,37 +4,45 @@ internal import HWDHEVC
 internal import HWDModel
 internal import HWDSessions
 internal import HWDWire
+internal import HWDWorker
 
 extension DecodeThread {
-    /// Hands a picture over, with what its packet told of it.
-    mutating func give(_ picture: OutputPicture, _ owner: any AnyObject & Sendable) throws(SessionError) {
-        guard let packet = sent.removeValue(forKey: picture.sequence) else { return }
+    /// Sends a picture to the client, with the metadata of its packet.
+    mutating func emit(_ picture: OutputPicture, _ owner: any AnyObject & Sendable) throws(SessionError) {
+        guard let entry = sent.removeValue(forKey: picture.sequence) else { return }
         if picture.isHardware { hasBeenHardware = true }
         try noteHardware(picture.isHardware, decoder?.fallbackReason)
         if picture.isDamaged { damage.damage(picture.sequence) }
-        guard packet.request.isOutput else { return }
+        guard entry.packet.isOutput else { return }
         try worker.waitForCredit()
         var flags: FrameDecoded.Flags = []
         if picture.isKeyFrame { flags.insert(.sync) }
         if picture.isHardware { flags.insert(.hardware) }
-        if damage.isDamaged(picture.sequence, packet.type ?? .trailR) { flags.insert(.damaged) }
+        if damage.isDamaged(picture.sequence, entry.type ?? .trailR) { flags.insert(.damaged) }
         var color = picture.color
-        if let transfer = packet.unit.preferredTransfer, transfer != ColorDescription.unspecified {
+        if let transfer = entry.unit.preferredTransfer, transfer != ColorDescription.unspecified {
             color.transfer = transfer
         }
         var (picture, owner) = (picture, owner)
         if let conversion {
-            let wanted = worker.withSession { $0.destinationAlphaMode }
-            (picture, color, owner) = try conversion.convert(picture, owner, color, alpha: wanted)
+            let mode = worker.withSession { $0.destinationAlphaMode }
+            (picture, color, owner) = try conversion.convert(picture, owner, color, alpha: mode)
         }
         flags.formUnion(FrameDecoded.Flags(picture.alpha))
+        lastPicture += 1
+        worker.send(message(picture, entry, color, flags), slot: picture.slot, owner)
+    }
+
+    /// Describes a picture to the client.
+    private func message(
+        _ picture: OutputPicture, _ entry: Sent, _ color: ColorDescription, _ flags: FrameDecoded.Flags
+    ) -> FrameDecoded {
         let (aperture, carriesMetadata) = worker.withSession { session in
             (session.cleanAperture(width: picture.width, height: picture.height), session.carriesHDRMetadata)
         }
-        lastPicture += 1
         var message = FrameDecoded(
-            pictureID: lastPicture, frameID: packet.request.frameID, pts: packet.request.pts,
-            duration: packet.request.duration, arenaID: PictureStore.arena(of: picture.slot), flags: flags,
+            pictureID: lastPicture, frameID: entry.packet.frameID, pts: entry.packet.pts,
+            duration: entry.packet.duration, arenaID: PictureStore.arena(of: picture.slot), flags: flags,
             format: picture.format, codedBitDepth: UInt8(picture.bitDepth), width: UInt32(picture.width),
             height: UInt32(picture.height),
             cleanAperture: aperture
@@ -42,42 +50,42 @@ extension DecodeThread {
             color: color, sampleAspectRatio: picture.sampleAspectRatio ?? Rational(0), layout: picture.layout,
             sideData: [])
         if carriesMetadata {
-            if packet.unit.hasLostSideData { message.flags.insert(.sideDataLost) }
-            message.add(packet.unit.sideData)
+            if entry.unit.hasLostSideData { message.flags.insert(.sideDataLost) }
+            message.add(entry.unit.sideData)
         }
-        worker.give(message, slot: picture.slot, owner)
+        return message
     }
 
-    /// Tells when the hardware stopped, or began again, to do the work.
-    mutating func noteHardware(_ now: Bool, _ why: String?) throws(SessionError) {
-        guard worker.setup.choice.decoder.isHardware, now != isHardware else { return }
-        isHardware = now
-        let reason = now ? nil : why ?? "the driver gave no surfaces"
-        if let reason, worker.setup.wanted.requireHardware {
+    /// Publishes and reports a switch between hardware and software.
+    mutating func noteHardware(_ isNowHardware: Bool, _ cause: String?) throws(SessionError) {
+        guard worker.setup.choice.decoder.isHardware, isNowHardware != isHardware else { return }
+        isHardware = isNowHardware
+        let reason = isNowHardware ? nil : cause ?? "the driver provided no surfaces"
+        if let reason, worker.setup.requirements.requireHardware {
             throw SessionError(
                 hasBeenHardware ? .videoDecoderMalfunction : .videoDecoderNotAvailableNow,
                 "hardware is required, but \(reason)")
         }
         worker.withSession { session in
-            session.publish(.usingHardwareDecoder, .bool(now))
+            session.publish(.usingHardwareDecoder, .bool(isNowHardware))
             session.publish(.fallbackReason, reason.map(PropertyValue.string))
         }
-        worker.tell(isHardware: now, reason)
+        worker.report(isHardware: isNowHardware, reason)
     }
 
-    /// Packets of which no picture came and none will.
-    mutating func giveUp(before limit: Int64) {
+    /// Reports packets before `limit` as lost whose pictures the decoder has not output.
+    mutating func reportLost(before limit: Int64) {
         guard sent.count > Int(Self.maxDelay) || limit == .max else { return }
-        for (sequence, packet) in sent.sorted(by: { $0.key < $1.key }) where sequence < limit {
+        for (sequence, entry) in sent.sorted(by: { $0.key < $1.key }) where sequence < limit {
             sent[sequence] = nil
-            guard packet.type != nil, packet.request.isOutput else { continue }
-            report(packet.request, .videoDecoderBadData, .dropped, "no picture came of the packet")
+            guard entry.type != nil, entry.packet.isOutput else { continue }
+            report(entry.packet, .videoDecoderBadData, .dropped, "the packet yielded no picture")
         }
     }
 
-    /// Tells what became of a packet.
+    /// Sends a packet's report.
     func report(
-        _ packet: PacketRequest, _ status: Status, _ flags: PacketReport.Flags, _ reason: String
+        _ packet: DecodeFrame, _ status: Status, _ flags: PacketReport.Flags, _ reason: String
     ) {
         if flags.contains(.dropped) { worker.countDropped() }
         worker.send(PacketReport(frameID: packet.frameID, status: status, flags: flags, reason: reason))

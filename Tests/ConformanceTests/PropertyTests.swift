@@ -24,7 +24,7 @@ import Testing
 
     static let unwritable = backends.flatMap { backend in
         PropertyTable.compression.filter {
-            !$0.honouredBy.contains(backend.kind) || $0.access == .readOnly || $0.isForAlpha
+            !$0.supportedBy.contains(backend.kind) || $0.access == .readOnly || $0.isForAlpha
         }
         .map { Case(backend: backend, name: $0.key.rawValue) }
     }
@@ -33,7 +33,7 @@ import Testing
         let request = try CompressionRequest(
             codec: "hevc", width: 64, height: 64, pixelFormat: "NV12", timeBase: try #require(Rational(1, 25)))
         return CompressionSession(
-            request: request, properties: PropertyStore(backend: backend.kind), maxPoolBytes: 1 << 20)
+            request: request, properties: PropertyStore(backend: backend.kind))
     }
 
     @Test(arguments: writable)
