@@ -98,7 +98,7 @@ final class LevelledFrames {
                 "x265's picture \(picture.frameID) cannot have temporal level \(level): \(error.reason)")
         }
         picture.temporalLevel = UInt8(level)
-        share?.take(picture.frameID, level: level, bits: 8 * sample.count)
+        share?.record(picture.frameID, level: level, bits: 8 * sample.count)
         let unit = sample
         try handler(picture, unit.span.bytes)
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A Vulkan driver for tests: lavapipe, presented as a GPU. Its file name selects the mode and the PCI bus: fake-MODE-BUS.so,
-// BUS in hexadecimal. FAKE_VULKAN_DRIVER is lavapipe's library. Modes:
+// A Vulkan driver for tests: lavapipe presented as a GPU. The file's name selects its behaviour and PCI bus:
+// fake-MODE-BUS.so, BUS being the hexadecimal PCI bus. FAKE_VULKAN_DRIVER is lavapipe's library. Modes:
 //
-//   gpu      a discrete GPU that converts correctly
+//   gpu      a discrete GPU that converts right
 //   shared   the same, but integrated
 //   wrong    a discrete GPU whose shaders write nothing
 //   old      a discrete GPU of Vulkan 1.0
-//   empty    initialises and has no device
+//   empty    starts and has no device
 //   crash, hang    in vkCreateInstance
-//   late-crash, late-hang    in vkCreateDevice, after its properties were queried
+//   late-crash, late-hang    in vkCreateDevice, after it has reported its features
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ static unsigned bus;
 static Get get_real;
 static VkInstance last_instance;
 
-/// Parses the library's file name and opens lavapipe's driver.
+/// Reads the file's own name, and opens the driver that does the work.
 static void start(void) {
     if (mode[0]) return;
     Dl_info own;
@@ -46,12 +46,12 @@ static void start(void) {
 
 static int is(const char *name) { return !strcmp(mode, name); }
 
-/// A function of lavapipe's driver, which has all that these tests use.
+/// The driver's own function, which exists as far as these tests go.
 static PFN_vkVoidFunction real(VkInstance instance, const char *name) {
     return get_real ? get_real(instance, name) : NULL;
 }
 
-/// Fails as the mode requires.
+/// What a mode does where it is to fail.
 static void misbehave(const char *crash, const char *hang) {
     if (is(crash)) {
         signal(SIGSEGV, SIG_DFL);
@@ -83,7 +83,7 @@ static VkResult no_devices(VkInstance instance, uint32_t *count, VkPhysicalDevic
     return VK_SUCCESS;
 }
 
-/// A device's properties, changed to those of the mode.
+/// A device's properties in other clothes.
 static void dress(VkPhysicalDeviceProperties *properties) {
     properties->deviceType =
         is("shared") ? VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
@@ -110,7 +110,7 @@ static void properties2(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *fo
     }
 }
 
-/// The driver's extensions and VK_EXT_pci_bus_info.
+/// The driver's extensions and the one about the bus.
 static VkResult extensions(
     VkPhysicalDevice device, const char *layer, uint32_t *count, VkExtensionProperties *list) {
     PFN_vkEnumerateDeviceExtensionProperties enumerate = (PFN_vkEnumerateDeviceExtensionProperties)real(
