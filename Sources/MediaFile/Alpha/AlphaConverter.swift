@@ -79,7 +79,8 @@ final class AlphaConverter: PictureConverter {
         let (scratch, width, height) = (scratch, size.width, size.height)
         for line in 0..<height {
             let values = scratch.row(line, of: 0)
-            let results = (target.planes[0].base + line * target.planes[0].stride).assumingMemoryBound(to: UInt8.self)
+            let results = (target.planes[0].base + line * target.planes[0].stride).assumingMemoryBound(
+                to: UInt8.self)
             for x in 0..<width { results[x] = UInt8(clamping: (Int(values[x]) + 128) >> 8) }
         }
         for plane in 1...2 {
