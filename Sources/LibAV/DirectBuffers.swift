@@ -59,7 +59,7 @@ package final class DirectBuffers: Sendable {
         return result.byteCount <= Int(Int32.max) ? result : nil
     }
 
-    /// Gives `frame` a slot, or memory of the same layout where no slot is free: some decoders need constant strides.
+    /// Provides `frame` with a slot, or with memory of the same layout where no slot is free: some decoders need constant strides.
     package func provide(
         _ context: UnsafeMutablePointer<AVCodecContext>, _ frame: UnsafeMutablePointer<AVFrame>, flags: Int32
     ) -> Int32 {

@@ -25,7 +25,7 @@ public struct FrameSlot: @unchecked Sendable {
 /// Both calls come from any thread, libavcodec's among them, and may not block: a decoder that waits for a slot
 /// that only its own progress can free deadlocks.
 public protocol FrameMemory: AnyObject, Sendable {
-    /// A free slot of at least `byteCount` bytes, or nil, where the frame lies in the reader's own memory instead.
+    /// A free slot of at least `byteCount` bytes, or nil: the frame is then in the reader's own memory.
     func allocate(byteCount: Int) -> FrameSlot?
     /// Returns a slot that neither the decoder nor a `DecodedFrame` uses any more.
     func free(_ id: Int)

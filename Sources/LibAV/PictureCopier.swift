@@ -84,7 +84,7 @@ struct PictureCopier {
 }
 
 extension OutputPicture {
-    /// A decoded frame that lies in a slot, its display window at its first sample; not marked as hardware's.
+    /// A decoded frame in a slot, whose display window begins at its first sample; not marked as hardware's.
     init(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat, slot: Int, _ layout: FrameLayout) {
         let frame = frame.pointee
         self.init(

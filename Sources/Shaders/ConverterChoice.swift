@@ -65,8 +65,7 @@ public enum ConverterChoice {
         willOpen: () -> Void = {}
     ) throws(SessionError) -> Chosen {
         let plan = try ConversionPlan(conversion)
-        // Shaders support alpha in RGB only, not in a separate plane.
-        let hasAlphaPlane = conversion.source.format == .yuva || conversion.target.format == .yuva
+        let reason: String
         switch request.device {
         case .cpu:
             return Chosen(
@@ -74,42 +73,40 @@ public enum ConverterChoice {
                 reason: "the CPU is asked for", fallbackReason: nil)
         case .vulkan:
             do throws(SessionError) {
-                guard !hasAlphaPlane else {
-                    throw SessionError(.parameter, "YUVA is converted on the CPU alone")
-                }
-                if let avoidReason = request.avoidReason {
-                    throw SessionError(.couldNotCreateInstance, avoidReason)
-                }
-                let opened = try gpu.open(willOpen) { () throws(SessionError) in
-                    try open(request, allowsSoftware: true)
-                }
+                let opened = try open(conversion, request, gpu, allowsSoftware: true, willOpen)
                 return Chosen(
                     converter: try VulkanConverter(plan, on: opened), isGPU: opened.description.kind != .software,
                     reason: opened.choice, fallbackReason: nil)
             } catch { throw SessionError(.pixelTransferNotSupported, "Vulkan is asked for, but \(error.reason)") }
         case .auto:
-            let reason: String
-            if hasAlphaPlane {
-                reason = "YUVA is converted on the CPU alone"
-            } else if !hasGPUNode {
-                // Without a GPU the loader only opens software drivers, which takes as long as converting many pictures.
-                reason = "this process sees no GPU: there is no render node"
-            } else if let avoidReason = request.avoidReason {
-                reason = avoidReason
-            } else {
-                do throws(SessionError) {
-                    let opened = try gpu.open(willOpen) { () throws(SessionError) in
-                        try open(request, allowsSoftware: false)
-                    }
-                    return Chosen(
-                        converter: GPUConverter(
-                            try VulkanConverter(plan, on: opened), conversion, threads: threads),
-                        isGPU: true, reason: opened.choice, fallbackReason: nil)
-                } catch { reason = error.reason }
-            }
-            return Chosen(
-                converter: try CPUConverter(conversion, threads: threads), isGPU: false, reason: reason,
-                fallbackReason: reason)
+            do throws(SessionError) {
+                let opened = try open(conversion, request, gpu, allowsSoftware: false, willOpen)
+                return Chosen(
+                    converter: GPUConverter(try VulkanConverter(plan, on: opened), conversion, threads: threads),
+                    isGPU: true, reason: opened.choice, fallbackReason: nil)
+            } catch { reason = error.reason }
+        }
+        return Chosen(
+            converter: try CPUConverter(conversion, threads: threads), isGPU: false, reason: reason,
+            fallbackReason: reason)
+    }
+
+    /// Opens a device for a conversion, unless no driver should be opened for it.
+    private static func open(
+        _ conversion: Conversion, _ request: Request, _ gpu: SharedGPU, allowsSoftware: Bool,
+        _ willOpen: () -> Void
+    ) throws(SessionError) -> VulkanDevice {
+        // Shaders support alpha in RGB only, not in a separate plane.
+        guard conversion.source.format != .yuva, conversion.target.format != .yuva else {
+            throw SessionError(.parameter, "YUVA is converted on the CPU alone")
+        }
+        // Without a GPU the loader only opens software drivers, which takes as long as converting many pictures.
+        guard allowsSoftware || hasGPUNode else {
+            throw SessionError(.couldNotCreateInstance, "this process sees no GPU: there is no render node")
+        }
+        if let avoidReason = request.avoidReason { throw SessionError(.couldNotCreateInstance, avoidReason) }
+        return try gpu.open(willOpen) { () throws(SessionError) in
+            try open(request, allowsSoftware: allowsSoftware)
         }
     }
 

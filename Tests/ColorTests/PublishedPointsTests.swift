@@ -32,8 +32,8 @@ import Testing
         // 75 % is 203.152 cd/m² on a 1000 cd/m² display, which BT.2408 calls 203.
         #expect(HLG.gamma(peak: 1000) == 1.2)
         let scene = hlg.decode(0.75)
-        let grey = 1000 * Glibc.pow(scene, 0.2) * scene
-        #expect(isClose(grey, 203.152, 1e-3))
+        let gray = 1000 * Glibc.pow(scene, 0.2) * scene
+        #expect(isClose(gray, 203.152, 1e-3))
         // The two models of gamma meet badly at 400 cd/m²: .011 apart.
         #expect(isClose(HLG.gamma(peak: 399.999) - HLG.gamma(peak: 400), 0.011, 5e-4))
     }

@@ -153,7 +153,7 @@ import Testing
         let light = SignalDescription(primaries: .bt2020, transfer: .linear)
         for signal in [Self.pq, Self.hlg] {
             var picture = Picture(.p010, width: 64, height: 32)
-            // One colour for each block of four, so that chroma's neighbours do not matter.
+            // One color for each block of four, so that neighbouring chroma has no effect.
             var numbers = Numbers(3)
             for y in 0..<32 {
                 for x in 0..<64 { picture[0, x, y] = 64 + (x / 2 * 13 + y / 2 * 7) % 877 }

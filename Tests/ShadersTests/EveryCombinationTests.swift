@@ -18,7 +18,7 @@ enum EveryCombination {
         var found: [Conversion] = []
         var count = 0
         let lights: [Primaries] = [.displayP3, .bt709, .bt2020]
-        // Formats, sitings and curves, which need pipelines of their own, change slowest.
+        // Formats, sitings and curves, which need separate pipelines, change slowest.
         for format in PixelFormat.yCbCr {
             for siting in ChromaSiting.allCases {
                 for transfer in TransferFunction.allCases {

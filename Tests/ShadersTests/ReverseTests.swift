@@ -25,7 +25,7 @@ extension VulkanTests {
                     let signal = SignalDescription(
                         primaries: Primaries.allCases[count % 5], transfer: transfer,
                         matrix: YCbCrMatrix.allCases[turn % 3], isFullRange: turn > 2, siting: .left)
-                    // HLG and linear light need pipelines of their own.
+                    // HLG and linear light need separate pipelines.
                     let format = transfer == .hlg || transfer == .linear ? .p010 : PixelFormat.yCbCr[turn % 4]
                     try expectCorrect(
                         Conversion(

@@ -112,7 +112,7 @@ extension VulkanTests {
         }
 
         @Test func copiesSealedPagesWhereTheTrialFails() throws {
-            // A device of its own, whose answer is changed.
+            // A separate device, whose trial result is overridden.
             let device = try VulkanDevice(allowsSoftware: true)
             let gpu = SharedGPU(device)
             device.readsReadOnlyPages = false

@@ -115,7 +115,7 @@ struct EncoderSettings {
         let count = configuration.temporalLevels.count
         guard count > 1 else { return }
         guard path.features.contains(.temporalLayers), takesSliceHeaders else {
-            throw cannot("no temporal levels: the driver writes slice headers of its own")
+            throw cannot("no temporal levels: the driver writes the slice headers")
         }
         guard structure.temporalLevels == count else {
             throw cannot("no \(count) temporal levels: the driver keeps too few references, \(limits.total)")

@@ -65,7 +65,7 @@ public struct DMABufFrame: Hashable, Sendable {
     /// DRM_FORMAT_MOD_INVALID (drm_fourcc.h): the layout is implicit, known to the driver alone.
     static let invalidModifier: UInt64 = 0x00FF_FFFF_FFFF_FFFF
 
-    /// Checks that the frame is NV12 or P010 of the coded size and lies within its objects.
+    /// Checks that the frame is NV12 or P010 of the coded size and fits into its objects.
     ///
     /// The extent of a plane with a modifier other than linear is unknown; only its start is checked.
     /// - Throws: `Parameter` with the reason.
