@@ -2,12 +2,17 @@
 
 /// One way to code, as the catalogue lists it, and what a probe found of it on one device or in software.
 public struct CodecPath: Hashable, Codable, Sendable {
+    /// Whether a path encodes or decodes.
+    public enum Operation: String, Codable, Hashable, Sendable {
+        case encode, decode
+    }
+
     /// The path's name in the catalogue (`hevc-main10-encode`).
     public var id: String
     /// `hevc`.
     public var codec: String
-    /// `encode` or `decode`.
-    public var operation: String
+    /// Whether it encodes or decodes.
+    public var operation: Operation
     /// The profile (`main`, `main10`).
     public var profile: String
     /// Bits of a coded sample.
@@ -31,7 +36,7 @@ public struct CodecPath: Hashable, Codable, Sendable {
 
     /// A path by its place in the catalogue and on the machine, nothing being known of it yet.
     public init(
-        id: String, codec: String, operation: String, profile: String, bitDepth: Int, device: String? = nil,
+        id: String, codec: String, operation: Operation, profile: String, bitDepth: Int, device: String? = nil,
         driver: String, features: [String] = []
     ) {
         self.id = id

@@ -196,7 +196,7 @@ public struct ProbeSnapshot: Hashable, Codable, Sendable {
 
     /// The part that the choice of decoder reads.
     public var forDecoding: ProbeSnapshot {
-        ProbeSnapshot(encoders: [], nodes: nodes, paths: paths.filter { $0.operation == "decode" })
+        ProbeSnapshot(encoders: [], nodes: nodes, paths: paths.filter { $0.operation == .decode })
     }
 
     /// The part that the choice of encoder reads.

@@ -14,7 +14,7 @@ private func path(
     _ device: String, depth: Int = 8, verified: Bool = true, reason: String? = nil, maxWidth: Int? = nil
 ) -> CodecPath {
     var path = CodecPath(
-        id: "hevc-decode-\(depth)", codec: "hevc", operation: "decode", profile: depth > 8 ? "main10" : "main",
+        id: "hevc-decode-\(depth)", codec: "hevc", operation: .decode, profile: depth > 8 ? "main10" : "main",
         bitDepth: depth, device: device, driver: "driver")
     path.claimed = true
     path.verified = verified

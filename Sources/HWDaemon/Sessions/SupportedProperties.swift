@@ -3,28 +3,27 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDWire
 
-/// The property table as `GetSupportedProperties` answers it.
+/// The property table as `GetSupportedProperties` returns it.
 enum SupportedProperties {
-    /// The properties of an encoder's or a decoder's sessions; of the software encoder's when none is named.
+    /// The properties of sessions with an encoder or decoder; with the software encoder if none is named.
     ///
-    /// - Throws: `CouldNotFindVideoEncoder` for one that is not there.
-    static func answer(
-        _ encoderID: String?, _ snapshot: ProbeSnapshot
+    /// - Throws: `CouldNotFindVideoEncoder` for an unknown id.
+    static func reply(
+        codecID: String?, _ snapshot: ProbeSnapshot
     ) throws(SessionError) -> GetSupportedProperties.Reply {
         let decoders = DecoderPolicy.candidates(snapshot)
-        if let encoderID, let decoder = decoders.first(where: { $0.id == encoderID }) {
+        if let codecID, let decoder = decoders.first(where: { $0.id == codecID }) {
             return reply(decoder.isHardware ? .vaapiDecoder : .libavcodec)
         }
         let encoders = snapshot.encoders
         let encoder = encoders.first { encoder in
-            if let encoderID { encoder.id == encoderID } else { !encoder.hardware }
+            if let codecID { encoder.id == codecID } else { !encoder.hardware }
         }
         guard let encoder else {
             let known = (encoders.map(\.id) + decoders.map(\.id)).joined(separator: ", ")
             throw SessionError(
                 .couldNotFindVideoEncoder,
-                "there is no encoder \(encoderID ?? "in software") here; there is \(known.isEmpty ? "none" : known)"
-            )
+                "there is no encoder \(codecID ?? "in software") here; there is \(known.isEmpty ? "none" : known)")
         }
         return reply(encoder.hardware ? .vaapi : .x265)
     }
@@ -37,7 +36,7 @@ enum SupportedProperties {
 }
 
 extension PropertyInfo {
-    /// What a row of the table says.
+    /// Describes a row of the table.
     init(_ row: PropertySpec) {
         self.init(
             type: row.kind.name, access: row.access.rawValue, default: row.defaultValue,

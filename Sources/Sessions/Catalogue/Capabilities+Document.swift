@@ -19,7 +19,7 @@ extension Capabilities.Path {
         id = try fields.decode(String.self, forKey: .id)
         enabled = try fields.decodeIfPresent(Bool.self, forKey: .enabled) ?? true
         codec = try fields.decode(String.self, forKey: .codec)
-        operation = try fields.decode(Capabilities.Operation.self, forKey: .operation)
+        operation = try fields.decode(CodecPath.Operation.self, forKey: .operation)
         profile = try fields.decode(String.self, forKey: .profile)
         bitDepth = try fields.decode(Int.self, forKey: .bitDepth)
         vaProfile = try fields.decode(String.self, forKey: .vaProfile)

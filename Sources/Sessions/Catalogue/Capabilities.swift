@@ -28,7 +28,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         /// `hevc`.
         public var codec: String
         /// Which way.
-        public var operation: Operation
+        public var operation: CodecPath.Operation
         /// The profile.
         public var profile: String
         /// Bits of a coded sample.
@@ -45,11 +45,6 @@ public struct Capabilities: Codable, Hashable, Sendable {
         public var pixelFormats: [String]
         /// What sessions may ask of it.
         public var features: [String]
-    }
-
-    /// The direction of a path.
-    public enum Operation: String, Codable, Hashable, Sendable {
-        case encode, decode
     }
 
     /// What some driver does differently, and what is done about it.
@@ -135,7 +130,7 @@ extension CodecPath {
     /// A path of the catalogue, on a node or in software.
     public init(_ path: Capabilities.Path, device: String? = nil, driver: String) {
         self.init(
-            id: path.id, codec: path.codec, operation: path.operation.rawValue, profile: path.profile,
+            id: path.id, codec: path.codec, operation: path.operation, profile: path.profile,
             bitDepth: path.bitDepth, device: device, driver: driver, features: path.features)
     }
 }

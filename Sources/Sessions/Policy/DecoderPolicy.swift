@@ -25,12 +25,12 @@ public enum DecoderPolicy {
             self.bitDepth = bitDepth
             self.width = width
             self.height = height
-            requireHardware = false
-            var enable: Bool?
+            let requirement = HardwareRequirement(decoderSpecification: specification)
+            requireHardware = requirement == .required
+            enableHardware = requirement != .none
             for (name, value) in specification.sorted(by: { $0.key < $1.key }) {
                 switch (PropertyKey(rawValue: name), value) {
-                case (.enableHardwareDecoder, .bool(let value)): enable = value
-                case (.requireHardwareDecoder, .bool(let value)): requireHardware = value
+                case (.enableHardwareDecoder, .bool), (.requireHardwareDecoder, .bool): break
                 case (.decoderID, .string(let value)): decoderID = value
                 case (.enableHardwareDecoder, _), (.requireHardwareDecoder, _), (.decoderID, _):
                     throw SessionError(.parameter, "\(name) is of the wrong type: \(value)")
@@ -38,8 +38,6 @@ public enum DecoderPolicy {
                     throw SessionError(.propertyNotSupported, "\(name) does not belong in a decoder specification")
                 }
             }
-            // VideoToolbox: require implies enable.
-            enableHardware = requireHardware || enable ?? true
         }
     }
 
@@ -126,7 +124,7 @@ public enum DecoderPolicy {
     /// Every hardware decoder that was found, with the path it stands for.
     private static func hardware(_ snapshot: ProbeSnapshot) -> [(decoder: Candidate, path: CodecPath)] {
         snapshot.paths.compactMap { path in
-            guard path.operation == "decode", path.codec == "hevc", path.claimed, let device = path.device else {
+            guard path.operation == .decode, path.codec == "hevc", path.claimed, let device = path.device else {
                 return nil
             }
             // By its place on the bus, which outlives the node's number.

@@ -51,11 +51,9 @@ public enum EncoderPolicy {
         /// - Throws: `PropertyNotSupported` for a key that does not belong there, `Parameter` for a wrong type.
         public init(specification: [String: PropertyValue], bitDepth: Int) throws(SessionError) {
             self.init(bitDepth: bitDepth)
-            var enable: Bool?
             for (name, value) in specification.sorted(by: { $0.key < $1.key }) {
                 switch (PropertyKey(rawValue: name), value) {
-                case (.enableHardware, .bool(let value)): enable = value
-                case (.requireHardware, .bool(let value)): requireHardware = value
+                case (.enableHardware, .bool), (.requireHardware, .bool): break
                 case (.encoderID, .string(let value)): encoderID = value
                 case (.preferredGPU, .string(let value)): preferredGPU = value
                 case (.requiredGPU, .string(let value)): requiredGPU = value
@@ -66,9 +64,9 @@ public enum EncoderPolicy {
                     throw SessionError(.propertyNotSupported, "\(name) does not belong in an encoder specification")
                 }
             }
-            // VideoToolbox: require implies enable; and whoever names the GPU wants hardware.
-            requireHardware = requireHardware || requiredGPU != nil
-            enableHardware = requireHardware || enable ?? true
+            let requirement = HardwareRequirement(encoderSpecification: specification)
+            requireHardware = requirement == .required
+            enableHardware = requirement != .none
         }
     }
 
