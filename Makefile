@@ -2,7 +2,8 @@
 # deps demo test bench lint fuzz install clean; see README.md.
 
 SHELL := /bin/bash
-RELEASE := swift build -c release --static-swift-stdlib --quiet
+# The toolchain's linker: the system's gold warns of each unsafe C function in the static standard library.
+RELEASE := swift build -c release --static-swift-stdlib -Xswiftc -use-ld=lld --quiet
 PREFIX ?= /usr
 DESTDIR ?=
 SYSCONFDIR ?= /etc

@@ -54,6 +54,7 @@ let package = Package(
 
         // The system and the C libraries.
         .target(name: "CHWDLinux", path: "Sources/CLinux"),
+        .target(name: "HWDSystem", path: "Sources/System", swiftSettings: common),
         .systemLibrary(
             name: "CHWDX265", path: "Sources/CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
         .systemLibrary(
@@ -68,7 +69,7 @@ let package = Package(
         .systemLibrary(name: "CHWDVulkan", path: "Sources/CVulkan", providers: [.apt(["libvulkan-dev"])]),
         .target(name: "CHWDPixels", path: "Sources/CPixels"),
         .target(
-            name: "HWDShaders", dependencies: ["HWDColor", "HWDModel", "CHWDVulkan", "CHWDPixels"],
+            name: "HWDShaders", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDSystem"],
             path: "Sources/Shaders", exclude: ["Vulkan/GLSL"], swiftSettings: common,
             plugins: ["HWDCompileShaders"]),
         .target(
@@ -86,15 +87,15 @@ let package = Package(
         .target(
             name: "HWDProbing",
             dependencies: [
-                "CHWDDRM", "HWDModel", "HWDSessions", "HWDShaders", "HWDTransport", "HWDVAAPI", "HWDWire",
-                "HWDX265",
+                "CHWDDRM", "HWDModel", "HWDSessions", "HWDShaders", "HWDSystem", "HWDTransport", "HWDVAAPI",
+                "HWDWire", "HWDX265",
             ],
             path: "Sources/Probing", swiftSettings: common),
         .target(
             name: "HWDLibAV", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDLibAV"],
             path: "Sources/LibAV", swiftSettings: common),
         .target(
-            name: "HWDMediaFile", dependencies: ["HWDHEVC", "HWDLibAV", "HWDModel", "CHWDLibAV"],
+            name: "HWDMediaFile", dependencies: ["CHWDLibAV", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
             path: "Sources/MediaFile", swiftSettings: common),
 
         // Processes.
@@ -103,7 +104,9 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "HWDaemon",
-            dependencies: ["HWDModel", "HWDSessions", "HWDTransport", "HWDWire", argumentParser, logging],
+            dependencies: [
+                "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", argumentParser, logging,
+            ],
             swiftSettings: common),
         .executableTarget(
             name: "hwdaemon-encoder",
@@ -132,12 +135,13 @@ let package = Package(
             name: "hwdaemon-verify", dependencies: ["HWDLibAV", "HWDProbing"], path: "Sources/VerifyWorker",
             swiftSettings: common),
         .target(
-            name: "HWClient", dependencies: ["HWDModel", "HWDTransport", "HWDWire"], swiftSettings: common),
+            name: "HWClient", dependencies: ["HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
+            swiftSettings: common),
         .target(
             name: "HWDControlCommands", dependencies: ["HWClient", "HWDModel", "HWDWire", argumentParser],
             path: "Sources/ControlCommands", swiftSettings: common),
         .executableTarget(
-            name: "hwctl", dependencies: ["HWDControlCommands", "HWDModel", argumentParser],
+            name: "hwctl", dependencies: ["HWDControlCommands", "HWDModel", "HWDSystem", argumentParser],
             swiftSettings: common),
         .executableTarget(
             name: "hwctl-media",
@@ -157,9 +161,10 @@ let package = Package(
             name: "ShadersTests", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDShaders"],
             swiftSettings: common),
         .testTarget(
-            name: "TransportTests", dependencies: ["CHWDLinux", "HWDModel", "HWDTransport", "HWDWire"],
+            name: "TransportTests",
+            dependencies: ["CHWDLinux", "HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
-        .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC"], swiftSettings: common),
+        .testTarget(name: "HEVCTests", dependencies: ["HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
             name: "SessionsTests", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"], swiftSettings: common),
         // What the tests of every encoder share, and the process that one of them encodes in.
@@ -179,7 +184,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["HWDEncoderTesting", "HWDHEVC", "HWDModel", "HWDSessions", "HWDX265", "hwd-vaapi-tool"],
+            dependencies: [
+                "HWDEncoderTesting", "HWDHEVC", "HWDModel", "HWDSessions", "HWDSystem", "HWDX265", "hwd-vaapi-tool",
+            ],
             swiftSettings: common),
         .testTarget(
             name: "MediaFileTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel"],
@@ -188,7 +195,7 @@ let package = Package(
             name: "LibAVTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions"],
             swiftSettings: common),
         .testTarget(
-            name: "HWDaemonTests", dependencies: ["HWDModel", "HWDTransport", "HWDWire", "HWDaemon"],
+            name: "HWDaemonTests", dependencies: ["HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWDaemon"],
             swiftSettings: common),
         .testTarget(
             name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],
@@ -196,8 +203,8 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CHWDLinux", "HWClient", "HWDColor", "HWDHEVC", "HWDMediaFile", "HWDModel", "HWDTransport",
-                "HWDWire",
+                "CHWDLinux", "HWClient", "HWDColor", "HWDHEVC", "HWDMediaFile", "HWDModel", "HWDSystem",
+                "HWDTransport", "HWDWire",
             ],
             swiftSettings: common),
     ]

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import PackageDescription
 
-let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6), .treatAllWarnings(as: .error), .enableUpcomingFeature("MemberImportVisibility"),
+]
 let client = Target.Dependency.product(name: "HWClient", package: "hwdaemon")
 
 let package = Package(

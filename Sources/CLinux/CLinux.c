@@ -215,8 +215,6 @@ int hwd_pidfd_wait(int pidfd, int block, int *signaled, int *status) {
     return 1;
 }
 
-int hwd_close_range(unsigned first, unsigned last) { return result(syscall(SYS_close_range, first, last, 0)); }
-
 int hwd_set_parent_death_signal(int signal) { return result(prctl(PR_SET_PDEATHSIG, signal)); }
 
 int hwd_set_dumpable(int on) { return result(prctl(PR_SET_DUMPABLE, on, 0, 0, 0)); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import HWDModel
+internal import HWDSystem
 internal import HWDTransport
 public import HWDWire
 
@@ -34,8 +35,8 @@ public final class Daemon: Sendable {
     /// - Throws: `permissionDenied`, naming the group to join; `notRunning` for an explicit address; `connectionFailed`
     ///   when a private daemon does not start.
     public static func find() throws(ClientError) -> Daemon {
-        if let explicit = getenv("HWDAEMON_SOCKET"), explicit[0] != 0 {
-            let daemon = Daemon(address: String(cString: explicit))
+        if let explicit = Environment.value("HWDAEMON_SOCKET") {
+            let daemon = Daemon(address: explicit)
             _ = try daemon.connect()
             return daemon
         }

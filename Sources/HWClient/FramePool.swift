@@ -3,37 +3,38 @@ internal import Glibc
 public import HWDTransport
 internal import Synchronization
 
-/// Memory for frames, cut into slots of one size, that a session can read: a sealed memfd.
+/// Memory for frames that a session can read: a sealed memfd, divided into slots of equal size.
 ///
-/// A slot is counted: whoever reads or writes it (a decoder that still refers to it, the session it was sent to) holds
-/// it, and it is free when the last one lets go. Any thread may hold and release.
+/// Slots are reference counted: everything that reads or writes one (a decoder that still refers to it, the session it
+/// was sent to) holds it, and the last release frees it. Any thread may hold and release.
 public final class FramePool: Sendable {
-    /// One place for a frame.
+    /// Room for one frame.
     public struct Slot: Hashable, Sendable {
-        /// Its number, 0 ..< `slotCount`.
+        /// The slot's number, 0 ..< `slotCount`.
         public let index: Int
         /// Bytes from the pool's start.
         public let offset: Int
     }
 
-    /// Bytes a slot has; a multiple of the page size.
+    /// Bytes of a slot; a multiple of the page size.
     public let slotSize: Int
-    /// How many there are.
+    /// The number of slots.
     public let slotCount: Int
-    /// The memory.
+    /// The memory of all slots.
     public let memory: SharedMemory
+
+    private static let pageSize = 4096
 
     private let holders: Mutex<[Int]>
 
-    /// Makes a pool.
+    /// Allocates a pool.
     ///
     /// - Parameters:
     ///   - slotSize: bytes, rounded up to whole pages.
     ///   - slotCount: at least 1.
-    /// - Throws: `ENOMEM` and the like.
+    /// - Throws: `ENOMEM`, `EMFILE` and others of memfd_create(2), ftruncate(2) and mmap(2).
     public init(slotSize: Int, slotCount: Int) throws(SystemError) {
-        let page = 4096
-        let rounded = (max(1, slotSize) + page - 1) / page * page
+        let rounded = (max(1, slotSize) + Self.pageSize - 1) / Self.pageSize * Self.pageSize
         let (size, overflow) = rounded.multipliedReportingOverflow(by: max(1, slotCount))
         guard !overflow else { throw SystemError(errno: ENOMEM, call: "memfd_create") }
         self.slotSize = rounded
@@ -55,16 +56,16 @@ public final class FramePool: Sendable {
     /// Holds a slot once more.
     public func hold(_ slot: Slot) { holders.withLock { $0[slot.index] += 1 } }
 
-    /// Lets go of a slot.
-    public func release(_ slot: Slot) { holders.withLock { $0[slot.index] -= 1 } }
+    /// Releases a slot once.
+    public func release(_ slot: Slot) { release(slot: slot.index) }
 
-    /// Lets go of a slot by its number.
+    /// Releases a slot, named by its number, once.
     public func release(slot index: Int) { holders.withLock { $0[index] -= 1 } }
 
-    /// Slots that nobody holds.
+    /// The number of slots that nothing holds.
     public var freeCount: Int { holders.withLock { $0.count { $0 == 0 } } }
 
-    /// A slot's memory, for writing; valid as long as the pool lives.
+    /// A slot's memory, for writing; valid as long as the pool exists.
     public func bytes(of slot: Slot) -> UnsafeMutableRawBufferPointer {
         guard let all = memory.mutableBytes else { return UnsafeMutableRawBufferPointer(start: nil, count: 0) }
         return UnsafeMutableRawBufferPointer(rebasing: all[slot.offset..<slot.offset + slotSize])

@@ -2,7 +2,7 @@
 internal import HWDModel
 internal import HWDTransport
 
-/// Memory that a client puts packets into for a decompression session: sealed memfds, used from the lowest free place.
+/// The memory that a decompression session's client copies packets into: one sealed memfd, filled first fit.
 struct PacketPool {
     private struct Piece {
         var frameID: UInt64
@@ -10,46 +10,50 @@ struct PacketPool {
         var size: Int
     }
 
-    /// What a packet lies in.
-    struct Place {
+    /// Where a packet was stored.
+    struct Location {
         var poolID: UInt32
         var offset: Int
     }
 
-    /// Bytes at first; one that a packet does not fit is replaced by a larger one.
+    /// Bytes at first; a pool that is too small for a packet is replaced by a larger one.
     static let initialSize = 4 << 20
+    /// Packets do not share a cache line.
+    private static let alignment = 64
 
     private(set) var poolID: UInt32 = 0
     private(set) var memory: SharedMemory?
+    /// Ordered by offset.
     private var pieces: [Piece] = []
 
-    /// Whether nothing lies in it.
-    var isEmpty: Bool { pieces.isEmpty }
+    /// Packets that the worker has not read yet.
+    var count: Int { pieces.count }
+    /// Bytes; 0 before the first `grow`.
+    var size: Int { memory?.size ?? 0 }
 
-    /// Makes it at least so large; it must be empty.
+    /// Replaces the memory by one of at least `size` bytes; the pool must be empty.
     mutating func grow(toHold size: Int) throws(SystemError) {
         memory = try SharedMemory(creating: "hwdaemon-coded", size: max(Self.initialSize, size * 2))
         poolID += 1
     }
 
     /// Copies a packet in; nil when there is no room.
-    mutating func store(_ bytes: UnsafeRawBufferPointer, frameID: UInt64) -> Place? {
+    mutating func store(_ bytes: UnsafeRawBufferPointer, frameID: UInt64) -> Location? {
         guard let room = memory?.mutableBytes else { return nil }
         var offset = 0
         var index = 0
         for piece in pieces {
             if piece.offset - offset >= bytes.count { break }
-            // 64: packets do not share a cache line.
-            offset = (piece.offset + piece.size + 63) & ~63
+            offset = (piece.offset + piece.size + Self.alignment - 1) & ~(Self.alignment - 1)
             index += 1
         }
         guard offset + bytes.count <= room.count else { return nil }
         UnsafeMutableRawBufferPointer(rebasing: room[offset..<offset + bytes.count]).copyMemory(from: bytes)
         pieces.insert(Piece(frameID: frameID, offset: offset, size: bytes.count), at: index)
-        return Place(poolID: poolID, offset: offset)
+        return Location(poolID: poolID, offset: offset)
     }
 
-    /// The worker has read a packet; false when it has none of that number.
+    /// Frees the place of a packet that the worker has read; false when there is none with this number.
     mutating func release(_ frameID: UInt64) -> Bool {
         guard let index = pieces.firstIndex(where: { $0.frameID == frameID }) else { return false }
         pieces.remove(at: index)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+internal import HWDSystem
 internal import HWDTransport
 
 /// A daemon of one's own: started on an inherited socket in the abstract namespace, so that nothing is left on disk.
@@ -39,16 +40,14 @@ final class PrivateDaemon: Sendable {
 
     /// `hwdaemon` beside this program, or where it is installed relative to it.
     private static func executable() throws(ClientError) -> String {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
-        let own = String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let folder = own.lastIndex(of: "/").map { String(own[..<$0]) } ?? "."
+        let folder = Program.folder
         let candidates = [
             "\(folder)/hwdaemon", "\(folder)/../sbin/hwdaemon", "\(folder)/../libexec/hwdaemon/hwdaemon",
         ]
         guard let found = candidates.first(where: { access($0, X_OK) == 0 }) else {
             throw ClientError(
-                .connectionFailed, "no daemon listens, and hwdaemon is not beside \(own) to start a private one")
+                .connectionFailed,
+                "no daemon listens, and hwdaemon is not beside \(Program.path) to start a private one")
         }
         return found
     }

@@ -3,9 +3,9 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// A client's end of a session's connection, whatever the session is for: replies, the end, and why it came.
+/// A client's end of a session's connection, for every kind of session: requests, replies, the end and its cause.
 final class SessionLink {
-    /// Takes one message that is no reply and no end.
+    /// Takes a message other than an awaited reply or the end.
     typealias Handler = (Opcode, RawSpan, inout FDQueue) throws(SessionError) -> Void
 
     private let daemon: Daemon
@@ -15,7 +15,8 @@ final class SessionLink {
     private let channel: SessionChannel
     private var replies: [UInt32: Reply] = [:]
     private var awaited: UInt32?
-    private var ended: ClientError?
+    /// What ended the session; every later call throws it again.
+    private var end: ClientError?
 
     init(
         _ daemon: Daemon, _ connection: consuming OwnedFD, session: String, malfunction: Status
@@ -26,36 +27,27 @@ final class SessionLink {
         do throws(SystemError) {
             channel = SessionChannel(try MessageChannel(connection))
         } catch {
-            throw ClientError(error, whileDoing: "cannot use the session's connection")
+            throw ClientError(error, whileDoing: "the session's connection cannot be used")
         }
     }
 
     var fileDescriptor: Int32 { channel.channel.fileDescriptor }
 
-    /// A worker that does not keep to the protocol.
-    func broken(_ what: String) -> SessionError {
-        SessionError(malfunction, "the worker broke the protocol: \(what)")
-    }
-
-    static func encode(_ value: some Encodable) throws(ClientError) -> [UInt8] {
-        do throws(SessionError) { return try JSON.encode(value) } catch { throw ClientError(error) }
-    }
-
     @discardableResult
     func send(
         _ payload: some SessionPayload, fds: [Int32] = [], _ handler: Handler
     ) throws(ClientError) -> UInt32 {
-        if let ended { throw ended }
+        if let end { throw end }
         do throws(TransportError) {
             return try channel.send(payload, fds: fds)
-        } catch { throw lost(error, handler) }
+        } catch { throw sendFailed(error, handler) }
     }
 
     func send(_ opcode: Opcode, _ bytes: [UInt8], _ handler: Handler) throws(ClientError) -> UInt32 {
-        if let ended { throw ended }
+        if let end { throw end }
         do throws(TransportError) {
             return try channel.send(opcode, bytes: bytes)
-        } catch { throw lost(error, handler) }
+        } catch { throw sendFailed(error, handler) }
     }
 
     /// The reply to a message; what comes before it goes to the handler.
@@ -76,22 +68,24 @@ final class SessionLink {
     }
 
     /// Receives until the condition holds or the deadline has passed.
-    func pump(until deadline: MonotonicTime, _ handler: Handler, _ done: () -> Bool) throws(ClientError) {
-        if let ended { throw ended }
+    func pump(
+        until deadline: MonotonicTime, _ handler: Handler, _ condition: () -> Bool
+    ) throws(ClientError) {
+        if let end { throw end }
         do {
-            while !done() {
+            while !condition() {
                 let received = try channel.next { opcode, _, payload, fds in
                     try self.handle(opcode, payload, &fds, handler)
                 }
                 switch received {
                 case .message: if MonotonicTime.now > deadline { return }
-                case .endOfFile: throw died()
+                case .endOfFile: throw workerDied()
                 case .wouldBlock:
                     if try !channel.channel.waitReadable(until: deadline) { return }
                 }
             }
         } catch {
-            throw settle(error)
+            throw recordEnd(error)
         }
     }
 
@@ -104,7 +98,7 @@ final class SessionLink {
             if reply.sequence == awaited {
                 replies[reply.sequence] = reply
             } else {
-                // The answer to a question that was given up, or one that the session itself waits for.
+                // The caller no longer waits for it, or the session itself does.
                 try handler(opcode, payload, &fds)
             }
         case .end:
@@ -118,38 +112,37 @@ final class SessionLink {
     func invalidate() {
         _ = try? channel.send(.invalidate)
         channel.channel.shutdown()
-        if ended == nil { ended = ClientError(SessionError(.invalidSession, "the session was invalidated")) }
+        if end == nil { end = ClientError(SessionError(.invalidSession, "the session was invalidated")) }
     }
 
-    /// Remembers what ended the session, so that every later call says the same.
-    private func settle(_ error: any Error) -> ClientError {
-        let known: ClientError =
+    private func recordEnd(_ error: any Error) -> ClientError {
+        let cause: ClientError =
             switch error {
             case let error as ClientError: error
             case let error as SessionError: ClientError(error)
             case let error as TransportError: ClientError(error, whileDoing: "the session's connection failed")
             default: ClientError(.connectionFailed, "\(error)")
             }
-        if ended == nil { ended = known }
-        return known
+        if end == nil { end = cause }
+        return cause
     }
 
-    /// A send failed: the worker may have said why before it went.
-    private func lost(_ error: TransportError, _ handler: Handler) -> ClientError {
-        guard error.code == .closed else { return settle(error) }
+    /// Looks for the reason that the worker may have sent before it closed the connection.
+    private func sendFailed(_ error: TransportError, _ handler: Handler) -> ClientError {
+        guard error.code == .closed else { return recordEnd(error) }
         do throws(ClientError) {
             try pump(until: MonotonicTime.now + .seconds(1), handler) { false }
-            return settle(error)
+            return recordEnd(error)
         } catch { return error }
     }
 
-    /// The connection ended without an `end` message: the daemon knows how the worker died.
-    private func died() -> ClientError {
+    /// Asks the daemon how the worker died, because the connection closed without an `end` message.
+    private func workerDied() -> ClientError {
         let question = GetSessionResult.Parameters(session: session, timeoutMs: 2000)
         guard let result = try? daemon.call(GetSessionResult.self, question, timeout: .seconds(5)), result.finished
         else {
             return ClientError(
-                SessionError(malfunction, "the session's process ended and the daemon cannot say why"))
+                SessionError(malfunction, "the session's process ended and the daemon does not know why"))
         }
         let status = Status(rawValue: result.code)
         return ClientError(SessionError(status == .ok ? malfunction : status, result.reason))

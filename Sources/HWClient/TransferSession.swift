@@ -3,120 +3,105 @@ public import HWDModel
 public import HWDTransport
 public import HWDWire
 
-/// A pixel-transfer session with the daemon: frames in, converted frames out, all in memory of the client's.
+/// A pixel-transfer session with the daemon: frames in, converted frames out, both in the client's memory.
 ///
-/// Used from one thread. Sending never waits; what comes back is fetched with `nextEvent`. A program with an event
-/// loop of its own waits for `fileDescriptor` to become readable and then calls `nextEvent(timeout: .zero)` until it
-/// answers nil.
+/// Use it from one thread. Sending never blocks; results are fetched with `nextEvent`. A program with its own event
+/// loop waits for `fileDescriptor` to become readable, then calls `nextEvent(timeout: .zero)` until it returns nil.
 public final class TransferSession {
-    /// What came back.
+    /// A result.
     public enum Event: Sendable {
-        /// A frame is done, or could not be converted; its places are the client's again.
+        /// A frame was converted or could not be; source and target belong to the client again.
         case frame(FrameTransferred)
-        /// Every frame sent before `finishFrames` is answered.
+        /// Every frame sent before `finishFrames` is done.
         case finished
     }
 
-    /// What Create answered: the device, why it is no GPU, and the credits.
-    public let created: CreateTransferSession.Reply
+    private let client: SessionClient<TransferReceiver>
 
-    private let link: SessionLink
-    private var pools: [UInt32: SharedMemory] = [:]
-    private var events: [Event] = []
-    private var finishing: UInt32?
-    private var inFlight: Set<UInt64> = []
-
-    /// Creates a session; returns when its converter is chosen.
+    /// Creates a session; returns when the daemon has chosen its converter.
     ///
     /// - Throws: the session's error (`PixelTransferNotSupported`, `Parameter`, `AllocationFailed`, …), or why the
-    ///   daemon could not be asked.
+    ///   daemon cannot be asked.
     public init(
         _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, timeout: Duration = .seconds(30)
     ) throws(ClientError) {
-        let connection = try daemon.connect()
-        created = try Daemon.exchange(
-            CreateTransferSession.self, parameters, upgrade: true, on: connection.rawValue,
-            deadline: MonotonicTime.now + timeout)
-        link = try SessionLink(daemon, connection, session: created.session, malfunction: .invalidSession)
+        client = try SessionClient(daemon, parameters, timeout: timeout)
     }
 
-    /// Readable when `nextEvent` has something to do.
-    public var fileDescriptor: Int32 { link.fileDescriptor }
+    /// The reply to Create: the device, why it is no GPU, and the credits.
+    public var created: CreateTransferSession.Reply { client.created }
 
-    /// Frames sent and not answered; at `created.maxFramesInFlight` no further one may be sent.
-    public var framesInFlight: Int { inFlight.count }
+    /// Readable when `nextEvent` has something to do.
+    public var fileDescriptor: Int32 { client.fileDescriptor }
+
+    /// Frames sent and not done yet; the session takes no more than `created.maxFramesInFlight`.
+    public var framesInFlight: Int { client.receiver.framesInFlight.count }
 
     /// Registers a pool; frames may then name `poolID`.
     public func addPool(_ pool: FramePool, id poolID: UInt32) throws(ClientError) {
-        try addPool(pool.memory, id: poolID)
+        try client.addPool(pool.memory, id: poolID)
     }
 
-    /// Registers memory of any owner, such as a decompression session's pictures, which can only be sources.
+    /// Registers memory of any origin; a decompression session's arena can only hold sources.
     public func addPool(_ memory: SharedMemory, id poolID: UInt32) throws(ClientError) {
-        let message = AddPool(poolID: poolID, size: UInt64(memory.size))
-        _ = try link.reply(to: link.send(message, fds: [memory.file.rawValue], handle), handle)
-        pools[poolID] = memory
+        try client.addPool(memory, id: poolID)
     }
 
-    /// Forgets a pool in which no frame under way lies.
-    public func removePool(id poolID: UInt32) throws(ClientError) {
-        _ = try link.reply(to: link.send(RemovePool(poolID: poolID), handle), handle)
-        pools[poolID] = nil
-    }
+    /// Removes a pool that no frame in flight lies in.
+    public func removePool(id poolID: UInt32) throws(ClientError) { try client.removePool(id: poolID) }
 
-    /// The values of properties; of all that have one when `keys` is empty.
+    /// The values of properties; those of all properties that have one when `keys` is empty.
     public func copyProperties(_ keys: [PropertyKey] = []) throws(ClientError) -> [PropertyKey: PropertyValue] {
-        let question = try SessionLink.encode(keys.map(\.rawValue))
-        let reply = try link.reply(to: link.send(.copyProperties, question, handle), handle)
-        do throws(SessionError) {
-            let named = try JSON.decode([String: PropertyValue].self, from: reply.body)
-            return Dictionary(uniqueKeysWithValues: named.map { (PropertyKey(rawValue: $0.key), $0.value) })
-        } catch { throw ClientError(error) }
+        try client.copyProperties(keys)
     }
 
-    /// Sends a frame; both its places belong to the session until it is answered.
+    /// Sends a frame; source and target belong to the session until the frame's event.
     ///
     /// - Throws: `Parameter` when no credit is left, or why the session ended.
     public func transfer(_ frame: TransferFrame) throws(ClientError) {
-        guard inFlight.count < created.maxFramesInFlight else {
+        guard framesInFlight < created.maxFramesInFlight else {
             throw ClientError(
-                SessionError(.parameter, "\(inFlight.count) frames are in flight; fetch events first"))
+                SessionError(.parameter, "\(framesInFlight) frames are in flight; fetch events first"))
         }
-        try link.send(frame, handle)
-        inFlight.insert(frame.frameID)
+        try client.send(frame)
+        client.receiver.framesInFlight.insert(frame.frameID)
     }
 
-    /// Asks for every answer; `finished` comes after the last one.
-    public func finishFrames() throws(ClientError) { finishing = try link.send(.finishFrames, [], handle) }
+    /// Requests the event `finished`, which follows that of the last frame.
+    public func finishFrames() throws(ClientError) { client.finish(by: try client.send(.finishFrames)) }
 
-    /// The next event; nil when none came in time.
+    /// The next event; nil when none came within `timeout`.
     ///
-    /// - Throws: what ended the session. When its worker died, the daemon is asked why.
+    /// - Throws: what ended the session. If its worker died, the daemon supplies the reason.
     public func nextEvent(timeout: Duration) throws(ClientError) -> Event? {
-        if events.isEmpty { try link.pump(until: MonotonicTime.now + timeout, handle) { !self.events.isEmpty } }
-        return events.isEmpty ? nil : events.removeFirst()
+        try client.nextEvent(timeout: timeout)
     }
 
     /// Ends the session at once.
-    public func invalidate() { link.invalidate() }
+    public func invalidate() { client.invalidate() }
+}
 
-    private func handle(_ opcode: Opcode, _ payload: RawSpan, _ fds: inout FDQueue) throws(SessionError) {
-        switch opcode {
-        case .reply:
-            let reply = try Reply(decoding: payload)
-            guard reply.sequence == finishing else { return }
-            finishing = nil
-            guard reply.status == .ok else {
-                throw SessionError(reply.status, String(decoding: reply.body, as: UTF8.self))
-            }
-            events.append(.finished)
-        case .frameTransferred:
-            let answer = try FrameTransferred(decoding: payload)
-            guard inFlight.remove(answer.frameID) != nil else {
-                throw link.broken("the answer to a frame that is not in flight")
-            }
-            events.append(.frame(answer))
-        default: throw link.broken("it sent \(opcode), which is not one of its messages")
+/// Decodes a transfer process's messages.
+struct TransferReceiver: SessionReceiver {
+    typealias Create = CreateTransferSession
+    typealias Event = TransferSession.Event
+
+    static let malfunction = Status.invalidSession
+    static var finished: Event { .finished }
+    /// Not limited here: `receive` accepts one event for each frame in flight, so the credits bound them.
+    let maxEventCount = Int.max
+    var framesInFlight: Set<UInt64> = []
+
+    init(_ created: Create.Reply) {}
+
+    mutating func receive(
+        _ opcode: Opcode, _ payload: RawSpan, _ fds: inout FDQueue
+    ) throws(SessionError) -> Event? {
+        guard opcode == .frameTransferred else { throw Self.unexpected(opcode) }
+        let result = try FrameTransferred(decoding: payload)
+        guard framesInFlight.remove(result.frameID) != nil else {
+            throw Self.broken("it sent the result of a frame that is not in flight")
         }
+        return .frame(result)
     }
 }

@@ -2,6 +2,7 @@
 internal import Glibc
 internal import HWDModel
 internal import HWDSessions
+internal import HWDSystem
 internal import HWDWire
 
 /// The catalogue of this machine: that of this version, with the administrator's overrides applied.
@@ -11,10 +12,9 @@ struct Catalogue {
     /// Files that were left out, with the reasons.
     private(set) var warnings: [String] = []
     /// A digest of every file's text: results that were verified with another catalogue do not count.
-    var digest: String { String(hash, radix: 16) }
+    var digest: String { hash.text }
 
-    /// FNV-1a, 64 bits.
-    private var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    private var hash = FNV1a()
     /// The document to which overrides apply; nil for the built-in one, which is parsed only when needed.
     private var document: PropertyValue?
 
@@ -30,47 +30,32 @@ struct Catalogue {
         let own = Array(Capabilities.embeddedDocument.utf8)
         // Decoded without validation, which the tests do, because every probe of a node waits for it.
         capabilities = try JSON.decode(Capabilities.self, from: own)
-        note(own)
-        let named = Self.environment("HWDAEMON_CAPABILITIES") != nil
+        hash.add(own)
+        let named = Environment.value("HWDAEMON_CAPABILITIES") != nil
         if let path = Self.basePaths.first(where: { named || access($0, F_OK) == 0 }) {
             replace(by: path, unless: own)
         }
         for path in Self.overridePaths { merge(path) }
     }
 
-    private mutating func note(_ text: [UInt8]) {
-        for byte in text { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    }
-
     /// The file of `HWDAEMON_CAPABILITIES`, or those beside this program and in the installation's share directory.
     private static var basePaths: [String] {
-        if let path = environment("HWDAEMON_CAPABILITIES") { return [path] }
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
-        let own = String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        guard let slash = own.lastIndex(of: "/") else { return [] }
-        let folders = ["", "/../share/hwdaemon", "/../../share/hwdaemon"].map { own[..<slash] + $0 }
+        if let path = Environment.value("HWDAEMON_CAPABILITIES") { return [path] }
+        let folders = ["", "/../share/hwdaemon", "/../../share/hwdaemon"].map { Program.folder + $0 }
         return folders.map { "\($0)/capabilities.json" }
     }
 
     /// Every file and directory that the catalogue depends on, whether it exists or not.
     static var paths: [String] { basePaths + [overridesFolder] + overridePaths }
 
-    private static var overridesFolder: String { environment("HWDAEMON_CAPABILITIES_DIR") ?? overrides }
+    private static var overridesFolder: String { Environment.value("HWDAEMON_CAPABILITIES_DIR") ?? overrides }
 
     /// The overrides' paths, by name.
     private static var overridePaths: [String] {
         let folder = overridesFolder
-        guard let stream = opendir(folder) else { return [] }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream), names.count < maxFiles {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.hasSuffix(".json"), !name.hasPrefix(".") { names.append(name) }
-        }
-        return names.sorted().map { "\(folder)/\($0)" }
+        let names = (try? Directory.names(in: folder)) ?? []
+        let own = names.filter { $0.hasSuffix(".json") && !$0.hasPrefix(".") }.sorted()
+        return own.prefix(maxFiles).map { "\(folder)/\($0)" }
     }
 
     private mutating func replace(by path: String, unless own: [UInt8]) {
@@ -99,7 +84,7 @@ struct Catalogue {
             let document = try merged(JSON.decode(PropertyValue.self, from: text))
             capabilities = try Self.decode(document)
             self.document = document
-            note(text)
+            hash.add(text)
         } catch {
             warnings.append("\(path) is left out: \(error.reason)")
         }
@@ -109,10 +94,5 @@ struct Catalogue {
         let capabilities = try JSON.decode(Capabilities.self, from: JSON.encode(document))
         try capabilities.validate()
         return capabilities
-    }
-
-    private static func environment(_ name: String) -> String? {
-        guard let value = getenv(name), value[0] != 0 else { return nil }
-        return String(cString: value)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDDRM
 internal import Glibc
+internal import HWDModel
 
 /// What libdrm reports about a DRM device: its place on the PCI bus and its PCI id.
 struct DRMDevice: Hashable {
@@ -22,11 +23,11 @@ struct DRMDevice: Hashable {
     init(_ device: drmDevice) {
         guard device.bustype == DRM_BUS_PCI else { return }
         if let bus = device.businfo.pci?.pointee {
-            let (domain, number) = (Self.hex(bus.domain, digits: 4), Self.hex(bus.bus, digits: 2))
-            pciAddress = "\(domain):\(number):\(Self.hex(bus.dev, digits: 2)).\(bus.func)"
+            let place = "\(Self.hex(bus.domain)):\(Self.hex(bus.bus)):\(Self.hex(bus.dev))"
+            pciAddress = "\(place).\(bus.func)"
         }
         if let info = device.deviceinfo.pci?.pointee {
-            pciID = "\(Self.hex(info.vendor_id, digits: 4)):\(Self.hex(info.device_id, digits: 4))"
+            pciID = "\(Self.hex(info.vendor_id)):\(Self.hex(info.device_id))"
         }
     }
 
@@ -38,9 +39,8 @@ struct DRMDevice: Hashable {
         return stat(path, &status) == 0 && status.st_rdev == number ? path : nil
     }
 
-    private static func hex(_ value: some BinaryInteger, digits: Int) -> String {
-        let text = String(value, radix: 16)
-        return String(repeating: "0", count: max(0, digits - text.count)) + text
+    private static func hex(_ value: some FixedWidthInteger) -> String {
+        withUnsafeBytes(of: value.bigEndian) { Hexadecimal.text(Array($0)) }
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Glibc
+internal import HWDSystem
 internal import HWDTransport
 internal import HWDWire
 
@@ -15,7 +15,6 @@ enum LoadedFiles {
     static func stamps(_ more: [String]) -> [FileStamp] {
         guard let maps = try? BoundedFile.read("/proc/self/maps") else { return [] }
         var paths: Set<String> = Set(more)
-        let program = Self.program
         for line in String(decoding: maps, as: UTF8.self).split(separator: "\n") {
             // proc_pid_maps(5): address, permissions, offset, device, inode and, after spaces, the path.
             let fields = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: true)
@@ -26,18 +25,11 @@ enum LoadedFiles {
             guard !path.hasSuffix(" (deleted)") else { return [] }
             paths.insert(path)
             // The program's own directory holds programs, which no probe loads.
-            if path != program, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+            if path != Program.path, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
                 paths.insert(String(path[..<slash]))
             }
         }
         guard paths.count <= maxCount else { return [] }
         return paths.sorted().map { FileStamp(now: $0) }
-    }
-
-    /// This program's file.
-    private static var program: String {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
-        return String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

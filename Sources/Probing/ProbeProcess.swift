@@ -14,10 +14,7 @@ public enum ProbeProcess {
             fail(.usage, "is started by hwdaemon for each device that it probes; see hwdaemon(8)")
         }
         do {
-            ProcessControl.ignoreBrokenPipes()
-            try ProcessControl.setNoNewPrivileges()
-            try ProcessControl.setDumpable(false)
-            try ProcessControl.limit(.coreSize, to: 0)
+            try ProcessControl.confine()
             let deadline = MonotonicTime.now + .seconds(5)
             guard
                 case .bytes(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)

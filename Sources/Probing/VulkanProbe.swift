@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Glibc
 internal import HWDModel
 internal import HWDShaders
+internal import HWDSystem
 internal import HWDTransport
 internal import HWDWire
 
@@ -20,7 +20,7 @@ enum VulkanProbe {
         var verifier = Verifier(
             request,
             key: ProbeRecord.Key(
-                device: digest(survey.identity), driver: "", kernel: Verifier.kernel,
+                device: FNV1a(survey.identity.utf8).text, driver: "", kernel: Verifier.kernel,
                 libraries: "Vulkan loader \(survey.loader)", catalogue: ""))
         var devices = survey.devices
         for index in devices.indices where devices[index].claimed {
@@ -58,11 +58,6 @@ enum VulkanProbe {
             } catch { return Verifier.Fault(reason: "no memory is available to try it: \(error)") }
         }
         device.imports.hostMemoryVerified = imported?.verified ?? false
-    }
-
-    /// The 64-bit FNV-1a hash, which identifies the devices and drivers.
-    private static func digest(_ text: String) -> String {
-        String(text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }, radix: 16)
     }
 }
 
@@ -104,20 +99,10 @@ enum VulkanFiles {
 
     /// The paths in an environment variable, separated by colons.
     private static func list(_ name: String) -> [String] {
-        guard let value = getenv(name) else { return [] }
-        return String(cString: value).split(separator: ":").map(String.init)
+        (Environment.value(name) ?? "").split(separator: ":").map(String.init)
     }
 
     private static func entries(of folder: String) -> [String] {
-        guard let stream = opendir(folder) else { return [] }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream), names.count < 64 {
-            names.append(
-                withUnsafePointer(to: &entry.pointee.d_name) {
-                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                })
-        }
-        return names.filter { !$0.hasPrefix(".") }
+        ((try? Directory.names(in: folder, limit: 64)) ?? []).filter { !$0.hasPrefix(".") }
     }
 }

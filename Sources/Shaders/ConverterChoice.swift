@@ -2,6 +2,7 @@
 internal import Glibc
 public import HWDColor
 public import HWDModel
+internal import HWDSystem
 
 /// What a conversion runs on: a real GPU first, the CPU otherwise, with the reason.
 public enum ConverterChoice {
@@ -51,17 +52,6 @@ public enum ConverterChoice {
         public let reason: String
         /// Why it is no GPU, where one was allowed.
         public let fallbackReason: String?
-    }
-
-    /// Makes a converter.
-    ///
-    /// - Returns: the converter, whether it is a real GPU and, where one was allowed and it is none, why.
-    /// - Throws: what `Conversion.validate` does; `PixelTransferNotSupported` where Vulkan is asked for and there is none.
-    public static func makeConverter(
-        for conversion: Conversion, device: Device = .auto, threads: Int? = nil
-    ) throws(SessionError) -> (converter: any PixelConverter, isGPU: Bool, reason: String?) {
-        let chosen = try choose(for: conversion, Request(device), threads: threads)
-        return (chosen.converter, chosen.isGPU, chosen.fallbackReason)
     }
 
     /// Chooses a device and makes its converter.
@@ -134,12 +124,6 @@ public enum ConverterChoice {
         if let list = getenv("HWDAEMON_DEVICES") {
             return String(cString: list).split(separator: ":").contains { access(String($0), F_OK) == 0 }
         }
-        guard let folder = opendir("/dev/dri") else { return false }
-        defer { closedir(folder) }
-        while let entry = readdir(folder) {
-            let isNode = withUnsafeBytes(of: entry.pointee.d_name) { $0.starts(with: "renderD".utf8) }
-            if isNode { return true }
-        }
-        return false
+        return (try? Directory.names(in: "/dev/dri"))?.contains { $0.hasPrefix("renderD") } ?? false
     }
 }

@@ -15,8 +15,6 @@ public final class Epoll: Sendable {
         public static let readable = Events(rawValue: UInt32(HWD_EPOLL_IN))
         /// Room to write.
         public static let writable = Events(rawValue: UInt32(HWD_EPOLL_OUT))
-        /// The other end will send no more; only told when asked for.
-        public static let peerClosed = Events(rawValue: UInt32(HWD_EPOLL_RDHUP))
         /// Both directions are closed; always told.
         public static let hangUp = Events(rawValue: UInt32(HWD_EPOLL_HUP))
         /// An error waits; always told.

@@ -20,6 +20,17 @@ public enum ProcessControl {
         case processes
     }
 
+    /// Confines a process that loads a codec or a driver.
+    ///
+    /// It gains no privileges by execve, other processes of the user cannot trace it, a write to a closed pipe fails
+    /// with `EPIPE`, and a crash writes no core file, which would hold a client's frames.
+    public static func confine() throws(SystemError) {
+        ignoreBrokenPipes()
+        try setNoNewPrivileges()
+        try setDumpable(false)
+        try limit(.coreSize, to: 0)
+    }
+
     /// Asks for a signal when the thread that started this process ends; 0 for none.
     ///
     /// - Returns: false if that has already happened, told by `parent` no longer being the parent.
@@ -39,11 +50,6 @@ public enum ProcessControl {
         try syscall("prctl(PR_SET_NO_NEW_PRIVS)") { hwd_set_no_new_privileges() }
     }
 
-    /// Names the calling thread (15 bytes at most are kept), as ps and top show it.
-    public static func setName(_ name: String) throws(SystemError) {
-        try syscall("prctl(PR_SET_NAME)") { hwd_set_name(name) }
-    }
-
     /// Sets a resource's soft and hard limit.
     public static func limit(_ resource: Resource, to value: UInt64) throws(SystemError) {
         try limit(resource, soft: value, hard: value)
@@ -61,11 +67,6 @@ public enum ProcessControl {
             case .processes: HWD_RLIMIT_NPROC
             }
         try syscall("setrlimit") { hwd_set_limit(Int32(number), soft, hard) }
-    }
-
-    /// Closes every descriptor numbered `first` or above.
-    public static func closeFiles(from first: Int32) throws(SystemError) {
-        try syscall("close_range") { hwd_close_range(UInt32(clamping: first), UInt32.max) }
     }
 
     /// Blocks SIGPIPE's effect for the process: writes to a closed pipe fail with `EPIPE` instead.

@@ -12,8 +12,6 @@ public final class StatsPage: Sendable {
     public enum Counter: Int, CaseIterable, Sendable {
         /// `Self.magic` once the worker has mapped the page.
         case magic
-        /// The session's state, in the worker's own numbering.
-        case state
         /// Frames taken from the client.
         case framesIn
         /// Frames given to the client.
@@ -24,10 +22,6 @@ public final class StatsPage: Sendable {
         case busySinceNs
         /// When progress was last made, in monotonic nanoseconds.
         case progressNs
-        /// Frames waiting for the codec.
-        case pendingFrames
-        /// Output slots the client holds.
-        case slotsHeld
         /// Since when the client has held all output slots, in monotonic nanoseconds; 0 when it does not.
         case slotsFullSinceNs
         /// Coded width in samples.

@@ -24,7 +24,8 @@ public enum WorkerStartup {
             exit(ExitStatus.usage.rawValue)
         }
         do {
-            let signals = try confine()
+            let signals = try SignalFD([SIGTERM, SIGINT])
+            try ProcessControl.confine()
             var bytes: [UInt8] = []
             guard let connection = try receiveSession(&bytes, rehearse) else { exit(ExitStatus.ok.rawValue) }
             let start = try JSON.decode(WorkerStart.self, from: bytes)
@@ -61,15 +62,5 @@ public enum WorkerStartup {
             rehearse()
             return try PacketSocket.receiveWithFile(from: WorkerDescriptor.broker, into: &bytes, deadline: nil)
         }
-    }
-
-    /// Gives up what a codec never needs; a crash must not dump a client's frames to disk.
-    private static func confine() throws -> SignalFD {
-        ProcessControl.ignoreBrokenPipes()
-        let signals = try SignalFD([SIGTERM, SIGINT])
-        try ProcessControl.setNoNewPrivileges()
-        try ProcessControl.setDumpable(false)
-        try ProcessControl.limit(.coreSize, to: 0)
-        return signals
     }
 }

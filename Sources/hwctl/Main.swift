@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import HWDControlCommands
 internal import HWDModel
+internal import HWDSystem
 
 /// `hwctl`: what only asks the daemon is done here, in a few milliseconds; everything else is `hwctl-media`'s.
 ///
@@ -26,14 +27,11 @@ struct HWCtlMain {
 
     /// Goes on as `hwctl-media`, from beside this program or where it is installed relative to it.
     private static func becomeMedia() -> Never {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
-        let own = String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let folder = own.lastIndex(of: "/").map { String(own[..<$0]) } ?? "."
+        let folder = Program.folder
         for path in ["\(folder)/hwctl-media", "\(folder)/../libexec/hwdaemon/hwctl-media"] {
             execv(path, CommandLine.unsafeArgv)
         }
-        Console.note("hwctl-media is not beside \(own): \(String(cString: strerror(errno)))")
+        Console.note("hwctl-media is not beside \(Program.path): \(String(cString: strerror(errno)))")
         exit(ExitStatus.software.rawValue)
     }
 }

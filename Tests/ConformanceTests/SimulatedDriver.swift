@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import HWDEncoderTesting
 import HWDHEVC
+import HWDSystem
 import Testing
 
 /// The libva driver of Tests/HWSim, compiled when a test first needs it, and the process that encodes with it.
@@ -123,8 +124,7 @@ enum SimulatedDriver {
         return Outcome(result: result, reconstructions: reconstructions, quantisers: quantisers)
     }
 
-    private static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        .deletingLastPathComponent().path
+    private static let products = Program.folder
 
     private static let library: Result<String, StreamDecoders.Failure> = {
         guard access("/usr/include/va/va_backend.h", R_OK) == 0 else {

@@ -3,9 +3,9 @@ import Testing
 
 @testable import HWDHEVC
 
-/// What a description tells of its alpha layer, and in what it differs from the interoperability profile.
+/// Descriptions of alpha layers and their deviations from the interoperability profile.
 @Suite struct AlphaLayerInfoTests {
-    /// A stream with alpha as this project writes it, and what it was made from.
+    /// A stream with alpha in this project's form, with changes to the alpha layer's SPS.
     static func ours(_ change: (inout SequenceParameterSet) -> Void = { _ in }) throws -> [[UInt8]] {
         let (vps, sps) = LayerTests.singleLayer()
         var alpha = sps
@@ -27,23 +27,23 @@ import Testing
         ]
     }
 
-    @Test func ownFormFollowsTheProfile() throws {
+    @Test func findsNoDeviationInOwnStreams() throws {
         let info = try #require(AlphaLayerInfo(nalUnits: try Self.ours()))
         #expect(info.layerId == 1 && info.info?.alphaChannelUseIdc == 1)
         #expect(info.deviations.isEmpty, "\(info.deviations)")
     }
 
-    @Test func everyDeviationIsNamed() throws {
+    @Test func namesEveryDeviation() throws {
         func deviations(_ nalUnits: [[UInt8]]) throws -> [String] {
             try #require(AlphaLayerInfo(nalUnits: nalUnits)).deviations
         }
         #expect(
             try deviations(Self.ours { $0.vuiParameters = nil }) == [
-                "the alpha layer's SPS does not say full range"
+                "the alpha layer's SPS does not signal full range"
             ])
-        #expect(try deviations(Self.ours { $0.spsSeqParameterSetId = 0 }) == ["both layers' SPSs have one id"])
+        #expect(try deviations(Self.ours { $0.spsSeqParameterSetId = 0 }) == ["both layers' SPSs have the same id"])
         #expect(
-            try deviations(Self.ours { $0.picWidthInLumaSamples = 320 }) == ["the layers are of different size"])
+            try deviations(Self.ours { $0.picWidthInLumaSamples = 320 }) == ["the layers differ in size"])
         #expect(
             try deviations(
                 Self.ours {
@@ -52,17 +52,19 @@ import Testing
                     $0.orderingInfo.presentFlag = false
                 }) == ["the base layer has 1 temporal sub-layers, the alpha layer 2"])
         #expect(
-            try deviations(Self.ours().dropLast()) == ["no alpha_channel_info message tells the mode"])
+            try deviations(Self.ours().dropLast()) == [
+                "there is no alpha_channel_info message, so the mode is unknown"
+            ])
         #expect(try deviations(Self.ours().filter { $0[0] != 0x44 }) == ["the alpha layer has no PPS"])
     }
 
-    @Test func streamsOfOneLayerHaveNone() throws {
+    @Test func findsNoAlphaInStreamsOfOneLayer() throws {
         let (vps, sps) = LayerTests.singleLayer()
         #expect(AlphaLayerInfo(nalUnits: [try vps.nalUnit(), try sps.nalUnit()]) == nil)
         let ours = try VideoParameterSet(nal: try #require(try Self.ours().first))
         #expect(AlphaLayerInfo(nalUnits: [try ours.singleLayer.nalUnit(), try sps.nalUnit()]) == nil)
         var single = vps
         (single.timingInfo, single.orderingInfo.presentFlag) = (nil, true)
-        #expect(ours.singleLayer == single, "what is taken out is what was put in")
+        #expect(ours.singleLayer == single, "singleLayer undoes addingAlphaLayer")
     }
 }

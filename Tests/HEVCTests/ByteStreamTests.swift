@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ByteStreamTests {
     @Test(
-        "start codes of both lengths and trailing zeros split a stream",
+        "Splits a stream at start codes of both lengths and trailing zeros",
         arguments: [
             ([0, 0, 1, 0x40, 1], [[0x40, 1]]),
             ([0, 0, 0, 1, 0x40, 1, 0, 0, 1, 0x42, 1, 0, 0, 0], [[0x40, 1], [0x42, 1]]),
@@ -17,7 +17,7 @@ import Testing
         #expect(AnnexB.NALUnits(stream).map { Array($0) } == expected)
     }
 
-    @Test("length-prefixed and byte stream forms convert into each other", arguments: [1, 2, 4])
+    @Test("Converts between length-prefixed and byte stream form", arguments: [1, 2, 4])
     func conversion(lengthSize: Int) throws {
         let units: [[UInt8]] = [[0x40, 1, 7], Array(repeating: 0xAB, count: 200), [0x26, 1]]
         var stream: [UInt8] = []
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(
-        "samples whose lengths lead outside are refused",
+        "Refuses samples with lengths that exceed them",
         arguments: [[0, 0, 0, 5, 1], [0, 0], [255, 255, 255, 255, 1]])
     func hostileLengths(sample: [UInt8]) {
         var stream: [UInt8] = []
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func unitsTooLongForTheirLengthAreRefused() {
+    @Test func refusesUnitsTooLongForTheirLengthField() {
         var sample: [UInt8] = []
         let nal = [UInt8](repeating: 1, count: 256)
         #expect(throws: BitstreamError.self) { try LengthPrefixedNALUnits.append(nal, lengthSize: 1, to: &sample) }
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "emulation prevention follows 7.4.2",
+        "Emulation prevention follows 7.4.2",
         arguments: [
             ([1, 0, 0, 0, 0], [1, 0, 0, 3, 0, 0, 3]), ([0, 0, 1], [0, 0, 3, 1]), ([0, 0, 3], [0, 0, 3, 3]),
             ([0, 0, 4], [0, 0, 4]), ([1, 0, 0], [1, 0, 0, 3]), ([0, 0, 0, 0, 1], [0, 0, 3, 0, 0, 3, 1]), ([], []),
@@ -67,7 +67,7 @@ import Testing
         #expect(writer.bytes.first.map { Int($0) >> (8 - bits.count) } == Int(bits, radix: 2))
     }
 
-    @Test func extremeCodesSurvive() throws {
+    @Test func rewritesExtremeCodes() throws {
         let unsigned: [UInt32] = [0, 1, 255, 65535, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFE]
         let signed: [Int32] = [0, 1, -1, 2, -2, .max, -.max]
         var writer = BitWriter()
@@ -87,7 +87,7 @@ import Testing
         #expect(throws: BitstreamError.self) { try zeros.readUE() }
     }
 
-    @Test("every NAL unit header survives, and no other two bytes are one")
+    @Test("Rewrites every NAL unit header and refuses all other byte pairs")
     func headers() throws {
         for first in 0..<256 {
             for second in 0..<256 {
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func typesHaveTheNumbersOfTable7_1() {
+    @Test func numbersTypesAsTable7_1() {
         let numbers: [(NALUnitType, UInt8)] = [
             (.trailR, 1), (.tsaN, 2), (.raslR, 9), (.rsvVclR15, 15), (.blaWLP, 16), (.idrNLP, 20), (.craNUT, 21),
             (.rsvIrapVcl23, 23), (.rsvVcl31, 31), (.vps, 32), (.aud, 35), (.fd, 38), (.suffixSEI, 40),

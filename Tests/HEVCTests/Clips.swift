@@ -1,34 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import Testing
 
 @testable import HWDHEVC
 
-/// The project's clips and the outside tools that tests compare with.
+/// The project's clips, and the external tools that tests compare with.
 enum Clips {
-    static let root = URL(fileURLWithPath: #filePath)
+    private static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// The shared clips beside the repository; nil when they are not there.
-    static let shared: URL? = {
+    /// The clips of the repository.
+    static let folder = root.appendingPathComponent("Tests/Media")
+
+    /// The media set beside the repository; nil in a clone without it.
+    static let mediaSet: URL? = {
         let url = root.deletingLastPathComponent().appendingPathComponent("shared/media")
-        if FileManager.default.fileExists(atPath: url.path) { return url }
-        print("SKIPPED: no shared clips at \(url.path)")
-        return nil
+        return FileManager.default.fileExists(atPath: url.path) ? url : nil
     }()
 
-    /// The HEVC clips in it.
-    static let hevc: [String] = [
+    /// HEVC clips of the repository; `layered` ones have a second layer.
+    static let hevc = [
+        "bframes.mp4", "bframes.ts", "pq.mov", "hlg.mov", "raw.hevc", "two_tracks.mp4", "fps240.mp4",
+        "bbb_720p_main10.mp4", "dolby_vision_84.mov", "dolby_vision_81.hevc",
+    ]
+    static let layered = ["bbb_alpha.mov"]
+
+    /// HEVC clips of the media set.
+    static let largeHEVC = [
         "natural_1024x768_hevc_2tracks.mp4", "hdr_hlg_1080p_real.mp4", "dv84_iphone_720p.MOV",
         "dovi_p7_pq_256x144.hevc", "hevc_854x480_bframes.mp4", "hevc_854x480.ts", "made_sdr10bit_720p.mp4",
-        "made_pq_hdr10_720p.mov", "made_hlg_720p.mov", "made_hevc_alpha_x265v4.mov",
+        "made_pq_hdr10_720p.mov", "made_hlg_720p.mov",
     ]
+    static let largeLayered = ["made_hevc_alpha_x265v4.mov"]
 
-    /// The Annex B stream of a clip's first video track, as ffmpeg unpacks it; nil without the clip.
-    static func annexB(_ name: String) throws -> [UInt8]? {
-        guard let shared else { return nil }
-        let path = shared.appendingPathComponent(name).path
-        if name.hasSuffix(".hevc") { return try [UInt8](Data(contentsOf: URL(fileURLWithPath: path))) }
-        var arguments = ["ffmpeg", "-v", "error", "-i", path, "-map", "0:v:0", "-c", "copy"]
+    /// A clip of the repository, otherwise one of the media set.
+    static func url(_ name: String) throws -> URL {
+        let url = folder.appendingPathComponent(name)
+        if FileManager.default.fileExists(atPath: url.path) { return url }
+        return try #require(mediaSet, "\(name) is neither in Tests/Media nor in the media set")
+            .appendingPathComponent(name)
+    }
+
+    static func bytes(_ name: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: url(name))) }
+
+    /// The Annex B stream of a clip's first video track, as ffmpeg extracts it.
+    static func annexB(_ name: String) throws -> [UInt8] {
+        if name.hasSuffix(".hevc") { return try bytes(name) }
+        var arguments = ["ffmpeg", "-v", "error", "-i", try url(name).path, "-map", "0:v:0", "-c", "copy"]
         if !name.hasSuffix(".ts") { arguments += ["-bsf:v", "hevc_mp4toannexb"] }
         return [UInt8](try run(arguments + ["-f", "hevc", "-"]).output)
     }
@@ -56,5 +74,12 @@ enum Clips {
     /// A path for a temporary file.
     static func scratch(_ ending: String) -> URL {
         FileManager.default.temporaryDirectory.appendingPathComponent("hevc-\(UUID().uuidString).\(ending)")
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// For what only the large clips can show.
+    static var needsMediaSet: Self {
+        .enabled(if: Clips.mediaSet != nil, "needs the media set beside the repository")
     }
 }

@@ -5,19 +5,19 @@ import Testing
 @testable import HWDHEVC
 
 @Suite struct ConfigurationRecordTests {
-    @Test("the record of a stream is the one libavformat's muxer writes", arguments: Variant.all)
-    func sameAsMuxer(variant: Variant) throws {
+    @Test("The record of a stream equals the one of libavformat's muxer", arguments: Variant.all)
+    func matchesMuxer(variant: Variant) throws {
         try compareWithMuxer(try variant.encode())
     }
 
     @Test(
-        "a promised spatial segmentation sets the parallelism type as libavformat does",
+        "A spatial segmentation in the VUI sets the parallelism type as libavformat does",
         arguments: [("wavefronts", 3), ("weighted", 1)])
     func parallelism(name: String, type: Int) throws {
         let variant = try #require(Variant.all.first { $0.name == name })
         var stream: [UInt8] = []
         for nal in AnnexB.NALUnits(try variant.encode()) {
-            // Three-byte start codes: ffmpeg 5.1 keeps the zero byte of a longer one in the parameter set before it.
+            // Three-byte start codes: ffmpeg 5.1 appends the zero byte of a longer one to the parameter set before it.
             stream += [0, 0, 1]
             guard var sps = try? SequenceParameterSet(nal: nal) else {
                 stream += nal
@@ -32,7 +32,7 @@ import Testing
         #expect(record.parallelismType == type && record.minSpatialSegmentationIdc == 40)
     }
 
-    @Test func severalParameterSetsAreMergedAsTheStandardSays() throws {
+    @Test func mergesSeveralParameterSetsAsTheStandardRequires() throws {
         let (vps, first, pps) = (SyntheticStream.vps(), try SyntheticStream.sps(), SyntheticStream.pps())
         var second = first
         second.spsSeqParameterSetId = 4
@@ -62,7 +62,7 @@ import Testing
         #expect(tiled.arrays.allSatisfy { !$0.arrayCompleteness })
     }
 
-    /// Muxes a stream, and compares the record in the file with the one made here, which it returns.
+    /// Muxes a stream, compares the record in the file with this module's, and returns that.
     @discardableResult
     private func compareWithMuxer(_ stream: [UInt8]) throws -> DecoderConfigurationRecord {
         let (raw, movie) = (Clips.scratch("hevc"), Clips.scratch("mp4"))
@@ -81,17 +81,25 @@ import Testing
     }
 
     @Test(
-        "records of real files are rewritten byte for byte",
+        "Rewrites the records of files byte for byte",
+        arguments: [
+            "bframes.mp4", "pq.mov", "hlg.mov", "two_tracks.mp4", "fps240.mp4", "bbb_720p_main10.mp4",
+            "dolby_vision_84.mov", "bbb_alpha.mov", "still.heic",
+        ])
+    func rewritesRecordsOfFiles(name: String) throws { try checkRewriting(name) }
+
+    @Test(
+        "Rewrites the records of large files byte for byte", .needsMediaSet,
         arguments: [
             "natural_1024x768_hevc_2tracks.mp4", "hdr_hlg_1080p_real.mp4", "dv84_iphone_720p.MOV",
             "hevc_854x480_bframes.mp4", "made_sdr10bit_720p.mp4", "made_pq_hdr10_720p.mov",
             "made_hevc_alpha_x265v4.mov", "still_arrow.heic", "still_3images.heic", "still_exif_xmp.heic",
             "still_androidx.heic",
         ])
-    func realFiles(name: String) throws {
-        guard let shared = Clips.shared else { return }
-        let file = [UInt8](try Data(contentsOf: shared.appendingPathComponent(name)))
-        let records = Self.records(in: file)
+    func rewritesRecordsOfLargeFiles(name: String) throws { try checkRewriting(name) }
+
+    private func checkRewriting(_ name: String) throws {
+        let records = Self.records(in: try Clips.bytes(name))
         #expect(!records.isEmpty)
         for record in records {
             let parsed = try DecoderConfigurationRecord(bytes: record)
@@ -102,14 +110,14 @@ import Testing
         }
     }
 
-    @Test func recordWithoutParameterSetsIsRefused() {
+    @Test func refusesARecordWithoutParameterSets() {
         #expect(throws: BitstreamError.self) { try DecoderConfigurationRecord(nalUnits: []) }
         #expect { try DecoderConfigurationRecord(nalUnits: [[0x02, 0x01, 0x80]]) } throws: {
             ($0 as? BitstreamError)?.code == .unsupported
         }
     }
 
-    @Test func lengthSizeOfThreeIsRefused() throws {
+    @Test func refusesALengthSizeOfThree() throws {
         var bytes = try DecoderConfigurationRecord().bytes()
         #expect(bytes.count == 23)
         bytes[21] = (bytes[21] & 0xFC) | 2

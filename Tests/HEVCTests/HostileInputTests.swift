@@ -17,13 +17,13 @@ import Testing
         }
     }
 
-    /// What came of many parses.
+    /// The outcomes of many parses.
     struct Tally {
         var accepted = 0
         var refused: [BitstreamError.Code: Int] = [:]
     }
 
-    /// Parses a NAL unit as what it says it is; what is accepted must be writable and read back the same.
+    /// Parses a NAL unit by its type; an accepted one must be writable and read back equal.
     static func parse(_ nal: [UInt8], _ sets: ParameterSets, _ tally: inout Tally) {
         do throws(BitstreamError) {
             var detector = AccessUnitDetector()
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func twentyThousandMutationsOnlyThrow() throws {
+    @Test func throwsOrAcceptsTwentyThousandMutations() throws {
         let stream = try SyntheticStream.bytes()
         var seeds = AnnexB.NALUnits(stream).map { Array($0) }
         let alpha = SEI(messages: [
@@ -83,44 +83,41 @@ import Testing
                 Self.parse(nal, sets, &tally)
             }
         }
-        print("mutations: \(tally.accepted) accepted, refused \(tally.refused)")
         #expect(tally.accepted > 100 && tally.refused.values.reduce(0, +) > 1000)
         #expect(tally.accepted + tally.refused.values.reduce(0, +) == 20_000)
     }
 
-    /// One to four changes: a bit turned, a byte set, the end cut off, zeros or ones put in.
+    /// Makes one to four changes: flips a bit, sets a byte, cuts off the end, or inserts zeros or ones.
     static func mutate(_ bytes: inout [UInt8], _ random: inout Generator, keeping: Int) {
         for _ in 0..<Int.random(in: 1...4, using: &random) where bytes.count > keeping + 1 {
-            let place = Int.random(in: keeping..<bytes.count, using: &random)
+            let index = Int.random(in: keeping..<bytes.count, using: &random)
             switch Int.random(in: 0..<8, using: &random) {
-            case 0...3: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-            case 4: bytes[place] = .random(in: 0...255, using: &random)
-            case 5: bytes.removeSubrange(place...)
-            case 6: bytes.insert(contentsOf: [0, 0, 0, 0], at: place)
-            default: bytes.insert(contentsOf: [255, 255, 255, 255], at: place)
+            case 0...3: bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+            case 4: bytes[index] = .random(in: 0...255, using: &random)
+            case 5: bytes.removeSubrange(index...)
+            case 6: bytes.insert(contentsOf: [0, 0, 0, 0], at: index)
+            default: bytes.insert(contentsOf: [255, 255, 255, 255], at: index)
             }
         }
     }
 
     @Test(
-        "damaged clips only throw",
+        "Throws or accepts NAL units of damaged clips",
         arguments: ["bitflips.hevc", "no_irap.hevc", "no_sps.hevc", "only_params.hevc", "zeros.hevc", "random.mp4"])
     func damagedClips(name: String) throws {
-        guard let shared = Clips.shared else { return }
-        let stream = [UInt8](try Data(contentsOf: shared.appendingPathComponent("bad/\(name)")))
+        let stream = try Clips.bytes("damaged/\(name)")
         var (sets, tally) = (ParameterSets(), Tally())
         for nal in AnnexB.NALUnits(stream) {
             Self.parse(Array(nal), sets, &tally)
             _ = try? sets.add(nal: nal)
         }
-        print("\(name): \(tally)")
         if name == "no_sps.hevc" { #expect(tally.refused[.missingParameterSet, default: 0] > 0) }
         if name == "only_params.hevc" { #expect(tally.refused.isEmpty && tally.accepted >= 3) }
         if name == "zeros.hevc" { #expect(tally.accepted == 0) }
     }
 
-    @Test("values the standard forbids are neither written nor read")
-    func ranges() throws {
+    @Test("Refuses to write values that the standard forbids")
+    func refusesForbiddenValues() throws {
         func refuses(_ change: (inout SequenceParameterSet) -> Void) throws {
             var sps = try SyntheticStream.sps()
             change(&sps)
@@ -141,7 +138,7 @@ import Testing
                     negativePics: (1...17).map { ShortTermRefPic(deltaPoc: -$0) }, positivePics: [])
             ]
         }
-        // Not in order from the nearest outwards.
+        // Not ordered by distance.
         try refuses {
             $0.shortTermRefPicSets = [
                 ShortTermRefPicSet(negativePics: [.init(deltaPoc: -3), .init(deltaPoc: -1)], positivePics: [])
@@ -149,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func everyPrefixOfAParameterSetThrows() throws {
+    @Test func refusesEveryPrefixOfAParameterSet() throws {
         let stream = try SyntheticStream.bytes()
         for nal in AnnexB.NALUnits(stream).prefix(3) {
             for length in 0..<(nal.count - 1) {

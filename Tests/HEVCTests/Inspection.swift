@@ -4,17 +4,17 @@ import Testing
 
 @testable import HWDHEVC
 
-/// What a walk through a stream saw, after rewriting each NAL unit and comparing it.
+/// The content of a stream, collected while each NAL unit is rewritten and compared.
 struct Inspection {
     var counts: [NALUnitType: Int] = [:]
     var sliceTypes: Set<SliceType> = []
-    /// Every syntax element of the parameter sets and slice headers, by NAL unit, names normalised.
+    /// Every syntax element of the parameter sets and slice headers, by NAL unit, with normalized names.
     var traces: [[SyntaxElement]] = []
     var messages: [SEIMessage] = []
     var headers: [SliceSegmentHeader] = []
     var parameterSets = ParameterSets()
 
-    /// Parses and rewrites every NAL unit of the stream; an unequal one is a test failure.
+    /// Parses and rewrites every NAL unit of the stream; a difference is a test failure.
     init(_ stream: [UInt8]) throws {
         for nal in AnnexB.NALUnits(stream) { try add(nal) }
     }
@@ -27,18 +27,18 @@ struct Inspection {
         case .vps:
             var (vps, reader) = (VideoParameterSet(), try tracing(nal, .vps, &header))
             try vps.code(&reader)
-            note(reader, header)
+            record(reader, header)
             rewritten = try VideoParameterSet(nal: nal).nalUnit()
         case .sps:
             var (sps, reader) = (SequenceParameterSet(), try tracing(nal, .sps, &header))
             sps.header = header
             try sps.code(&reader)
-            note(reader, header)
+            record(reader, header)
             rewritten = try SequenceParameterSet(nal: nal).nalUnit()
         case .pps:
             var (pps, reader) = (PictureParameterSet(), try tracing(nal, .pps, &header))
             try pps.code(&reader)
-            note(reader, header)
+            record(reader, header)
             rewritten = try PictureParameterSet(nal: nal).nalUnit()
         case .prefixSEI, .suffixSEI:
             let sei = try SEI(nal: nal)
@@ -50,13 +50,13 @@ struct Inspection {
             reader.trace = []
             let slice = try SliceSegment(nal: nal, parameterSets, limit: nal.count, reader: &reader)
             #expect(try SliceSegment(nal: nal, parameterSets: parameterSets) == slice)
-            note(reader, header)
+            record(reader, header)
             headers.append(slice.sliceHeader)
             sliceTypes.insert(slice.sliceHeader.sliceType)
             rewritten = try slice.nalUnit(parameterSets: parameterSets)
         default: break
         }
-        #expect(rewritten == Array(nal), "a NAL unit of type \(header.nalUnitType) was not rewritten as it was")
+        #expect(rewritten == Array(nal), "a NAL unit of type \(header.nalUnitType) was rewritten differently")
         try parameterSets.add(nal: nal)
     }
 
@@ -68,13 +68,13 @@ struct Inspection {
         return reader
     }
 
-    private mutating func note(_ reader: BitReader, _ header: NALUnitHeader) {
+    private mutating func record(_ reader: BitReader, _ header: NALUnitHeader) {
         let elements = (reader.trace ?? []).map { (name: $0.name, value: $0.value) }
-        traces.append(Trace.normalised(elements, type: Int(header.nalUnitType.rawValue)))
+        traces.append(Trace.normalized(elements, type: Int(header.nalUnitType.rawValue)))
     }
 }
 
-/// What ffmpeg's trace_headers filter reads from a stream, made comparable.
+/// The syntax elements that ffmpeg's trace_headers filter reads from a stream, in comparable form.
 enum Trace {
     /// The elements of each VPS, SPS, PPS and slice header in the stream.
     static func ffmpeg(_ stream: [UInt8]) throws -> [[SyntaxElement]] {
@@ -101,12 +101,12 @@ enum Trace {
             units[units.count - 1].elements.append((name, value))
         }
         return units.filter { $0.type <= 21 || (32...34).contains($0.type) }
-            .map { normalised($0.elements, type: $0.type) }
+            .map { normalized($0.elements, type: $0.type) }
     }
 
-    /// Drops subscripts, the prefixes that ffmpeg and this module use differently, and what is no syntax of the
-    /// header.
-    static func normalised(_ elements: [(name: String, value: Int)], type: Int) -> [SyntaxElement] {
+    /// Drops subscripts, the prefixes that ffmpeg and this module use differently, and elements outside of the
+    /// headers.
+    static func normalized(_ elements: [(name: String, value: Int)], type: Int) -> [SyntaxElement] {
         var result = [SyntaxElement(name: "nal_unit_type", value: type)]
         var inConstraints = false
         for (name, value) in elements {
@@ -116,12 +116,12 @@ enum Trace {
             for list in ["_l0", "_l1"] {
                 if let range = name.range(of: list) { name.removeSubrange(range) }
             }
-            // Where ffmpeg 5.1 spells otherwise than the standard.
+            // ffmpeg 5.1 spells these differently from the standard.
             if name == "chroma_offset" { name = "delta_chroma_offset" }
             if name == "scaling_list_delta_coeff" { name = "scaling_list_delta_coef" }
             let isHeader = ["forbidden_zero_bit", "nal_unit_type", "layer_id", "temporal_id_plus1"].contains(name)
             if isHeader || name.hasPrefix("rbsp_") || name.hasPrefix("alignment_bit") { continue }
-            // The 44 bits whose names depend on the profile are one number here.
+            // This module reads the 44 bits whose names depend on the profile as one number.
             if name == "level_idc" { inConstraints = false }
             if !inConstraints { result.append(SyntaxElement(name: name, value: value)) }
             if name == "frame_only_constraint_flag" { inConstraints = true }

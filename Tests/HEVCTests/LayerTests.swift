@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWDModel
 import Testing
 
 @testable import HWDHEVC
 
-/// VPS extensions: what is written is the published form, and what others write is read as far as it goes.
+/// VPS extensions: written ones have the published form; those of other encoders are read as far as possible.
 @Suite struct LayerTests {
     /// The VPS of a 640x360 stream with alpha, known to decode in FFmpeg 8.1 and 9.0.
     static let published =
         "40010c11ffff01600000030090000003000003003f959415bf3f08000410a702800168a00a295969"
-    /// What x265 4.3 writes: two scalability dimensions, explicit layer ids, three profiles.
+    /// The VPS of x265 4.3: two scalability dimensions, explicit layer ids, three profiles.
     static let x265v4 =
         "40010c11ffff01600000030090000003000003003f959815bf3f1800010704383808000004fc400000030001fc6814"
 
-    static func bytes(_ hex: String) -> [UInt8] {
-        let digits = hex.compactMap(\.hexDigitValue)
-        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
-    }
+    static func bytes(_ hex: String) -> [UInt8] { Hexadecimal.bytes(hex) ?? [] }
 
-    /// The two single-layer SPSs and the VPS that the published one comes from.
+    /// The VPS and SPS of one layer that the published VPS is derived from.
     static func singleLayer() -> (vps: VideoParameterSet, sps: SequenceParameterSet) {
         var profile = ProfileTier()
         profile.profileIdc = 1
@@ -36,7 +34,7 @@ import Testing
         return (vps, sps)
     }
 
-    @Test func vpsOfAnAlphaStreamHasThePublishedBytes() throws {
+    @Test func writesThePublishedVPSOfAnAlphaStream() throws {
         let (vps, sps) = Self.singleLayer()
         let written = try vps.addingAlphaLayer(base: sps, alpha: sps)
         #expect(try written.nalUnit() == Self.bytes(Self.published))
@@ -54,7 +52,7 @@ import Testing
         #expect(try again.nalUnit() == Self.bytes(Self.published))
     }
 
-    @Test func conformanceWindowAndTheHigherLevelGoIntoTheExtension() throws {
+    @Test func writesConformanceWindowAndHigherLevelIntoTheExtension() throws {
         var (vps, sps) = Self.singleLayer()
         sps.conformanceWindow = WindowOffsets(right: 3, bottom: 1)
         var alpha = sps
@@ -65,14 +63,14 @@ import Testing
         #expect(layers.baseProfileTierLevel?.generalLevelIdc == 90 && vps.profileTierLevel.generalLevelIdc == 63)
     }
 
-    @Test func layerOfAnExtensionThatGoesOnOtherwiseIsFound() throws {
+    @Test func findsTheAlphaLayerOfANonconformingExtension() throws {
         let nal = Self.bytes(Self.x265v4)
         let vps = try VideoParameterSet(nal: nal)
         #expect(vps.alphaLayerId == 1)
         let layers = try #require(try vps.multilayerExtension())
         #expect(layers.vpsNuhLayerIdPresentFlag && layers.dimensionIdLenMinus1 == [0, 0])
         #expect(layers.scalabilityId(.dependency, ofLayer: 1) == 1)
-        #expect(layers.relations == nil, "it ends inside the picture size")
+        #expect(layers.relations == nil, "the extension ends inside the picture size")
         #expect(try vps.nalUnit() == nal)
         #expect(throws: BitstreamError.self) {
             var copy = vps
@@ -80,8 +78,8 @@ import Testing
         }
     }
 
-    @Test("an extension that is cut off tells its layers, or throws", arguments: [published, x265v4])
-    func cutOff(hex: String) throws {
+    @Test("Finds the layers of a truncated extension, or throws", arguments: [published, x265v4])
+    func readsTruncatedExtensions(hex: String) throws {
         let vps = try VideoParameterSet(nal: Self.bytes(hex))
         let raw = try #require(vps.vpsExtension)
         var found: [Bool] = []
@@ -93,11 +91,11 @@ import Testing
             #expect(again.alphaLayerId == cut.alphaLayerId)
         }
         #expect(found.first == false && found.last == true)
-        // Once the layers are there it stays found: at the latest after 5 alignment bits, level, masks and ids.
+        // Found once the layers are complete, at the latest after 5 alignment bits, level, masks and ids.
         #expect(found.firstIndex(of: true) ?? 99 <= 48 && found.lastIndex(of: false) ?? 0 < 48)
     }
 
-    @Test func everyBranchOfTheExtensionIsWrittenAsItIsRead() throws {
+    @Test func rewritesEveryBranchOfTheExtension() throws {
         for dependent in [false, true] {
             var vps = SyntheticStream.vps()
             vps.vpsMaxLayersMinus1 = 1
@@ -110,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func fewerSubLayersLeaveAnExtensionThatHasThem() throws {
+    @Test func reducesTheExtensionToFewerSubLayers() throws {
         for highest in 0...1 {
             var vps = SyntheticStream.vps()
             vps.vpsMaxLayersMinus1 = 1
@@ -124,7 +122,7 @@ import Testing
             #expect(relations.outputLayerSets.map(\.ordering.count) == [highest + 1, highest + 1])
             #expect(relations.nonVuiExtensionData == [0, 0, 1, 255])
         }
-        // vps_vui() tells of sub-layers and is not interpreted, so the set stays as it is.
+        // vps_vui() describes sub-layers and is not interpreted, so the set is unchanged.
         var vps = SyntheticStream.vps()
         vps.vpsMaxLayersMinus1 = 1
         try vps.setMultilayerExtension(Self.everything(dependent: true))
@@ -133,7 +131,7 @@ import Testing
         #expect(vps == before)
     }
 
-    @Test func layerIdsAreSplitIntoTheirDimensions() throws {
+    @Test func splitsLayerIdsIntoDimensions() throws {
         var vps = Self.singleLayer().vps
         (vps.vpsMaxLayersMinus1, vps.vpsMaxLayerId) = (2, 9)
         var layers = VPSExtension()
@@ -143,15 +141,15 @@ import Testing
         layers.scalabilityMaskFlag[3] = true
         layers.dimensionIdLenMinus1 = [2]
         layers.vpsNuhLayerIdPresentFlag = true
-        // Three bits of DependencyId, the rest AuxId.
+        // Three bits of DependencyId; the other bits are AuxId.
         layers.layers = [.init(), .init(nuhLayerId: 1), .init(nuhLayerId: 9)]
         for index in layers.layers.indices { layers.layers[index].dimensionId = [0, 0] }
         layers.relations = VPSLayerRelations()
-        #expect(throws: BitstreamError.self, "three layers' relations are not written") {
+        #expect(throws: BitstreamError.self, "relations of three layers cannot be written") {
             var copy = vps
             try copy.setMultilayerExtension(layers)
         }
-        // As bits: alignment is made by the reader, so only the layers are put behind it.
+        // Written as bits: the reader aligns, so only the layers follow.
         var writer = BitWriter()
         vps.vpsExtension = RawBits()
         try vps.codeUpToExtension(&writer)
@@ -165,7 +163,7 @@ import Testing
         #expect(read.alphaLayerId == 9 && read.relations == nil)
     }
 
-    @Test func twentyThousandDamagedExtensionsOnlyThrow() throws {
+    @Test func rewritesOrRefusesTwentyThousandDamagedExtensions() throws {
         var full = SyntheticStream.vps()
         full.vpsMaxLayersMinus1 = 1
         try full.setMultilayerExtension(Self.everything(dependent: false))
@@ -189,7 +187,7 @@ import Testing
         #expect(interpreted > 1000 && refused > 1000)
     }
 
-    @Test func headersOfLayerOneAreThePublishedBytes() throws {
+    @Test func writesHeadersOfLayerOne() throws {
         #expect(try NALUnitHeader(.sps, nuhLayerId: 1).bytes() == [0x42, 0x09])
         #expect(try NALUnitHeader(.idrWRADL, nuhLayerId: 1).bytes() == [0x26, 0x09])
         #expect(try NALUnitHeader(nal: [0x02, 0x09]).nuhLayerId == 1)
@@ -197,16 +195,27 @@ import Testing
 
     /// An extension with every optional part, for a VPS of three sub-layers and two layer sets besides the base's.
     static func everything(dependent: Bool) -> VPSExtension {
-        var base = ProfileTierLevel()
-        base.general = nil
-        base.subLayers = [.init(profile: nil, levelIdc: 30), .init(profile: ProfileTier(), levelIdc: nil)]
-        var own = base
-        own.general = ProfileTier()
+        let base = levels
         var layers = VPSExtension()
         layers.baseProfileTierLevel = base
         for type in [1, 3, 15] { layers.scalabilityMaskFlag[type] = true }
         layers.dimensionIdLenMinus1 = [1, 2, 7]
         layers.layers = [.init(dimensionId: [0, 0, 0]), .init(nuhLayerId: 1, dimensionId: [3, 5, 200])]
+        layers.relations = relations(dependent: dependent)
+        return layers
+    }
+
+    private static var levels: ProfileTierLevel {
+        var levels = ProfileTierLevel()
+        levels.general = nil
+        levels.subLayers = [.init(profile: nil, levelIdc: 30), .init(profile: ProfileTier(), levelIdc: nil)]
+        return levels
+    }
+
+    private static func relations(dependent: Bool) -> VPSLayerRelations {
+        let base = levels
+        var withProfile = base
+        withProfile.general = ProfileTier()
         var relations = VPSLayerRelations()
         relations.viewIdLen = 5
         relations.viewIdVal = [30, 31]
@@ -216,8 +225,24 @@ import Testing
         relations.maxTidIlRefPicsPlus1 = dependent ? 2 : 7
         relations.defaultRefLayersActiveFlag = true
         relations.numProfileTierLevelMinus1 = 3
-        relations.profileTierLevels = [base, own]
+        relations.profileTierLevels = [base, withProfile]
         relations.defaultOutputLayerIdc = 2
+        relations.outputLayerSets = outputLayerSets(dependent: dependent)
+        relations.repFormats = repFormats
+        relations.repFormatIdx = 2
+        relations.pocLsbAlignedFlag = true
+        relations.pocLsbNotPresentFlag = !dependent
+        relations.directDepTypeLenMinus2 = 3
+        relations.directDependencyAllLayersFlag = !dependent
+        relations.directDependencyType = 17
+        relations.nonVuiExtensionData = [0, 0, 1, 255]
+        relations.vpsExtension2Flag = !dependent
+        relations.vpsVuiPresentFlag = dependent
+        relations.uninterpreted = RawBits(bytes: [0xA5, 0x80], bitCount: 9)
+        return relations
+    }
+
+    private static func outputLayerSets(dependent: Bool) -> [OutputLayerSet] {
         var (both, second) = (OutputLayerSet(), OutputLayerSet())
         both.outputLayerFlag = [true, false]
         both.profileTierLevelIdx = [3]
@@ -232,7 +257,10 @@ import Testing
         second.ordering = [
             LayerSetOrdering(maxDecPicBufferingMinus1: [1]), LayerSetOrdering(maxDecPicBufferingMinus1: [15]),
         ]
-        relations.outputLayerSets = [both, second]
+        return [both, second]
+    }
+
+    private static var repFormats: [RepFormat] {
         var other = RepFormat()
         (other.picWidthInLumaSamples, other.picHeightInLumaSamples) = (65535, 8)
         other.chromaAndBitDepth?.chromaFormatIdc = 3
@@ -240,18 +268,6 @@ import Testing
         other.conformanceWindow = WindowOffsets(left: 1, right: 2, top: 3, bottom: 4)
         var same = RepFormat()
         same.chromaAndBitDepth = nil
-        relations.repFormats = [RepFormat(), other, same]
-        relations.repFormatIdx = 2
-        relations.pocLsbAlignedFlag = true
-        relations.pocLsbNotPresentFlag = !dependent
-        relations.directDepTypeLenMinus2 = 3
-        relations.directDependencyAllLayersFlag = !dependent
-        relations.directDependencyType = 17
-        relations.nonVuiExtensionData = [0, 0, 1, 255]
-        relations.vpsExtension2Flag = !dependent
-        relations.vpsVuiPresentFlag = dependent
-        relations.uninterpreted = RawBits(bytes: [0xA5, 0x80], bitCount: 9)
-        layers.relations = relations
-        return layers
+        return [RepFormat(), other, same]
     }
 }

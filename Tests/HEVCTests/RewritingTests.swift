@@ -4,14 +4,14 @@ import Testing
 
 @testable import HWDHEVC
 
-/// Streams whose headers were changed decode to the same pictures.
+/// Streams with changed headers decode to the same pictures.
 @Suite struct RewritingTests {
     static let variants = Variant.all.filter {
         ["defaults", "slices", "wavefronts", "weighted", "open GOPs", "five references"].contains($0.name)
     }
 
-    @Test("parameter set ids can be changed throughout", arguments: variants)
-    func newIds(variant: Variant) throws {
+    @Test("Parameter set ids can be changed throughout a stream", arguments: variants)
+    func changesIds(variant: Variant) throws {
         try check(variant) { nal, sets in
             switch try NALUnitHeader(nal: nal).nalUnitType {
             case .sps:
@@ -36,8 +36,8 @@ import Testing
         }
     }
 
-    @Test("reference picture sets can move into the slice headers", arguments: variants)
-    func explicitReferences(variant: Variant) throws {
+    @Test("Reference picture sets can be moved into slice headers", arguments: variants)
+    func movesReferenceSets(variant: Variant) throws {
         var moved = 0
         try check(variant) { nal, sets in
             guard try NALUnitHeader(nal: nal).nalUnitType.isSlice else { return Array(nal) }
@@ -54,7 +54,7 @@ import Testing
         #expect(moved > 10)
     }
 
-    /// Changes each NAL unit of a stream and compares ffmpeg's decodes, as checksums of every picture.
+    /// Changes each NAL unit of a stream and compares the checksums of the pictures that ffmpeg decodes.
     private func check(
         _ variant: Variant, _ change: (ArraySlice<UInt8>, ParameterSets) throws -> [UInt8]
     ) throws {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 @testable import HWDHEVC
 
-/// A stream with the syntax that no encoder at hand writes; its slice data are noise.
+/// A stream with syntax that no available encoder writes; its slice data are noise.
 enum SyntheticStream {
     static func bytes() throws -> [UInt8] {
         let sets = try parameterSets()
@@ -154,7 +154,7 @@ enum SyntheticStream {
         return data
     }
 
-    /// An explicit set and one predicted from it, made by parsing, since a prediction has no other source.
+    /// An explicit set and one predicted from it, made by parsing, which is the only way to make a predicted set.
     static func referenceSets() throws -> [ShortTermRefPicSet] {
         let explicit = ShortTermRefPicSet(
             negativePics: [
@@ -164,7 +164,7 @@ enum SyntheticStream {
         return [explicit, try predicted(from: [explicit], inSlice: false)]
     }
 
-    /// The set that the last of `sets` predicts, moved by −2, one picture dropped.
+    /// A set predicted from the last of `sets`: moved by −2, one picture dropped.
     static func predicted(from sets: [ShortTermRefPicSet], inSlice: Bool) throws -> ShortTermRefPicSet {
         var writer = BitWriter()
         try writer.writeFlag(true)
@@ -224,7 +224,7 @@ enum SyntheticStream {
         return pps
     }
 
-    /// A first intra slice, from which the others are made.
+    /// The first, intra slice; the others are derived from it.
     static func idr() -> SliceSegmentHeader {
         var header = SliceSegmentHeader(NALUnitHeader(.idrWRADL))
         header.slicePicParameterSetId = 5
@@ -236,8 +236,17 @@ enum SyntheticStream {
     }
 
     static func sliceHeaders() throws -> [SliceSegmentHeader] {
-        let intra = idr()
-        var predictive = intra
+        let predictive = try predictive()
+        var dependent = SliceSegmentHeader(NALUnitHeader(.trailR))
+        dependent.firstSliceSegmentInPicFlag = false
+        dependent.slicePicParameterSetId = 5
+        dependent.dependentSliceSegmentFlag = true
+        dependent.sliceSegmentAddress = 40
+        return [idr(), predictive, try bipredictive(predictive), dependent]
+    }
+
+    private static func predictive() throws -> SliceSegmentHeader {
+        var predictive = idr()
         predictive.header = NALUnitHeader(.trailR)
         predictive.sliceType = .p
         predictive.slicePicOrderCntLsb = 9
@@ -264,13 +273,15 @@ enum SyntheticStream {
         predictive.sliceDeblockingOffsets = DeblockingOffsets(betaOffsetDiv2: 6, tcOffsetDiv2: -6)
         predictive.offsetLenMinus1 = 12
         predictive.entryPointOffsetMinus1 = [0, 8000, 3]
+        return predictive
+    }
 
+    private static func bipredictive(_ predictive: SliceSegmentHeader) throws -> SliceSegmentHeader {
         var bipredictive = predictive
         bipredictive.sliceType = .b
         bipredictive.slicePicOrderCntLsb = 12
-        references.shortTermRefPicSetIdx = nil
-        references.shortTermRefPicSet = try predicted(from: try referenceSets(), inSlice: true)
-        bipredictive.references = references
+        bipredictive.references?.shortTermRefPicSetIdx = nil
+        bipredictive.references?.shortTermRefPicSet = try predicted(from: try referenceSets(), inSlice: true)
         bipredictive.numRefIdxActiveOverrideFlag = true
         bipredictive.numRefIdxL0ActiveMinus1 = 1
         bipredictive.numRefIdxL1ActiveMinus1 = 3
@@ -281,14 +292,8 @@ enum SyntheticStream {
         bipredictive.predWeightTable = weights(l0: 2, l1: 4)
         bipredictive.fiveMinusMaxNumMergeCand = 4
         bipredictive.sliceDeblockingFilterDisabledFlag = true
-        bipredictive.sliceDeblockingOffsets = intra.sliceDeblockingOffsets
-
-        var dependent = SliceSegmentHeader(NALUnitHeader(.trailR))
-        dependent.firstSliceSegmentInPicFlag = false
-        dependent.slicePicParameterSetId = 5
-        dependent.dependentSliceSegmentFlag = true
-        dependent.sliceSegmentAddress = 40
-        return [intra, predictive, bipredictive, dependent]
+        bipredictive.sliceDeblockingOffsets = idr().sliceDeblockingOffsets
+        return bipredictive
     }
 
     private static func weights(l0: Int, l1: Int) -> PredWeightTable {

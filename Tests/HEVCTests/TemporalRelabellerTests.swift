@@ -4,14 +4,14 @@ import Testing
 
 @testable import HWDHEVC
 
-/// Pictures put into sub-layers decode to what they were, and so does what is left when sub-layers are taken away.
+/// Streams divided into sub-layers decode to the same pictures, and so do their subsets.
 @Suite struct TemporalRelabellerTests {
     private static let structure = [
         "--bframes", "7", "--b-adapt", "0", "--b-pyramid", "--scenecut", "0", "--ref", "1", "--rc-lookahead", "8",
         "--hash", "1",
     ]
 
-    /// One slice and several, wavefronts' entry points, delimiters, weights, deeper samples, leading pictures.
+    /// One slice and several, entry points of wavefronts, delimiters, weights, 10-bit samples, leading pictures.
     static let variants = [
         Variant(name: "plain", options: ["--aud"]), Variant(name: "slices", options: ["--slices", "3"]),
         Variant(name: "wavefronts", options: ["--wpp", "--ctu", "16", "--max-tu-size", "16"]),
@@ -51,7 +51,7 @@ import Testing
         ordering: (1...4).map { SubLayerOrdering(maxDecPicBufferingMinus1: $0, maxNumReorderPics: min($0 - 1, 2)) })
 
     @Test(arguments: variants)
-    func whatIsLeftDecodes(variant: Variant) throws {
+    func decodesEverySubset(variant: Variant) throws {
         let original = try variant.encode(more: Self.structure + ["--frames", "17"])
         let stream = try Stream(original)
         try #require(stream.units.count == 17)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    /// A checksum of every frame; ffmpeg checks the stream's own too, and its complaints are failures.
+    /// A checksum of every frame; ffmpeg verifies the picture hashes, too, and fails on errors.
     private func frames(_ stream: [UInt8]) throws -> [String] {
         let file = Clips.scratch("hevc")
         defer { try? FileManager.default.removeItem(at: file) }
@@ -114,9 +114,9 @@ import Testing
             .map { String($0.split(separator: ",").last ?? "") }
     }
 
-    /// A picture that needs one of a sub-layer it may not know is never passed on.
+    /// A picture that refers to a higher sub-layer is refused.
     @Test(arguments: [["--ref", "3"], ["--no-b-pyramid", "--bframes", "3"]])
-    func aStreamOfAnotherStructureIsRefused(options: [String]) throws {
+    func refusesAStreamOfAnotherStructure(options: [String]) throws {
         let variant = Variant(name: "other", options: [])
         let stream = try Stream(try variant.encode(more: Self.structure + options + ["--frames", "24"]))
         var relabeller = try TemporalRelabeller(parameterSets: stream.parameterSets)
@@ -129,7 +129,7 @@ import Testing
         #expect(error?.code == .malformed)
     }
 
-    @Test func aKeyFrameHasNoHigherSubLayer() throws {
+    @Test func refusesAKeyFrameInAHigherSubLayer() throws {
         let stream = try Stream(
             try Variant(name: "plain", options: []).encode(more: Self.structure + ["--frames", "1"]))
         var relabeller = try TemporalRelabeller(parameterSets: stream.parameterSets)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import HWDHEVC
 
-/// Parameter sets of what is left when upper temporal sub-layers are dropped (H.265 10.1).
+/// Parameter sets of streams whose upper temporal sub-layers were removed (H.265 10.1).
 @Suite struct TemporalSubsetTests {
-    /// A VPS and SPS of four sub-layers, each with its level and its needs, below a general level of 5.1.
+    /// A VPS and SPS of four sub-layers with different levels and buffer sizes, below a general level of 5.1.
     private func sets() -> (VideoParameterSet, SequenceParameterSet) {
         var vps = VideoParameterSet()
         var sps = SequenceParameterSet()
@@ -33,11 +33,11 @@ import Testing
     }
 
     @Test(arguments: [(0, 93, 1, 0), (1, 123, 2, 1), (2, 123, 3, 2), (3, 153, 4, 2), (6, 153, 4, 2)])
-    func setsSpeakOfWhatIsLeft(_ highest: Int, _ level: Int, _ buffering: Int, _ reorder: Int) throws {
+    func reducesParameterSets(_ highest: Int, _ level: Int, _ buffering: Int, _ reorder: Int) throws {
         var (vps, sps) = sets()
         try vps.keepSubLayers(upTo: highest)
         sps.keepSubLayers(upTo: highest)
-        // They can be written, and read as they were written.
+        // Writing and reading preserves them.
         let readVPS = try VideoParameterSet(nal: try vps.nalUnit())
         let readSPS = try SequenceParameterSet(nal: try sps.nalUnit())
         #expect(readVPS == vps && readSPS == sps)
@@ -55,9 +55,9 @@ import Testing
         #expect(readSPS.vuiParameters?.hrdParameters?.subLayers.count == left + 1)
     }
 
-    /// What is left of a stream with alpha is told as if an alpha layer had been added to what is left of its base.
+    /// Reducing a stream with alpha equals adding an alpha layer to the reduced base layer.
     @Test(arguments: 0...3)
-    func extensionsSpeakOfWhatIsLeft(_ highest: Int) throws {
+    func reducesExtensions(_ highest: Int) throws {
         let (single, sps) = sets()
         var vps = try VideoParameterSet(nal: try single.addingAlphaLayer(base: sps, alpha: sps).nalUnit())
         let whole = try #require(try vps.multilayerExtension()?.relations)
@@ -80,10 +80,10 @@ import Testing
         #expect(second.spsMaxSubLayersMinus1 == highest)
         second.spsMaxSubLayersMinus1 = 7
         second.keepSubLayers(upTo: highest)
-        #expect(second.spsMaxSubLayersMinus1 == 7, "the short form has the VPS's")
+        #expect(second.spsMaxSubLayersMinus1 == 7, "the short form has the VPS's sub-layers")
     }
 
-    @Test func otherSubLayersAreNoLayersOfOneStream() throws {
+    @Test func refusesLayersWithDifferentSubLayers() throws {
         let (vps, sps) = sets()
         var fewer = sps
         fewer.keepSubLayers(upTo: 1)
@@ -100,7 +100,7 @@ import Testing
         #expect(error?.reason.contains("temporal sub-layers") == true)
     }
 
-    @Test func levelsWithoutOneOfTheirOwnHaveTheNextOnes() {
+    @Test func infersLevelsFromTheNextSubLayer() {
         let table = sets().1.profileTierLevel
         #expect((0..<5).map { table.ofSubLayer($0).levelIdc } == [93, 123, 123, 153, 153])
         let ordering = sets().1.orderingInfo

@@ -3,13 +3,13 @@ import Foundation
 
 @testable import HWDHEVC
 
-/// A way to run x265 that makes a certain part of the syntax appear.
+/// Options of x265 that make a certain part of the syntax appear.
 struct Variant: Sendable, CustomStringConvertible {
     let name: String
     var size = "416x240"
     var format = "yuv420p"
     let options: [String]
-    /// Syntax elements (names as `Trace` normalises them) and values of which one must occur.
+    /// Syntax elements (with the names that `Trace` normalizes) and values of which one must occur.
     var expected: [String: ClosedRange<Int>] = [:]
 
     var description: String { name }
@@ -77,7 +77,7 @@ struct Variant: Sendable, CustomStringConvertible {
             expected: ["log2_diff_max_min_luma_coding_block_size": 1...1]),
     ]
 
-    /// The Annex B stream of 24 frames that move and fade.
+    /// The Annex B stream of 24 moving and fading frames.
     func encode(more: [String] = []) throws -> [UInt8] {
         let (source, result) = (Clips.scratch("y4m"), Clips.scratch("hevc"))
         defer { for file in [source, result] { try? FileManager.default.removeItem(at: file) } }

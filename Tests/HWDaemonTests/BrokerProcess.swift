@@ -2,6 +2,7 @@
 import Foundation
 import Glibc
 import HWDModel
+import HWDSystem
 import HWDTransport
 import HWDWire
 import Testing
@@ -14,8 +15,7 @@ final class BrokerProcess {
     var logFile: String { "\(folder)/log" }
 
     /// The directory of the executables under test: that of the test bundle.
-    static let products = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        .deletingLastPathComponent().path
+    static let products = Program.folder
 
     /// Starts a broker and waits until it listens.
     ///

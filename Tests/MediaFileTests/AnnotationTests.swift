@@ -53,13 +53,9 @@ import Testing
         return table
     }
 
-    static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-
     private func body(_ table: Box, _ type: FourCC, _ group: String) -> String? {
         table.children.first { $0.type == type && $0.fields[4..<8].elementsEqual(group.utf8) }
-            .map { Self.hexadecimal($0.fields) }
+            .map { Hexadecimal.text($0.fields) }
     }
 
     @Test func boxesAreTheStandardsByteForByte() throws {

@@ -12,6 +12,12 @@ enum Clips {
     static let own = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Media").path
 
+    /// The path of a committed clip; Tests/Media/ATTRIBUTION.md lists them.
+    static func fixture(_ name: String) -> String { "\(own)/\(name)" }
+
+    /// Whether the large set of clips is beside the repository, in `shared/media`.
+    static var hasShared: Bool { shared != nil }
+
     /// The shared ones beside the repository, found by walking up from this file; nil without them.
     static let shared: String? = {
         var directory = URL(filePath: #filePath)

@@ -17,10 +17,7 @@ import Testing
     static let message = "4e01a50400007f9080"
     static let all = [vps, baseSPS, alphaSPS, basePPS, alphaPPS, message].map(bytes)
 
-    static func bytes(_ hex: String) -> [UInt8] {
-        let digits = hex.compactMap(\.hexDigitValue)
-        return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
-    }
+    static func bytes(_ hex: String) -> [UInt8] { Hexadecimal.bytes(hex) ?? [] }
 
     static func format(_ nalUnits: [[UInt8]] = all) throws -> StreamFormat {
         try StreamFormat(description: try DecoderConfigurationRecord(nalUnits: nalUnits).bytes())

@@ -223,10 +223,10 @@ import Testing
         let converter = try CPUConverter(conversion)
         #expect(throws: SessionError.self) { try converter.convert([], into: []) }
         #expect(throws: SessionError.self) {
-            _ = try ConverterChoice.makeConverter(
+            _ = try ConverterChoice.choose(
                 for: Self.conversion(
                     .p010, Self.pq, .rgba16f, SignalDescription(transfer: .linear),
-                    options: ConversionOptions(referenceWhite: .nan)))
+                    options: ConversionOptions(referenceWhite: .nan)), ConverterChoice.Request(.auto))
         }
         #expect(throws: SessionError.self) { _ = try SignalDescription(ColorDescription(matrix: 14)) }
     }

@@ -2,6 +2,7 @@
 import CHWDLinux
 import Glibc
 import HWDModel
+import HWDSystem
 import HWDTransport
 import Synchronization
 import Testing
@@ -114,7 +115,7 @@ import Testing
         #expect(refused?.status == .parameter)
     }
 
-    @Test(arguments: ["/proc/self/exe", "/dev/null", "/", "/dev/zero"])
+    @Test(arguments: [Program.path, "/dev/null", "/", "/dev/zero"])
     func otherFilesAreRefused(_ path: String) throws {
         let number = open(path, O_RDONLY | O_CLOEXEC)
         try #require(number >= 0)

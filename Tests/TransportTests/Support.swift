@@ -2,23 +2,21 @@
 import CHWDLinux
 import Glibc
 import HWDModel
+import HWDSystem
 import HWDTransport
 import HWDWire
 import Testing
 
 /// Open descriptors of this process, the listing's own and those of the run time's event thread not counted.
 func openFileCount() -> Int {
-    guard let directory = opendir("/proc/self/fd") else { return -1 }
-    defer { closedir(directory) }
+    // The listing's own descriptor is closed by the time its link is read.
+    guard let names = try? Directory.names(in: "/proc/self/fd") else { return -1 }
     var count = 0
-    while let entry = readdir(directory) {
-        let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-        }
-        guard let number = Int32(name), number != dirfd(directory) else { continue }
+    for name in names {
         var link = [CChar](repeating: 0, count: 64)
         let length = readlink("/proc/self/fd/\(name)", &link, link.count)
-        let target = String(decoding: link.prefix(max(0, length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard length > 0 else { continue }
+        let target = String(decoding: link.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let isRuntimes = ["[eventfd]", "[eventpoll]", "[timerfd]"].contains { target.hasSuffix($0) }
         count += isRuntimes ? 0 : 1
     }

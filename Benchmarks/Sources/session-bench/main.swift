@@ -1,42 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Measures sessions from a client's side. Every subcommand prints one JSON object; Benchmarks/bench.py makes tables.
+// Measures sessions from the client's side. Each subcommand prints one JSON object; Benchmarks/bench.py makes tables.
 import Glibc
 import HWClient
-import HWDModel
-import HWDTransport
-import HWDWire
 
 /// Milliseconds from `start` to now.
-func milliseconds(since start: MonotonicTime) -> Double {
-    Double(MonotonicTime.now.nanoseconds(since: start)) / 1e6
-}
+func milliseconds(since start: ContinuousClock.Instant) -> Double { (.now - start) / .milliseconds(1) }
 
+/// The value that `share` of the values do not exceed.
 func percentile(_ values: [Double], _ share: Double) -> Double {
     let sorted = values.sorted()
     return sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
 }
 
-func parameters(_ format: PixelFormat, _ width: Int, _ height: Int, preset: String)
-    -> CreateCompressionSession
-    .Parameters
-{
+/// The parameters of a session in software.
+func parameters(
+    _ format: PixelFormat, _ width: Int, _ height: Int, preset: String
+) -> CreateCompressionSession.Parameters {
     CreateCompressionSession.Parameters(
         width: width, height: height, pixelFormat: format, timeBase: Rational(1),
         encoderSpecification: [.enableHardware: .bool(false)], properties: [.x265Preset: .string(preset)])
 }
 
-/// connect → Create reply, and → encoder open, at 1080p medium 8 bit.
+/// Times from connect to the Create reply and to the open encoder, for 1080p, 8 bits, preset medium.
 func latency(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     var created: [Double] = []
     var prepared: [Double] = []
     for _ in 0..<rounds {
-        let start = MonotonicTime.now
+        let start = ContinuousClock.now
         let session = try CompressionSession(daemon, parameters(.nv12, 1920, 1080, preset: "medium"))
         created.append(milliseconds(since: start))
         try session.prepare()
         prepared.append(milliseconds(since: start))
         session.invalidate()
-        // The last worker's exit is not part of the next one's start.
+        // Keeps the last worker's exit out of the next session's start.
         usleep(50_000)
     }
     return [
@@ -46,10 +42,10 @@ func latency(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     ]
 }
 
-/// Sends `count` frames and takes every packet; the frames are whatever the pool holds.
-func pump(_ session: CompressionSession, _ pool: FramePool, _ format: PixelFormat, _ size: (Int, Int), count: Int)
-    throws
-{
+/// Sends `count` frames of whatever the pool contains and fetches every packet.
+func pump(
+    _ session: CompressionSession, _ pool: FramePool, _ format: PixelFormat, _ size: (Int, Int), count: Int
+) throws {
     var slots: [UInt64: FramePool.Slot] = [:]
     var sent = 0
     var done = false
@@ -63,7 +59,7 @@ func pump(_ session: CompressionSession, _ pool: FramePool, _ format: PixelForma
             if sent == count { try session.complete() }
         }
         guard let event = try session.nextEvent(timeout: .seconds(60)) else {
-            throw ClientError(.connectionFailed, "silence")
+            throw ClientError(.connectionFailed, "no event came within 60 s")
         }
         switch event {
         case .frameReleased(let id): if let slot = slots.removeValue(forKey: id) { pool.release(slot) }
@@ -74,7 +70,7 @@ func pump(_ session: CompressionSession, _ pool: FramePool, _ format: PixelForma
     }
 }
 
-/// Create, encode two frames, close; over and over.
+/// Creates a session, encodes two frames and closes it, `rounds` times.
 func churn(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     let size = (64, 64)
     let pool = try FramePool(slotSize: FrameLayout.packed(.yu12, width: 64, height: 64).size, slotCount: 6)
@@ -87,7 +83,7 @@ func churn(_ daemon: Daemon, rounds: Int) throws -> [String: PropertyValue] {
     return ["rounds": .int(Int64(rounds))]
 }
 
-/// Nanoseconds of CPU time that the threads of a process have had.
+/// CPU time of a process's threads in nanoseconds.
 func cpuTime(of pid: Int32) -> Double {
     guard let folder = opendir("/proc/\(pid)/task") else { return 0 }
     defer { closedir(folder) }
@@ -105,7 +101,7 @@ func cpuTime(of pid: Int32) -> Double {
     return total
 }
 
-/// The worker's CPU time a 1080p frame; meaningful with x265-null preloaded into the daemon.
+/// The worker's CPU time for each 1080p frame; meaningful only with x265-null preloaded into the daemon.
 func overhead(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
     let size = (1920, 1080)
     var result: [String: PropertyValue] = ["frames": .int(Int64(frames))]
@@ -120,7 +116,7 @@ func overhead(_ daemon: Daemon, frames: Int) throws -> [String: PropertyValue] {
                 $0.session == session.created.session
             })?.pid
         else { throw ClientError(.connectionFailed, "the session is not listed") }
-        // Opening is not a frame's cost; the pool's pages are not mapped yet, and are.
+        // Excludes opening the encoder and includes the first mapping of the pool's pages.
         let before = cpuTime(of: pid)
         try pump(session, pool, format, size, count: frames)
         result["\(format.rawValue)_us_per_frame"] = .double((cpuTime(of: pid) - before) / 1000 / Double(frames))

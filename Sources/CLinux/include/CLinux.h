@@ -10,7 +10,7 @@
 // The kernel's limit of descriptors a message (SCM_MAX_FD).
 enum { HWD_MAX_FDS = 253 };
 enum { HWD_SEAL_SEAL = 1, HWD_SEAL_SHRINK = 2, HWD_SEAL_GROW = 4, HWD_SEAL_WRITE = 8, HWD_SEAL_FUTURE_WRITE = 16 };
-enum { HWD_EPOLL_IN = 1, HWD_EPOLL_OUT = 4, HWD_EPOLL_ERR = 8, HWD_EPOLL_HUP = 16, HWD_EPOLL_RDHUP = 0x2000 };
+enum { HWD_EPOLL_IN = 1, HWD_EPOLL_OUT = 4, HWD_EPOLL_ERR = 8, HWD_EPOLL_HUP = 16 };
 enum { HWD_EPOLL_ADD = 1, HWD_EPOLL_DEL = 2, HWD_EPOLL_MOD = 3 };
 enum { HWD_RLIMIT_CORE, HWD_RLIMIT_NOFILE, HWD_RLIMIT_AS, HWD_RLIMIT_CPU, HWD_RLIMIT_FSIZE, HWD_RLIMIT_NPROC };
 
@@ -47,7 +47,6 @@ int hwd_pidfd_open(pid_t pid);
 int hwd_pidfd_send_signal(int pidfd, int signal);
 // 1: ended, with how; 0: still runs (only without `block`).
 int hwd_pidfd_wait(int pidfd, int block, int *signaled, int *status);
-int hwd_close_range(unsigned first, unsigned last);
 int hwd_set_parent_death_signal(int signal);
 int hwd_set_dumpable(int on);
 int hwd_set_no_new_privileges(void);

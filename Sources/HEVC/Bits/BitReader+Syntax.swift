@@ -39,7 +39,7 @@ extension BitReader: SyntaxCoder {
 
     mutating func extensionData(_ value: inout RawBits) throws(BitstreamError) {
         guard let stop = stopBit, stop >= position else {
-            throw BitstreamError(.truncated, "The stop bit of rbsp_trailing_bits is missing.")
+            throw BitstreamError(.truncated, "the stop bit of rbsp_trailing_bits is missing")
         }
         value = try readRaw(stop - position)
     }
@@ -50,14 +50,14 @@ extension BitReader: SyntaxCoder {
 
     func require(bits: Int) throws(BitstreamError) {
         guard bits <= bitsLeft else {
-            throw BitstreamError(.truncated, "The data end \(bits - bitsLeft) bits too early.")
+            throw BitstreamError(.truncated, "the data end \(bits - bitsLeft) bits early")
         }
     }
 
-    /// The next `count` bits as they are.
+    /// The next `count` bits, uninterpreted.
     mutating func readRaw(_ count: Int) throws(BitstreamError) -> RawBits {
         guard count <= bitsLeft else {
-            throw BitstreamError(.truncated, "The data end \(count - bitsLeft) bits too early.")
+            throw BitstreamError(.truncated, "the data end \(count - bitsLeft) bits early")
         }
         var copy = BitWriter()
         var left = count

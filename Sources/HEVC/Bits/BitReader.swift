@@ -3,9 +3,9 @@
 /// Reads the descriptors of H.265 7.2 and 9.2 from an RBSP; reading past the end throws.
 public struct BitReader: Sendable {
     private let bytes: [UInt8]
-    /// The number of bits read so far.
+    /// Number of bits read.
     public private(set) var position = 0
-    /// Every syntax element read, in order, when collecting was asked for.
+    /// Every syntax element read, in order; nil when they are not collected.
     var trace: [SyntaxElement]?
 
     /// A reader at the first bit of `bytes` (emulation prevention already removed).
@@ -13,10 +13,8 @@ public struct BitReader: Sendable {
         self.bytes = bytes
     }
 
-    /// The number of bits in all.
     public var bitCount: Int { bytes.count * 8 }
 
-    /// The number of bits not yet read.
     public var bitsLeft: Int { bitCount - position }
 
     /// True at a byte boundary (`byte_aligned()`).
@@ -25,10 +23,10 @@ public struct BitReader: Sendable {
     /// `u(n)`: an unsigned number of 0 to 32 bits, most significant bit first.
     public mutating func readBits(_ count: Int) throws(BitstreamError) -> UInt32 {
         guard count >= 0, count <= 32 else {
-            throw BitstreamError(.outOfRange, "Cannot read \(count) bits as one number.")
+            throw BitstreamError(.outOfRange, "a number of \(count) bits cannot be read")
         }
         guard count <= bitsLeft else {
-            throw BitstreamError(.truncated, "The data end \(count - bitsLeft) bits too early.")
+            throw BitstreamError(.truncated, "the data end \(count - bitsLeft) bits early")
         }
         let end = position + count
         var value: UInt64 = 0
@@ -41,15 +39,14 @@ public struct BitReader: Sendable {
         return UInt32(truncatingIfNeeded: value & ((1 << UInt64(count)) - 1))
     }
 
-    /// Passes over `count` bits.
     public mutating func skip(_ count: Int) throws(BitstreamError) {
         guard count >= 0, count <= bitsLeft else {
-            throw BitstreamError(.truncated, "The data end \(count - bitsLeft) bits too early.")
+            throw BitstreamError(.truncated, "the data end \(count - bitsLeft) bits early")
         }
         position += count
     }
 
-    /// `u(1)` as a truth value.
+    /// `u(1)`.
     public mutating func readFlag() throws(BitstreamError) -> Bool {
         try readBits(1) != 0
     }
@@ -60,7 +57,7 @@ public struct BitReader: Sendable {
         while try readBits(1) == 0 {
             leadingZeroBits += 1
             guard leadingZeroBits < 32 else {
-                throw BitstreamError(.malformed, "An Exp-Golomb code has more than 31 leading zero bits.")
+                throw BitstreamError(.malformed, "an Exp-Golomb code has more than 31 leading zero bits")
             }
         }
         return ((1 << UInt32(leadingZeroBits)) - 1) + (try readBits(leadingZeroBits))
@@ -72,13 +69,13 @@ public struct BitReader: Sendable {
         return Int32(truncatingIfNeeded: code & 1 == 1 ? (code + 1) / 2 : -(code / 2))
     }
 
-    /// `more_rbsp_data()`: true while something lies before the stop bit of `rbsp_trailing_bits()`.
+    /// `more_rbsp_data()`: true until the stop bit of `rbsp_trailing_bits()`.
     public var hasMoreRBSPData: Bool {
         guard let stop = stopBit else { return false }
         return position < stop
     }
 
-    /// The place of the last 1 bit; nil when only zeros are there.
+    /// Position of the last 1 bit; nil when all bits are 0.
     var stopBit: Int? {
         guard let last = bytes.lastIndex(where: { $0 != 0 }) else { return nil }
         return last * 8 + 7 - bytes[last].trailingZeroBitCount
@@ -87,10 +84,10 @@ public struct BitReader: Sendable {
     /// Reads `rbsp_trailing_bits()`: a 1 bit, then zeros up to the end of the data.
     public mutating func readTrailingBits() throws(BitstreamError) {
         guard try readFlag() else {
-            throw BitstreamError(.malformed, "The stop bit of rbsp_trailing_bits is missing.")
+            throw BitstreamError(.malformed, "the stop bit of rbsp_trailing_bits is missing")
         }
         guard let stop = stopBit, stop < position else {
-            throw BitstreamError(.malformed, "Data follow where rbsp_trailing_bits should end the NAL unit.")
+            throw BitstreamError(.malformed, "data follow rbsp_trailing_bits")
         }
         position = bitCount
     }
@@ -99,7 +96,7 @@ public struct BitReader: Sendable {
     public mutating func readByteAlignment() throws(BitstreamError) {
         let rest = 8 - position & 7
         guard try readBits(rest) == 1 << UInt32(rest - 1) else {
-            throw BitstreamError(.malformed, "byte_alignment is not a 1 bit followed by zeros.")
+            throw BitstreamError(.malformed, "byte_alignment is not a 1 bit followed by zeros")
         }
     }
 }

@@ -39,10 +39,9 @@ extension BitWriter: SyntaxCoder {
 
     func require(bits: Int) throws(BitstreamError) {}
 
-    /// Bits as they are.
     mutating func writeRaw(_ raw: RawBits) throws(BitstreamError) {
         guard raw.bitCount >= 0, raw.bitCount <= raw.bytes.count * 8 else {
-            throw BitstreamError(.malformed, "Raw bits claim to be longer than their bytes.")
+            throw BitstreamError(.malformed, "the raw bits are longer than their bytes")
         }
         var reader = BitReader(raw.bytes)
         var left = raw.bitCount

@@ -2,12 +2,10 @@
 
 /// Writes the descriptors of H.265 7.2 and 9.2 into an RBSP, most significant bit first.
 public struct BitWriter: Sendable {
-    /// The bytes so far; the last one is filled up with zero bits.
+    /// The bytes written; the last one is padded with zero bits.
     public private(set) var bytes: [UInt8] = []
-    /// The number of bits written.
     public private(set) var bitCount = 0
 
-    /// An empty writer.
     public init() {}
 
     /// True at a byte boundary (`byte_aligned()`).
@@ -16,7 +14,7 @@ public struct BitWriter: Sendable {
     /// `u(n)`: the low `count` bits of `value`; throws when `value` needs more or `count` is not in 0…32.
     public mutating func writeBits(_ value: UInt32, _ count: Int) throws(BitstreamError) {
         guard count >= 0, count <= 32, UInt64(value) >> UInt64(count) == 0 else {
-            throw BitstreamError(.outOfRange, "\(value) does not fit in \(count) bits.")
+            throw BitstreamError(.outOfRange, "\(value) does not fit in \(count) bits")
         }
         var left = count
         while left > 0 {
@@ -30,7 +28,6 @@ public struct BitWriter: Sendable {
         }
     }
 
-    /// `u(1)`.
     public mutating func writeFlag(_ value: Bool) throws(BitstreamError) {
         try writeBits(value ? 1 : 0, 1)
     }
@@ -38,7 +35,7 @@ public struct BitWriter: Sendable {
     /// `ue(v)`: 0 … 2³² − 2 (9.2).
     public mutating func writeUE(_ value: UInt32) throws(BitstreamError) {
         guard value < UInt32.max else {
-            throw BitstreamError(.outOfRange, "ue(v) ends at 4294967294.")
+            throw BitstreamError(.outOfRange, "\(value) exceeds the largest ue(v), 4294967294")
         }
         let code = value + 1
         let length = 32 - code.leadingZeroBitCount
@@ -49,7 +46,7 @@ public struct BitWriter: Sendable {
     /// `se(v)`: −2³¹ + 1 … 2³¹ − 1 (9.2.2).
     public mutating func writeSE(_ value: Int32) throws(BitstreamError) {
         guard value > Int32.min else {
-            throw BitstreamError(.outOfRange, "se(v) starts at -2147483647.")
+            throw BitstreamError(.outOfRange, "\(value) is below the smallest se(v), -2147483647")
         }
         try writeUE(value > 0 ? value.magnitude * 2 - 1 : value.magnitude * 2)
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// Why bytes are not the H.265 syntax they should be, or why a structure cannot be written as such.
+/// Why bytes do not follow the H.265 syntax, or why a structure cannot be written in it.
 public struct BitstreamError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of failure, for a program to act on.
+    /// The kind of failure, for programs to act on.
     public enum Code: Hashable, Sendable {
         /// The data end before the syntax does.
         case truncated
-        /// A syntax element has a value the standard (or a bound of this module) forbids.
+        /// A syntax element has a value that the standard or a limit of this module forbids.
         case outOfRange
         /// The structure contradicts itself or lacks a mandatory bit.
         case malformed
@@ -16,17 +16,14 @@ public struct BitstreamError: Error, Hashable, Sendable, CustomStringConvertible
         case missingParameterSet
     }
 
-    /// The kind of failure.
     public let code: Code
-    /// One sentence for a person, naming the syntax element.
+    /// What is wrong, naming the syntax element: lower case, without a full stop.
     public let reason: String
 
-    /// An error with its kind and one sentence.
     public init(_ code: Code, _ reason: String) {
         self.code = code
         self.reason = reason
     }
 
-    /// The sentence.
     public var description: String { reason }
 }

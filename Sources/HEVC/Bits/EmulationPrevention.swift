@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The bytes that keep start codes out of a NAL unit (7.3.1.1, 7.4.2): EBSP to RBSP and back.
+/// Removes and inserts the bytes that keep start codes out of a NAL unit (7.3.1.1, 7.4.2).
 public enum EmulationPrevention {
     /// `ebsp` without its `emulation_prevention_three_byte`s.
     public static func remove(from ebsp: ArraySlice<UInt8>) -> [UInt8] {
-        removeNoting(from: ebsp, limit: ebsp.count).rbsp
+        removeRecording(from: ebsp, limit: ebsp.count).rbsp
     }
 
-    /// `rbsp` with an `emulation_prevention_three_byte` wherever one is due.
+    /// `rbsp` with its `emulation_prevention_three_byte`s.
     ///
-    /// Zero bytes at the end come back by `remove` only in pairs, the form of `cabac_zero_word`s; nothing else
-    /// legal ends in a zero byte.
+    /// `remove` restores zero bytes at the end only in pairs, the form of `cabac_zero_word`s; no other legal RBSP
+    /// ends in a zero byte.
     public static func insert(into rbsp: [UInt8]) -> [UInt8] {
         var ebsp: [UInt8] = []
         append(rbsp, to: &ebsp)
@@ -33,11 +33,11 @@ public enum EmulationPrevention {
         if rbsp.last == 0 { nal.append(3) }
     }
 
-    /// Unescapes until `limit` RBSP bytes are there.
+    /// Unescapes at most `limit` RBSP bytes.
     ///
-    /// `removed` holds, for each byte left out, how many RBSP bytes came before it: with these an RBSP offset
-    /// is led back to its place in the NAL unit.
-    static func removeNoting(from ebsp: ArraySlice<UInt8>, limit: Int) -> (rbsp: [UInt8], removed: [Int]) {
+    /// `removed` holds, for each byte removed, the number of RBSP bytes before it, which maps an RBSP offset back to
+    /// an offset in the NAL unit.
+    static func removeRecording(from ebsp: ArraySlice<UInt8>, limit: Int) -> (rbsp: [UInt8], removed: [Int]) {
         var rbsp: [UInt8] = []
         var removed: [Int] = []
         rbsp.reserveCapacity(min(ebsp.count, limit))

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// One syntax element as it was read, under the standard's name.
+/// One syntax element as it was read, with its name in the standard.
 struct SyntaxElement: Hashable, Sendable {
     let name: String
     let value: Int
 }
 
-/// A direction of coding: one syntax table, written once, serves the reader and the writer alike.
+/// A direction of coding, so that one function per syntax table serves the reader and the writer.
 ///
-/// Every call names the syntax element as the standard does. A reader stores into the variable, a writer takes
-/// from it; both refuse values outside the range.
+/// Every call names the syntax element as the standard does. A reader stores the value, a writer codes it; both
+/// refuse values outside the range. Public properties have the syntax element's name in camel case, and their
+/// comments state units and range only.
 protocol SyntaxCoder {
     var isReading: Bool { get }
     /// byte_aligned().
@@ -23,7 +24,7 @@ protocol SyntaxCoder {
     mutating func extensionData(_ value: inout RawBits) throws(BitstreamError)
     mutating func rbspTrailingBits() throws(BitstreamError)
     mutating func byteAlignment() throws(BitstreamError)
-    /// Refuses a large table before memory is taken for it.
+    /// Throws when fewer bits are left, before memory is allocated for a large table.
     func require(bits: Int) throws(BitstreamError)
 }
 
@@ -34,7 +35,7 @@ let maxUE = 0xFFFF_FFFE
 func check(_ name: StaticString, _ value: Int, _ range: ClosedRange<Int>) throws(BitstreamError) {
     guard range.contains(value) else {
         throw BitstreamError(
-            .outOfRange, "\(name) is \(value); it must be \(range.lowerBound) to \(range.upperBound).")
+            .outOfRange, "\(name) is \(value); it must be \(range.lowerBound) to \(range.upperBound)")
     }
 }
 
@@ -44,7 +45,7 @@ func ceilLog2(_ value: Int) -> Int {
 }
 
 extension SyntaxCoder {
-    /// u(n) with a range narrower than n bits give.
+    /// u(n) with a range narrower than n bits allow.
     mutating func u(
         _ name: StaticString, _ bits: Int, _ value: inout Int, _ range: ClosedRange<Int>
     ) throws(BitstreamError) {
@@ -57,7 +58,7 @@ extension SyntaxCoder {
         try ue(name, &value, 0...maxUE)
     }
 
-    /// A flag that says whether a substructure follows.
+    /// A flag that is 1 when a substructure follows.
     mutating func presence<T>(
         _ name: StaticString, _ value: inout T?, _ empty: @autoclosure () -> T
     ) throws(BitstreamError) {
@@ -66,12 +67,12 @@ extension SyntaxCoder {
         if isReading { value = present ? empty() : nil }
     }
 
-    /// Gives an array that is about to be read its size; checks the size of one about to be written.
+    /// Resizes an array that is about to be read; checks the size of one that is about to be written.
     func size<T>(_ name: StaticString, _ array: inout [T], _ count: Int, _ fill: T) throws(BitstreamError) {
         if isReading {
             array = Array(repeating: fill, count: count)
         } else if array.count != count {
-            throw BitstreamError(.malformed, "\(name) has \(array.count) entries where \(count) are needed.")
+            throw BitstreamError(.malformed, "\(name) has \(array.count) entries where \(count) are needed")
         }
     }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// What a stream's parameter sets and messages tell of its alpha layer.
+/// A stream's alpha layer as its parameter sets and SEI messages describe it.
 public struct AlphaLayerInfo: Hashable, Sendable {
-    /// The layer's `nuh_layer_id`.
+    /// `nuh_layer_id` of the layer.
     public let layerId: Int
     /// The alpha_channel_info message (F.14.2.8); nil without one.
     public let info: AlphaChannelInfo?
-    /// In what the stream differs from the interoperability profile of HEVC with alpha, a sentence each without its full
-    /// stop; empty where it follows it, as far as that can be told without its pictures.
+    /// How the stream deviates from the interoperability profile of HEVC with alpha, a clause each.
+    ///
+    /// Empty when its parameter sets and messages conform; pictures are not checked.
     public let deviations: [String]
 
-    /// From the NAL units of a format description; nil where no VPS tells of an alpha layer.
+    /// Reads the NAL units of a format description; nil when no VPS declares an alpha layer.
     public init?(nalUnits: [[UInt8]]) {
         let sets = nalUnits.compactMap { try? VideoParameterSet(nal: $0) }
         guard let vps = sets.first(where: { $0.alphaLayerId != nil }), let id = vps.alphaLayerId else { return nil }
@@ -18,7 +19,7 @@ public struct AlphaLayerInfo: Hashable, Sendable {
         var info: AlphaChannelInfo?
         for message in nalUnits.compactMap({ try? SEI(nal: $0) }).flatMap(\.messages)
         where message.payloadType == 165 {
-            if case .alphaChannelInfo(let told)? = try? message.interpreted() { info = told }
+            if case .alphaChannelInfo(let found)? = try? message.interpreted() { info = found }
         }
         self.info = info
         deviations =
@@ -36,14 +37,14 @@ public struct AlphaLayerInfo: Hashable, Sendable {
             found.append("the VPS has the scalability dimensions \(dimensions), not AuxId alone")
         }
         guard let relations = layers.relations else {
-            return found + ["the VPS extension is not of the standard's form behind its list of layers"]
+            return found + ["the VPS extension does not follow the standard after its layers"]
         }
         if relations.directDependencyFlag { found.append("the alpha layer is predicted from the base layer") }
         if relations.numProfileTierLevelMinus1 != 1 {
             found.append("the VPS has \(relations.numProfileTierLevelMinus1 + 1) profiles, not 2")
         }
         if !relations.directDependencyFlag, !relations.pocLsbNotPresentFlag {
-            found.append("IDR slices of the alpha layer tell a picture order count")
+            found.append("IDR slices of the alpha layer carry slice_pic_order_cnt_lsb")
         }
         return found
     }
@@ -56,12 +57,14 @@ public struct AlphaLayerInfo: Hashable, Sendable {
         var found: [String] = []
         if alpha != 1 { found.append("the alpha layer has nuh_layer_id \(alpha)") }
         if mine.isMultiLayerExtension { found.append("the alpha layer's SPS is in the short form") }
-        if base.spsSeqParameterSetId == mine.spsSeqParameterSetId { found.append("both layers' SPSs have one id") }
+        if base.spsSeqParameterSetId == mine.spsSeqParameterSetId {
+            found.append("both layers' SPSs have the same id")
+        }
         let pictures = nalUnits.compactMap { try? PictureParameterSet(nal: $0) }
         let ids = pictures.filter { $0.header.nuhLayerId == alpha }.map(\.ppsPicParameterSetId)
         if ids.isEmpty { found.append("the alpha layer has no PPS") }
         if pictures.contains(where: { $0.header.nuhLayerId == 0 && ids.contains($0.ppsPicParameterSetId) }) {
-            found.append("both layers' PPSs have one id")
+            found.append("both layers' PPSs have the same id")
         }
         for (name, sps) in [("base", base), ("alpha", mine)] where !sps.isMultiLayerExtension {
             let profile = sps.profileTierLevel.general?.profileIdc ?? 0
@@ -76,19 +79,19 @@ public struct AlphaLayerInfo: Hashable, Sendable {
                     + "\(mine.spsMaxSubLayersMinus1 + 1)")
         }
         if base.isFullRange { found.append("the base layer is full range") }
-        if !mine.isFullRange { found.append("the alpha layer's SPS does not say full range") }
+        if !mine.isFullRange { found.append("the alpha layer's SPS does not signal full range") }
         if !mine.isMultiLayerExtension, RepFormat(base) != RepFormat(mine) {
-            found.append("the layers are of different size")
+            found.append("the layers differ in size")
         }
         return found
     }
 
     private static func deviations(of info: AlphaChannelInfo?) -> [String] {
-        guard let info else { return ["no alpha_channel_info message tells the mode"] }
+        guard let info else { return ["there is no alpha_channel_info message, so the mode is unknown"] }
         var found: [String] = []
-        if info.alphaChannelUseIdc > 1 { found.append("alpha_channel_info tells no mode") }
+        if info.alphaChannelUseIdc > 1 { found.append("alpha_channel_info leaves the mode unspecified") }
         let plain = AlphaChannelInfo(alphaChannelUseIdc: info.alphaChannelUseIdc)
-        if info != plain { found.append("alpha_channel_info gives alpha other values than 0 to 255") }
+        if info != plain { found.append("alpha_channel_info does not map alpha to the values 0 to 255") }
         return found
     }
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// What a scalability dimension counts (table F.1).
+/// The kind of a scalability dimension (table F.1).
 public enum ScalabilityType: Int, Hashable, Sendable {
-    /// DepthLayerFlag.
     case depth = 0
-    /// ViewOrderIdx.
     case view = 1
     /// DependencyId: spatial or quality scalability.
     case dependency = 2
@@ -12,16 +10,15 @@ public enum ScalabilityType: Int, Hashable, Sendable {
     case auxiliary = 3
 }
 
-/// `vps_extension()` (F.7.3.2.1.1): which layers a stream has, and how they relate.
+/// `vps_extension()` (F.7.3.2.1.1): the layers of a stream and their relations.
 public struct VPSExtension: Hashable, Sendable {
-    /// One layer's place among the scalability dimensions.
+    /// A layer and its position in the scalability dimensions.
     public struct Layer: Hashable, Sendable {
-        /// `layer_id_in_nuh`: the layer's `nuh_layer_id`, 0…62.
+        /// `layer_id_in_nuh`, 0…62.
         public var nuhLayerId = 0
-        /// `dimension_id`, one for each dimension that `scalabilityMaskFlag` names.
+        /// `dimension_id`, one for each dimension in `scalabilityMaskFlag`.
         public var dimensionId: [Int] = []
 
-        /// A layer's id and its place; by default the base layer's of a stream without dimensions.
         public init(nuhLayerId: Int = 0, dimensionId: [Int] = []) {
             self.nuhLayerId = nuhLayerId
             self.dimensionId = dimensionId
@@ -35,21 +32,20 @@ public struct VPSExtension: Hashable, Sendable {
     public var baseProfileTierLevel: ProfileTierLevel?
     /// `splitting_flag`: the dimensions are bit fields of `nuh_layer_id`.
     public var splittingFlag = false
-    /// `scalability_mask_flag`, sixteen, by `ScalabilityType`.
+    /// Sixteen flags, indexed by `ScalabilityType`.
     public var scalabilityMaskFlag = [Bool](repeating: false, count: 16)
-    /// `dimension_id_len_minus1`, 0…7: one for each dimension, one fewer with `splittingFlag`.
+    /// Width of each dimension's id − 1 in bits, 0…7; one entry fewer with `splittingFlag`.
     public var dimensionIdLenMinus1: [Int] = []
     /// `vps_nuh_layer_id_present_flag`: false when each layer's id is its index.
     public var vpsNuhLayerIdPresentFlag = false
-    /// The layers, the base first.
+    /// The layers, base layer first.
     public var layers = [Layer()]
-    /// What follows; nil when it could not be interpreted, which is so for more than two layers.
+    /// The rest of the extension; nil when it cannot be interpreted, as with more than two layers.
     public var relations: VPSLayerRelations?
 
-    /// One layer.
     public init() {}
 
-    /// ScalabilityId of a layer by its index, 0 in dimensions that the stream does not have.
+    /// ScalabilityId of a layer by its index; 0 in dimensions that the stream does not have.
     public func scalabilityId(_ type: ScalabilityType, ofLayer index: Int) -> Int {
         guard layers.indices.contains(index), scalabilityMaskFlag.indices.contains(type.rawValue),
             scalabilityMaskFlag[type.rawValue]
@@ -65,12 +61,12 @@ public struct VPSExtension: Hashable, Sendable {
             .map { layers[$0].nuhLayerId }
     }
 
-    /// The table, from the alignment bits to `vps_extension2_flag` and its data.
+    /// Codes the table, from the alignment bits to `vps_extension2_flag` and its data.
     ///
-    /// A reader that cannot interpret what follows the layers keeps them: who looks for an alpha layer needs no more,
-    /// and files are about whose extension goes on otherwise than the standard says.
+    /// When the data after the layers cannot be interpreted, reading keeps the layers, which is enough to find an
+    /// alpha layer: some files have an extension that does not follow the standard's syntax after that point.
     mutating func code(_ c: inout some SyntaxCoder, of vps: VideoParameterSet) throws(BitstreamError) {
-        // Their value is not checked: readers at large do not either.
+        // Their value is not checked; other decoders do not check it either.
         while !c.isByteAligned {
             var one = true
             try c.flag("vps_extension_alignment_bit_equal_to_one", &one)
@@ -88,7 +84,7 @@ public struct VPSExtension: Hashable, Sendable {
             }
         } else {
             guard var rest = relations else {
-                throw BitstreamError(.unsupported, "A VPS extension needs what follows its layers to be written.")
+                throw BitstreamError(.unsupported, "the VPS extension lacks the relations of its layers")
             }
             try rest.code(&c, self, of: vps)
         }
@@ -100,7 +96,7 @@ public struct VPSExtension: Hashable, Sendable {
         baseProfileTierLevel =
             vps.vpsMaxLayersMinus1 > 0 && vps.vpsBaseLayerInternalFlag
             ? baseProfileTierLevel ?? ProfileTierLevel() : nil
-        // The level and the sub-layers only: the profile is the VPS's own (profilePresentFlag 0).
+        // profilePresentFlag is 0: only level and sub-layers are coded, and the profile is that of the VPS.
         baseProfileTierLevel?.general = nil
         try baseProfileTierLevel?.code(&c, maxNumSubLayersMinus1: vps.vpsMaxSubLayersMinus1)
         try c.flag("splitting_flag", &splittingFlag)
@@ -146,7 +142,7 @@ public struct VPSExtension: Hashable, Sendable {
             let bits = type < dimensionIdLenMinus1.count ? dimensionIdLenMinus1[type] + 1 : 6 - offset
             guard bits >= 0, offset + bits <= 6 else {
                 throw BitstreamError(
-                    .outOfRange, "The scalability dimensions need more than nuh_layer_id's six bits.")
+                    .outOfRange, "the scalability dimensions need more than nuh_layer_id's six bits")
             }
             ids.append((nuhLayerId >> offset) & ((1 << bits) - 1))
             offset += bits

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 extension VPSLayerRelations {
-    /// The table from `view_id_len` on, behind the layers of `list`.
+    /// Codes the table from `view_id_len` on, which follows the layers of `list`.
     mutating func code(
         _ c: inout some SyntaxCoder, _ list: VPSExtension, of vps: VideoParameterSet
     ) throws(BitstreamError) {
         guard list.layers.count == 2, vps.vpsBaseLayerInternalFlag else {
-            throw BitstreamError(.unsupported, "Only streams of an own base and one more layer are interpreted.")
+            throw BitstreamError(.unsupported, "the layers are not an internal base layer and one more")
         }
         try codeDependency(&c, list)
         try codeProfiles(&c, vps)
@@ -83,7 +83,7 @@ extension VPSLayerRelations {
                 try c.size("output_layer_flag", &set.outputLayerFlag, ids.count, false)
                 for layer in ids.indices { try c.flag("output_layer_flag", &set.outputLayerFlag[layer]) }
             }
-            let (shown, needed) = layers(of: set, ids, list)
+            let (output, needed) = layers(of: set, ids, list)
             if numProfileTierLevelMinus1 > 0 {
                 try c.size("profile_tier_level_idx", &set.profileTierLevelIdx, needed, 0)
                 let bits = ceilLog2(numProfileTierLevelMinus1 + 1)
@@ -91,7 +91,7 @@ extension VPSLayerRelations {
                     try c.u("profile_tier_level_idx", bits, &set.profileTierLevelIdx[layer])
                 }
             }
-            if shown.count == 1, directDependencyFlag, shown[0] == list.layers[1].nuhLayerId {
+            if output.count == 1, directDependencyFlag, output[0] == list.layers[1].nuhLayerId {
                 try c.flag("alt_output_layer_flag", &set.altOutputLayerFlag)
             }
             outputLayerSets[index] = set
@@ -103,19 +103,19 @@ extension VPSLayerRelations {
         vps.layerIdIncludedFlag[set].indices.filter { vps.layerIdIncludedFlag[set][$0] }
     }
 
-    /// Which layers of a set are shown, and how many are needed for that (NecessaryLayerFlag).
+    /// The output layers of a set, and the number of layers needed to decode them (NecessaryLayerFlag).
     private func layers(
         of set: OutputLayerSet, _ ids: [Int], _ list: VPSExtension
-    ) -> (shown: [Int], needed: Int) {
-        let shown: [Int] =
+    ) -> (output: [Int], needed: Int) {
+        let output: [Int] =
             switch defaultOutputLayerIdc {
             case 0: ids
             case 1: Array(ids.suffix(1))
             default: ids.indices.filter { set.outputLayerFlag[$0] }.map { ids[$0] }
             }
-        var needed = Set(shown)
-        if directDependencyFlag, shown.contains(list.layers[1].nuhLayerId), ids.contains(0) { needed.insert(0) }
-        return (shown, needed.count)
+        var needed = Set(output)
+        if directDependencyFlag, output.contains(list.layers[1].nuhLayerId), ids.contains(0) { needed.insert(0) }
+        return (output, needed.count)
     }
 
     private mutating func codeFormats(_ c: inout some SyntaxCoder) throws(BitstreamError) {
@@ -175,7 +175,7 @@ extension VPSLayerRelations {
     private static func refuse(_ name: StaticString, _ value: Int) throws(BitstreamError) {
         guard value == 0 else {
             throw BitstreamError(
-                .unsupported, "\(name) is \(value); sets besides the VPS's own are not interpreted.")
+                .unsupported, "\(name) is \(value); additional sets are not interpreted")
         }
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 extension VideoParameterSet {
-    /// The extension, interpreted; nil when the VPS has none.
+    /// The parsed extension; nil when the VPS has none.
     ///
-    /// - Throws: `BitstreamError` when not even its list of layers can be read.
+    /// - Throws: `BitstreamError` when its list of layers cannot be read.
     public func multilayerExtension() throws(BitstreamError) -> VPSExtension? {
         guard let raw = vpsExtension else { return nil }
-        // Alignment counts from the start of the VPS, so the bits go back behind what stands before them.
+        // Alignment is relative to the start of the VPS, so the preceding bits are written in front again.
         var (head, writer) = (self, BitWriter())
         try head.codeUpToExtension(&writer)
         let start = writer.bitCount
@@ -22,7 +22,7 @@ extension VideoParameterSet {
         return parsed
     }
 
-    /// Writes `content` as the extension; call it last, since its alignment depends on what stands before it.
+    /// Writes `content` as the extension; call it last, since its alignment depends on the fields before it.
     ///
     /// - Throws: `BitstreamError` when a value does not fit its syntax element or `relations` is nil.
     public mutating func setMultilayerExtension(_ content: VPSExtension) throws(BitstreamError) {
@@ -37,7 +37,7 @@ extension VideoParameterSet {
         self = whole
     }
 
-    /// `nuh_layer_id` of the first alpha layer (AuxId 1); nil without one, or when the extension cannot be read so far.
+    /// `nuh_layer_id` of the first alpha layer (AuxId 1); nil without one and when the list of layers cannot be read.
     public var alphaLayerId: Int? {
         do throws(BitstreamError) { return try multilayerExtension()?.alphaLayerId } catch { return nil }
     }

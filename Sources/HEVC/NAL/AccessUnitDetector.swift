@@ -2,23 +2,22 @@
 
 /// Finds where access units start in a sequence of NAL units (7.4.2.4.4).
 public struct AccessUnitDetector: Hashable, Sendable {
-    /// True once the current access unit has a VCL NAL unit: the next one that may start another does.
+    /// True once the current access unit has a VCL NAL unit: from then on, a type that may start an access unit does.
     private var hasVCL = false
     private var isFirst = true
 
-    /// Before the first NAL unit.
     public init() {}
 
     /// True when `nal` is the first NAL unit of an access unit; throws when its header is malformed.
     ///
-    /// Layers above the base never start one: their slices belong to the base picture before them.
+    /// Layers above the base never start one: their slices belong to the access unit of the base picture before them.
     public mutating func startsAccessUnit(_ nal: ArraySlice<UInt8>) throws(BitstreamError) -> Bool {
         let header = try NALUnitHeader(nal: nal)
         let type = header.nalUnitType
         var starts = isFirst
         if type.isVCL {
-            let opensPicture = header.nuhLayerId == 0 && nal.count > 2 && nal[nal.startIndex + 2] & 0x80 != 0
-            starts = starts || (hasVCL && opensPicture)
+            let startsPicture = header.nuhLayerId == 0 && nal.count > 2 && nal[nal.startIndex + 2] & 0x80 != 0
+            starts = starts || (hasVCL && startsPicture)
             hasVCL = true
         } else if header.nuhLayerId == 0, Self.mayStart(type) {
             starts = starts || hasVCL
@@ -28,7 +27,7 @@ public struct AccessUnitDetector: Hashable, Sendable {
         return starts
     }
 
-    /// The non-VCL types that, after a picture's last slice, open the next access unit.
+    /// The non-VCL types that start the next access unit after a picture's last slice.
     private static func mayStart(_ type: NALUnitType) -> Bool {
         switch type {
         case .vps, .sps, .pps, .aud, .prefixSEI: true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The byte stream format of H.265 Annex B: NAL units behind start codes.
+/// The byte stream format of H.265 Annex B: NAL units with start codes.
 public enum AnnexB {
     /// The NAL units of a byte stream, as slices of it, without start codes and trailing zeros.
     public struct NALUnits: Sequence, IteratorProtocol, Sendable {
@@ -19,7 +19,7 @@ public enum AnnexB {
             self.init(stream[...])
         }
 
-        /// The next NAL unit that is not empty.
+        /// The next non-empty NAL unit.
         public mutating func next() -> ArraySlice<UInt8>? {
             while let begin = start {
                 let code = AnnexB.startCode(in: stream, from: begin)
@@ -49,16 +49,16 @@ public enum AnnexB {
         return nil
     }
 
-    /// Appends one NAL unit behind a four-byte start code.
+    /// Appends a four-byte start code and a NAL unit.
     public static func append(_ nal: some Collection<UInt8>, to stream: inout [UInt8]) {
         stream.append(contentsOf: [0, 0, 0, 1])
         stream.append(contentsOf: nal)
     }
 
-    /// Appends a sample of length-prefixed NAL units to `stream`, each behind a four-byte start code.
+    /// Appends the NAL units of a length-prefixed sample to `stream`, each after a four-byte start code.
     ///
-    /// `lengthSize` is the number of length bytes, 1, 2 or 4 (ISO/IEC 14496-15 8.3.3.1). On an error `stream`
-    /// keeps the NAL units before the damage.
+    /// `lengthSize` is the number of length bytes, 1, 2 or 4 (ISO/IEC 14496-15 8.3.3.1). When it throws, `stream`
+    /// keeps the NAL units before the error.
     public static func append(
         lengthPrefixed sample: ArraySlice<UInt8>, lengthSize: Int = 4, to stream: inout [UInt8]
     ) throws(BitstreamError) {
@@ -67,7 +67,7 @@ public enum AnnexB {
         while let nal = try reader.next() { append(nal, to: &stream) }
     }
 
-    /// The sample that holds the NAL units of `stream`, each behind its length in `lengthSize` (1, 2 or 4) bytes.
+    /// The NAL units of `stream` as a sample, each after its length in `lengthSize` (1, 2 or 4) bytes.
     public static func lengthPrefixed(
         _ stream: ArraySlice<UInt8>, lengthSize: Int = 4
     ) throws(BitstreamError) -> [UInt8] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 extension DecoderConfigurationRecord {
-    /// Parses the body of an `hvcC` box; bytes after the last array are ignored, as later versions may add some.
+    /// Parses the body of an `hvcC` box; bytes after the last array are ignored, since later versions may add fields.
     public init(bytes: [UInt8]) throws(BitstreamError) {
         var reader = BitReader(bytes)
         try codeFixedFields(&reader)
@@ -10,7 +10,7 @@ extension DecoderConfigurationRecord {
             _ = try reader.readFlag()
             let typeValue = UInt8(truncatingIfNeeded: try reader.readBits(6))
             guard let type = NALUnitType(rawValue: typeValue) else {
-                throw BitstreamError(.malformed, "An hvcC array has the NAL unit type \(typeValue).")
+                throw BitstreamError(.malformed, "an hvcC array has NAL unit type \(typeValue)")
             }
             var array = NALArray(arrayCompleteness: complete, nalUnitType: type, nalUnits: [])
             for _ in 0..<(try reader.readBits(16)) {
@@ -18,7 +18,7 @@ extension DecoderConfigurationRecord {
                 let start = reader.position / 8
                 guard length <= reader.bitsLeft / 8 else {
                     throw BitstreamError(
-                        .truncated, "A NAL unit of \(length) bytes leads outside the hvcC record.")
+                        .truncated, "a NAL unit of \(length) bytes exceeds the hvcC record")
                 }
                 array.nalUnits.append(Array(bytes[start..<(start + length)]))
                 try reader.skip(length * 8)
@@ -66,14 +66,14 @@ extension DecoderConfigurationRecord {
         var lengthSizeMinusOne = lengthSize - 1
         try c.u("lengthSizeMinusOne", 2, &lengthSizeMinusOne)
         guard lengthSizeMinusOne != 2 else {
-            throw BitstreamError(.outOfRange, "lengthSizeMinusOne is 2; it must be 0, 1 or 3.")
+            throw BitstreamError(.outOfRange, "lengthSizeMinusOne is 2; it must be 0, 1 or 3")
         }
         lengthSize = lengthSizeMinusOne + 1
     }
 }
 
 extension SyntaxCoder {
-    /// Reserved bits: written as ones, and not looked at, as 14496-15 asks of readers.
+    /// Reserved bits: written as ones and ignored when read, as ISO/IEC 14496-15 requires.
     fileprivate mutating func reserved(_ bits: Int) throws(BitstreamError) {
         var ones = (1 << bits) - 1
         try u("reserved", bits, &ones)

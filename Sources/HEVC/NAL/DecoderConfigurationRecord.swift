@@ -4,14 +4,12 @@
 public struct DecoderConfigurationRecord: Hashable, Sendable {
     /// The NAL units of one type.
     public struct NALArray: Hashable, Sendable {
-        /// `array_completeness`: true when the samples hold none of this type.
+        /// True when all NAL units of this type are in the array and none is in the samples.
         public var arrayCompleteness: Bool
-        /// `NAL_unit_type`, 0…63.
         public var nalUnitType: NALUnitType
         /// Whole NAL units, headers included, without start codes.
         public var nalUnits: [[UInt8]]
 
-        /// An array of NAL units.
         public init(arrayCompleteness: Bool, nalUnitType: NALUnitType, nalUnits: [[UInt8]]) {
             self.arrayCompleteness = arrayCompleteness
             self.nalUnitType = nalUnitType
@@ -21,45 +19,44 @@ public struct DecoderConfigurationRecord: Hashable, Sendable {
 
     /// `general_profile_space` to `general_constraint_indicator_flags`.
     public var profile = ProfileTier()
-    /// `general_level_idc`, 30 × the level.
+    /// 30 × the level number (H.265 A.4).
     public var generalLevelIdc = 0
-    /// `min_spatial_segmentation_idc`, 0…4095.
+    /// 0…4095, as in the VUI (H.265 E.3.1); 0 makes no promise.
     public var minSpatialSegmentationIdc = 0
-    /// `parallelismType`: 0 mixed or unknown, 1 slices, 2 tiles, 3 wavefronts.
+    /// 0 mixed or unknown, 1 slices, 2 tiles, 3 wavefronts.
     public var parallelismType = 0
-    /// `chroma_format_idc`, 0…3.
+    /// 0 4:0:0, 1 4:2:0, 2 4:2:2, 3 4:4:4.
     public var chromaFormatIdc = 1
-    /// `bit_depth_luma_minus8`, 0…7.
+    /// 0…7.
     public var bitDepthLumaMinus8 = 0
-    /// `bit_depth_chroma_minus8`, 0…7.
+    /// 0…7.
     public var bitDepthChromaMinus8 = 0
-    /// `avgFrameRate` in frames per 256 seconds; 0 is unspecified.
+    /// Frames per 256 seconds; 0 is unspecified.
     public var avgFrameRate = 0
-    /// `constantFrameRate`, 0…3; 0 is unknown.
+    /// 0 unknown, 1 constant, 2 constant in each sub-layer.
     public var constantFrameRate = 0
-    /// `numTemporalLayers`, 0…7; 0 is unknown.
+    /// Number of temporal sub-layers, 1…7; 0 is unknown.
     public var numTemporalLayers = 1
     /// `temporalIdNested`.
     public var temporalIdNested = true
-    /// `lengthSizeMinusOne` + 1: how many bytes (1, 2 or 4) hold a NAL unit's length in the samples.
+    /// `lengthSizeMinusOne` + 1: bytes of a NAL unit's length in the samples, 1, 2 or 4.
     public var lengthSize = 4
     /// The parameter sets and SEI messages, by type.
     public var arrays: [NALArray] = []
 
-    /// A record without NAL units.
     public init() {}
 
-    /// All NAL units in the order of the record.
+    /// All NAL units, in the record's order.
     public var nalUnits: [[UInt8]] { arrays.flatMap(\.nalUnits) }
 
     /// The record of a stream with the given VPS, SPS, PPS and SEI NAL units (no start codes, any order).
     ///
-    /// Profile, level, chroma format and depths come from the first base-layer SPS; of several base-layer
-    /// parameter sets the highest level and tier, the conjunction of compatibility and constraint flags and the
-    /// smallest segmentation count, as 8.3.3.1 demands. The parameter-set arrays are marked complete unless
-    /// `completeness` is false (sample entry `hev1`); SEI arrays never are. The parallelism type is 0 unless
-    /// the VUI promises a spatial segmentation. Throws `missingParameterSet` without a VPS, an SPS and a PPS,
-    /// and what parsing them throws.
+    /// Profile, chroma format and bit depths come from the first base-layer SPS. Of several base-layer SPSs the record
+    /// has the highest level and tier, the conjunction of compatibility and constraint flags and the smallest
+    /// segmentation count, as 8.3.3.1 requires. Parameter set arrays are marked complete unless `completeness` is
+    /// false (sample entry `hev1`); SEI arrays never are. The parallelism type is 0 unless the VUI promises a spatial
+    /// segmentation.
+    /// - Throws: `missingParameterSet` without a VPS, an SPS and a PPS; what parsing them throws.
     public init(nalUnits: [[UInt8]], completeness: Bool = true) throws(BitstreamError) {
         let order: [NALUnitType] = [.vps, .sps, .pps, .prefixSEI, .suffixSEI]
         var byType = order.map {
@@ -72,9 +69,9 @@ public struct DecoderConfigurationRecord: Hashable, Sendable {
             let header = try NALUnitHeader(nal: nal)
             guard let place = order.firstIndex(of: header.nalUnitType) else {
                 throw BitstreamError(
-                    .unsupported, "An hvcC record holds no NAL units of type \(header.nalUnitType).")
+                    .unsupported, "an hvcC record holds no NAL units of type \(header.nalUnitType)")
             }
-            // A parameter set that is repeated in the stream is listed once.
+            // A repeated parameter set is listed once.
             guard seen.insert(nal).inserted else { continue }
             byType[place].nalUnits.append(nal)
             guard header.nuhLayerId == 0 else { continue }
@@ -88,7 +85,7 @@ public struct DecoderConfigurationRecord: Hashable, Sendable {
             }
         }
         guard let first = sequences.first, !pictures.isEmpty, hasVPS else {
-            throw BitstreamError(.missingParameterSet, "An hvcC record needs a VPS, an SPS and a PPS of layer 0.")
+            throw BitstreamError(.missingParameterSet, "an hvcC record needs a VPS, an SPS and a PPS of layer 0")
         }
         try self.init(first: first, sequences: sequences, pictures: pictures)
         arrays = byType.filter { !$0.nalUnits.isEmpty }
@@ -120,7 +117,7 @@ public struct DecoderConfigurationRecord: Hashable, Sendable {
         if minSpatialSegmentationIdc > 0 { parallelismType = Self.parallelism(of: pictures) }
     }
 
-    /// The one tool that all pictures parallelise by, else 0 (8.3.3.1).
+    /// The parallelism tool that all PPSs use, or 0 when they differ (8.3.3.1).
     private static func parallelism(of pictures: [PictureParameterSet]) -> Int {
         let types = Set(
             pictures.map { pps in

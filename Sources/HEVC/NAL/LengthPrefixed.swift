@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The NAL units of a sample in ISO/IEC 14496-15 form, as slices of it: each behind its big-endian length.
+/// The NAL units of a sample (ISO/IEC 14496-15) as slices of it; a big-endian length precedes each.
 public struct LengthPrefixedNALUnits: Sendable {
     private var rest: ArraySlice<UInt8>
     private let lengthSize: Int
@@ -12,30 +12,31 @@ public struct LengthPrefixedNALUnits: Sendable {
         self.lengthSize = lengthSize
     }
 
-    /// The next NAL unit, which may be empty; nil at the end; throws `truncated` when a length leads outside.
+    /// The next NAL unit, which may be empty; nil at the end; throws `truncated` when a length exceeds the sample.
     public mutating func next() throws(BitstreamError) -> ArraySlice<UInt8>? {
         if rest.isEmpty { return nil }
         guard rest.count >= lengthSize else {
-            throw BitstreamError(.truncated, "The sample ends inside a NAL unit's length.")
+            throw BitstreamError(.truncated, "the sample ends inside a NAL unit's length")
         }
         let length = rest.prefix(lengthSize).reduce(0) { $0 << 8 | Int($1) }
         let body = rest.dropFirst(lengthSize)
         guard length <= body.count else {
             throw BitstreamError(
-                .truncated, "A NAL unit of \(length) bytes does not fit in the \(body.count) that are left.")
+                .truncated, "a NAL unit of \(length) bytes exceeds the \(body.count) bytes left")
         }
         rest = body.dropFirst(length)
         return body.prefix(length)
     }
 
-    /// Appends one NAL unit behind its length; throws `outOfRange` when `lengthSize` bytes cannot hold it.
+    /// Appends a NAL unit's length and the NAL unit; throws `outOfRange` when `lengthSize` bytes cannot hold the length.
     public static func append(
         _ nal: some Collection<UInt8>, lengthSize: Int = 4, to sample: inout [UInt8]
     ) throws(BitstreamError) {
         try check(lengthSize)
         guard nal.count < 1 << (8 * lengthSize) else {
             throw BitstreamError(
-                .outOfRange, "A NAL unit of \(nal.count) bytes does not fit a \(lengthSize)-byte length.")
+                .outOfRange, "a NAL unit of \(nal.count) bytes exceeds what a \(lengthSize)-byte length can express"
+            )
         }
         for byte in (0..<lengthSize).reversed() {
             sample.append(UInt8(truncatingIfNeeded: nal.count >> (8 * byte)))
@@ -45,7 +46,7 @@ public struct LengthPrefixedNALUnits: Sendable {
 
     private static func check(_ lengthSize: Int) throws(BitstreamError) {
         guard lengthSize == 1 || lengthSize == 2 || lengthSize == 4 else {
-            throw BitstreamError(.outOfRange, "NAL unit lengths have 1, 2 or 4 bytes, not \(lengthSize).")
+            throw BitstreamError(.outOfRange, "a NAL unit length of \(lengthSize) bytes is not 1, 2 or 4 bytes")
         }
     }
 }

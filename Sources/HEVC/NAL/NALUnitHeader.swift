@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// `nal_unit_header()`, the two bytes that open every NAL unit (7.3.1.2).
+/// `nal_unit_header()`, the first two bytes of every NAL unit (7.3.1.2).
 public struct NALUnitHeader: Hashable, Sendable {
-    /// `nal_unit_type`.
     public var nalUnitType: NALUnitType
-    /// `nuh_layer_id`, 0…63; 0 is the base layer.
+    /// 0…63; 0 is the base layer.
     public var nuhLayerId: Int
-    /// `nuh_temporal_id_plus1`, 1…7.
+    /// 1…7.
     public var nuhTemporalIDPlus1: Int
 
     /// TemporalId, 0…6.
     public var temporalID: Int { nuhTemporalIDPlus1 - 1 }
 
-    /// A header of the given type, by default in the base layer and its lowest sub-layer.
     public init(_ nalUnitType: NALUnitType, nuhLayerId: Int = 0, nuhTemporalIDPlus1: Int = 1) {
         self.nalUnitType = nalUnitType
         self.nuhLayerId = nuhLayerId
@@ -22,14 +20,14 @@ public struct NALUnitHeader: Hashable, Sendable {
     /// Reads the first two bytes of a NAL unit; throws `truncated` or `malformed`.
     public init(nal: ArraySlice<UInt8>) throws(BitstreamError) {
         guard nal.count >= 2 else {
-            throw BitstreamError(.truncated, "A NAL unit needs two header bytes, here are \(nal.count).")
+            throw BitstreamError(.truncated, "a NAL unit of \(nal.count) bytes has no whole header")
         }
         let (first, second) = (nal[nal.startIndex], nal[nal.startIndex + 1])
         guard first & 0x80 == 0 else {
-            throw BitstreamError(.malformed, "forbidden_zero_bit is set.")
+            throw BitstreamError(.malformed, "forbidden_zero_bit is set")
         }
         guard let type = NALUnitType(rawValue: first >> 1), second & 7 != 0 else {
-            throw BitstreamError(.malformed, "nuh_temporal_id_plus1 is 0.")
+            throw BitstreamError(.malformed, "nuh_temporal_id_plus1 is 0")
         }
         nalUnitType = type
         nuhLayerId = Int(first & 1) << 5 | Int(second >> 3)
@@ -51,7 +49,7 @@ public struct NALUnitHeader: Hashable, Sendable {
         ]
     }
 
-    /// A whole NAL unit: this header, then `rbsp` with emulation prevention.
+    /// The whole NAL unit: this header, then `rbsp` with emulation prevention.
     public func nalUnit(rbsp: [UInt8]) throws(BitstreamError) -> [UInt8] {
         var nal = try bytes()
         EmulationPrevention.append(rbsp, to: &nal)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// `nal_unit_type`, under the names of H.265 table 7-1.
+/// `nal_unit_type`, with the names of H.265 table 7-1.
 public enum NALUnitType: UInt8, Hashable, Sendable, CaseIterable {
     case trailN = 0
     case trailR, tsaN, tsaR, stsaN, stsaR, radlN, radlR, raslN, raslR
@@ -16,7 +16,7 @@ public enum NALUnitType: UInt8, Hashable, Sendable, CaseIterable {
     /// True for coded slice segments and the reserved VCL types (0…31).
     public var isVCL: Bool { rawValue < 32 }
 
-    /// True for types 16…23: random access points, and the two reserved with them.
+    /// True for types 16…23: random access pictures and the two types reserved for them.
     public var isIRAP: Bool { rawValue >= 16 && rawValue <= 23 }
 
     /// True for IDR_W_RADL and IDR_N_LP.
@@ -25,7 +25,6 @@ public enum NALUnitType: UInt8, Hashable, Sendable, CaseIterable {
     /// True for BLA_W_LP, BLA_W_RADL and BLA_N_LP.
     public var isBLA: Bool { rawValue >= 16 && rawValue <= 18 }
 
-    /// True for CRA_NUT.
     public var isCRA: Bool { self == .craNUT }
 
     /// True for RADL_N and RADL_R: leading pictures that decode after a random access.
@@ -37,13 +36,12 @@ public enum NALUnitType: UInt8, Hashable, Sendable, CaseIterable {
     /// True for TSA and STSA: a decoder may switch up to a higher temporal sub-layer here.
     public var isTemporalSwitchingPoint: Bool { rawValue >= 2 && rawValue <= 5 }
 
-    /// True for the sub-layer non-reference types, the even ones below 16: nothing of the same sub-layer refers
-    /// to them.
+    /// True for the sub-layer non-reference types, the even ones below 16: no picture of the same sub-layer refers to
+    /// them.
     public var isSubLayerNonReference: Bool { rawValue < 16 && rawValue & 1 == 0 }
 
-    /// True for slice types this version of the standard defines (0…9 and 16…21).
+    /// True for the slice types that this version of the standard defines (0…9 and 16…21).
     public var isSlice: Bool { rawValue <= 9 || (rawValue >= 16 && rawValue <= 21) }
 
-    /// True for VPS, SPS and PPS.
     public var isParameterSet: Bool { self == .vps || self == .sps || self == .pps }
 }

@@ -2,18 +2,17 @@
 
 /// One coded picture buffer of `sub_layer_hrd_parameters()` (E.2.3).
 public struct HRDBuffer: Hashable, Sendable {
-    /// `bit_rate_value_minus1`; the rate is (this + 1) × 2^(6 + bitRateScale) bit/s.
+    /// The rate is (this + 1) × 2^(6 + bitRateScale) bit/s.
     public var bitRateValueMinus1 = 0
-    /// `cpb_size_value_minus1`; the size is (this + 1) × 2^(4 + cpbSizeScale) bits.
+    /// The size is (this + 1) × 2^(4 + cpbSizeScale) bits.
     public var cpbSizeValueMinus1 = 0
-    /// `cpb_size_du_value_minus1`, present with sub-picture parameters.
+    /// Decoding unit size, (this + 1) × 2^(4 + cpbSizeDuScale) bits; present with sub-picture parameters.
     public var cpbSizeDuValueMinus1 = 0
-    /// `bit_rate_du_value_minus1`, present with sub-picture parameters.
+    /// Decoding unit rate, in units as `bitRateValueMinus1`; present with sub-picture parameters.
     public var bitRateDuValueMinus1 = 0
-    /// `cbr_flag`.
+    /// True for constant bit rate operation.
     public var cbrFlag = false
 
-    /// All zeros.
     public init() {}
 
     mutating func code(_ c: inout some SyntaxCoder, subPicture: Bool) throws(BitstreamError) {
@@ -29,22 +28,19 @@ public struct HRDBuffer: Hashable, Sendable {
 
 /// The timing of one sub-layer in `hrd_parameters()` (E.2.2).
 public struct HRDSubLayer: Hashable, Sendable {
-    /// `fixed_pic_rate_general_flag`.
     public var fixedPicRateGeneralFlag = false
-    /// `fixed_pic_rate_within_cvs_flag`; true whenever the general flag is.
+    /// True whenever the general flag is.
     public var fixedPicRateWithinCvsFlag = false
-    /// `elemental_duration_in_tc_minus1`, 0…2047.
+    /// Clock ticks between output pictures − 1, 0…2047; present with a fixed picture rate.
     public var elementalDurationInTcMinus1 = 0
-    /// `low_delay_hrd_flag`.
     public var lowDelayHrdFlag = false
-    /// `cpb_cnt_minus1`, 0…31.
+    /// Number of buffer specifications − 1, 0…31.
     public var cpbCntMinus1 = 0
-    /// The NAL HRD's buffers, cpbCntMinus1 + 1 of them when NAL parameters are present.
+    /// Buffers of the NAL HRD: cpbCntMinus1 + 1 of them when NAL parameters are present, otherwise none.
     public var nalBuffers: [HRDBuffer] = []
-    /// The VCL HRD's buffers, cpbCntMinus1 + 1 of them when VCL parameters are present.
+    /// Buffers of the VCL HRD: cpbCntMinus1 + 1 of them when VCL parameters are present, otherwise none.
     public var vclBuffers: [HRDBuffer] = []
 
-    /// All zeros.
     public init() {}
 
     mutating func code(_ c: inout some SyntaxCoder, common: HRDParameters) throws(BitstreamError) {
@@ -75,46 +71,42 @@ public struct HRDSubLayer: Hashable, Sendable {
 
 /// The part of `hrd_parameters()` for decoding units within a picture (E.2.2).
 public struct SubPicHRDParams: Hashable, Sendable {
-    /// `tick_divisor_minus2`, 0…255.
+    /// A sub-picture tick is a clock tick divided by this + 2; 0…255.
     public var tickDivisorMinus2 = 0
-    /// `du_cpb_removal_delay_increment_length_minus1`, 0…31.
+    /// Width of the SEI element − 1 in bits, 0…31.
     public var duCpbRemovalDelayIncrementLengthMinus1 = 0
-    /// `sub_pic_cpb_params_in_pic_timing_sei_flag`.
+    /// True when decoding unit delays are in picture timing SEI messages.
     public var subPicCpbParamsInPicTimingSeiFlag = false
-    /// `dpb_output_delay_du_length_minus1`, 0…31.
+    /// Width of the SEI element − 1 in bits, 0…31.
     public var dpbOutputDelayDuLengthMinus1 = 0
 
-    /// All zeros.
     public init() {}
 }
 
-/// `hrd_parameters()`: the hypothetical decoder's buffers (E.2.2).
+/// `hrd_parameters()`: the hypothetical reference decoder's buffers (E.2.2).
 public struct HRDParameters: Hashable, Sendable {
-    /// `nal_hrd_parameters_present_flag`.
     public var nalHrdParametersPresentFlag = false
-    /// `vcl_hrd_parameters_present_flag`.
     public var vclHrdParametersPresentFlag = false
     /// The sub-picture part; nil when `sub_pic_hrd_params_present_flag` is 0.
     public var subPicHrdParams: SubPicHRDParams?
-    /// `bit_rate_scale`, 0…15.
+    /// 0…15; see `HRDBuffer.bitRateValueMinus1`.
     public var bitRateScale = 0
-    /// `cpb_size_scale`, 0…15.
+    /// 0…15; see `HRDBuffer.cpbSizeValueMinus1`.
     public var cpbSizeScale = 0
-    /// `cpb_size_du_scale`, 0…15.
+    /// 0…15; see `HRDBuffer.cpbSizeDuValueMinus1`.
     public var cpbSizeDuScale = 0
-    /// `initial_cpb_removal_delay_length_minus1`, 0…31.
+    /// Width of the SEI element − 1 in bits, 0…31; 23 is inferred (E.3.2).
     public var initialCpbRemovalDelayLengthMinus1 = 23
-    /// `au_cpb_removal_delay_length_minus1`, 0…31.
+    /// Width of the SEI element − 1 in bits, 0…31; 23 is inferred (E.3.2).
     public var auCpbRemovalDelayLengthMinus1 = 23
-    /// `dpb_output_delay_length_minus1`, 0…31.
+    /// Width of the SEI element − 1 in bits, 0…31; 23 is inferred (E.3.2).
     public var dpbOutputDelayLengthMinus1 = 23
     /// One entry for each sub-layer.
     public var subLayers: [HRDSubLayer] = [HRDSubLayer()]
 
-    /// No buffers, one sub-layer.
     public init() {}
 
-    /// The table; without `commonInfPresent` the common fields stay as they are (inferred by the caller).
+    /// Codes the table; without `commonInfPresent` the common fields keep their values (the caller infers them).
     mutating func code(
         _ c: inout some SyntaxCoder, commonInfPresent: Bool, maxNumSubLayersMinus1: Int
     ) throws(BitstreamError) {

@@ -43,7 +43,7 @@ extension PictureParameterSet {
 }
 
 extension TileParameters {
-    /// Level 6.2 allows 20 columns and 22 rows (table A.8); the bound leaves room for later levels.
+    /// Level 6.2 allows 20 columns and 22 rows (table A.8); the limit of 64 leaves room for later levels.
     mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
         try c.ue("num_tile_columns_minus1", &numTileColumnsMinus1, 0...63)
         try c.ue("num_tile_rows_minus1", &numTileRowsMinus1, 0...63)

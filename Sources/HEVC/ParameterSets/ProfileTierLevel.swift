@@ -2,29 +2,24 @@
 
 /// The 88 bits of profile, tier and constraints that the general and the sub-layer parts share (7.3.3).
 public struct ProfileTier: Hashable, Sendable {
-    /// `profile_space`, 0…3; 0 in this version of the standard.
+    /// 0…3; 0 in this version of the standard.
     public var profileSpace = 0
-    /// `tier_flag`: false Main tier, true High tier.
+    /// False for Main tier, true for High tier.
     public var tierFlag = false
-    /// `profile_idc`, 0…31: 1 Main, 2 Main 10, 3 Main Still Picture, 4 range extensions.
+    /// 0…31: 1 Main, 2 Main 10, 3 Main Still Picture, 4 range extensions.
     public var profileIdc = 0
     /// `profile_compatibility_flag[0…31]`; bit 31 is flag 0.
     public var profileCompatibilityFlags: UInt32 = 0
-    /// `progressive_source_flag`.
     public var progressiveSourceFlag = false
-    /// `interlaced_source_flag`.
     public var interlacedSourceFlag = false
-    /// `non_packed_constraint_flag`.
     public var nonPackedConstraintFlag = false
-    /// `frame_only_constraint_flag`.
     public var frameOnlyConstraintFlag = false
-    /// The 44 bits after `frame_only_constraint_flag`, whose meaning depends on the profile.
+    /// The 44 bits after `frame_only_constraint_flag`; the profile defines them.
     public var constraintBits: UInt64 = 0
 
-    /// All zeros.
     public init() {}
 
-    /// The 48 bits from `progressive_source_flag` on, as an hvcC record and a `tscl` entry carry them.
+    /// The 48 bits from `progressive_source_flag` on, as hvcC records and `tscl` entries store them.
     public var constraintIndicatorFlags: UInt64 {
         get {
             UInt64(progressiveSourceFlag ? 1 : 0) << 47 | UInt64(interlacedSourceFlag ? 1 : 0) << 46
@@ -60,14 +55,13 @@ public struct ProfileTier: Hashable, Sendable {
     }
 }
 
-/// What `profile_tier_level()` says of one sub-layer below the highest.
+/// The part of `profile_tier_level()` for one sub-layer below the highest.
 public struct SubLayerProfileTierLevel: Hashable, Sendable {
     /// Profile and tier; nil when `sub_layer_profile_present_flag` is 0.
     public var profile: ProfileTier?
     /// `sub_layer_level_idc` (30 × the level); nil when `sub_layer_level_present_flag` is 0.
     public var levelIdc: Int?
 
-    /// Nothing present.
     public init(profile: ProfileTier? = nil, levelIdc: Int? = nil) {
         self.profile = profile
         self.levelIdc = levelIdc
@@ -76,17 +70,16 @@ public struct SubLayerProfileTierLevel: Hashable, Sendable {
 
 /// `profile_tier_level()` (7.3.3).
 public struct ProfileTierLevel: Hashable, Sendable {
-    /// `general_profile_space` … the 88 bits of the whole stream; nil when `profilePresentFlag` is 0.
+    /// Profile and tier of the whole stream; nil when `profilePresentFlag` is 0.
     public var general: ProfileTier? = ProfileTier()
-    /// `general_level_idc`, 30 × the level.
+    /// 30 × the level number (A.4).
     public var generalLevelIdc = 0
     /// One entry for each sub-layer below the highest.
     public var subLayers: [SubLayerProfileTierLevel] = []
 
-    /// All zeros, one sub-layer.
     public init() {}
 
-    /// The table, given `profilePresentFlag` by `general` and the number of sub-layers.
+    /// Codes the table; `profilePresentFlag` is 1 when `general` is not nil.
     mutating func code(
         _ c: inout some SyntaxCoder, maxNumSubLayersMinus1: Int
     ) throws(BitstreamError) {

@@ -2,11 +2,11 @@
 
 /// One scaling list as it is coded (7.3.4).
 public struct ScalingList: Hashable, Sendable {
-    /// `scaling_list_pred_matrix_id_delta`; nil when the list is coded explicitly.
+    /// `scaling_list_pred_matrix_id_delta`, 0 for the default list; nil when the list is coded explicitly.
     public var predMatrixIdDelta: Int? = 0
     /// `scaling_list_dc_coef_minus8`, −7…247, for 16×16 and 32×32.
     public var dcCoefMinus8 = 0
-    /// `scaling_list_delta_coef`, −128…127 each: 16 of them for 4×4, else 64.
+    /// −128…127 each: 16 of them for 4×4, otherwise 64.
     public var deltaCoef: [Int] = []
 
     /// The default list: predicted with delta 0.
@@ -15,10 +15,9 @@ public struct ScalingList: Hashable, Sendable {
 
 /// `scaling_list_data()` (7.3.4).
 public struct ScalingListData: Hashable, Sendable {
-    /// The lists by sizeId (4×4, 8×8, 16×16, 32×32) and then matrixId: six of each, but two (0 and 3) of 32×32.
+    /// The lists by sizeId (4×4, 8×8, 16×16, 32×32) and matrixId: six each, but two (0 and 3) for 32×32.
     public var lists: [[ScalingList]] = (0..<4).map { Array(repeating: ScalingList(), count: $0 == 3 ? 2 : 6) }
 
-    /// The default lists.
     public init() {}
 
     mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {

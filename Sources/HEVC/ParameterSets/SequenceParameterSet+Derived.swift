@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 extension SequenceParameterSet {
-    /// MultiLayerExtSpsFlag: the short form, whose size and format are those of the VPS (F.7.4.3.2.1).
+    /// MultiLayerExtSpsFlag: the short form, which takes size and format from the VPS (F.7.4.3.2.1).
     public var isMultiLayerExtension: Bool { header.nuhLayerId != 0 && spsMaxSubLayersMinus1 == 7 }
 
     /// ChromaArrayType: `chromaFormatIdc`, or 0 with separate planes.
     public var chromaArrayType: Int { separateColourPlaneFlag ? 0 : chromaFormatIdc }
 
-    /// SubWidthC: luma samples a chroma sample wide (table 6-1).
+    /// SubWidthC: width of a chroma sample in luma samples (table 6-1).
     public var subWidthC: Int { (1...2).contains(chromaFormatIdc) ? 2 : 1 }
 
-    /// SubHeightC: luma samples a chroma sample high (table 6-1).
+    /// SubHeightC: height of a chroma sample in luma samples (table 6-1).
     public var subHeightC: Int { chromaFormatIdc == 1 ? 2 : 1 }
 
-    /// The conformance window in luma samples; nothing cut off when it is absent.
+    /// The conformance window in luma samples; zeros when it is absent.
     public var croppedLumaSamples: WindowOffsets {
         let window = conformanceWindow ?? WindowOffsets()
         return WindowOffsets(
@@ -21,10 +21,10 @@ extension SequenceParameterSet {
             top: window.top &* subHeightC, bottom: window.bottom &* subHeightC)
     }
 
-    /// The width in luma samples of what a decoder outputs.
+    /// Width of output pictures in luma samples.
     public var width: Int { picWidthInLumaSamples - croppedLumaSamples.left - croppedLumaSamples.right }
 
-    /// The height in luma samples of what a decoder outputs.
+    /// Height of output pictures in luma samples.
     public var height: Int { picHeightInLumaSamples - croppedLumaSamples.top - croppedLumaSamples.bottom }
 
     /// BitDepthY, 8…16.
@@ -33,7 +33,6 @@ extension SequenceParameterSet {
     /// BitDepthC, 8…16.
     public var bitDepthChroma: Int { 8 + bitDepthChromaMinus8 }
 
-    /// MaxPicOrderCntLsb.
     public var maxPicOrderCntLsb: Int { 1 << (4 + log2MaxPicOrderCntLsbMinus4) }
 
     /// MinCbLog2SizeY, 3…6.
@@ -45,16 +44,13 @@ extension SequenceParameterSet {
     /// CtbSizeY in luma samples.
     public var ctbSizeY: Int { 1 << ctbLog2SizeY }
 
-    /// PicWidthInCtbsY.
     public var picWidthInCtbsY: Int { (picWidthInLumaSamples + ctbSizeY - 1) >> ctbLog2SizeY }
 
-    /// PicHeightInCtbsY.
     public var picHeightInCtbsY: Int { (picHeightInLumaSamples + ctbSizeY - 1) >> ctbLog2SizeY }
 
-    /// PicSizeInCtbsY.
     public var picSizeInCtbsY: Int { picWidthInCtbsY * picHeightInCtbsY }
 
-    /// The colour the VUI gives; nil when it gives none.
+    /// The VUI's color description; nil when it is absent.
     public var colourDescription: VUIColorDescription? { vuiParameters?.videoSignalType?.colourDescription }
 
     /// `video_full_range_flag`, false when absent.

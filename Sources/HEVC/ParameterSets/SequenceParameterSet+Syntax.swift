@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The largest coded width and height taken; level 6.2 itself ends at a side of 16,888 (A.4.1).
+/// The largest coded width and height accepted; level 6.2 allows 16,888 (A.4.1).
 let maxPictureSide = 16384
 
 extension SequenceParameterSet {
@@ -54,7 +54,7 @@ extension SequenceParameterSet {
             conformanceWindow = window
         }
         guard width > 0, height > 0 else {
-            throw BitstreamError(.outOfRange, "The conformance window leaves nothing of the picture.")
+            throw BitstreamError(.outOfRange, "the conformance window leaves nothing of the picture")
         }
         try c.ue("bit_depth_luma_minus8", &bitDepthLumaMinus8, 0...8)
         try c.ue("bit_depth_chroma_minus8", &bitDepthChromaMinus8, 0...8)
@@ -71,7 +71,7 @@ extension SequenceParameterSet {
         guard short || (picWidthInLumaSamples & mask == 0 && picHeightInLumaSamples & mask == 0) else {
             throw BitstreamError(
                 .outOfRange,
-                "\(picWidthInLumaSamples)x\(picHeightInLumaSamples) is no multiple of the coding block of \(mask + 1)."
+                "\(picWidthInLumaSamples)x\(picHeightInLumaSamples) is no multiple of the coding block size \(mask + 1)"
             )
         }
         try c.ue("log2_min_luma_transform_block_size_minus2", &log2MinLumaTransformBlockSizeMinus2, 0...3)

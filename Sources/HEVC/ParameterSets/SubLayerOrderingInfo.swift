@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The decoded picture buffer needs of one sub-layer and those below it (7.4.3.1, 7.4.3.2.1).
+/// The decoded picture buffer that one sub-layer and those below it need (7.4.3.1, 7.4.3.2.1).
 public struct SubLayerOrdering: Hashable, Sendable {
-    /// `max_dec_pic_buffering_minus1`, 0…15.
+    /// Size of the decoded picture buffer − 1, 0…15.
     public var maxDecPicBufferingMinus1 = 0
-    /// `max_num_reorder_pics`, 0…maxDecPicBufferingMinus1.
+    /// 0…maxDecPicBufferingMinus1.
     public var maxNumReorderPics = 0
-    /// `max_latency_increase_plus1`; 0 sets no limit.
+    /// 0 sets no limit.
     public var maxLatencyIncreasePlus1 = 0
 
-    /// The given needs.
     public init(
         maxDecPicBufferingMinus1: Int = 0, maxNumReorderPics: Int = 0, maxLatencyIncreasePlus1: Int = 0
     ) {
@@ -21,18 +20,17 @@ public struct SubLayerOrdering: Hashable, Sendable {
 
 /// The ordering information of a VPS or SPS.
 public struct SubLayerOrderingInfo: Hashable, Sendable {
-    /// `sub_layer_ordering_info_present_flag`: true for one entry a sub-layer, false for one that serves all.
+    /// `sub_layer_ordering_info_present_flag`: true for an entry per sub-layer, false for one entry for all.
     public var presentFlag = true
-    /// The entries; the last one is that of the highest sub-layer.
+    /// The last entry is that of the highest sub-layer.
     public var subLayers: [SubLayerOrdering] = [SubLayerOrdering()]
 
-    /// One sub-layer of zeros, or the given entries.
     public init(presentFlag: Bool = true, subLayers: [SubLayerOrdering] = [SubLayerOrdering()]) {
         self.presentFlag = presentFlag
         self.subLayers = subLayers
     }
 
-    /// What the highest sub-layer needs.
+    /// The entry of the highest sub-layer.
     public var highest: SubLayerOrdering { subLayers.last ?? SubLayerOrdering() }
 
     mutating func code(_ c: inout some SyntaxCoder, maxSubLayersMinus1: Int) throws(BitstreamError) {

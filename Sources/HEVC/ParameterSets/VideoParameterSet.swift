@@ -1,47 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// One `hrd_parameters()` of a VPS and the layer set it is for.
+/// One `hrd_parameters()` of a VPS and the layer set it applies to.
 public struct VPSHRDParameters: Hashable, Sendable {
-    /// `hrd_layer_set_idx`, 0…1023.
+    /// 0…1023.
     public var hrdLayerSetIdx = 0
-    /// `cprms_present_flag`: false when the common fields are those of the entry before.
+    /// False when the common fields are those of the entry before.
     public var cprmsPresentFlag = true
-    /// The parameters.
     public var hrdParameters = HRDParameters()
 
-    /// No buffers.
     public init() {}
 }
 
 /// `video_parameter_set_rbsp()` (7.3.2.1).
 public struct VideoParameterSet: Hashable, Sendable {
-    /// The NAL unit's header.
     public var header = NALUnitHeader(.vps)
-    /// `vps_video_parameter_set_id`, 0…15.
+    /// 0…15.
     public var vpsVideoParameterSetId = 0
-    /// `vps_base_layer_internal_flag`.
+    /// False when the base layer comes from outside the stream (F.7.4.3.1).
     public var vpsBaseLayerInternalFlag = true
-    /// `vps_base_layer_available_flag`.
     public var vpsBaseLayerAvailableFlag = true
-    /// `vps_max_layers_minus1`, 0…62.
+    /// 0…62.
     public var vpsMaxLayersMinus1 = 0
-    /// `vps_max_sub_layers_minus1`, 0…6.
+    /// 0…6.
     public var vpsMaxSubLayersMinus1 = 0
-    /// `vps_temporal_id_nesting_flag`.
+    /// True when every picture is a point to switch up to higher sub-layers (7.4.3.1).
     public var vpsTemporalIdNestingFlag = true
     /// `profile_tier_level(1, vps_max_sub_layers_minus1)`.
     public var profileTierLevel = ProfileTierLevel()
-    /// The `vps_max_dec_pic_buffering_minus1`, … of each sub-layer.
+    /// `vps_max_dec_pic_buffering_minus1`, `vps_max_num_reorder_pics` and `vps_max_latency_increase_plus1`.
     public var orderingInfo = SubLayerOrderingInfo()
-    /// `vps_max_layer_id`, 0…62.
+    /// 0…62.
     public var vpsMaxLayerId = 0
-    /// `layer_id_included_flag[i][j]` for the layer sets i = 1…; the set 0 is the base layer alone and not coded.
+    /// `layer_id_included_flag[i][j]` of layer sets 1 and up; layer set 0 is the base layer alone and not coded.
     public var layerIdIncludedFlag: [[Bool]] = []
-    /// The clock; nil when `vps_timing_info_present_flag` is 0.
+    /// Nil when `vps_timing_info_present_flag` is 0.
     public var timingInfo: TimingInfo?
-    /// The HRDs; only with `timingInfo`.
     public var hrdParameters: [VPSHRDParameters] = []
-    /// All from `vps_extension_alignment_bit_equal_to_one` to the stop bit; nil when `vps_extension_flag` is 0.
+    /// The bits from `vps_extension_alignment_bit_equal_to_one` to the stop bit; nil when `vps_extension_flag` is 0.
     ///
     /// `multilayerExtension()` interprets it.
     public var vpsExtension: RawBits?
@@ -76,7 +71,7 @@ public struct VideoParameterSet: Hashable, Sendable {
         try c.rbspTrailingBits()
     }
 
-    /// The table up to and including `vps_extension_flag`.
+    /// Codes the table up to and including `vps_extension_flag`.
     mutating func codeUpToExtension(_ c: inout some SyntaxCoder) throws(BitstreamError) {
         try c.u("vps_video_parameter_set_id", 4, &vpsVideoParameterSetId)
         try c.flag("vps_base_layer_internal_flag", &vpsBaseLayerInternalFlag)
@@ -132,13 +127,13 @@ public struct VideoParameterSet: Hashable, Sendable {
 }
 
 extension BitReader {
-    /// A reader of the RBSP of a NAL unit that must have the given type; stores its header.
+    /// Starts to read the RBSP of a NAL unit, which must have the given type, and stores its header.
     init(
         nal: ArraySlice<UInt8>, expecting type: NALUnitType, header: inout NALUnitHeader
     ) throws(BitstreamError) {
         header = try NALUnitHeader(nal: nal)
         guard header.nalUnitType == type else {
-            throw BitstreamError(.malformed, "A NAL unit of type \(header.nalUnitType) is not a \(type).")
+            throw BitstreamError(.malformed, "a NAL unit of type \(header.nalUnitType) is not a \(type)")
         }
         self.init(EmulationPrevention.remove(from: nal.dropFirst(2)))
     }

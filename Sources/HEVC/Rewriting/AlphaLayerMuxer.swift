@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// Joins the streams of two encoders, one for colour and one for alpha, into a stream of two layers.
+/// Merges the streams of two encoders, one for color and one for alpha, into a stream of two layers.
 ///
 /// Both must have coded the same pictures with the same structure: every access unit carries both layers, and a
-/// decoder derives the alpha layer's references as it does the base's. That is checked of every picture.
+/// decoder derives the alpha layer's references in the same way as the base layer's. Every picture is checked.
 public struct AlphaLayerMuxer: Sendable {
-    /// The `hvcC` record of the joined stream: VPS, both SPSs, both PPSs, and the SEI messages.
+    /// The `hvcC` record of the merged stream: VPS, both SPSs, both PPSs, and the SEI messages.
     public let record: DecoderConfigurationRecord
 
-    /// What a slice of each layer is read by, as its encoder wrote it.
+    /// The parameter sets of each encoder, for reading its slices.
     private let baseSets: ParameterSets
     private let alphaSets: ParameterSets
-    /// What a slice of the alpha layer is written by.
+    /// The parameter sets of the merged stream, for writing slices of the alpha layer.
     private let writtenSets: ParameterSets
     private let writtenPPSId: Int
     private var basePOC = PictureOrderCount()
     private var alphaPOC = PictureOrderCount()
 
-    /// For the streams of two encoders, given their NAL units out of band (parameter sets and SEI).
+    /// Takes the out-of-band NAL units (parameter sets and SEI) of both encoders.
     ///
-    /// Messages of the alpha encoder are left out; `info` is put before the base's.
-    /// - Throws: `BitstreamError` where the two cannot be layers of one stream, or do not parse.
+    /// Messages of the alpha encoder are dropped; `info` is inserted before the messages of the base encoder.
+    /// - Throws: `BitstreamError` when the two cannot be layers of one stream, or do not parse.
     public init(base: [[UInt8]], alpha: [[UInt8]], info: AlphaChannelInfo) throws(BitstreamError) {
         baseSets = try ParameterSets(nalUnits: base)
         alphaSets = try ParameterSets(nalUnits: alpha)
@@ -40,14 +40,14 @@ public struct AlphaLayerMuxer: Sendable {
         record = try DecoderConfigurationRecord(nalUnits: units)
     }
 
-    /// Appends an access unit to `sample`: the base's slices, then the alpha layer's, behind 4-byte lengths.
+    /// Appends an access unit to `sample`: the base layer's slices, then the alpha layer's, with 4-byte lengths.
     ///
-    /// Nothing else goes in: parameter sets and messages stand in the record, and delimiters are the container's.
-    /// Alpha slices come last because decoders are about that do not survive them first.
+    /// Other NAL units are dropped: parameter sets and messages are in the record, and samples need no delimiters.
+    /// Alpha slices come last because some decoders fail when they come first.
     /// - Parameters:
-    ///   - base: the base encoder's access unit, its NAL units behind 4-byte lengths.
-    ///   - alpha: the alpha encoder's of the same picture.
-    /// - Throws: `BitstreamError` when a slice does not parse, or the pictures are not of one structure.
+    ///   - base: the base encoder's access unit, with 4-byte lengths.
+    ///   - alpha: the alpha encoder's access unit of the same picture, with 4-byte lengths.
+    /// - Throws: `BitstreamError` when a slice does not parse, or the pictures differ in structure.
     public mutating func merge(
         base: ArraySlice<UInt8>, alpha: ArraySlice<UInt8>, into sample: inout [UInt8]
     ) throws(BitstreamError) {
@@ -71,20 +71,19 @@ public struct AlphaLayerMuxer: Sendable {
             }
             slice.sliceHeader.header.nuhLayerId = AlphaParameterSets.layerId
             slice.sliceHeader.slicePicParameterSetId = writtenPPSId
-            // The header ends in a byte that is not zero, so the escaped bytes behind it stay as they are.
+            // The header ends in a non-zero byte, so the escaped bytes after it stay valid.
             try LengthPrefixedNALUnits.append(try slice.nalUnit(parameterSets: writtenSets), to: &sample)
         }
         guard let mine = basePicture, let theirs = alphaPicture else {
             throw BitstreamError(
-                .malformed, "An access unit lacks the slices of the \(basePicture == nil ? "base" : "alpha layer")."
+                .malformed, "an access unit lacks the slices of the \(basePicture == nil ? "base" : "alpha") layer"
             )
         }
         if let difference = mine.difference(from: theirs) {
-            throw BitstreamError(.malformed, "The layers' pictures of POC \(mine.poc) differ in \(difference).")
+            throw BitstreamError(.malformed, "the layers' pictures with POC \(mine.poc) differ in \(difference)")
         }
     }
 
-    /// The NAL units of one type.
     private static func units(_ type: NALUnitType, of nalUnits: [[UInt8]]) throws(BitstreamError) -> [[UInt8]] {
         var found: [[UInt8]] = []
         for nal in nalUnits {
@@ -98,19 +97,19 @@ public struct AlphaLayerMuxer: Sendable {
         _ counter: inout PictureOrderCount
     ) throws(BitstreamError) {
         guard picture == nil else {
-            throw BitstreamError(.malformed, "An access unit has two pictures of one layer.")
+            throw BitstreamError(.malformed, "an access unit has two pictures of one layer")
         }
         let sps = try sets.active(ppsId: header.slicePicParameterSetId).sps
         picture = Picture(header: header, poc: counter.next(header, sps: sps))
     }
 }
 
-/// What two layers' pictures of an access unit must have in common.
+/// The properties that both layers' pictures of an access unit must share.
 private struct Picture {
     let header: SliceSegmentHeader
     let poc: Int
 
-    /// The first thing in which the two differ, as a person says it; nil when they are of one structure.
+    /// Names the first difference; nil when both have the same structure.
     func difference(from other: Picture) -> String? {
         let (mine, theirs) = (header, other.header)
         if mine.header.nalUnitType != theirs.header.nalUnitType {
@@ -123,12 +122,12 @@ private struct Picture {
         if sets?.negativePics != otherSets?.negativePics || sets?.positivePics != otherSets?.positivePics
             || mine.references?.longTermRefPics != theirs.references?.longTermRefPics
         {
-            return "their reference picture sets"
+            return "reference picture sets"
         }
         if mine.numRefIdxL0ActiveMinus1 != theirs.numRefIdxL0ActiveMinus1
             || mine.numRefIdxL1ActiveMinus1 != theirs.numRefIdxL1ActiveMinus1
         {
-            return "the number of active references"
+            return "number of active references"
         }
         return nil
     }

@@ -7,34 +7,33 @@ struct AlphaParameterSets: Hashable, Sendable {
     /// `nuh_layer_id` of the alpha layer.
     static let layerId = 1
 
-    /// The two layers' VPS.
     let vps: VideoParameterSet
-    /// The alpha layer's SPS as it is written.
+    /// The alpha layer's SPS.
     let sps: SequenceParameterSet
-    /// The alpha layer's PPS as it is written.
+    /// The alpha layer's PPS.
     let pps: PictureParameterSet
 
-    /// From the parameter sets that two encoders of one layer each made.
+    /// Derives them from the parameter sets of two encoders of one layer each.
     ///
-    /// - Throws: `unsupported` where the two cannot be layers of one stream: other sizes, more than 8 bits, other
-    ///   sub-layers, several parameter sets of a kind; `missingParameterSet` where one lacks.
+    /// - Throws: `unsupported` when the two cannot be layers of one stream (different sizes or sub-layers, more than
+    ///   8 bits, several parameter sets of a kind); `missingParameterSet` when one is missing.
     init(base: ParameterSets, alpha: ParameterSets) throws(BitstreamError) {
         guard let vps = base.videoParameterSets.values.first, let baseSPS = base.sequenceParameterSets.values.first,
             let alphaSPS = alpha.sequenceParameterSets.values.first,
             let alphaPPS = alpha.pictureParameterSets.values.first
-        else { throw BitstreamError(.missingParameterSet, "Both layers need their parameter sets.") }
+        else { throw BitstreamError(.missingParameterSet, "a layer lacks a parameter set") }
         guard base.videoParameterSets.count == 1, base.sequenceParameterSets.count == 1,
             alpha.sequenceParameterSets.count == 1, alpha.pictureParameterSets.count == 1
-        else { throw BitstreamError(.unsupported, "A layer has several parameter sets of one kind.") }
+        else { throw BitstreamError(.unsupported, "a layer has several parameter sets of one kind") }
         try Self.check(vps, baseSPS, alphaSPS)
         guard alphaPPS.numExtraSliceHeaderBits == 0 else {
             // In a layer above the base the extra bits are discardable_flag and cross_layer_bla_flag (F.7.3.6.1).
-            throw BitstreamError(.unsupported, "The alpha layer's slice headers have extra bits.")
+            throw BitstreamError(.unsupported, "the alpha layer's slice headers have extra bits")
         }
         let spsIds = (1...15).filter { base.sequenceParameterSets[$0] == nil }
         let ppsIds = (1...63).filter { base.pictureParameterSets[$0] == nil }
         guard let spsId = spsIds.first, let ppsId = ppsIds.first else {
-            throw BitstreamError(.unsupported, "The base layer leaves the alpha layer no parameter set id.")
+            throw BitstreamError(.unsupported, "the base layer uses every parameter set id")
         }
         var (sps, pps) = (alphaSPS, alphaPPS)
         sps.header = NALUnitHeader(.sps, nuhLayerId: Self.layerId)
@@ -58,27 +57,27 @@ struct AlphaParameterSets: Hashable, Sendable {
         _ vps: VideoParameterSet, _ base: SequenceParameterSet, _ alpha: SequenceParameterSet
     ) throws(BitstreamError) {
         guard RepFormat(base) == RepFormat(alpha) else {
-            throw BitstreamError(.unsupported, "The alpha layer has another size or sample format than the base.")
+            throw BitstreamError(.unsupported, "the layers differ in size or sample format")
         }
         guard base.chromaFormatIdc == 1, base.bitDepthLumaMinus8 == 0, base.bitDepthChromaMinus8 == 0 else {
-            throw BitstreamError(.unsupported, "Streams with alpha have 4:2:0 pictures of 8 bits.")
+            throw BitstreamError(.unsupported, "the layers are not 8-bit 4:2:0, as streams with alpha must be")
         }
         guard vps.vpsMaxLayersMinus1 == 0 else {
-            throw BitstreamError(.unsupported, "The base stream has several layers already.")
+            throw BitstreamError(.unsupported, "the base stream already has several layers")
         }
         guard vps.vpsMaxSubLayersMinus1 == base.spsMaxSubLayersMinus1,
             base.spsMaxSubLayersMinus1 == alpha.spsMaxSubLayersMinus1,
             base.spsTemporalIdNestingFlag == alpha.spsTemporalIdNestingFlag
-        else { throw BitstreamError(.unsupported, "The layers do not have the same temporal sub-layers.") }
+        else { throw BitstreamError(.unsupported, "the layers differ in their temporal sub-layers") }
     }
 }
 
 extension VideoParameterSet {
-    /// This VPS of one layer, made the VPS of two independent ones: its own and an alpha plane of the same size.
+    /// A VPS of two independent layers: the layer of this one and an alpha plane of the same size.
     ///
-    /// Where there are several temporal sub-layers, both layers have them all. What could be inferred of them is
-    /// written out then (`sub_layers_vps_max_minus1`, every sub-layer's `dpb_size()`): FFmpeg infers one sub-layer
-    /// where the standard infers the VPS's number (F.7.4.3.1.1), and would read what follows wrongly.
+    /// With several temporal sub-layers, both layers have all of them, and values that could be inferred are coded
+    /// (`sub_layers_vps_max_minus1`, `dpb_size()` of every sub-layer): FFmpeg infers one sub-layer where the standard
+    /// infers the VPS's number (F.7.4.3.1.1), and would misread the fields after it.
     ///
     /// - Throws: `BitstreamError` when a value does not fit its syntax element.
     public func addingAlphaLayer(
@@ -88,7 +87,7 @@ extension VideoParameterSet {
         vps.vpsMaxLayersMinus1 = 1
         vps.vpsMaxLayerId = AlphaParameterSets.layerId
         vps.layerIdIncludedFlag = [[true, true]]
-        // An HRD would have to speak for both layers; times are the container's.
+        // An HRD would have to cover both layers; the container has the timing.
         vps.timingInfo = nil
         vps.hrdParameters = []
         let highest = vpsMaxSubLayersMinus1

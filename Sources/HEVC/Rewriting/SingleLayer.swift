@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 extension VideoParameterSet {
-    /// The set as a stream of the base layer alone has it: no extension, and no layer set but the base's.
+    /// The VPS for a stream of the base layer alone: without extension and without other layer sets.
     ///
-    /// Decoders of any age then read one and the same thing.
+    /// So decoders that interpret the extension and those that do not read the same.
     public var singleLayer: VideoParameterSet {
         var copy = self
         copy.vpsMaxLayersMinus1 = 0
@@ -16,15 +16,15 @@ extension VideoParameterSet {
 }
 
 extension SequenceParameterSet {
-    /// The set as a stream of its layer alone has it: in the base layer, and in full.
+    /// The SPS for a stream of its layer alone: in the base layer and in the full form.
     ///
-    /// A set in the short form (`isMultiLayerExtension`) takes its size and format from the VPS extension, and its
-    /// profile and buffers from the VPS (F.7.4.3.2.1).
+    /// The short form (`isMultiLayerExtension`) takes size and format from the VPS extension, and profile and buffers
+    /// from the VPS (F.7.4.3.2.1).
     /// - Parameters:
     ///   - vps: the VPS it refers to.
-    ///   - layerIndex: the layer's place in the VPS extension's list.
-    /// - Throws: `unsupported` for a scaling list of another layer, `missingParameterSet` where the VPS does not say
-    ///   what is needed.
+    ///   - layerIndex: the layer's index in the VPS extension's list.
+    /// - Throws: `unsupported` for a scaling list of another layer; `missingParameterSet` when the VPS has no format
+    ///   for the layer.
     public func standalone(
         vps: VideoParameterSet, layerIndex: Int
     ) throws(BitstreamError) -> SequenceParameterSet {
@@ -32,7 +32,7 @@ extension SequenceParameterSet {
         copy.header.nuhLayerId = 0
         guard isMultiLayerExtension else { return copy }
         guard spsScalingListRefLayerId == nil else {
-            throw BitstreamError(.unsupported, "The SPS takes its scaling list from another layer.")
+            throw BitstreamError(.unsupported, "the SPS takes its scaling list from another layer")
         }
         let formats = try vps.multilayerExtension()?.relations
         // vps_rep_format_idx: Min(i, vps_num_rep_formats_minus1) where it is not coded.
@@ -40,10 +40,10 @@ extension SequenceParameterSet {
         let index = spsRepFormatIdx ?? formats?.repFormatIdx ?? min(layerIndex, last)
         guard let formats, formats.repFormats.indices.contains(index) else {
             throw BitstreamError(
-                .missingParameterSet, "The SPS takes its format from the VPS, which has none for it.")
+                .missingParameterSet, "the SPS takes its format from the VPS, which has none")
         }
         let format = formats.repFormats[index]
-        // What a format leaves out is that of the one before.
+        // A format without chroma and bit depth has those of the format before it.
         let samples = formats.repFormats[...index].last { $0.chromaAndBitDepth != nil }?.chromaAndBitDepth
         copy.picWidthInLumaSamples = format.picWidthInLumaSamples
         copy.picHeightInLumaSamples = format.picHeightInLumaSamples
@@ -62,17 +62,17 @@ extension SequenceParameterSet {
 }
 
 extension SliceSegment {
-    /// The segment as a stream of its layer alone has it: in the base layer.
+    /// The segment for a stream of its layer alone: in the base layer.
     ///
-    /// An IDR picture whose order count is told (`poc_lsb_not_present_flag` 0) and not 0 becomes a BLA picture, which
-    /// has the same meaning alone and keeps the count that the pictures behind it go on from (H.265 8.3.1).
+    /// An IDR picture with a non-zero `slice_pic_order_cnt_lsb` (`poc_lsb_not_present_flag` 0) becomes a BLA picture,
+    /// which is equivalent there and keeps the order count that later pictures derive theirs from (8.3.1).
     public var standalone: SliceSegment {
         var copy = self
         let type = sliceHeader.header.nalUnitType
         copy.sliceHeader.header.nuhLayerId = 0
         if type.isIDR, sliceHeader.slicePicOrderCntLsb != 0 {
             copy.sliceHeader.header.nalUnitType = type == .idrNLP ? .blaNLP : .blaWRADL
-            // No short-term set of the SPS need be an empty one.
+            // Coded explicitly, since the SPS may have no empty set.
             copy.sliceHeader.references = SliceReferences()
         }
         return copy

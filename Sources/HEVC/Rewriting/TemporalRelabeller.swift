@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// Puts the pictures of a stream of one sub-layer into temporal sub-layers that its encoder knew nothing of.
+/// Assigns the pictures of a stream of one sub-layer to temporal sub-layers that its encoder does not know.
 ///
-/// The encoder must have coded so that no picture needs one of a higher sub-layer, or of its own above the lowest, and
-/// must refer to one picture in each direction. What is left then is to say so: the temporal ids and types of
-/// NAL unit headers, and reference picture sets, which may not even list a picture of a higher sub-layer
-/// (7.4.8). Slice data stay as they are. Nothing is believed: a set that would lose a picture its slice refers to,
-/// or a picture order count that would change, is an error.
+/// The encoder must have coded so that no picture refers to one of a higher sub-layer, or to one of its own sub-layer
+/// above the lowest, and must refer to one picture in each direction. Then only headers change: temporal ids and
+/// types of NAL units, and reference picture sets, which may not list pictures of a higher sub-layer (7.4.8).
+/// Slice data are kept. Everything is verified: losing a picture that a slice refers to, or changing a picture
+/// order count, is an error.
 public struct TemporalRelabeller: Sendable {
     private var sets: ParameterSets
-    /// Picture order counts with the temporal ids there were, and with those there will be.
+    /// Picture order counts with the original and with the new temporal ids.
     private var before = PictureOrderCount()
     private var after = PictureOrderCount()
-    /// TemporalId of the pictures a decoder still has, by PicOrderCntVal.
+    /// TemporalId of the pictures in the decoded picture buffer, by PicOrderCntVal.
     private var kept: [Int: Int] = [:]
 
-    /// The picture at hand.
+    /// The current picture.
     private struct Picture {
         var type: NALUnitType
         var poc: Int
         var references: ShortTermRefPicSet?
-        /// Whether the set is another than the encoder's.
+        /// Whether the set differs from the encoder's.
         var isChanged = false
     }
 
-    /// - Parameter parameterSets: of the stream, as NAL units.
+    /// - Parameter parameterSets: the stream's parameter sets, as NAL units.
     public init(parameterSets: [[UInt8]]) throws(BitstreamError) {
         sets = try ParameterSets(nalUnits: parameterSets)
     }
 
-    /// Appends an access unit to `output` with another temporal id, both as NAL units behind 4-byte lengths.
+    /// Appends an access unit to `output` with a new temporal id; both have 4-byte lengths.
     ///
-    /// - Returns: the type its slices have become.
-    /// - Throws: `malformed` when the picture cannot be of that sub-layer; what parsing it throws.
+    /// - Returns: the new NAL unit type of its slices.
+    /// - Throws: `malformed` when the picture cannot be in that sub-layer; what parsing it throws.
     public mutating func relabel(
         _ sample: ArraySlice<UInt8>, temporalID: Int, into output: inout [UInt8]
     ) throws(BitstreamError) -> NALUnitType {
@@ -44,20 +44,20 @@ public struct TemporalRelabeller: Sendable {
             switch header.nalUnitType {
             case .vps, .sps:
                 throw BitstreamError(
-                    .unsupported, "Parameter sets inside a stream are not divided into sub-layers.")
+                    .unsupported, "a parameter set inside the stream cannot be divided into sub-layers")
             case .pps:
-                // In effect from the lowest sub-layer on, as it was.
+                // Keeps TemporalId 0, so that it applies to every sub-layer.
                 try sets.add(nal: nal)
                 try LengthPrefixedNALUnits.append(nal, to: &output)
             case let type where type.isSlice:
                 try LengthPrefixedNALUnits.append(try relabelled(nal, temporalID, &picture), to: &output)
             default:
-                // Delimiters, SEI messages and metadata go with their picture.
+                // Delimiters, SEI messages and metadata get their picture's temporal id.
                 header.nuhTemporalIDPlus1 = temporalID + 1
                 try LengthPrefixedNALUnits.append(try header.bytes() + nal.dropFirst(2), to: &output)
             }
         }
-        guard let picture else { throw BitstreamError(.malformed, "An access unit has no slice.") }
+        guard let picture else { throw BitstreamError(.malformed, "an access unit has no slice") }
         let set = picture.references ?? ShortTermRefPicSet()
         let named = Set((set.negativePics + set.positivePics).map { picture.poc + $0.deltaPoc })
         kept = kept.filter { named.contains($0.key) }
@@ -65,13 +65,13 @@ public struct TemporalRelabeller: Sendable {
         return picture.type
     }
 
-    /// A slice segment's NAL unit; the first of a picture settles what holds for all.
+    /// Rewrites a slice segment; the first segment of a picture determines `picture`, which applies to all.
     private mutating func relabelled(
         _ nal: ArraySlice<UInt8>, _ temporalID: Int, _ picture: inout Picture?
     ) throws(BitstreamError) -> [UInt8] {
         var slice = try SliceSegment(nal: nal, parameterSets: sets)
         let known: Picture
-        if let picture { known = picture } else { known = try settle(slice.sliceHeader, temporalID) }
+        if let picture { known = picture } else { known = try classify(slice.sliceHeader, temporalID) }
         picture = known
         slice.sliceHeader.header = NALUnitHeader(known.type, nuhTemporalIDPlus1: temporalID + 1)
         guard known.isChanged, slice.sliceHeader.references != nil, let set = known.references else {
@@ -83,7 +83,7 @@ public struct TemporalRelabeller: Sendable {
         return try slice.nalUnit(parameterSets: sets)
     }
 
-    private mutating func settle(
+    private mutating func classify(
         _ header: SliceSegmentHeader, _ temporalID: Int
     ) throws(BitstreamError) -> Picture {
         let type = try Self.type(header.header.nalUnitType, in: temporalID)
@@ -93,24 +93,24 @@ public struct TemporalRelabeller: Sendable {
         relabelled.header = NALUnitHeader(type, nuhTemporalIDPlus1: temporalID + 1)
         guard after.next(relabelled, sps: sps) == poc else {
             throw BitstreamError(
-                .malformed, "Picture order count \(poc) does not follow from the sub-layers' lowest pictures.")
+                .malformed, "picture order count \(poc) cannot be derived from the pictures of the lowest sub-layer"
+            )
         }
         guard let references = header.references else { return Picture(type: type, poc: poc) }
         guard references.longTermRefPics.isEmpty, header.listEntryL0 == nil, header.listEntryL1 == nil else {
             throw BitstreamError(
-                .unsupported, "Long-term references and modified lists are not divided into sub-layers.")
+                .unsupported, "long-term references and modified lists cannot be divided into sub-layers")
         }
         let set = pruned(references.shortTermRefPicSet, of: header, poc, temporalID)
         let isChanged = set.numDeltaPocs != references.shortTermRefPicSet.numDeltaPocs
         return Picture(type: type, poc: poc, references: set, isChanged: isChanged)
     }
 
-    /// A set without the pictures of sub-layers that a picture may not list, those that are gone, and those that
-    /// nothing will refer to.
+    /// The set without pictures that the sub-layer may not list, that were removed, or that no later picture refers to.
     ///
-    /// The last make sure that a part of the sub-layers fits into its part of the decoded picture buffer: an
-    /// encoder that refers to one picture in each direction never again needs what lies behind the picture that a P
-    /// picture refers to, or before the one that an intra picture's leading pictures refer to.
+    /// Removing the last kind keeps a subset of the sub-layers within its share of the decoded picture buffer. An
+    /// encoder that refers to one picture in each direction never again refers to pictures older than the one a P
+    /// picture refers to, or older than the one that an intra picture's leading pictures refer to.
     private func pruned(
         _ set: ShortTermRefPicSet, of header: SliceSegmentHeader, _ poc: Int, _ temporalID: Int
     ) -> ShortTermRefPicSet {
@@ -126,7 +126,7 @@ public struct TemporalRelabeller: Sendable {
         return ShortTermRefPicSet(negativePics: Array(negative.prefix(active)), positivePics: [])
     }
 
-    /// Throws unless a slice's lists hold the same pictures with another set.
+    /// Throws unless the slice's reference picture lists are the same with the new set.
     private func checkLists(
         of header: SliceSegmentHeader, with set: ShortTermRefPicSet
     ) throws(BitstreamError) {
@@ -135,24 +135,24 @@ public struct TemporalRelabeller: Sendable {
             (false, header.numRefIdxL0ActiveMinus1 + 1),
             (true, header.sliceType == .b ? header.numRefIdxL1ActiveMinus1 + 1 : 0),
         ] where old.list(isSecond, active) != set.list(isSecond, active) {
-            throw BitstreamError(.malformed, "A slice refers to a picture of a sub-layer that it may not refer to.")
+            throw BitstreamError(.malformed, "a slice refers to a picture of a sub-layer that it may not refer to")
         }
     }
 
-    /// The type of table 7-1 that says the same of a picture in another sub-layer.
+    /// The equivalent type of table 7-1 for a picture in another sub-layer.
     private static func type(_ type: NALUnitType, in temporalID: Int) throws(BitstreamError) -> NALUnitType {
         if temporalID == 0 { return type }
         switch type {
         case .trailN: return .tsaN
         case .trailR: return .tsaR
         case .radlN, .radlR, .raslN, .raslR: return type
-        default: throw BitstreamError(.malformed, "A picture of type \(type) cannot have TemporalId \(temporalID).")
+        default: throw BitstreamError(.malformed, "a picture of type \(type) cannot have TemporalId \(temporalID)")
         }
     }
 }
 
 extension ShortTermRefPicSet {
-    /// The POC differences in a reference picture list of `count` entries that is not modified (8-8, 8-10).
+    /// The POC differences in an unmodified reference picture list of `count` entries (8-8, 8-10).
     fileprivate func list(_ isSecond: Bool, _ count: Int) -> [Int] {
         let before = negativePics.filter(\.usedByCurrPic).map(\.deltaPoc)
         let after = positivePics.filter(\.usedByCurrPic).map(\.deltaPoc)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// Parameter sets of a stream whose upper temporal sub-layers were taken out (H.265 10.1): they then describe what is
-/// left, and nothing more.
+// Parameter sets for a stream whose upper temporal sub-layers were removed (H.265 10.1): they describe the sub-layers
+// that remain, and no others.
+
 extension ProfileTierLevel {
-    /// Profile, tier and level of the sub-layers 0…`temporalID`: their own, else those of the next sub-layer above that
-    /// has any (7.4.4).
+    /// Profile, tier and level of the sub-layers 0…`temporalID`; where they are not coded, those of the next sub-layer
+    /// above with coded ones (7.4.4).
     public func ofSubLayer(_ temporalID: Int) -> (profile: ProfileTier, levelIdc: Int) {
         let above = subLayers.dropFirst(max(0, temporalID))
         return (
@@ -13,7 +14,7 @@ extension ProfileTierLevel {
         )
     }
 
-    /// What is left of the table when `highest` is the highest sub-layer.
+    /// Reduces the table to the sub-layers 0…`highest`.
     fileprivate mutating func keep(upTo highest: Int) {
         let (profile, level) = ofSubLayer(highest)
         if general != nil { general = profile }
@@ -23,7 +24,7 @@ extension ProfileTierLevel {
 }
 
 extension SubLayerOrderingInfo {
-    /// The needs of the sub-layers 0…`temporalID`.
+    /// The entry for the sub-layers 0…`temporalID`.
     public func ofSubLayer(_ temporalID: Int) -> SubLayerOrdering {
         presentFlag && subLayers.indices.contains(temporalID) ? subLayers[temporalID] : highest
     }
@@ -38,12 +39,12 @@ extension HRDParameters {
 }
 
 extension VPSExtension {
-    /// What is left when `highest` is the highest sub-layer of the VPS (F.7.4.3.1.1).
+    /// Reduces the extension to the sub-layers 0…`highest` (F.7.4.3.1.1).
     fileprivate mutating func keep(upTo highest: Int) {
         baseProfileTierLevel?.keep(upTo: highest)
         guard var relations else { return }
         for index in relations.profileTierLevels.indices { relations.profileTierLevels[index].keep(upTo: highest) }
-        // What is not told is the VPS's, which is 0 then.
+        // Values not coded are inferred from the VPS, which are 0 then.
         relations.subLayersMaxMinus1 =
             highest == 0 ? nil : relations.subLayersMaxMinus1?.map { min($0, highest) }
         for index in relations.outputLayerSets.indices {
@@ -56,8 +57,8 @@ extension VPSExtension {
 }
 
 extension VideoParameterSet {
-    /// Its extension, and whether the set can be made to speak of fewer sub-layers: not where there is an extension
-    /// that cannot be interpreted to its end, since that speaks of sub-layers too.
+    /// The extension, and whether the VPS can be reduced to fewer sub-layers: not with an extension that cannot be
+    /// interpreted to its end, since that describes sub-layers, too.
     fileprivate var divisible: (content: VPSExtension?, isDivisible: Bool) {
         guard vpsExtension != nil else { return (nil, true) }
         do throws(BitstreamError) {
@@ -67,16 +68,17 @@ extension VideoParameterSet {
         } catch { return (nil, false) }
     }
 
-    /// Has the set describe the sub-layers 0…`highest` alone, in all layers; sets with fewer, and those with an
-    /// extension that cannot be interpreted whole (which speaks of sub-layers on its own), stay as they are.
+    /// Reduces the set to the sub-layers 0…`highest`, in all layers.
     ///
-    /// - Throws: `BitstreamError` when what is left of an extension cannot be written.
+    /// A set with no more than these is unchanged, and so is one with an extension that cannot be interpreted to its
+    /// end, since that describes sub-layers, too.
+    /// - Throws: `BitstreamError` when the reduced extension cannot be written.
     public mutating func keepSubLayers(upTo highest: Int) throws(BitstreamError) {
         guard highest >= 0, highest < vpsMaxSubLayersMinus1 else { return }
         let (content, isDivisible) = divisible
         guard isDivisible else { return }
         vpsMaxSubLayersMinus1 = highest
-        // 7.4.3.1: one sub-layer alone has the flag set.
+        // 7.4.3.1: the flag is 1 with a single sub-layer.
         if highest == 0 { vpsTemporalIdNestingFlag = true }
         profileTierLevel.keep(upTo: highest)
         orderingInfo.keep(upTo: highest)
@@ -88,8 +90,9 @@ extension VideoParameterSet {
 }
 
 extension SequenceParameterSet {
-    /// Has the set describe the sub-layers 0…`highest` alone; sets with fewer, and those in the short form, which
-    /// have the VPS's, stay as they are.
+    /// Reduces the set to the sub-layers 0…`highest`.
+    ///
+    /// A set with no more than these is unchanged, and so is one in the short form, which has the VPS's sub-layers.
     public mutating func keepSubLayers(upTo highest: Int) {
         guard highest >= 0, highest < spsMaxSubLayersMinus1, !isMultiLayerExtension else { return }
         spsMaxSubLayersMinus1 = highest
@@ -101,15 +104,15 @@ extension SequenceParameterSet {
 }
 
 extension DecoderConfigurationRecord {
-    /// The record of the sub-layers 0…`highest`: its parameter sets describe these alone, and its own fields with them.
+    /// The record for the sub-layers 0…`highest`: parameter sets and the record's own fields describe only these.
     ///
-    /// Sets that a VPS with an extension which cannot be interpreted needs as they are are kept, all of them.
-    /// Throws what reading or writing a parameter set throws.
+    /// It is unchanged when a VPS has an extension that cannot be interpreted, since SPSs must not contradict it.
+    /// - Throws: what reading or writing a parameter set throws.
     public func keepingSubLayers(upTo highest: Int) throws(BitstreamError) -> DecoderConfigurationRecord {
         var record = self
         for nal in nalUnits {
             guard try NALUnitHeader(nal: nal).nalUnitType == .vps else { continue }
-            // What the extension says of sub-layers must not contradict the SPS.
+            // The SPSs must not contradict the extension.
             if try !VideoParameterSet(nal: nal).divisible.isDivisible { return self }
         }
         for array in arrays.indices {

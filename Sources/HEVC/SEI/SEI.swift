@@ -7,7 +7,6 @@ public struct SEIMessage: Hashable, Sendable {
     /// `sei_payload()`, padding included, without emulation prevention.
     public var payload: [UInt8]
 
-    /// A message of raw bytes.
     public init(payloadType: Int, payload: [UInt8]) {
         self.payloadType = payloadType
         self.payload = payload
@@ -16,9 +15,9 @@ public struct SEIMessage: Hashable, Sendable {
 
 /// `sei_rbsp()` (7.3.2.4): a NAL unit of supplemental enhancement information.
 public struct SEI: Hashable, Sendable {
-    /// The NAL unit's header, of type prefix or suffix SEI.
+    /// Of type prefix or suffix SEI.
     public var header: NALUnitHeader
-    /// The messages, at least one.
+    /// At least one.
     public var messages: [SEIMessage]
 
     /// The given messages, by default in a prefix SEI of the base layer.
@@ -31,21 +30,21 @@ public struct SEI: Hashable, Sendable {
     public init(nal: ArraySlice<UInt8>) throws(BitstreamError) {
         header = try NALUnitHeader(nal: nal)
         guard header.nalUnitType == .prefixSEI || header.nalUnitType == .suffixSEI else {
-            throw BitstreamError(.malformed, "A NAL unit of type \(header.nalUnitType) is not an SEI.")
+            throw BitstreamError(.malformed, "a NAL unit of type \(header.nalUnitType) is not an SEI")
         }
         messages = []
         var rest = EmulationPrevention.remove(from: nal.dropFirst(2))[...]
         // rbsp_trailing_bits() of a byte-aligned RBSP.
         while rest.last == 0 { rest.removeLast() }
         guard rest.popLast() == 0x80 else {
-            throw BitstreamError(.malformed, "The stop bit of rbsp_trailing_bits is missing.")
+            throw BitstreamError(.malformed, "the stop bit of rbsp_trailing_bits is missing")
         }
         repeat {
             let type = try Self.extendedNumber(&rest)
             let size = try Self.extendedNumber(&rest)
             guard size <= rest.count else {
                 throw BitstreamError(
-                    .truncated, "An SEI payload of \(size) bytes does not fit in the \(rest.count) that are left.")
+                    .truncated, "an SEI payload of \(size) bytes exceeds the \(rest.count) bytes left")
             }
             messages.append(SEIMessage(payloadType: type, payload: Array(rest.prefix(size))))
             rest = rest.dropFirst(size)
@@ -59,7 +58,7 @@ public struct SEI: Hashable, Sendable {
 
     /// The whole NAL unit; throws `malformed` without messages.
     public func nalUnit() throws(BitstreamError) -> [UInt8] {
-        guard !messages.isEmpty else { throw BitstreamError(.malformed, "An SEI needs at least one message.") }
+        guard !messages.isEmpty else { throw BitstreamError(.malformed, "the SEI has no message") }
         var rbsp: [UInt8] = []
         for message in messages {
             try check("payloadType", message.payloadType, 0...maxUE)
@@ -79,6 +78,6 @@ public struct SEI: Hashable, Sendable {
             number += Int(byte)
             if byte != 0xFF { return number }
         }
-        throw BitstreamError(.truncated, "The SEI ends inside a message's type or size.")
+        throw BitstreamError(.truncated, "the SEI ends inside a message's type or size")
     }
 }

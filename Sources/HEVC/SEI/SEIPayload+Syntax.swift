@@ -7,7 +7,7 @@ extension SEIMessage {
         switch payloadType {
         case 5:
             guard payload.count >= 16 else {
-                throw BitstreamError(.truncated, "User data are shorter than their 16-byte UUID.")
+                throw BitstreamError(.truncated, "the user data are shorter than their 16-byte UUID")
             }
             return .userDataUnregistered(uuid: Array(payload.prefix(16)), data: Array(payload.dropFirst(16)))
         case 132:
@@ -37,7 +37,7 @@ extension SEIMessage {
         switch content {
         case .userDataUnregistered(let uuid, let data):
             guard uuid.count == 16 else {
-                throw BitstreamError(.outOfRange, "A UUID has 16 bytes, not \(uuid.count).")
+                throw BitstreamError(.outOfRange, "a UUID of \(uuid.count) bytes does not have 16")
             }
             self.init(payloadType: 5, payload: uuid + data)
         case .decodedPictureHash(let hash):
@@ -84,7 +84,7 @@ extension ContentLightLevelInfo {
 }
 
 extension AlphaChannelInfo {
-    /// The payload, whose first bit says that there is none (alpha_channel_cancel_flag).
+    /// Codes the payload; `info` is nil when alpha_channel_cancel_flag is 1.
     static func code(
         _ c: inout some SyntaxCoder, _ info: inout AlphaChannelInfo?
     ) throws(BitstreamError) {
@@ -115,12 +115,12 @@ extension DecodedPictureHash {
 
     init(payload: [UInt8]) throws(BitstreamError) {
         guard let first = payload.first else {
-            throw BitstreamError(.truncated, "The picture hash is empty.")
+            throw BitstreamError(.truncated, "the picture hash is empty")
         }
         let size = try Self.bytesPerPlane(Int(first))
         let count = (payload.count - 1) / size
         guard count == 1 || count == 3, payload.count == 1 + count * size else {
-            throw BitstreamError(.malformed, "A picture hash has one or three planes.")
+            throw BitstreamError(.malformed, "the picture hash has neither one nor three planes")
         }
         hashType = Int(first)
         planes = (0..<count).map { Array(payload[(1 + $0 * size)..<(1 + ($0 + 1) * size)]) }
@@ -129,7 +129,7 @@ extension DecodedPictureHash {
     func payload() throws(BitstreamError) -> [UInt8] {
         let size = try Self.bytesPerPlane(hashType)
         guard planes.count == 1 || planes.count == 3, planes.allSatisfy({ $0.count == size }) else {
-            throw BitstreamError(.malformed, "A picture hash has one or three planes of \(size) bytes.")
+            throw BitstreamError(.malformed, "the picture hash has not one or three planes of \(size) bytes")
         }
         return planes.reduce([UInt8(hashType)], +)
     }

@@ -7,7 +7,6 @@ public struct Chromaticity: Hashable, Sendable {
     /// y × 50,000.
     public var y: Int
 
-    /// A point.
     public init(x: Int = 0, y: Int = 0) {
         self.x = x
         self.y = y
@@ -16,27 +15,24 @@ public struct Chromaticity: Hashable, Sendable {
 
 /// `mastering_display_colour_volume()`, payload type 137 (D.2.28).
 public struct MasteringDisplayColourVolume: Hashable, Sendable {
-    /// `display_primaries`, three; by the semantics' advice green, blue, red.
+    /// Three, in the order green, blue, red that D.3.28 suggests.
     public var displayPrimaries = [Chromaticity](repeating: Chromaticity(), count: 3)
-    /// `white_point`.
     public var whitePoint = Chromaticity()
-    /// `max_display_mastering_luminance`, in units of 0.0001 cd/m².
+    /// In units of 0.0001 cd/m².
     public var maxDisplayMasteringLuminance = 0
-    /// `min_display_mastering_luminance`, in units of 0.0001 cd/m².
+    /// In units of 0.0001 cd/m².
     public var minDisplayMasteringLuminance = 0
 
-    /// All zeros.
     public init() {}
 }
 
 /// `content_light_level_info()`, payload type 144 (D.2.35).
 public struct ContentLightLevelInfo: Hashable, Sendable {
-    /// `max_content_light_level` in cd/m²; 0 sets no bound.
+    /// In cd/m²; 0 sets no bound.
     public var maxContentLightLevel = 0
-    /// `max_pic_average_light_level` in cd/m²; 0 sets no bound.
+    /// In cd/m²; 0 sets no bound.
     public var maxPicAverageLightLevel = 0
 
-    /// No bounds, or the given ones.
     public init(maxContentLightLevel: Int = 0, maxPicAverageLightLevel: Int = 0) {
         self.maxContentLightLevel = maxContentLightLevel
         self.maxPicAverageLightLevel = maxPicAverageLightLevel
@@ -45,20 +41,20 @@ public struct ContentLightLevelInfo: Hashable, Sendable {
 
 /// `alpha_channel_info()`, payload type 165 (F.14.2).
 public struct AlphaChannelInfo: Hashable, Sendable {
-    /// `alpha_channel_use_idc`: 0 straight, 1 premultiplied, 2 unspecified use.
+    /// 0 straight, 1 premultiplied, 2 unspecified use.
     public var alphaChannelUseIdc = 0
-    /// `alpha_channel_bit_depth_minus8`, 0…7.
+    /// 0…7.
     public var alphaChannelBitDepthMinus8 = 0
-    /// `alpha_transparent_value`.
+    /// The decoded value that is transparent, of `alphaChannelBitDepthMinus8` + 9 bits.
     public var alphaTransparentValue = 0
-    /// `alpha_opaque_value`.
+    /// The decoded value that is opaque, of `alphaChannelBitDepthMinus8` + 9 bits.
     public var alphaOpaqueValue = 255
-    /// `alpha_channel_incr_flag`.
+    /// True when 1 is added to decoded values above the lower of the two.
     public var alphaChannelIncrFlag = false
-    /// `alpha_channel_clip_type_flag`; nil when `alpha_channel_clip_flag` is 0.
+    /// True to clip to the two values, false to round to the nearer; nil when `alpha_channel_clip_flag` is 0.
     public var alphaChannelClipTypeFlag: Bool?
 
-    /// Straight alpha of 8 bits, 0 transparent and 255 opaque; or another use.
+    /// 8-bit alpha, 0 transparent and 255 opaque; straight by default.
     public init(alphaChannelUseIdc: Int = 0) {
         self.alphaChannelUseIdc = alphaChannelUseIdc
     }
@@ -66,12 +62,11 @@ public struct AlphaChannelInfo: Hashable, Sendable {
 
 /// `decoded_picture_hash()`, payload type 132 (D.2.19).
 public struct DecodedPictureHash: Hashable, Sendable {
-    /// `hash_type`: 0 MD5 (16 bytes a plane), 1 CRC (2), 2 checksum (4).
+    /// 0 MD5 (16 bytes a plane), 1 CRC (2), 2 checksum (4).
     public var hashType: Int
-    /// The hash of each plane, one or three.
+    /// One or three hashes, one for each plane.
     public var planes: [[UInt8]]
 
-    /// The hashes of one or three planes.
     public init(hashType: Int, planes: [[UInt8]]) {
         self.hashType = hashType
         self.planes = planes
@@ -80,7 +75,7 @@ public struct DecodedPictureHash: Hashable, Sendable {
 
 /// The payloads this module interprets.
 public enum SEIPayload: Hashable, Sendable {
-    /// Type 5: `uuid_iso_iec_11578` (16 bytes) and what follows it.
+    /// Type 5: `uuid_iso_iec_11578` (16 bytes) and the data after it.
     case userDataUnregistered(uuid: [UInt8], data: [UInt8])
     /// Type 132.
     case decodedPictureHash(DecodedPictureHash)

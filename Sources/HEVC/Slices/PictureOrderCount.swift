@@ -8,10 +8,9 @@ public struct PictureOrderCount: Hashable, Sendable {
     /// NoRaslOutputFlag 1.
     private var startsSequence = true
 
-    /// Before the first picture.
     public init() {}
 
-    /// Call on an end-of-sequence NAL unit.
+    /// Reports an end-of-sequence NAL unit.
     public mutating func endOfSequence() {
         startsSequence = true
     }

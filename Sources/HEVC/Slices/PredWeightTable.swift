@@ -2,12 +2,11 @@
 
 /// A weight and an offset of `pred_weight_table()`.
 public struct PredWeight: Hashable, Sendable {
-    /// `delta_luma_weight` or `delta_chroma_weight`, −128…127.
+    /// `delta_luma_weight` or `delta_chroma_weight`, −128…127, in units of 2^−denominator.
     public var deltaWeight = 0
-    /// `luma_offset` or `delta_chroma_offset`.
+    /// `luma_offset` or `delta_chroma_offset`, in 8-bit sample values unless `high_precision_offsets_enabled_flag` is set.
     public var offset = 0
 
-    /// No change, or the given weight and offset.
     public init(deltaWeight: Int = 0, offset: Int = 0) {
         self.deltaWeight = deltaWeight
         self.offset = offset
@@ -21,28 +20,26 @@ public struct RefPicWeights: Hashable, Sendable {
     /// The Cb and Cr weights, two of them; nil when `chroma_weight_flag` is 0.
     public var chroma: [PredWeight]?
 
-    /// No weights.
     public init() {}
 }
 
 /// `pred_weight_table()` (7.3.6.3).
 public struct PredWeightTable: Hashable, Sendable {
-    /// `luma_log2_weight_denom`, 0…7.
+    /// Weights are in units of 2^−this; 0…7.
     public var lumaLog2WeightDenom = 0
-    /// `delta_chroma_log2_weight_denom`; the sum with the luma one is 0…7.
+    /// Added to `lumaLog2WeightDenom` for chroma; the sum is 0…7.
     public var deltaChromaLog2WeightDenom = 0
     /// The weights of list 0, one for each active picture.
     public var l0: [RefPicWeights] = []
     /// The weights of list 1, one for each active picture of a B slice.
     public var l1: [RefPicWeights] = []
 
-    /// No weights.
     public init() {}
 
     /// The table for `counts` active pictures in the lists.
     ///
-    /// Flags are absent for a reference that is the current picture itself or another layer's at the same time;
-    /// neither occurs here, since screen content and inter-layer prediction are not interpreted.
+    /// The standard omits the flags for a reference that is the current picture itself or a picture of another layer
+    /// at the same time. Neither occurs here: screen content and inter-layer prediction are refused earlier.
     mutating func code(
         _ c: inout some SyntaxCoder, counts: (l0: Int, l1: Int), sps: SequenceParameterSet
     ) throws(BitstreamError) {

@@ -4,32 +4,30 @@
 public struct ShortTermRefPic: Hashable, Sendable {
     /// The POC difference to the current picture: negative for the past, positive for the future.
     public var deltaPoc: Int
-    /// True when the current picture itself may use it; false when it is only kept for later ones.
+    /// True when the current picture may refer to it; false when it is only kept for later pictures.
     public var usedByCurrPic: Bool
 
-    /// A picture `deltaPoc` away.
     public init(deltaPoc: Int, usedByCurrPic: Bool = true) {
         self.deltaPoc = deltaPoc
         self.usedByCurrPic = usedByCurrPic
     }
 }
 
-/// `st_ref_pic_set()` (7.3.7) with the variables it stands for (7.4.8).
+/// `st_ref_pic_set()` (7.3.7) with the variables derived from it (7.4.8).
 public struct ShortTermRefPicSet: Hashable, Sendable {
-    /// How a set is predicted from another one of the SPS (`inter_ref_pic_set_prediction_flag` = 1).
+    /// Prediction of a set from another set of the SPS (`inter_ref_pic_set_prediction_flag` = 1).
     public struct Prediction: Hashable, Sendable {
-        /// `delta_idx_minus1`, coded in slice headers only: the reference set is this + 1 places back.
+        /// The reference set is this + 1 places back; coded in slice headers only, otherwise 0.
         public var deltaIdxMinus1 = 0
-        /// `delta_rps_sign`.
+        /// True when deltaRps is negative.
         public var deltaRpsSign = false
-        /// `abs_delta_rps_minus1`, 0…32767.
+        /// Magnitude of deltaRps − 1, 0…32767.
         public var absDeltaRpsMinus1 = 0
-        /// `used_by_curr_pic_flag`, one more than the reference set has pictures.
+        /// One entry for each picture of the reference set and one for the reference set's own picture.
         public var usedByCurrPicFlag: [Bool] = []
-        /// `use_delta_flag`, as many.
+        /// Whether each of these pictures is in the predicted set; as many entries.
         public var useDeltaFlag: [Bool] = []
 
-        /// All zeros.
         public init() {}
     }
 
@@ -40,33 +38,29 @@ public struct ShortTermRefPicSet: Hashable, Sendable {
     /// Pictures after the current one in output order, the nearest first (S1).
     public private(set) var positivePics: [ShortTermRefPic] = []
 
-    /// The empty set.
     public init() {}
 
-    /// An explicitly coded set; each list is ordered from the nearest picture outwards (checked when written).
     public init(negativePics: [ShortTermRefPic], positivePics: [ShortTermRefPic]) {
         self.negativePics = negativePics
         self.positivePics = positivePics
     }
 
-    /// NumDeltaPocs.
     public var numDeltaPocs: Int { negativePics.count + positivePics.count }
 
-    /// How many pictures the current one itself may use.
+    /// Number of pictures that the current picture may refer to.
     public var numUsedByCurrPic: Int {
         negativePics.reduce(0) { $0 + ($1.usedByCurrPic ? 1 : 0) }
             + positivePics.reduce(0) { $0 + ($1.usedByCurrPic ? 1 : 0) }
     }
 
-    /// The table for set number `index`; `sets` are the SPS's, and `inSlice` says that this is one more, in a
-    /// slice header.
+    /// Codes set number `index`, given the SPS's `sets`; with `inSlice` it is the additional set of a slice header.
     mutating func code(
         _ c: inout some SyntaxCoder, index: Int, sets: [ShortTermRefPicSet], inSlice: Bool
     ) throws(BitstreamError) {
         if index != 0 {
             try c.presence("inter_ref_pic_set_prediction_flag", &prediction, Prediction())
         } else if prediction != nil {
-            throw BitstreamError(.malformed, "The first st_ref_pic_set has nothing to be predicted from.")
+            throw BitstreamError(.malformed, "the first st_ref_pic_set cannot be predicted")
         }
         if var inter = prediction {
             if inSlice { try c.ue("delta_idx_minus1", &inter.deltaIdxMinus1, 0...(index - 1)) }
@@ -75,7 +69,7 @@ public struct ShortTermRefPicSet: Hashable, Sendable {
             prediction = inter
             derive(inter, from: reference)
             guard numDeltaPocs <= 16 else {
-                throw BitstreamError(.outOfRange, "An st_ref_pic_set predicts more than 16 pictures.")
+                throw BitstreamError(.outOfRange, "an st_ref_pic_set predicts more than 16 pictures")
             }
         } else {
             try codeExplicit(&c)
@@ -108,7 +102,7 @@ public struct ShortTermRefPicSet: Hashable, Sendable {
         }
     }
 
-    /// Equations 7-61 and 7-62: each picture of the reference set, and that set's own picture, moved by deltaRps.
+    /// Equations 7-61 and 7-62: moves each picture of the reference set, and that set's own picture, by deltaRps.
     private mutating func derive(_ inter: Prediction, from reference: ShortTermRefPicSet) {
         let deltaRps = (inter.deltaRpsSign ? -1 : 1) * (inter.absDeltaRpsMinus1 + 1)
         let count = reference.numDeltaPocs

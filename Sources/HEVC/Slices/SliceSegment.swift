@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// A coded slice segment: its header, interpreted, and its data, carried as they are.
+/// A coded slice segment: the parsed header and the unparsed data.
 public struct SliceSegment: Hashable, Sendable {
-    /// The header.
     public var sliceHeader: SliceSegmentHeader
     /// `slice_segment_data()` and what follows it, in NAL unit form (emulation prevention in place).
     ///
-    /// It starts at a byte boundary behind a byte that is not zero (`byte_alignment()` ends the header in a 1
-    /// bit), so its emulation prevention does not depend on the header, and entry points hold whatever the
-    /// header becomes.
+    /// It starts at a byte boundary after a non-zero byte (`byte_alignment()` ends the header with a 1 bit). So its
+    /// emulation prevention does not depend on the header, and entry points stay valid when the header changes.
     public var data: ArraySlice<UInt8>
 
-    /// A header and data in NAL unit form.
     public init(sliceHeader: SliceSegmentHeader, data: ArraySlice<UInt8>) {
         self.sliceHeader = sliceHeader
         self.data = data
     }
 
-    /// Header bytes unescaped at first; nearly every header fits, and the data behind need no unescaping.
+    /// Bytes unescaped at first: nearly every header fits, and the data after it need no unescaping.
     private static let firstAttempt = 512
 
     /// Parses a whole NAL unit with the parameter sets seen before it.
     ///
-    /// Throws `missingParameterSet`, `unsupported` (screen content, other types than slices) or what the bytes
-    /// deserve.
+    /// - Throws: `missingParameterSet`; `unsupported` for screen content and for NAL units that are not slices;
+    ///   `truncated`, `malformed` or `outOfRange` for damaged bytes.
     public init(nal: ArraySlice<UInt8>, parameterSets: ParameterSets) throws(BitstreamError) {
         do {
             try self.init(nal: nal, parameterSets, limit: Self.firstAttempt)
@@ -43,16 +40,16 @@ public struct SliceSegment: Hashable, Sendable {
         try self.init(nal: nal, sets, limit: limit, reader: &reader)
     }
 
-    /// As above; `reader` hands its trace in and out.
+    /// As above; a trace in `reader` is continued and returned in it.
     init(
         nal: ArraySlice<UInt8>, _ sets: ParameterSets, limit: Int, reader: inout BitReader
     ) throws(BitstreamError) {
         let header = try NALUnitHeader(nal: nal)
         guard header.nalUnitType.isSlice else {
-            throw BitstreamError(.unsupported, "A NAL unit of type \(header.nalUnitType) is not a slice segment.")
+            throw BitstreamError(.unsupported, "a NAL unit of type \(header.nalUnitType) is not a slice segment")
         }
         let payload = nal.dropFirst(2)
-        let (rbsp, removed) = EmulationPrevention.removeNoting(from: payload, limit: limit)
+        let (rbsp, removed) = EmulationPrevention.removeRecording(from: payload, limit: limit)
         let trace = reader.trace
         reader = BitReader(rbsp)
         reader.trace = trace
@@ -62,7 +59,7 @@ public struct SliceSegment: Hashable, Sendable {
         data = payload.dropFirst(headerBytes + removed.count { $0 < headerBytes })
     }
 
-    /// The whole NAL unit, its header written with the parameter sets it names; throws as for parsing.
+    /// The whole NAL unit, with the header written for the parameter sets it refers to; throws as parsing does.
     public func nalUnit(parameterSets: ParameterSets) throws(BitstreamError) -> [UInt8] {
         var (copy, writer) = (sliceHeader, BitWriter())
         try copy.code(&writer, parameterSets)

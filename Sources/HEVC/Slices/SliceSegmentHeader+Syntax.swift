@@ -8,10 +8,10 @@ extension SliceSegmentHeader {
         try c.ue("slice_pic_parameter_set_id", &slicePicParameterSetId, 0...63)
         let (sps, pps) = try sets.active(ppsId: slicePicParameterSetId)
         guard sps.extensions?.spsSccExtensionFlag != true, pps.extensions?.ppsSccExtensionFlag != true else {
-            throw BitstreamError(.unsupported, "Slice headers of screen content coding are not interpreted.")
+            throw BitstreamError(.unsupported, "slice headers of screen content coding are not interpreted")
         }
         guard !sps.isMultiLayerExtension else {
-            throw BitstreamError(.unsupported, "The slice's SPS takes its format from the VPS extension.")
+            throw BitstreamError(.unsupported, "the slice's SPS takes its format from the VPS")
         }
         if !firstSliceSegmentInPicFlag {
             if pps.dependentSliceSegmentsEnabledFlag {
@@ -50,7 +50,7 @@ extension SliceSegmentHeader {
         try c.ue("slice_type", &typeValue, 0...2)
         sliceType = SliceType(rawValue: typeValue) ?? .i
         guard sliceType == .i || !header.nalUnitType.isIRAP else {
-            throw BitstreamError(.malformed, "A slice of an IRAP picture refers to other pictures.")
+            throw BitstreamError(.malformed, "a slice of an IRAP picture refers to other pictures")
         }
         if pps.outputFlagPresentFlag { try c.flag("pic_output_flag", &picOutputFlag) }
         if sps.separateColourPlaneFlag { try c.u("colour_plane_id", 2, &colourPlaneId, 0...2) }
@@ -74,7 +74,7 @@ extension SliceSegmentHeader {
         }
     }
 
-    /// The part of P and B slices.
+    /// From num_ref_idx_active_override_flag to five_minus_max_num_merge_cand: P and B slices only.
     private mutating func codeInter(
         _ c: inout some SyntaxCoder, _ sps: SequenceParameterSet, _ pps: PictureParameterSet
     ) throws(BitstreamError) {
@@ -172,7 +172,7 @@ extension SliceReferences {
             if sets.count > 1 { try c.u("short_term_ref_pic_set_idx", ceilLog2(sets.count), &index) }
             guard sets.indices.contains(index) else {
                 throw BitstreamError(
-                    .outOfRange, "short_term_ref_pic_set_idx \(index) leads outside the SPS's sets.")
+                    .outOfRange, "short_term_ref_pic_set_idx \(index) exceeds the SPS's \(sets.count) sets")
             }
             shortTermRefPicSetIdx = index
             shortTermRefPicSet = sets[index]
@@ -182,7 +182,7 @@ extension SliceReferences {
         if let candidates = sps.longTermRefPics {
             try codeLongTerm(&c, candidates, lsbBits: 4 + sps.log2MaxPicOrderCntLsbMinus4)
         } else if !longTermRefPics.isEmpty {
-            throw BitstreamError(.malformed, "The SPS allows no long-term reference pictures.")
+            throw BitstreamError(.malformed, "the SPS allows no long-term reference pictures")
         }
     }
 
@@ -203,7 +203,8 @@ extension SliceReferences {
                 var place = pic.ltIdxSps ?? 0
                 if candidates.count > 1 { try c.u("lt_idx_sps", ceilLog2(candidates.count), &place) }
                 guard candidates.indices.contains(place) else {
-                    throw BitstreamError(.outOfRange, "lt_idx_sps \(place) leads outside the SPS's candidates.")
+                    throw BitstreamError(
+                        .outOfRange, "lt_idx_sps \(place) exceeds the SPS's \(candidates.count) candidates")
                 }
                 pic.ltIdxSps = place
                 pic.pocLsbLt = candidates[place].ltRefPicPocLsbSps

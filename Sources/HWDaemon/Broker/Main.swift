@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import HWDModel
+internal import HWDSystem
 internal import HWDTransport
 internal import Logging
 
@@ -140,7 +141,7 @@ struct HWDaemonCommand: ParsableCommand {
     }
 
     private func configuration(_ files: SettingsFiles, _ manager: ServiceManager) -> Configuration {
-        let path = socket ?? Configuration.environment("HWDAEMON_SOCKET") ?? "/run/hwdaemon/hwdaemon.sock"
+        let path = socket ?? Environment.value("HWDAEMON_SOCKET") ?? "/run/hwdaemon/hwdaemon.sock"
         let inherited = listenFd ?? (socket == nil ? manager.listener : nil)
         return Configuration(
             endpoint: inherited.map { .descriptor($0) } ?? .path(path), isPrivate: isPrivate,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDSystem
 internal import HWDTransport
 
 /// The service manager that started the daemon, if one did: the socket it passed, and its notification socket.
@@ -21,7 +22,7 @@ final class ServiceManager {
         let names = [
             "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
         ]
-        let values = names.map { Configuration.environment($0) }
+        let values = names.map { Environment.value($0) }
         for name in names { unsetenv(name) }
         let own = "\(getpid())"
 

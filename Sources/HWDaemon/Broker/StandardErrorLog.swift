@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDSystem
 internal import Logging
 internal import Synchronization
 
@@ -54,7 +55,7 @@ struct StandardErrorLog: LogHandler {
     /// Whether standard error is still the stream that `JOURNAL_STREAM` names (systemd.exec(5)).
     private static func journalHasStandardError() -> Bool {
         var status = stat()
-        guard let stream = Configuration.environment("JOURNAL_STREAM"), fstat(2, &status) == 0 else { return false }
+        guard let stream = Environment.value("JOURNAL_STREAM"), fstat(2, &status) == 0 else { return false }
         return stream == "\(status.st_dev):\(status.st_ino)"
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDSystem
 
 /// The device nodes that the daemon probes.
 ///
@@ -36,15 +37,8 @@ enum Devices {
     }
 
     private static func renderNodes() -> [String] {
-        guard let folder = opendir("/dev/dri") else { return [] }
-        defer { closedir(folder) }
-        var numbers: [Int] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.hasPrefix("renderD"), let number = Int(name.dropFirst(7)) { numbers.append(number) }
-        }
+        let names = (try? Directory.names(in: "/dev/dri")) ?? []
+        let numbers = names.filter { $0.hasPrefix("renderD") }.compactMap { Int($0.dropFirst(7)) }
         return numbers.sorted().map { "/dev/dri/renderD\($0)" }
     }
 }

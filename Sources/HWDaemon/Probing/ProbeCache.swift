@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDModel
+internal import HWDSystem
 internal import HWDWire
 
 /// The file that keeps what probes verified from one daemon to the next.
@@ -74,14 +75,14 @@ struct ProbeCache {
     /// A private daemon uses the user's cache folder, which is created; others use the folder that the service manager
     /// passed, else `/var/lib/hwdaemon` if it exists.
     static func folder(isPrivate: Bool) -> String? {
-        if let state = Configuration.environment("STATE_DIRECTORY")?.split(separator: ":").first {
+        if let state = Environment.value("STATE_DIRECTORY")?.split(separator: ":").first {
             return String(state)
         }
         guard isPrivate else {
             return access("/var/lib/hwdaemon", W_OK) == 0 ? "/var/lib/hwdaemon" : nil
         }
-        let home = Configuration.environment("HOME").map { "\($0)/.cache" }
-        guard let cache = Configuration.environment("XDG_CACHE_HOME") ?? home, cache.hasPrefix("/") else {
+        let home = Environment.value("HOME").map { "\($0)/.cache" }
+        guard let cache = Environment.value("XDG_CACHE_HOME") ?? home, cache.hasPrefix("/") else {
             return nil
         }
         let folder = "\(cache)/hwdaemon"

@@ -159,9 +159,6 @@ extension Broker {
     /// 16 random bytes from the kernel, in hexadecimal.
     private static func newID() -> String {
         var generator = SystemRandomNumberGenerator()
-        return (0..<16).map { _ in
-            let byte = UInt8.random(in: 0...255, using: &generator)
-            return (byte < 16 ? "0" : "") + String(byte, radix: 16)
-        }.joined()
+        return Hexadecimal.text((0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) })
     }
 }

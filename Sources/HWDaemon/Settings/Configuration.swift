@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDSystem
 internal import HWDTransport
 
 /// What the command line and the environment fix for the broker's lifetime, and the location of its settings.
@@ -22,12 +23,8 @@ struct Configuration {
 
     /// The default libexec directory: the daemon's own, as after a build, or where packages install the workers.
     static func findLibexec() -> String {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
-        let own = String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let folder = own.lastIndex(of: "/").map { String(own[..<$0]) } ?? "."
-        let folders = [folder, "\(folder)/../libexec/hwdaemon"]
-        return folders.first { access("\($0)/hwdaemon-encoder", X_OK) == 0 } ?? folder
+        let folders = [Program.folder, "\(Program.folder)/../libexec/hwdaemon"]
+        return folders.first { access("\($0)/hwdaemon-encoder", X_OK) == 0 } ?? Program.folder
     }
 
     /// The list of nodes to probe: that of `HWDAEMON_DEVICES`, even if empty, else the settings'.
@@ -37,13 +34,6 @@ struct Configuration {
 
     /// The path of a worker's or probe's executable.
     func executable(_ name: String) -> String { "\(libexec)/\(name)" }
-
-    /// An environment variable's value; nil if it is unset or empty.
-    static func environment(_ name: String) -> String? {
-        guard let value = getenv(name) else { return nil }
-        let text = String(cString: value)
-        return text.isEmpty ? nil : text
-    }
 
     /// Takes ownership of an inherited listening socket.
     ///

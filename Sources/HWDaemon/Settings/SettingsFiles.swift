@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDSystem
 
 /// The wrong lines of a configuration, each with its location.
 struct ConfigurationFault: Error, Hashable {
@@ -37,18 +38,13 @@ struct SettingsFiles {
 
     private func paths() throws(ConfigurationFault) -> [String] {
         guard let folder else { return [] }
-        guard let directory = opendir(folder) else {
-            if errno == ENOENT { return [] }
-            throw ConfigurationFault(lines: ["\(folder): \(String(cString: strerror(errno)))"])
-        }
-        defer { closedir(directory) }
-        var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            // Skips editors' backups and hidden files.
-            if name.hasSuffix(".conf"), !name.hasPrefix(".") { names.append(name) }
+        let names: [String]
+        do throws(Directory.Failure) {
+            // Backups of editors and hidden files are not configuration.
+            names = try Directory.names(in: folder).filter { $0.hasSuffix(".conf") && !$0.hasPrefix(".") }
+        } catch {
+            if error.errno == ENOENT { return [] }
+            throw ConfigurationFault(lines: ["\(folder): \(error)"])
         }
         guard names.count <= Self.maxFiles else {
             throw ConfigurationFault(lines: ["\(folder): more than \(Self.maxFiles) files"])

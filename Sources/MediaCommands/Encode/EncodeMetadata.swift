@@ -9,10 +9,10 @@ enum EncodeMetadata {
     static func properties(_ video: VideoDescription) -> [(PropertyKey, PropertyValue)] {
         var properties: [(PropertyKey, PropertyValue)] = []
         if let bytes = video.masteringDisplay {
-            properties.append((.masteringDisplayColorVolume, .string(hexadecimal(bytes))))
+            properties.append((.masteringDisplayColorVolume, .string(Hexadecimal.text(bytes))))
         }
         if let bytes = video.contentLight {
-            properties.append((.contentLightLevelInfo, .string(hexadecimal(bytes))))
+            properties.append((.contentLightLevelInfo, .string(Hexadecimal.text(bytes))))
         }
         if let aspect = video.sampleAspectRatio, aspect != Rational(1) {
             properties.append((.pixelAspectRatio, .string("\(aspect.numerator):\(aspect.denominator)")))
@@ -42,12 +42,14 @@ enum EncodeMetadata {
 
     /// Has a track say what the session's properties say, where they say anything.
     static func apply(_ properties: [PropertyKey: PropertyValue], to track: inout VideoTrack) {
-        if case .string(let text)? = properties[.masteringDisplayColorVolume], let bytes = bytes(text),
+        if case .string(let text)? = properties[.masteringDisplayColorVolume], let bytes = Hexadecimal.bytes(text),
             bytes.count == 24
         {
             track.masteringDisplay = bytes
         }
-        if case .string(let text)? = properties[.contentLightLevelInfo], let bytes = bytes(text), bytes.count == 4 {
+        if case .string(let text)? = properties[.contentLightLevelInfo], let bytes = Hexadecimal.bytes(text),
+            bytes.count == 4
+        {
             track.contentLight = bytes
         }
         if case .string(let text)? = properties[.pixelAspectRatio], let aspect = ratio(text) {
@@ -65,17 +67,6 @@ enum EncodeMetadata {
         return CleanAperture(
             x: numbers.count == 4 ? numbers[2] : 0, y: numbers.count == 4 ? numbers[3] : 0, width: numbers[0],
             height: numbers[1], ofCodedWidth: (track.width + 1) / 2 * 2, codedHeight: (track.height + 1) / 2 * 2)
-    }
-
-    /// Two lower-case digits a byte.
-    static func hexadecimal(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-
-    private static func bytes(_ text: String) -> [UInt8]? {
-        let digits = text.compactMap(\.hexDigitValue)
-        guard digits.count == text.count, digits.count % 2 == 0 else { return nil }
-        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
     }
 
     private static func ratio(_ text: String) -> Rational? {

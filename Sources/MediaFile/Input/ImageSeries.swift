@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDSystem
 
 /// The files that a name like `frame-%04d.png` stands for.
 struct ImageSeries: Hashable {
@@ -79,18 +80,8 @@ struct ImageSeries: Hashable {
     private static func numbers(
         _ directory: String, _ pattern: Pattern, _ path: String
     ) throws(MediaError) -> Set<Int> {
-        guard let handle = opendir(directory) else { throw .opening(path, errno: errno) }
-        defer { closedir(handle) }
-        var numbers: Set<Int> = []
-        for _ in 0..<maxFiles {
-            guard let entry = readdir(handle) else { break }
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
-                name.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: name.pointee)) {
-                    String(cString: $0)
-                }
-            }
-            if let number = pattern.number(name) { numbers.insert(number) }
-        }
-        return numbers
+        do throws(Directory.Failure) {
+            return Set(try Directory.names(in: directory, limit: maxFiles).compactMap(pattern.number))
+        } catch { throw .opening(path, errno: error.errno) }
     }
 }

@@ -124,7 +124,7 @@ struct AlphaLayerReader: Sendable {
         guard case .alpha(_, let index, _) = layer else { return }
         do throws(BitstreamError) {
             guard nal.count <= PendingUnits.maxSetSize else {
-                throw BitstreamError(.outOfRange, "It has \(nal.count) bytes.")
+                throw BitstreamError(.outOfRange, "it has \(nal.count) bytes")
             }
             let sps = try SequenceParameterSet(nal: nal).standalone(vps: vps, layerIndex: index)
             do throws(SessionError) { try StreamFormat.check(sps) } catch {

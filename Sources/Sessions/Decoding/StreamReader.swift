@@ -131,7 +131,7 @@ public struct StreamReader: Sendable {
         func countOne() throws(BitstreamError) {
             count += 1
             guard count <= Self.maxUnits else {
-                throw BitstreamError(.outOfRange, "It has more than \(Self.maxUnits) NAL units.")
+                throw BitstreamError(.outOfRange, "it has more than \(Self.maxUnits) NAL units")
             }
         }
         switch framing {

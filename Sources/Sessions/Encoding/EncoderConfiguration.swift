@@ -132,8 +132,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
         pixelAspectRatio = properties.string(.pixelAspectRatio).flatMap(PropertyText.aspectRatio)
         let insertsHDR = properties.string(.hdrMetadataInsertionMode) != "None"
         masteringDisplay =
-            insertsHDR ? properties.string(.masteringDisplayColorVolume).flatMap(PropertyText.bytes) : nil
-        contentLight = insertsHDR ? properties.string(.contentLightLevelInfo).flatMap(PropertyText.bytes) : nil
+            insertsHDR ? properties.string(.masteringDisplayColorVolume).flatMap(Hexadecimal.bytes) : nil
+        contentLight = insertsHDR ? properties.string(.contentLightLevelInfo).flatMap(Hexadecimal.bytes) : nil
 
         prioritizesSpeed = properties.bool(.prioritizeSpeed) ?? false
         x265Preset = prioritizesSpeed ? "veryfast" : properties.string(.x265Preset) ?? "medium"

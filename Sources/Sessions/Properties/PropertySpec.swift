@@ -104,7 +104,7 @@ extension PropertySpec.Kind {
         case (.dataRateLimits, _): PropertyText.dataRateLimits(value) != nil
         case (.aspectRatio, .string(let text)): PropertyText.aspectRatio(text) != nil
         case (.aperture, .string(let text)): PropertyText.aperture(text) != nil
-        case (.bytes(let count), .string(let text)): PropertyText.bytes(text)?.count == count
+        case (.bytes(let count), .string(let text)): Hexadecimal.bytes(text)?.count == count
         case (.text, .string): true
         default: false
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWDModel
+import HWDSystem
 import HWDTransport
 import HWDWire
 import Testing
@@ -152,7 +153,7 @@ extension EndToEnd {
                 try $0.send(AddPool(poolID: 1, size: 4096), fds: [ends.readNumber])
             },
             Misdeed("a file of the disk", says: "not a memfd") {
-                let file = OwnedFD(open("/proc/self/exe", O_RDONLY))
+                let file = OwnedFD(open(Program.path, O_RDONLY))
                 try $0.send(AddPool(poolID: 1, size: 4096), fds: [file.rawValue])
             },
             Misdeed("a pool of no size", says: "0 bytes") {

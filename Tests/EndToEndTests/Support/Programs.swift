@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDSystem
 import HWDTransport
 import Testing
 
 /// The programs under test, and what every one of them is started with.
 enum Programs {
     /// Where the build put them: beside the test runner.
-    static let folder: String = {
-        let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        return URL(fileURLWithPath: own).deletingLastPathComponent().path
-    }()
+    static let folder = Program.folder
 
     /// No device of this machine takes part, and no daemon of this machine is talked to.
     static let environment = [

@@ -108,7 +108,7 @@ extension VulkanInstance {
             driver: names.isEmpty ? "driver \(plain.properties.driverVersion)" : names.joined(separator: " "),
             kind: kind, apiVersion: "\(hwd_vk_major(version)).\(hwd_vk_minor(version)).\(hwd_vk_patch(version))",
             pciAddress: place,
-            uuid: withUnsafeBytes(of: identity.deviceUUID) { $0.map { hexadecimal(UInt32($0), 2) }.joined() },
+            uuid: withUnsafeBytes(of: identity.deviceUUID) { Hexadecimal.text($0) },
             importsHostMemory: hasHost, hostMemoryAlignment: Int(host.minImportedHostPointerAlignment),
             importsDMABufs: extensions.isSuperset(of: VulkanDevice.dmaBufExtensions),
             // An image's formats are told since Vulkan 1.2.
@@ -118,8 +118,8 @@ extension VulkanInstance {
 
     private static func pciAddress(_ bus: VkPhysicalDevicePCIBusInfoPropertiesEXT) -> String {
         [
-            hexadecimal(bus.pciDomain, 4), hexadecimal(bus.pciBus, 2),
-            hexadecimal(bus.pciDevice, 2) + "." + String(bus.pciFunction, radix: 16),
+            Hexadecimal.text(bus.pciDomain, minDigits: 4), Hexadecimal.text(bus.pciBus, minDigits: 2),
+            Hexadecimal.text(bus.pciDevice, minDigits: 2) + "." + String(bus.pciFunction, radix: 16),
         ].joined(separator: ":")
     }
 
@@ -155,10 +155,4 @@ extension VulkanInstance {
         default: .other
         }
     }
-}
-
-/// A number in hexadecimal with leading zeros.
-private func hexadecimal(_ number: UInt32, _ digits: Int) -> String {
-    let text = String(number, radix: 16)
-    return String(repeating: "0", count: max(digits - text.count, 0)) + text
 }

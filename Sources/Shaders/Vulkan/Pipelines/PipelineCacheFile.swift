@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDModel
+internal import HWDSystem
 
 /// Where a device's compiled pipelines lie between processes: `$XDG_CACHE_HOME/hwdaemon/vulkan-<uuid>.bin`, or under
 /// `~/.cache`.
@@ -16,7 +18,7 @@ struct PipelineCacheFile {
     /// The file of a device; none where there is no home to have one in.
     init(uuid: String) {
         func variable(_ name: String) -> String? {
-            guard let value = getenv(name).map({ String(cString: $0) }), value.hasPrefix("/") else { return nil }
+            guard let value = Environment.value(name), value.hasPrefix("/") else { return nil }
             return value
         }
         folder = (variable("XDG_CACHE_HOME") ?? variable("HOME").map { $0 + "/.cache" }).map { $0 + "/hwdaemon" }
@@ -60,9 +62,8 @@ struct PipelineCacheFile {
         if !isWritten || rename(beside, path) != 0 { unlink(beside) }
     }
 
-    /// FNV-1a, 64 bits: against accidents, not against enemies.
     private static func checksum(_ bytes: [UInt8]) -> [UInt8] {
-        let sum = bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        let sum = FNV1a(bytes).value
         return (0..<8).map { UInt8(truncatingIfNeeded: sum >> (8 * $0)) }
     }
 }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// Decodes an encoder process's messages.
+struct CompressionReceiver: SessionReceiver {
+    typealias Create = CreateCompressionSession
+    typealias Event = CompressionSession.Event
+
+    static let malfunction = Status.videoEncoderMalfunction
+    static var finished: Event { .completed }
+    let maxEventCount: Int
+    var framesInFlight = 0
+    private var arenas: [UInt32: SharedMemory] = [:]
+
+    /// Bytes of an arena or of one packet's own memory: more than any picture of level 6.2 takes.
+    private static let maxMemorySize = 1 << 30
+
+    init(_ created: Create.Reply) {
+        // The credits bound what can be outstanding in both directions; the rest are format descriptions.
+        maxEventCount = created.maxFramesInFlight + created.maxPacketsInFlight + 8
+    }
+
+    mutating func receive(
+        _ opcode: Opcode, _ payload: RawSpan, _ fds: inout FDQueue
+    ) throws(SessionError) -> Event? {
+        switch opcode {
+        case .formatDescription: return .formatDescription(payload.withUnsafeBytes { Array($0) })
+        case .addArena:
+            let arena = try AddArena(decoding: payload)
+            guard arenas.isEmpty else { throw Self.broken("it sent a second arena") }
+            arenas[arena.arenaID] = try Self.map(&fds, size: arena.size)
+            return nil
+        case .frameReleased:
+            guard framesInFlight > 0 else { throw Self.broken("it released a frame that is not in flight") }
+            framesInFlight -= 1
+            return .frameReleased(try FrameReleased(decoding: payload).frameID)
+        case .packet: return .packet(try receive(try Packet(decoding: payload), &fds))
+        default: throw Self.unexpected(opcode)
+        }
+    }
+
+    private func receive(
+        _ packet: Packet, _ fds: inout FDQueue
+    ) throws(SessionError) -> CompressionSession.ReceivedPacket {
+        let found =
+            packet.arenaID == Packet.ownMemory
+            ? try Self.map(&fds, size: UInt64(packet.size)) : arenas[packet.arenaID]
+        guard let memory = found, packet.offset <= UInt64(memory.size),
+            UInt64(packet.size) <= UInt64(memory.size) - packet.offset
+        else { throw Self.broken("a packet lies outside the memory that it names") }
+        return CompressionSession.ReceivedPacket(description: packet, memory: memory)
+    }
+
+    private static func map(_ fds: inout FDQueue, size: UInt64) throws(SessionError) -> SharedMemory {
+        guard let file = fds.popFirst(), size <= UInt64(maxMemorySize) else {
+            throw broken("packet memory has no file descriptor or is too large")
+        }
+        return try SharedMemory(
+            receiving: file, minSize: Int(size), maxSize: maxMemorySize, access: .readOnly)
+    }
+}

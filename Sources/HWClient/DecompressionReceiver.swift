@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// Decodes a decoder process's messages.
+struct DecompressionReceiver: SessionReceiver {
+    typealias Create = CreateDecompressionSession
+    typealias Event = DecompressionSession.Event
+
+    static let malfunction = Status.videoDecoderMalfunction
+    static var finished: Event { .finished }
+    /// The packets in flight bound the reports and the credits bound the pictures; a client that fetches has fewer.
+    let maxEventCount = 4096
+    var packets = PacketPool()
+    var heldFrames = 0
+    private let maxHeldFrames: Int
+    private var arenas: [UInt32: SharedMemory] = [:]
+
+    /// Bytes of an arena.
+    private static let maxArenaSize = 4 << 30
+    private static let maxArenaCount = 64
+
+    init(_ created: Create.Reply) { maxHeldFrames = created.maxFramesInFlight }
+
+    mutating func receive(
+        _ opcode: Opcode, _ payload: RawSpan, _ fds: inout FDQueue
+    ) throws(SessionError) -> Event? {
+        switch opcode {
+        case .addArena: try addArena(try AddArena(decoding: payload), &fds)
+        case .removeArena: arenas[try RemoveArena(decoding: payload).arenaID] = nil
+        case .frameReleased:
+            guard packets.release(try FrameReleased(decoding: payload).frameID) else {
+                throw Self.broken("it released a packet that is not in flight")
+            }
+        case .frameDecoded: return .frame(try receive(try FrameDecoded(decoding: payload)))
+        case .packetReport: return .report(try PacketReport(decoding: payload))
+        default: throw Self.unexpected(opcode)
+        }
+        return nil
+    }
+
+    private mutating func addArena(_ arena: AddArena, _ fds: inout FDQueue) throws(SessionError) {
+        guard let file = fds.popFirst(), arena.size <= UInt64(Self.maxArenaSize),
+            arenas.count < Self.maxArenaCount, arenas[arena.arenaID] == nil
+        else { throw Self.broken("an arena has no file descriptor, is too large or exists already") }
+        arenas[arena.arenaID] = try SharedMemory(
+            receiving: file, minSize: Int(arena.size), maxSize: Self.maxArenaSize, access: .readOnly)
+    }
+
+    private mutating func receive(
+        _ picture: FrameDecoded
+    ) throws(SessionError) -> DecompressionSession.ReceivedFrame {
+        heldFrames += 1
+        guard let memory = arenas[picture.arenaID], heldFrames <= maxHeldFrames else {
+            throw Self.broken("a picture lies in no arena, or is more than its credits allow")
+        }
+        do throws(SessionError) {
+            try picture.layout.validate(
+                picture.format, width: Int(clamping: picture.width), height: Int(clamping: picture.height),
+                poolSize: UInt64(memory.size))
+        } catch { throw Self.broken(error.reason) }
+        let part = picture.cleanAperture
+        guard part.width > 0, part.height > 0, UInt64(part.x) + UInt64(part.width) <= UInt64(picture.width),
+            UInt64(part.y) + UInt64(part.height) <= UInt64(picture.height)
+        else { throw Self.broken("a clean aperture lies outside its picture") }
+        return DecompressionSession.ReceivedFrame(description: picture, memory: memory)
+    }
+}

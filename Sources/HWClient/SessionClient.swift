@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// What one kind of session does with its worker's messages.
+protocol SessionReceiver {
+    /// The call that creates the session.
+    associatedtype Create: ControlMethod where Create.Reply: CreatedSession
+    /// What the app fetches.
+    associatedtype Event
+
+    /// The status of a worker that died or broke the protocol.
+    static var malfunction: Status { get }
+    /// The event that answers `SessionClient.finish`.
+    static var finished: Event { get }
+    /// The most events that a worker within its credits can leave unfetched.
+    var maxEventCount: Int { get }
+
+    /// Starts with the credits of a reply.
+    init(_ created: Create.Reply)
+
+    /// Takes a message other than a reply and the end; nil for one that is no event.
+    mutating func receive(
+        _ opcode: Opcode, _ payload: RawSpan, _ fds: inout FDQueue
+    ) throws(SessionError) -> Event?
+}
+
+extension SessionReceiver {
+    /// The error of a worker that does not keep to the protocol.
+    static func broken(_ reason: String) -> SessionError {
+        SessionError(malfunction, "the worker broke the protocol: \(reason)")
+    }
+
+    /// The error of a message that is not the worker's to send, or not in this kind of session.
+    static func unexpected(_ opcode: Opcode) -> SessionError { broken("it sent \(opcode) to a client") }
+}
+
+/// The reply to a call that creates a session.
+protocol CreatedSession {
+    /// The session's identifier.
+    var session: String { get }
+}
+
+extension CreateCompressionSession.Reply: CreatedSession {}
+extension CreateDecompressionSession.Reply: CreatedSession {}
+extension CreateTransferSession.Reply: CreatedSession {}
+
+/// What the three kinds of session have in common: creation, pools, properties, events, the end.
+final class SessionClient<Receiver: SessionReceiver> {
+    typealias Event = Receiver.Event
+
+    let created: Receiver.Create.Reply
+    var receiver: Receiver
+    private let link: SessionLink
+    /// Registered memory, mapped for as long as frames in flight may use it.
+    private var pools: [UInt32: SharedMemory] = [:]
+    private var events: [Event] = []
+    private var finishing: UInt32?
+
+    init(
+        _ daemon: Daemon, _ parameters: Receiver.Create.Parameters, timeout: Duration
+    ) throws(ClientError) {
+        let connection = try daemon.connect()
+        created = try Daemon.exchange(
+            Receiver.Create.self, parameters, upgrade: true, on: connection.rawValue,
+            deadline: MonotonicTime.now + timeout)
+        link = try SessionLink(daemon, connection, session: created.session, malfunction: Receiver.malfunction)
+        receiver = Receiver(created)
+    }
+
+    var fileDescriptor: Int32 { link.fileDescriptor }
+
+    // MARK: - Requests
+
+    func addPool(_ memory: SharedMemory, id poolID: UInt32) throws(ClientError) {
+        let message = AddPool(poolID: poolID, size: UInt64(memory.size))
+        _ = try reply(to: try send(message, fds: [memory.file.rawValue]))
+        pools[poolID] = memory
+    }
+
+    func removePool(id poolID: UInt32) throws(ClientError) {
+        _ = try reply(to: try send(RemovePool(poolID: poolID)))
+        pools[poolID] = nil
+    }
+
+    func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
+        let named = Dictionary(uniqueKeysWithValues: properties.map { ($0.key.rawValue, $0.value) })
+        try request(.setProperties, try Self.encode(named))
+    }
+
+    func copyProperties(_ keys: [PropertyKey]) throws(ClientError) -> [PropertyKey: PropertyValue] {
+        let reply = try request(.copyProperties, try Self.encode(keys.map(\.rawValue)))
+        do throws(SessionError) {
+            let named = try JSON.decode([String: PropertyValue].self, from: reply.body)
+            return Dictionary(uniqueKeysWithValues: named.map { (PropertyKey(rawValue: $0.key), $0.value) })
+        } catch { throw ClientError(error) }
+    }
+
+    /// Sends a message whose payload is bytes of no fixed form, or nothing, and waits for its reply.
+    @discardableResult
+    func request(_ opcode: Opcode, _ bytes: [UInt8] = []) throws(ClientError) -> Reply {
+        try reply(to: try send(opcode, bytes))
+    }
+
+    /// Makes the reply to a message that was sent the event `Receiver.finished`.
+    func finish(by sequence: UInt32) { finishing = sequence }
+
+    // MARK: - Messages
+
+    @discardableResult
+    func send(_ message: some SessionPayload, fds: [Int32] = []) throws(ClientError) -> UInt32 {
+        try link.send(message, fds: fds, handle)
+    }
+
+    func send(_ opcode: Opcode, _ bytes: [UInt8] = []) throws(ClientError) -> UInt32 {
+        try link.send(opcode, bytes, handle)
+    }
+
+    func reply(to sequence: UInt32, timeout: Duration = .seconds(60)) throws(ClientError) -> Reply {
+        try link.reply(to: sequence, timeout: timeout, handle)
+    }
+
+    /// Receives until the condition holds or the deadline has passed; events stay for `nextEvent`.
+    func pump(until deadline: MonotonicTime, _ condition: (Receiver) -> Bool) throws(ClientError) {
+        try link.pump(until: deadline, handle) { condition(self.receiver) }
+    }
+
+    func nextEvent(timeout: Duration) throws(ClientError) -> Event? {
+        if events.isEmpty {
+            try link.pump(until: MonotonicTime.now + timeout, handle) { !self.events.isEmpty }
+        }
+        return events.isEmpty ? nil : events.removeFirst()
+    }
+
+    func invalidate() { link.invalidate() }
+
+    private func handle(_ opcode: Opcode, _ payload: RawSpan, _ fds: inout FDQueue) throws(SessionError) {
+        guard events.count <= receiver.maxEventCount else {
+            throw Receiver.broken("it sent more events than its credits allow")
+        }
+        guard opcode == .reply else {
+            if let event = try receiver.receive(opcode, payload, &fds) { events.append(event) }
+            return
+        }
+        let reply = try Reply(decoding: payload)
+        // Any other reply belongs to a request whose caller no longer waits.
+        guard reply.sequence == finishing else { return }
+        finishing = nil
+        guard reply.status == .ok else {
+            throw SessionError(reply.status, String(decoding: reply.body, as: UTF8.self))
+        }
+        events.append(Receiver.finished)
+    }
+
+    private static func encode(_ value: some Encodable) throws(ClientError) -> [UInt8] {
+        do throws(SessionError) { return try JSON.encode(value) } catch { throw ClientError(error) }
+    }
+}

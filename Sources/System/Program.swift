@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+internal import Glibc
+
+/// The executable that this process runs.
+public enum Program {
+    /// Its absolute path with symbolic links resolved (proc(5)); empty where /proc is not mounted.
+    public static let path: String = {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = max(0, readlink("/proc/self/exe", &buffer, buffer.count))
+        return String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }()
+
+    /// The directory of `path`, without a trailing slash; `.` where the path is not known.
+    public static var folder: String { path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "." }
+}
+
+/// The environment of this process.
+public enum Environment {
+    /// A variable's value; nil where it is not set or is empty.
+    public static func value(_ name: String) -> String? {
+        guard let value = getenv(name), value[0] != 0 else { return nil }
+        return String(cString: value)
+    }
+}

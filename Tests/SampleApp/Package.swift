@@ -1,0 +1,30 @@
+// swift-tools-version:6.2
+// SPDX-License-Identifier: MIT
+import PackageDescription
+
+// An app of the kind that links HWClient. Its targets have names that any app might use: a package graph may hold a
+// target name only once, so this package does not resolve if HWDaemon takes one of them.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6), .treatAllWarnings(as: .error), .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "sample-app",
+    dependencies: [.package(name: "hwdaemon", path: "../..")],
+    targets: [
+        .target(name: "Model", swiftSettings: settings),
+        .target(name: "Color", swiftSettings: settings),
+        .target(name: "Alpha", swiftSettings: settings),
+        .target(name: "Worker", dependencies: ["Alpha", "Color", "Model"], swiftSettings: settings),
+        .target(name: "HEVC", swiftSettings: settings),
+        .target(name: "Transport", swiftSettings: settings),
+        .target(name: "Sessions", dependencies: ["HEVC", "Transport"], swiftSettings: settings),
+        .target(name: "Wire", swiftSettings: settings),
+        .executableTarget(
+            name: "sample-app",
+            dependencies: [
+                "Model", "Sessions", "Transport", "Wire", "Worker", .product(name: "HWClient", package: "hwdaemon"),
+            ],
+            path: "Sources/SampleApp", swiftSettings: settings),
+    ]
+)
