@@ -11,8 +11,8 @@ struct ProbeKnowledgeTests {
     private static let node = ProbeRequest.Subject.node("/dev/a")
     private static let start = MonotonicTime(nanoseconds: 1_000_000_000)
 
-    private static func failure(_ id: String, _ reason: String = "") -> EncoderFailure {
-        EncoderFailure(encoderID: id, reason: reason, isTransient: false)
+    private static func failure(_ id: String, _ reason: String = "") -> CodecFailure {
+        CodecFailure(codecID: id, reason: reason, isTransient: false)
     }
 
     private static func record(_ results: ProbeRecord.Result...) -> ProbeRecord {
@@ -30,7 +30,7 @@ struct ProbeKnowledgeTests {
         knowledge.add(Self.failure("b", "it hung"), now: start + .seconds(30))
         knowledge.add(Self.failure("a", "again"), now: start + .seconds(31))
         #expect(knowledge.sessionFailures(now: start + .seconds(59)).map(\.reason) == ["it hung", "again"])
-        #expect(knowledge.sessionFailures(now: start + .seconds(90)).map(\.encoderID) == ["a"])
+        #expect(knowledge.sessionFailures(now: start + .seconds(90)).map(\.codecID) == ["a"])
         #expect(knowledge.sessionFailures(now: start + .seconds(91)).isEmpty)
         for number in 0..<100 { knowledge.add(Self.failure("\(number)"), now: start) }
         // An encoder and a decoder of each of 16 nodes.
@@ -159,7 +159,7 @@ struct ProbeBoundsTests {
         func encoder(_ node: String) -> HardwareEncoder {
             let path = HardwareEncoder.Path(
                 bitDepth: 8, vaProfile: "p", vaEntrypoint: "e", vaRTFormat: "f",
-                features: Array(repeating: String(repeating: "x", count: 9999), count: 999),
+                features: Array(repeating: CodecFeature(rawValue: String(repeating: "x", count: 9999)), count: 999),
                 adjustments: [
                     "ctb_size": .int(64), "list": .array([.int(1), .array([.int(2)]), .null]),
                     "deep": .object(["a": .int(1)]),
@@ -172,7 +172,7 @@ struct ProbeBoundsTests {
         _ = knowledge.add(.answer(answer), to: ProbeRequest(.node("/dev/a")))
         #expect(knowledge.hardwareEncoders.map(\.node) == ["/dev/a"])
         let paths = knowledge.hardwareEncoders[0].paths
-        #expect(paths.count == 16 && paths[0].features.count == 16 && paths[0].features[0].utf8.count < 600)
+        #expect(paths.count == 16 && paths[0].features.count == 16 && paths[0].features[0].rawValue.utf8.count < 600)
         #expect(paths[0].adjustments == ["ctb_size": .int(64), "list": .array([.int(1)])])
     }
 

@@ -54,7 +54,7 @@ extension Broker {
     }
 
     private func supportedProperties(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        let codecID = try call.checkedParameters(GetSupportedProperties.Parameters.self).encoderID
+        let codecID = try call.checkedParameters(GetSupportedProperties.Parameters.self).codecID
         prober.whenKnown { snapshot in
             do throws(SessionError) {
                 connection.reply(with: try SupportedProperties.reply(codecID: codecID, snapshot))

@@ -76,6 +76,12 @@ extension [String] {
     fileprivate var bounded: [String] { prefix(ProbeBounds.maxList).map(\.bounded) }
 }
 
+extension [CodecFeature] {
+    fileprivate var bounded: [CodecFeature] {
+        prefix(ProbeBounds.maxList).map { CodecFeature(rawValue: $0.rawValue.bounded) }
+    }
+}
+
 extension [EncoderDescription] {
     /// The encoders of one kind, placed on the node that was probed, with bounded texts and lists.
     func bounded(hardware: Bool, node: String?) -> [EncoderDescription] {

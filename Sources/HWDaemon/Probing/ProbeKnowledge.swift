@@ -214,10 +214,10 @@ extension ProbeKnowledge {
     }
 
     /// Adds a hardware encoder or decoder whose driver crashed or hung while a session opened it.
-    mutating func add(_ failure: EncoderFailure, now: MonotonicTime) { failures.add(failure, now: now) }
+    mutating func add(_ failure: CodecFailure, now: MonotonicTime) { failures.add(failure, now: now) }
 
     /// The hardware encoders and decoders that sessions must avoid for now.
-    func sessionFailures(now: MonotonicTime) -> [EncoderFailure] { failures.present(now: now) }
+    func sessionFailures(now: MonotonicTime) -> [CodecFailure] { failures.present(now: now) }
 
     /// Returns the nodes on which something failed temporarily and may work again, each once per failure period.
     mutating func takeNodesToRetry(among nodes: [String], now: MonotonicTime) -> [String] {

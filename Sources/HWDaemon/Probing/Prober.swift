@@ -101,7 +101,7 @@ final class Prober {
     }
 
     /// Notes that a driver crashed or hung while a session opened it.
-    func sessionFailed(_ failure: EncoderFailure) { knowledge.add(failure, now: .now) }
+    func sessionFailed(_ failure: CodecFailure) { knowledge.add(failure, now: .now) }
 
     /// Verifies nodes again whose encoders were busy or crashed a while ago; no session waits for that.
     func retryTemporaryFailures() {

@@ -12,19 +12,19 @@ struct RecentFailures {
     /// Failures kept: an encoder and a decoder of every node.
     private static let maxSessionFailures = 2 * Devices.maxCount
 
-    private var sessionFailures: [(failure: EncoderFailure, until: MonotonicTime)] = []
+    private var sessionFailures: [(failure: CodecFailure, until: MonotonicTime)] = []
     /// When the nodes on which something failed temporarily were last verified.
     private var verified: [String: MonotonicTime] = [:]
 
     /// Adds a failure of a session, replacing an earlier one of the same encoder or decoder.
-    mutating func add(_ failure: EncoderFailure, now: MonotonicTime) {
-        sessionFailures.removeAll { $0.failure.encoderID == failure.encoderID || $0.until <= now }
+    mutating func add(_ failure: CodecFailure, now: MonotonicTime) {
+        sessionFailures.removeAll { $0.failure.codecID == failure.codecID || $0.until <= now }
         if sessionFailures.count >= Self.maxSessionFailures { sessionFailures.removeFirst() }
         sessionFailures.append((failure, now + Self.sessionPause))
     }
 
     /// The failures of sessions that still count.
-    func present(now: MonotonicTime) -> [EncoderFailure] {
+    func present(now: MonotonicTime) -> [CodecFailure] {
         sessionFailures.filter { now < $0.until }.map(\.failure)
     }
 

@@ -51,9 +51,9 @@ extension Broker {
         let streamSize = (width: Int(clamping: worker?[.width] ?? 0), height: Int(clamping: worker?[.height] ?? 0))
         let size = session.kind.declaresSize ? (session.width, session.height) : streamSize
         return SessionInfo(
-            session: session.id, kind: session.kind.rawValue, pid: session.pid, uid: session.uid,
+            session: session.id, kind: session.kind, pid: session.pid, uid: session.uid,
             codec: session.codec, width: size.0, height: size.1, pixelFormat: session.pixelFormat,
-            encoderID: session.codecID, usingHardware: session.usingHardware,
+            codecID: session.codecID, usingHardware: session.usingHardware,
             fallbackReason: session.fallbackReason, framesIn: framesIn, framesOut: framesOut,
             bytesOut: worker?[.bytesOut] ?? 0, pendingFrames: framesIn > framesOut ? framesIn - framesOut : 0,
             ageMs: MonotonicTime.now.nanoseconds(since: session.created) / 1_000_000)

@@ -76,7 +76,7 @@ extension Broker {
             hardware: kind.hardwareEncoders(among: prober.knowledge.hardwareEncoders),
             vulkan: prober.knowledge.vulkanHints)
         let hardware = kind.hardware(of: start)
-        start.failures = prober.knowledge.sessionFailures(now: .now).filter { hardware.contains($0.encoderID) }
+        start.failures = prober.knowledge.sessionFailures(now: .now).filter { hardware.contains($0.codecID) }
         return start
     }
 
@@ -123,8 +123,8 @@ extension Broker {
     }
 
     private func handleReport(_ report: WorkerReport, of id: String) {
-        guard case .created(let encoderID, let usingHardware, let fallbackReason) = report else { return }
-        let codecID = encoderID.singleLine(maxBytes: 256)
+        guard case .created(let reportedID, let usingHardware, let fallbackReason) = report else { return }
+        let codecID = reportedID.singleLine(maxBytes: 256)
         let reason = fallbackReason.map { $0.singleLine() }
         let session = registry.setCodec(id, codecID: codecID, usingHardware: usingHardware, fallbackReason: reason)
         if let session { metrics.sessionCreated(session) }

@@ -3,12 +3,10 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDWire
 
-/// What a session is for, and everything the broker does differently because of it.
-enum SessionKind: String, Hashable, Sendable, CaseIterable {
-    case compression
-    case decompression
-    case transfer
+// Everything that the broker does differently for each kind of session.
 
+// Create calls.
+extension SessionKind {
     /// The kind that a Varlink method creates; nil for any other method.
     init?(createMethod: String) {
         guard let kind = Self.allCases.first(where: { $0.createMethod == createMethod }) else { return nil }
@@ -21,46 +19,6 @@ enum SessionKind: String, Hashable, Sendable, CaseIterable {
         case .compression: CreateCompressionSession.method
         case .decompression: CreateDecompressionSession.method
         case .transfer: CreateTransferSession.method
-        }
-    }
-
-    /// The worker's executable in the libexec directory.
-    var program: String {
-        switch self {
-        case .compression: "hwdaemon-encoder"
-        case .decompression: "hwdaemon-decoder"
-        case .transfer: "hwdaemon-transfer"
-        }
-    }
-
-    /// How messages name the worker.
-    var noun: String {
-        switch self {
-        case .compression: "encoder"
-        case .decompression: "decoder"
-        case .transfer: "converter"
-        }
-    }
-}
-
-// Status codes.
-extension SessionKind {
-    /// The status of a session whose worker died.
-    var malfunction: Status {
-        switch self {
-        case .compression: .videoEncoderMalfunction
-        case .decompression: .videoDecoderMalfunction
-        // VideoToolbox has no malfunction status for transfer sessions.
-        case .transfer: .invalidSession
-        }
-    }
-
-    /// The status of a session that a limit forbids.
-    var notAvailableNow: Status {
-        switch self {
-        case .compression: .videoEncoderNotAvailableNow
-        case .decompression: .videoDecoderNotAvailableNow
-        case .transfer: .allocationFailed
         }
     }
 

@@ -28,7 +28,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         /// `hevc`.
         public var codec: String
         /// Which way.
-        public var operation: CodecPath.Operation
+        public var operation: CodecOperation
         /// The profile.
         public var profile: String
         /// Bits of a coded sample.
@@ -44,7 +44,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         /// DRM fourccs of its frames.
         public var pixelFormats: [String]
         /// What sessions may ask of it.
-        public var features: [String]
+        public var features: [CodecFeature]
     }
 
     /// What some driver does differently, and what is done about it.
@@ -64,7 +64,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         /// Whether the paths are not to be used at all.
         public var disablePath: Bool
         /// Features that are not to be used.
-        public var disableFeatures: [String]
+        public var disableFeatures: [CodecFeature]
         /// Numbers and switches for the encoder.
         public var adjust: [String: PropertyValue]
         /// The driver's fault, and what is done about it, in a sentence.
