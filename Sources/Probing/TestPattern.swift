@@ -46,11 +46,11 @@ struct TestPattern {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 64)
         defer { memory.deallocate() }
         guard let base = memory.baseAddress else { return }
-        var planes: [InputPicture.Plane] = []
+        var planes: [PlaneView] = []
         for plane in 0..<3 {
             let start = base + Int(layout.planes[plane].offset)
             let stride = Int(layout.planes[plane].stride)
-            planes.append(InputPicture.Plane(base: start, stride: stride))
+            planes.append(PlaneView(base: start, stride: stride))
             for y in 0..<rows(plane) {
                 for x in 0..<columns(plane) {
                     let value = sample(plane, x, y, frame)
