@@ -9,9 +9,9 @@ final class Demuxer {
     var path: String { file.path }
     let videoIndex: Int
     let decoder: UnsafePointer<AVCodec>
-    /// What the decoder gives where libavformat did not see it: that of a codec whose alpha only one library decodes.
+    /// The decoder's pixel format where libavformat reports another: WebM alpha, which only libvpx decodes.
     let alphaDecoderFormat: AVPixelFormat?
-    /// What the demuxer and the decoder complain of from now on.
+    /// Counts the errors that the demuxer and the decoder log.
     let tally = ErrorTally()
     let file: InputFile
     let cancelFlag: CancelFlag
@@ -60,7 +60,7 @@ final class Demuxer {
         index < streamCount ? context.pointee.streams?[index] : nil
     }
 
-    /// Whether the file is one of the ISO base media family.
+    /// Whether the file is a .mov, .mp4 or another of the ISO base media family.
     var isMovie: Bool {
         guard let name = context.pointee.iformat?.pointee.name else { return false }
         return String(cString: name).hasPrefix("mov,")
@@ -68,7 +68,7 @@ final class Demuxer {
 
     var video: AVStream? { stream(videoIndex)?.pointee }
 
-    /// Has the demuxer skip packets of streams that nobody asked for.
+    /// Makes the demuxer skip the packets of all other streams.
     func keepOnly(_ wanted: Set<Int>) {
         for index in 0..<streamCount where !wanted.contains(index) {
             stream(index)?.pointee.discard = AVDISCARD_ALL
@@ -94,7 +94,7 @@ final class Demuxer {
         return true
     }
 
-    /// Whether the file turned out to be shorter than it says, where its format lets one know.
+    /// The error for a file that is shorter than its header says; nil where that is not so, or not known.
     func cutOff(_ wanted: Set<Int>) -> MediaError? {
         if tally.isCutOff { return MediaError(.badInput, "\(path) is cut off") }
         guard isMovie, let io = context.pointee.pb else { return nil }
@@ -110,7 +110,7 @@ final class Demuxer {
             if missing > 0 {
                 return MediaError(
                     .badInput,
-                    "\(path) is cut off: \(missing) of \(count) samples of stream \(index) lie behind its end")
+                    "\(path) is cut off: \(missing) of \(count) samples of stream \(index) are beyond its end")
             }
         }
         return nil
@@ -143,7 +143,7 @@ final class Demuxer {
                 throw MediaError(
                     .unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not supported")
             }
-            let sentence = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
+            let sentence = "\(path) is not a readable media file: \(MediaError.text(ofLibAV: code))"
             throw MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
         }
         if isRateUnused {
@@ -196,7 +196,7 @@ final class Demuxer {
         return ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand) ? brand : nil
     }
 
-    /// libvpx's decoder for WebM video with alpha, which lies beside each packet and which libavcodec's own leave out.
+    /// libvpx's decoder for WebM video with alpha: libavcodec's own decoders ignore the alpha beside each packet.
     static func alphaDecoder(_ stream: AVStream) -> UnsafePointer<AVCodec>? {
         guard let entry = av_dict_get(stream.metadata, "alpha_mode", nil, 0),
             String(cString: entry.pointee.value) == "1"

@@ -4,7 +4,7 @@ internal import Glibc
 
 /// An input, opened once: every reader of its bytes uses the same descriptor.
 ///
-/// Readers of a seekable file use pread(2) and positions of their own, so several can work on it at the same time.
+/// Readers of a seekable file use pread(2) with independent positions, so several can read it at the same time.
 /// A pipe can be read by one of them only.
 public final class InputFile: @unchecked Sendable {
     /// What reads an input.

@@ -2,7 +2,7 @@
 internal import CHWDLibAV
 internal import Glibc
 
-/// An AVIOContext that reads an `InputFile` from a position of its own.
+/// An AVIOContext that reads an `InputFile` from an independent position.
 final class InputIO {
     private(set) var context: UnsafeMutablePointer<AVIOContext>?
     private let file: InputFile

@@ -4,21 +4,21 @@ internal import Glibc
 internal import HWDLibAV
 internal import HWDModel
 
-/// Reads Y4M from a descriptor, each frame by read(2) straight to where it stays.
+/// Reads Y4M from a descriptor, each frame by read(2) into its final memory.
 final class Y4MSource {
-    /// Whose format is that of the frames that are handed out.
+    /// The header, with the format of the frames that are returned.
     let header: Y4MHeader
-    /// Bytes behind each frame's samples that are not handed out: alpha that nobody wants.
+    /// Bytes of alpha after each frame's samples that are skipped.
     private let skipped: Int
     private let descriptor: Int32
     /// Keeps the descriptor open.
     private let file: InputFile
     private let name: String
     private let cancelFlag: CancelFlag
-    /// Where frames are put if it has a slot free.
+    /// Where frames are read into if a slot is free.
     var memory: (any FrameMemory)?
     private(set) var frameIndex = 0
-    /// Where what is skipped is read to; made when it is needed.
+    /// Memory for skipped bytes; allocated when needed.
     private var scratch: UnsafeMutableRawBufferPointer?
 
     /// Whether alpha is left out.
@@ -45,7 +45,7 @@ final class Y4MSource {
 
     deinit { scratch?.deallocate() }
 
-    /// The next frame's samples and, where the caller's memory had a slot, their place; nil at the end.
+    /// The next frame's samples and, if they are in the caller's memory, their slot; nil at the end.
     func next() throws(MediaError) -> (TightSamples, DirectFrame?)? {
         guard try readFrameLine() else { return nil }
         let samples = TightSamples(header, memory: memory)
@@ -55,7 +55,7 @@ final class Y4MSource {
         guard count == header.frameByteCount else {
             throw MediaError(
                 .badInput,
-                "\(name) ends inside frame \(frameIndex): \(count) of \(header.frameByteCount) bytes are there")
+                "\(name) ends inside frame \(frameIndex): \(count) of \(header.frameByteCount) bytes are present")
         }
         try skip()
         frameIndex += 1
@@ -73,7 +73,7 @@ final class Y4MSource {
 
     /// Reads `FRAME…` up to its line feed; false at the end of the stream.
     private func readFrameLine() throws(MediaError) -> Bool {
-        let word = "FRAME".utf8
+        let magic = "FRAME".utf8
         var head: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (0, 0, 0, 0, 0, 0)
         let (name, cancelFlag) = (name, cancelFlag)
         let count = try withUnsafeMutableBytes(of: &head) { bytes throws(MediaError) in
@@ -81,17 +81,17 @@ final class Y4MSource {
         }
         if count == 0 { return false }
         let isFrame = withUnsafeBytes(of: head) {
-            $0.prefix(min(count, word.count)).elementsEqual(word.prefix(count))
+            $0.prefix(min(count, magic.count)).elementsEqual(magic.prefix(count))
         }
         guard isFrame else {
             throw MediaError(.badInput, "\(name) is damaged: frame \(frameIndex) does not begin with FRAME")
         }
-        guard count > word.count else {
-            throw MediaError(.badInput, "\(name) ends inside the head of frame \(frameIndex)")
+        guard count > magic.count else {
+            throw MediaError(.badInput, "\(name) ends inside the header of frame \(frameIndex)")
         }
         if head.5 == UInt8(ascii: "\n") { return true }
         guard head.5 == UInt8(ascii: " "), try Self.readLine(descriptor, name, cancelFlag).isWhole else {
-            throw MediaError(.badInput, "\(name) is damaged: the head of frame \(frameIndex) does not end")
+            throw MediaError(.badInput, "\(name) is damaged: the header of frame \(frameIndex) does not end")
         }
         return true
     }
@@ -107,7 +107,7 @@ final class Y4MSource {
         return try Y4MHeader(line: line, name: name)
     }
 
-    /// Bytes up to a line feed, one read(2) each so that none of the samples behind it is taken.
+    /// Reads up to a line feed, byte by byte so that none of the samples after it is consumed.
     private static func readLine(
         _ descriptor: Int32, _ name: String, _ cancelFlag: CancelFlag
     ) throws(MediaError) -> (line: [UInt8], isWhole: Bool) {
@@ -145,7 +145,7 @@ final class Y4MSource {
     }
 }
 
-/// Owner of one frame's samples as Y4M has them: no gap between rows or planes; never changed once read.
+/// Owner of one frame's samples without gaps between rows or planes, as in Y4M; immutable once read.
 final class TightSamples: @unchecked Sendable {
     let base: UnsafeMutableRawPointer
     let direct: DirectFrame?
@@ -153,7 +153,7 @@ final class TightSamples: @unchecked Sendable {
     private let strides: [Int]
     private let offsets: [Int]
 
-    /// Finds room for a frame: in a slot of `memory` if it has one free, else on the heap.
+    /// Allocates a frame: a slot of `memory` if one is free, else on the heap.
     init(_ header: Y4MHeader, memory: (any FrameMemory)?) {
         var offset = 0
         var offsets: [Int] = []
