@@ -41,14 +41,14 @@ import Testing
         #expect(zip(times, 0...).allSatisfy { abs($0 - Double($1) * length) < 1e-6 })
     }
 
-    @Test func aGapIsTold() throws {
+    @Test func warnsAboutAGap() throws {
         let scratch = try Scratch()
         let path = try Self.series(scratch, from: 7, count: 6, pattern: "g%02d.png")
         try FileManager.default.removeItem(atPath: scratch.file("g09.png"))
         let reader = try MediaReader(path: path)
-        #expect(
-            reader.warnings
-                == ["warning: the series ends before g09.png, which is not there; 3 files behind it are left out"])
+        #expect(reader.warnings.count == 1, "\(reader.warnings)")
+        #expect(reader.warnings.first?.contains("g09.png") == true)
+        #expect(reader.warnings.first?.contains("3 files") == true)
         var frames = 0
         try reader.forEachFrame { _ in frames += 1 }
         #expect(frames == 2)
