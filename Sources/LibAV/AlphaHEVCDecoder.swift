@@ -101,7 +101,7 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
         if unit.fault != nil { damage.damage(sequence) }
         do throws(SessionError) {
             let decoder = try open()
-            expected[sequence] = .waiting(unit.meaning, type)
+            expected[sequence] = .waiting(unit.interpretation, type)
             try decoder.decode(unit.bytes, sequence: sequence) { (event) throws(SessionError) in
                 try take(event, handler)
             }

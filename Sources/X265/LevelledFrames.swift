@@ -99,7 +99,7 @@ final class LevelledFrames {
                 "x265's picture \(picture.frameID) does not fit temporal level \(level): \(error.reason)")
         }
         picture.temporalLevel = UInt8(level)
-        share?.take(picture.frameID, level: level, bits: 8 * sample.count)
+        share?.record(picture.frameID, level: level, bits: 8 * sample.count)
         let unit = sample
         try handler(picture, unit.span.bytes)
     }

@@ -14,8 +14,8 @@ struct DriverFaultTests {
         ("full,busy-maximum", .videoEncoderNotAvailableNow, "vaCreateContext", true),
         ("full,fail-init", .videoEncoderNotAvailableNow, "vaInitialize", true),
         ("full,liar", .videoEncoderMalfunction, "0 bytes", false),
-        ("full,fail-at-1", .videoEncoderMalfunction, "told to fail", false),
-        ("full,fail-at-4", .videoEncoderMalfunction, "told to fail", false),
+        ("full,fail-at-1", .videoEncoderMalfunction, "asked to fail", false),
+        ("full,fail-at-4", .videoEncoderMalfunction, "asked to fail", false),
         ("decode-only", .videoEncoderMalfunction, "no VAEntrypointEncSlice", false),
         ("no such driver", .videoEncoderMalfunction, "vaInitialize", false),
     ]

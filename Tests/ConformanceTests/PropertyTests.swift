@@ -24,7 +24,7 @@ import Testing
 
     static let unwritable = backends.flatMap { backend in
         PropertyTable.compression.filter {
-            !$0.honouredBy.contains(backend.kind) || $0.access == .readOnly || $0.isForAlpha
+            !$0.supportedBy.contains(backend.kind) || $0.access == .readOnly || $0.isForAlpha
         }
         .map { Case(backend: backend, name: $0.key.rawValue) }
     }

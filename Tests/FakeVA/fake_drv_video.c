@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A libva driver that does nothing but start, or fail to: what FAKE_VA says (ready, crash, hang, fail).
+// A libva driver that only starts, or fails to, as FAKE_VA selects (ready, crash, hang, fail).
 // FAKE_VA_VENDOR is what it calls itself. It offers HEVC Main for decoding and for encoding (low power).
 #include <signal.h>
 #include <stdlib.h>

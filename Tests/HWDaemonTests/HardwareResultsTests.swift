@@ -14,7 +14,8 @@ struct HardwareResultsTests {
         failureBackoff.add(CodecFailure(codecID: "a", reason: "it crashed", isTransient: false), now: start)
         failureBackoff.add(
             CodecFailure(codecID: "b", reason: "it hung", isTransient: false), now: start + .seconds(30))
-        failureBackoff.add(CodecFailure(codecID: "a", reason: "again", isTransient: false), now: start + .seconds(31))
+        failureBackoff.add(
+            CodecFailure(codecID: "a", reason: "again", isTransient: false), now: start + .seconds(31))
         #expect(failureBackoff.present(now: start + .seconds(59)).map(\.reason) == ["it hung", "again"])
         #expect(failureBackoff.present(now: start + .seconds(90)).map(\.codecID) == ["a"])
         #expect(failureBackoff.present(now: start + .seconds(91)).isEmpty)
@@ -66,7 +67,8 @@ struct HardwareResultsTests {
             to: ProbeRequest(.node("/dev/a")))
         #expect(results.hardware.map(\.node) == ["/dev/a"])
         let paths = results.hardware[0].paths
-        #expect(paths.count == 16 && paths[0].features.count == 16 && paths[0].features[0].rawValue.utf8.count < 600)
+        #expect(paths.count == 16 && paths[0].features.count == 16)
+        #expect(paths[0].features[0].rawValue.utf8.count < 600)
         #expect(paths[0].adjustments == ["ctb_size": .int(64), "list": .array([.int(1)])])
     }
 

@@ -119,7 +119,7 @@ struct VerificationTests {
         #expect(
             snapshot.warnings == [
                 "\(overrides.path)/30-bad.json is left out: not valid JSON",
-                "\(overrides.path)/40-typo.json is left out: a: drivr is no field of quirks",
+                "\(overrides.path)/40-typo.json is left out: a: drivr is not a field of quirks",
             ])
         #expect(snapshot.paths.map(\.id) == ["hevc-main-encode", "hevc-main10-encode", "hevc-main10-decode"])
         #expect(snapshot.paths.map(\.verified) == [true, false, true])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
 internal import HWDTransport
-internal import HWDWire
 
 /// Hardware encoders and decoders whose drivers crashed or hung while a session opened them, left alone for a while.
 ///
