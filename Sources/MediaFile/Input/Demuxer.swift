@@ -9,9 +9,9 @@ final class Demuxer {
     var path: String { file.path }
     let videoIndex: Int
     let decoder: UnsafePointer<AVCodec>
-    /// The decoder's pixel format where libavformat reports another: WebM alpha, which only libvpx decodes.
+    /// The decoder's format where libavformat does not know it: a codec whose alpha only one library decodes.
     let alphaDecoderFormat: AVPixelFormat?
-    /// Counts the errors that the demuxer and the decoder log.
+    /// Counts the error messages of the demuxer and the decoder after opening.
     let tally = ErrorTally()
     let file: InputFile
     let cancelFlag: CancelFlag
@@ -60,7 +60,7 @@ final class Demuxer {
         index < streamCount ? context.pointee.streams?[index] : nil
     }
 
-    /// Whether the file is a .mov, .mp4 or another of the ISO base media family.
+    /// Whether the format is of the ISO base media family.
     var isMovie: Bool {
         guard let name = context.pointee.iformat?.pointee.name else { return false }
         return String(cString: name).hasPrefix("mov,")
@@ -94,7 +94,7 @@ final class Demuxer {
         return true
     }
 
-    /// The error for a file that is shorter than its header says; nil where that is not so, or not known.
+    /// The error for a file that is shorter than declared; nil where it is whole, or its format does not allow to detect that.
     func cutOff(_ wanted: Set<Int>) -> MediaError? {
         if tally.isCutOff { return MediaError(.badInput, "\(path) is cut off") }
         guard isMovie, let io = context.pointee.pb else { return nil }
@@ -110,15 +110,15 @@ final class Demuxer {
             if missing > 0 {
                 return MediaError(
                     .badInput,
-                    "\(path) is cut off: \(missing) of \(count) samples of stream \(index) are beyond its end")
+                    "\(path) is cut off: \(missing) of \(count) samples of stream \(index) are past its end")
             }
         }
         return nil
     }
 
     private func failure(_ code: Int32) -> MediaError {
-        let sentence = "\(path) cannot be read further: \(MediaError.text(ofLibAV: code))"
-        return MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
+        let reason = "\(path) cannot be read further: \(MediaError.text(ofLibAV: code))"
+        return MediaError(MediaError.readingKind(code), LibAVLog.explain(reason))
     }
 
     /// Opens a file and probes its streams; the caller closes the context, and keeps `io` and `cancelFlag` until then.
@@ -143,8 +143,8 @@ final class Demuxer {
                 throw MediaError(
                     .unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not supported")
             }
-            let sentence = "\(path) is not a readable media file: \(MediaError.text(ofLibAV: code))"
-            throw MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
+            let reason = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
+            throw MediaError(MediaError.readingKind(code), LibAVLog.explain(reason))
         }
         if isRateUnused {
             avformat_close_input(&opened)
@@ -155,8 +155,8 @@ final class Demuxer {
         guard info >= 0 else {
             avformat_close_input(&opened)
             if info == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
-            let sentence = "\(path): its streams cannot be identified: \(MediaError.text(ofLibAV: info))"
-            throw MediaError(.badInput, LibAVLog.explain(sentence))
+            let reason = "\(path): its streams cannot be identified: \(MediaError.text(ofLibAV: info))"
+            throw MediaError(.badInput, LibAVLog.explain(reason))
         }
         return result
     }
@@ -176,7 +176,7 @@ final class Demuxer {
         return (code, av_dict_get(options, "framerate", nil, 0) != nil)
     }
 
-    /// Has libavformat probe the streams, which may decode a picture of each.
+    /// Probes the streams, which may decode a picture of each.
     private static func findStreams(_ context: UnsafeMutablePointer<AVFormatContext>) -> Int32 {
         let count = Int(context.pointee.nb_streams)
         var options = [OpaquePointer?](repeating: nil, count: max(1, count))

@@ -4,24 +4,24 @@ internal import Glibc
 internal import HWDLibAV
 internal import HWDModel
 
-/// Reads Y4M from a descriptor, each frame by read(2) into its final memory.
+/// Reads Y4M, each frame with read(2) into its final memory.
 final class Y4MSource {
-    /// The header, with the format of the frames that are returned.
+    /// The stream's header, with the format of the frames that are returned.
     let header: Y4MHeader
-    /// Bytes of alpha after each frame's samples that are skipped.
+    /// Bytes after each frame's samples that are skipped: alpha that is not requested.
     private let skipped: Int
     private let descriptor: Int32
     /// Keeps the descriptor open.
     private let file: InputFile
     private let name: String
     private let cancelFlag: CancelFlag
-    /// Where frames are read into if a slot is free.
+    /// The destination of frames while it has a free slot.
     var memory: (any FrameMemory)?
     private(set) var frameIndex = 0
-    /// Memory for skipped bytes; allocated when needed.
+    /// The destination of skipped bytes; allocated on first use.
     private var scratch: UnsafeMutableRawBufferPointer?
 
-    /// Whether alpha is left out.
+    /// Whether alpha is skipped.
     var dropsAlpha: Bool { skipped > 0 }
 
     /// Reads the header of the stream.
@@ -45,17 +45,17 @@ final class Y4MSource {
 
     deinit { scratch?.deallocate() }
 
-    /// The next frame's samples and, if they are in the caller's memory, their slot; nil at the end.
-    func next() throws(MediaError) -> (TightSamples, DirectFrame?)? {
+    /// The next frame's samples and, where they are in the caller's memory, their position; nil at the end.
+    func next() throws(MediaError) -> (PackedSamples, DirectFrame?)? {
         guard try readFrameLine() else { return nil }
-        let samples = TightSamples(header, memory: memory)
+        let samples = PackedSamples(header, memory: memory)
         let count = try Self.read(
             descriptor, into: UnsafeMutableRawBufferPointer(start: samples.base, count: header.frameByteCount),
             name, cancelFlag)
         guard count == header.frameByteCount else {
             throw MediaError(
                 .badInput,
-                "\(name) ends inside frame \(frameIndex): \(count) of \(header.frameByteCount) bytes are present")
+                "\(name) ends inside frame \(frameIndex): \(count) of \(header.frameByteCount) bytes are left")
         }
         try skip()
         frameIndex += 1
@@ -107,7 +107,7 @@ final class Y4MSource {
         return try Y4MHeader(line: line, name: name)
     }
 
-    /// Reads up to a line feed, byte by byte so that none of the samples after it is consumed.
+    /// Reads up to a line feed, one byte per read(2), so that none of the samples after it is consumed.
     private static func readLine(
         _ descriptor: Int32, _ name: String, _ cancelFlag: CancelFlag
     ) throws(MediaError) -> (line: [UInt8], isWhole: Bool) {
@@ -146,14 +146,14 @@ final class Y4MSource {
 }
 
 /// Owner of one frame's samples without gaps between rows or planes, as in Y4M; immutable once read.
-final class TightSamples: @unchecked Sendable {
+final class PackedSamples: @unchecked Sendable {
     let base: UnsafeMutableRawPointer
     let direct: DirectFrame?
     private let memory: (any FrameMemory)?
     private let strides: [Int]
     private let offsets: [Int]
 
-    /// Allocates a frame: a slot of `memory` if one is free, else on the heap.
+    /// Allocates a frame: in a slot of `memory` if one is free, else on the heap.
     init(_ header: Y4MHeader, memory: (any FrameMemory)?) {
         var offset = 0
         var offsets: [Int] = []
