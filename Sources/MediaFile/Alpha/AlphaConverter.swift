@@ -32,13 +32,13 @@ final class AlphaConverter: PictureConverter {
     }
 
     func convert(_ frame: UnsafeMutablePointer<AVFrame>, to target: PlaneTarget) -> Bool {
-        samples.read(frame, into: target.planes[3], target.strides[3], size)
+        samples.read(frame, into: target.planes[3].base, target.planes[3].stride, size)
         guard let mode else {
-            return color.convert(frame, to: Array(target.planes[..<3]), Array(target.strides[..<3]))
+            return color.convert(frame, to: Array(target.planes[..<3]))
         }
         return lock.withLock { _ in
-            guard color.convert(frame, to: scratch.planes, [scratch.stride, scratch.stride, scratch.stride])
-            else { return false }
+            let planes = scratch.planes.map { MutablePlaneView(base: $0, stride: scratch.stride) }
+            guard color.convert(frame, to: planes) else { return false }
             scale(frame, mode)
             subsample(into: target)
             return true
@@ -79,15 +79,16 @@ final class AlphaConverter: PictureConverter {
         let (scratch, width, height) = (scratch, size.width, size.height)
         for line in 0..<height {
             let values = scratch.row(line, of: 0)
-            let results = (target.planes[0] + line * target.strides[0]).assumingMemoryBound(to: UInt8.self)
+            let results = (target.planes[0].base + line * target.planes[0].stride).assumingMemoryBound(
+                to: UInt8.self)
             for x in 0..<width { results[x] = UInt8(clamping: (Int(values[x]) + 128) >> 8) }
         }
         for plane in 1...2 {
             for line in 0..<(height + 1) / 2 {
                 let first = scratch.row(2 * line, of: plane)
                 let second = scratch.row(min(2 * line + 1, height - 1), of: plane)
-                let results = (target.planes[plane] + line * target.strides[plane]).assumingMemoryBound(
-                    to: UInt8.self)
+                let results = (target.planes[plane].base + line * target.planes[plane].stride)
+                    .assumingMemoryBound(to: UInt8.self)
                 for x in 0..<(width + 1) / 2 {
                     let (left, right) = (max(2 * x - 1, 0), min(2 * x + 1, width - 1))
                     let sum =

@@ -73,8 +73,7 @@ public final class DecodedFrame: Sendable {
         } catch { throw MediaError(.usage, error.reason) }
         guard let base = memory.baseAddress else { throw MediaError(.usage, "the memory for a frame is empty") }
         let target = PlaneTarget(
-            format: format, width: width, height: height,
-            planes: layout.planes.map { base + Int($0.offset) }, strides: layout.planes.map { Int($0.stride) })
+            format: format, width: width, height: height, planes: layout.mutablePlanes(at: base))
         let isCopied: Bool? = samples.withLock { $0.map { $0.copy(to: target) } }
         guard let isCopied else { throw MediaError(.usage, "frame \(index) is already released") }
         if !isCopied { throw MediaError(.badInput, "frame \(index) cannot be converted to \(format.rawValue)") }
@@ -94,18 +93,15 @@ struct PlaneTarget: @unchecked Sendable {
     let format: PixelFormat
     let width: Int
     let height: Int
-    let planes: [UnsafeMutableRawPointer]
-    let strides: [Int]
+    let planes: [MutablePlaneView]
 
-    /// Copies row by row from planes of the same format.
-    func fill(from sources: [UnsafeRawPointer?], strides sourceStrides: [Int]) -> Bool {
+    /// Copies planes of the same format; false where one is missing.
+    func fill(from sources: [PlaneView]) -> Bool {
+        guard sources.count >= format.planeCount else { return false }
         for plane in 0..<format.planeCount {
-            guard let source = sources[plane] else { return false }
-            let row = format.rowBytes(plane: plane, width: width)
-            for line in 0..<format.rows(plane: plane, height: height) {
-                (planes[plane] + line * strides[plane]).copyMemory(
-                    from: source + line * sourceStrides[plane], byteCount: row)
-            }
+            planes[plane].copyRows(
+                of: sources[plane], rowBytes: format.rowBytes(plane: plane, width: width),
+                rows: format.rows(plane: plane, height: height))
         }
         return true
     }
@@ -147,12 +143,6 @@ final class DecodedPicture: @unchecked Sendable {
 
     func copy(to target: PlaneTarget) -> Bool {
         if let converter { return converter.convert(frame, to: target) }
-        let picture = frame.pointee
-        return target.fill(
-            from: [
-                UnsafeRawPointer(picture.data.0), UnsafeRawPointer(picture.data.1),
-                UnsafeRawPointer(picture.data.2),
-            ],
-            strides: [Int(picture.linesize.0), Int(picture.linesize.1), Int(picture.linesize.2)])
+        return target.fill(from: PlaneView.planes(of: frame))
     }
 }

@@ -14,7 +14,7 @@ final class ErrorTally: LibAVListener, @unchecked Sendable {
 
     /// Counts one message, on any thread.
     override func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {
-        if message.contains("ended prematurely") { cutOff.store(true, ordering: .relaxed) }
+        if LogFinding(message) == .truncatedInput { cutOff.store(true, ordering: .relaxed) }
         errors.withLock { errors in
             errors.count += 1
             if errors.first == nil { errors.first = message }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDLibAV
 
 /// The HDR static metadata of a stream's first frame, for files whose container has none.
 struct FirstFrameHDRMetadata {

@@ -64,21 +64,19 @@ final class FrameConverter: PictureConverter {
     }
 
     func convert(_ frame: UnsafeMutablePointer<AVFrame>, to target: PlaneTarget) -> Bool {
-        convert(frame, to: target.planes, target.strides)
+        convert(frame, to: target.planes)
     }
 
     /// The same into planes of the output format.
-    func convert(
-        _ frame: UnsafeMutablePointer<AVFrame>, to targets: [UnsafeMutableRawPointer], _ targetStrides: [Int]
-    ) -> Bool {
+    func convert(_ frame: UnsafeMutablePointer<AVFrame>, to targets: [MutablePlaneView]) -> Bool {
         let picture = frame.pointee
         let sources: [UnsafePointer<UInt8>?] = [
             UnsafePointer(picture.data.0), UnsafePointer(picture.data.1), UnsafePointer(picture.data.2),
             UnsafePointer(picture.data.3),
         ]
         let sourceStrides = [picture.linesize.0, picture.linesize.1, picture.linesize.2, picture.linesize.3]
-        var planes: [UnsafeMutablePointer<UInt8>?] = targets.map { $0.assumingMemoryBound(to: UInt8.self) }
-        var strides = targetStrides.map { Int32($0) }
+        var planes: [UnsafeMutablePointer<UInt8>?] = targets.map { $0.base.assumingMemoryBound(to: UInt8.self) }
+        var strides = targets.map { Int32($0.stride) }
         while planes.count < 4 {
             planes.append(nil)
             strides.append(0)

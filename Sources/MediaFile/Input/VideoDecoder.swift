@@ -23,9 +23,10 @@ final class DecoderHooks: LibAVListener, @unchecked Sendable {
     }
 }
 
-/// Owner of an AVCodecContext: packets in, pictures out in presentation order.
+/// A stream's decoder: packets in, pictures out in presentation order.
 final class VideoDecoder {
-    private let context: UnsafeMutablePointer<AVCodecContext>
+    private let codec: CodecContext
+    private var context: UnsafeMutablePointer<AVCodecContext> { codec.pointer }
     private let hooks: DecoderHooks
 
     /// The most luma samples of a picture; bounds what a damaged header makes libavcodec allocate.
@@ -46,8 +47,8 @@ final class VideoDecoder {
     init(
         _ codec: UnsafePointer<AVCodec>, _ stream: AVStream, threads: Int, hooks: DecoderHooks, path: String
     ) throws(MediaError) {
-        guard let context = avcodec_alloc_context3(codec) else { throw MediaError(.io, "\(path): out of memory") }
-        self.context = context
+        guard let owner = CodecContext(codec) else { throw MediaError(.io, "\(path): out of memory") }
+        self.codec = owner
         self.hooks = hooks
         guard avcodec_parameters_to_context(context, stream.codecpar) >= 0 else {
             throw MediaError(.badInput, "\(path): the video stream's parameters are damaged")
@@ -56,11 +57,9 @@ final class VideoDecoder {
         context.pointee.framerate = stream.avg_frame_rate
         context.pointee.thread_count = Int32(clamping: max(0, threads))
         context.pointee.thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE
-        context.pointee.max_pixels = Int64(Self.maxSamples)
-        // Without this flag libavcodec moves a display window to an aligned sample.
-        context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
-        installCallbacks()
-        let code = avcodec_open2(context, codec, nil)
+        owner.configureDecoding(maxPixels: Self.maxSamples, listener: hooks)
+        installCallback()
+        let code = owner.open(codec)
         guard code >= 0 else {
             let name = String(cString: codec.pointee.name)
             let reason = "\(path): the \(name) decoder cannot be opened: \(MediaError.text(ofLibAV: code))"
@@ -68,9 +67,7 @@ final class VideoDecoder {
         }
     }
 
-    private func installCallbacks() {
-        clibav_thread_safe_callbacks(context)
-        context.pointee.opaque = Unmanaged.passUnretained(hooks).toOpaque()
+    private func installCallback() {
         context.pointee.get_buffer2 = { context, frame, flags in
             guard let context, let frame else { return clibav_error(ENOMEM) }
             let hooks = context.pointee.opaque.map { Unmanaged<DecoderHooks>.fromOpaque($0).takeUnretainedValue() }
@@ -79,34 +76,14 @@ final class VideoDecoder {
         }
     }
 
-    deinit {
-        var context: UnsafeMutablePointer<AVCodecContext>? = context
-        avcodec_free_context(&context)
-    }
-
     /// Decodes subsequent pictures into `memory`.
     func use(_ memory: any FrameMemory) { hooks.buffers = DirectBuffers(memory: memory) }
 
-    /// The result of `send`.
-    enum SendResult { case taken, full, failed(Int32) }
-
     /// Sends a packet; nil ends the stream.
-    func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> SendResult {
-        let code = avcodec_send_packet(context, packet)
-        if code == clibav_again() { return .full }
-        return code >= 0 || code == clibav_eof() ? .taken : .failed(code)
-    }
-
-    /// The result of `receive`.
-    enum ReceiveResult { case frame, needsInput, ended, failed(Int32) }
+    func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> CodecContext.SendResult { codec.send(packet) }
 
     /// Moves the next picture, if there is one, into `frame`.
-    func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> ReceiveResult {
-        let code = avcodec_receive_frame(context, frame)
-        if code >= 0 { return .frame }
-        if code == clibav_again() { return .needsInput }
-        return code == clibav_eof() ? .ended : .failed(code)
-    }
+    func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> CodecContext.ReceiveResult { codec.receive(frame) }
 
     /// The slot that a picture was decoded into, with the position of its display window; nil if it is elsewhere.
     func direct(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat) -> DirectFrame? {

@@ -190,6 +190,6 @@ final class PackedSamples: @unchecked Sendable {
     }
 
     func copy(to target: PlaneTarget) -> Bool {
-        target.fill(from: offsets.map { UnsafeRawPointer(base + $0) }, strides: strides)
+        target.fill(from: zip(offsets, strides).map { PlaneView(base: base + $0, stride: $1) })
     }
 }

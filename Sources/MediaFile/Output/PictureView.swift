@@ -37,8 +37,8 @@ public struct PictureView {
         }
     }
 
-    /// The first sample of the rectangle in a plane, and the bytes from row to row.
-    func plane(_ number: Int) -> (start: UnsafeRawPointer, stride: Int)? {
+    /// The rectangle's samples in a plane.
+    func plane(_ number: Int) -> PlaneView? {
         guard let base = memory.baseAddress else { return nil }
         let plane = layout.planes[number]
         // An odd corner shares its chroma sample with the preceding row or column.
@@ -46,20 +46,20 @@ public struct PictureView {
         let x = isChroma ? Int(part.x) / 2 * (format.isSemiPlanar ? 2 : 1) : Int(part.x) * (format.isRGB ? 4 : 1)
         let y = isChroma ? Int(part.y) / 2 : Int(part.y)
         let offset = Int(plane.offset) + y * Int(plane.stride) + x * format.bytesPerSample
-        return (base + offset, Int(plane.stride))
+        return PlaneView(base: base + offset, stride: Int(plane.stride))
     }
 
     /// Appends the rectangle's rows to `pieces`, plane after plane; the rows of a plane without gaps are one piece.
     func gather(in pieces: inout [UnsafeRawBufferPointer]) {
         for number in 0..<format.planeCount {
-            guard let (start, stride) = plane(number) else { return }
+            guard let view = plane(number) else { return }
             let row = format.rowBytes(plane: number, width: Int(part.width))
             let rows = format.rows(plane: number, height: Int(part.height))
-            if stride == row {
-                pieces.append(UnsafeRawBufferPointer(start: start, count: row * rows))
+            if view.stride == row {
+                pieces.append(UnsafeRawBufferPointer(start: view.base, count: row * rows))
             } else {
                 for line in 0..<rows {
-                    pieces.append(UnsafeRawBufferPointer(start: start + line * stride, count: row))
+                    pieces.append(UnsafeRawBufferPointer(start: view.base + line * view.stride, count: row))
                 }
             }
         }
