@@ -71,10 +71,10 @@ extension EndToEnd {
                 try $0.sendRaw([UInt8](repeating: 0xFF, count: 200_000))
             },
             Misdeed("nothing but zeros", says: "protocol") { try $0.sendRaw([UInt8](repeating: 0, count: 4096)) },
-            Misdeed("a first message numbered 2", says: "message 2 came where 1 was due") {
+            Misdeed("a first message numbered 2", says: "message 2 came instead of message 1") {
                 try $0.send(opcode: Opcode.prepare.rawValue, sequence: 2)
             },
-            Misdeed("a message repeated", says: "message 1 came where 2 was due") {
+            Misdeed("a message repeated", says: "message 1 came instead of message 2") {
                 try $0.send(opcode: Opcode.prepare.rawValue)
                 try $0.send(opcode: Opcode.prepare.rawValue, sequence: 1)
             },
