@@ -3,7 +3,7 @@ internal import Glibc
 internal import HWDTransport
 internal import Synchronization
 
-/// Ctrl-C and its relatives: turned into a call on a thread of its own, so that the command can clean up.
+/// SIGINT, SIGTERM and SIGHUP: turned into a call on a dedicated thread, so that the command can clean up.
 final class Interruption: Sendable {
     private let happened = Atomic<Bool>(false)
     private let action = Mutex<(@Sendable () -> Void)?>(nil)
@@ -11,10 +11,10 @@ final class Interruption: Sendable {
     /// Whether a signal came.
     var isSet: Bool { happened.load(ordering: .relaxed) }
 
-    /// From now on SIGINT, SIGTERM and SIGHUP set `isSet` and call what `onSignal` was given.
+    /// Blocks the signals; from now on they set `isSet` and run the action of `onSignal`.
     ///
-    /// A command that was not given anything to call yet, or has not ended five seconds after, is ended: its output
-    /// lies in a file without a name (or, where the file system has none such, under a hidden one that stays behind), and
+    /// The process ends at once if there is no action yet, and otherwise five seconds later if it is still running. Its
+    /// output is then in an unnamed file, which disappears, or a hidden one where the file system has no unnamed files;
     /// its private daemon ends with it.
     init() throws {
         let signals = try SignalFD([SIGINT, SIGTERM, SIGHUP])
@@ -31,6 +31,6 @@ final class Interruption: Sendable {
         }
     }
 
-    /// What to call when a signal comes; it makes whatever blocks return.
+    /// Sets the action for a signal: it must make blocking calls return.
     func onSignal(_ action: @escaping @Sendable () -> Void) { self.action.withLock { $0 = action } }
 }

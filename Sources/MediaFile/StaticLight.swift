@@ -70,11 +70,11 @@ struct FirstFrameLight {
     private static let maxPackets = 256
 
     /// Decodes the first frame of the stream with a demuxer and a decoder of its own: the reader's keep their place.
-    init(path: String, streamIndex: Int, cancelFlag: CancelFlag) {
-        guard let demuxer = try? Demuxer(path: path, cancelFlag: cancelFlag), demuxer.videoIndex == streamIndex,
+    init(_ file: InputFile, streamIndex: Int, cancelFlag: CancelFlag) {
+        guard let demuxer = try? Demuxer(file, cancelFlag: cancelFlag), demuxer.videoIndex == streamIndex,
             let stream = demuxer.video,
             let decoder = try? VideoDecoder(
-                demuxer.decoder, stream, threads: 1, hooks: DecoderHooks(demuxer.tally), path: path)
+                demuxer.decoder, stream, threads: 1, hooks: DecoderHooks(demuxer.tally), path: file.path)
         else { return }
         var packet = av_packet_alloc()
         var frame = av_frame_alloc()

@@ -17,7 +17,7 @@ struct AlphaClip {
         let path = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "Media/bbb_alpha.mov").path
         var options = MediaReader.Options()
-        options.decodesVideo = false
+        options.decoding = .disabled
         let reader = try MediaReader(path: path, options: options)
         var packets: [[UInt8]] = []
         while let item = try reader.next() {

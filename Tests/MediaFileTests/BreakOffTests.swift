@@ -55,14 +55,13 @@ import Testing
         #expect(errorKind { _ = try MediaReader(path: path) } == .badInput)
     }
 
-    @Test func anUnknownRateIsTold() throws {
+    @Test func warnsAboutAnUnknownRate() throws {
         let scratch = try Scratch()
         for header in ["W16 H16", "W16 H16 F0:0"] {
             let path = scratch.file("in.y4m")
             try Data("YUV4MPEG2 \(header)\n".utf8).write(to: URL(filePath: path))
-            #expect(
-                try MediaReader(path: path).warnings
-                    == ["warning: the Y4M header names no frame rate: 25 a second are taken"])
+            let warnings = try MediaReader(path: path).warnings
+            #expect(warnings.count == 1 && warnings.first?.contains("25 per second") == true, "\(warnings)")
         }
     }
 

@@ -24,7 +24,7 @@ import Testing
     @discardableResult
     static func copy(_ source: String, to path: String, limit: Int? = nil) throws -> LevelReport? {
         var options = MediaReader.Options()
-        options.decodesVideo = false
+        options.decoding = .disabled
         options.maxLevel = limit
         let reader = try MediaReader(path: source, options: options)
         let copy = try VideoCopy(reader)

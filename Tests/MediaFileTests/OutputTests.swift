@@ -10,7 +10,7 @@ import Testing
     @discardableResult
     func writeClip(to path: String, source: MediaReader? = nil) throws -> MediaWriter {
         var options = MediaReader.Options()
-        options.decodesVideo = false
+        options.decoding = .disabled
         let reader = try MediaReader(path: Clips.hevc10, options: options)
         let writer = try MediaWriter(path: path, source: source)
         try writer.start(VideoTrack(reader.video, hvcC: reader.video.codecConfiguration))

@@ -11,7 +11,7 @@ func remux(
 ) throws -> (reader: MediaReader, notes: [String]) {
     var options = MediaReader.Options()
     options.includesOtherStreams = true
-    options.decodesVideo = false
+    options.decoding = .disabled
     let reader = try MediaReader(path: input, options: options)
     let writer = try MediaWriter(path: output, source: reader)
     var track = VideoTrack(reader.video, hvcC: reader.video.codecConfiguration)
@@ -127,7 +127,7 @@ func boxes(_ path: String) throws -> [String] {
         let scratch = try Scratch()
         let output = scratch.file("out.mp4")
         var options = MediaReader.Options()
-        options.decodesVideo = false
+        options.decoding = .disabled
         let reader = try MediaReader(path: Clips.hevc10, options: options)
         let writer = try MediaWriter(path: output)
         var track = VideoTrack(reader.video, hvcC: reader.video.codecConfiguration)
@@ -221,7 +221,7 @@ func boxes(_ path: String) throws -> [String] {
     /// Lends the first access unit of the committed HEVC clip.
     func withAccessUnit(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         var options = MediaReader.Options()
-        options.decodesVideo = false
+        options.decoding = .disabled
         guard case .packet(let packet)? = try MediaReader(path: Clips.hevc10, options: options).next() else {
             throw ToolFailure(description: "the clip has no packet")
         }

@@ -4,8 +4,9 @@ internal import HWDLibAV
 internal import HWDMediaFile
 internal import HWDModel
 internal import HWDTransport
+internal import HWDWire
 
-/// A clip decoded into memory ahead of the sessions that encode it, so that no decoder is measured with them.
+/// A clip decoded into memory before any session starts, so that decoding is not part of the measurement.
 final class BenchClip {
     /// How much of the input to take.
     enum Amount {
@@ -13,35 +14,35 @@ final class BenchClip {
         case seconds(Double)
     }
 
-    /// A frame's place in the pool and its time.
+    /// A frame's layout in the pool, and its times.
     struct Frame {
         var layout: FrameLayout
         var pts: Int64
         var duration: Int64
     }
 
-    /// Bytes of frames at most; a session may register more, but a clip this long says enough.
+    /// Bytes of frames at most; a session may register more, but a longer clip adds nothing.
     private static let maxBytes = 1 << 30
-    /// Frames a second taken where the input tells none.
-    private static let rateOtherwise = Rational(25)
+    /// Frames per second where the input has no plausible rate.
+    private static let defaultRate = Rational(25)
 
     let video: VideoDescription
     let pool: FramePool
     private(set) var frames: [Frame] = []
-    /// What a person should know of the clip, one line each.
+    /// What a user should know of the clip, one line each.
     private(set) var warnings: [String]
 
-    /// Frames a second.
+    /// Frames per second.
     let frameRate: Rational
 
-    /// Reads and decodes; `interruption` breaks it off.
+    /// Reads and decodes; `interruption` cancels it.
     init(_ input: String, _ amount: Amount, _ interruption: Interruption) throws {
         let reader = try MediaReader(path: input)
         interruption.onSignal { reader.cancel() }
         video = reader.video
         warnings = reader.warnings
         let rates = [video.averageFrameRate, video.baseFrameRate].compactMap { $0 }
-        frameRate = rates.first { (0.001...1000).contains($0.value) } ?? Self.rateOtherwise
+        frameRate = rates.first { (0.001...1000).contains($0.value) } ?? Self.defaultRate
         let size = FrameLayout.packed(video.format, width: video.width, height: video.height).size
         let room = Self.maxBytes / max(1, size)
         let wanted =
@@ -49,7 +50,7 @@ final class BenchClip {
             case .frames(let count): count
             case .seconds(let seconds): Int(clamping: Int64((seconds * frameRate.value).rounded(.up)))
             }
-        // Only memory that is written to counts.
+        // The pool is sparse: only slots that are written occupy memory.
         pool = try FramePool(slotSize: size, slotCount: max(1, min(wanted, room, video.frameCount ?? wanted)))
         while frames.count < wanted, let item = try reader.next() {
             guard case .frame(let frame) = item else { continue }
@@ -66,10 +67,19 @@ final class BenchClip {
         }
     }
 
-    /// The length of what is encoded.
+    /// What a session that encodes the clip is created with.
+    func parameters(
+        specification: [PropertyKey: PropertyValue], properties: [PropertyKey: PropertyValue]
+    ) -> CreateCompressionSession.Parameters {
+        CreateCompressionSession.Parameters(
+            width: video.width, height: video.height, pixelFormat: video.format, timeBase: video.timeBase,
+            encoderSpecification: specification, properties: properties)
+    }
+
+    /// The clip's length.
     var seconds: Double { Double(frames.count) / frameRate.value }
 
-    /// Four rates that show how the quality rises: 0.02 to 0.16 bits a luma sample, in round numbers.
+    /// Four rates that show how quality rises with them: 0.02 to 0.16 bits per luma sample, rounded to one digit.
     var usualRates: [Int64] {
         let samples = Double(video.width * video.height) * frameRate.value
         return [0.02, 0.04, 0.08, 0.16].map { bits in
@@ -80,7 +90,7 @@ final class BenchClip {
         }
     }
 
-    /// One of the frames' planes, for reading.
+    /// A plane of a frame; `component` is 0 for Y, 1 for Cb, 2 for Cr.
     func plane(_ component: Int, of frame: Int) -> QualityPlane? {
         let format = video.format
         let isChroma = component > 0
@@ -97,21 +107,21 @@ final class BenchClip {
     }
 }
 
-/// Samples of one colour component in somebody's memory.
+/// The samples of one color component, in memory that the clip owns.
 struct QualityPlane {
     let base: UnsafeRawPointer
-    /// Bytes from a row to the next.
+    /// Bytes from one row to the next.
     let stride: Int
-    /// Bytes from a sample to the next.
+    /// Bytes from one sample to the next.
     let step: Int
-    /// Whether a sample takes 16 bits, little-endian.
+    /// Whether samples have 16 bits, little-endian.
     let isWide: Bool
-    /// Bits below the value.
+    /// Padding bits below the value, as in P010.
     let shift: Int
     let width: Int
     let height: Int
 
-    /// Copies one row, times two to the power of `scale`.
+    /// Copies one row, each sample shifted left by `scale` bits.
     func read(row: Int, scale: Int, into line: UnsafeMutablePointer<Int32>) {
         let start = base + row * stride
         if isWide {

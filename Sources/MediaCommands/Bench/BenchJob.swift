@@ -21,9 +21,17 @@ struct BenchJob {
     let keep: String?
     let json: Bool
 
-    /// Encodes, measures and tells.
+    /// One session: an encoder at a bit rate.
+    private struct Run {
+        var isHardware: Bool
+        var rate: Int64
+        var specification: [PropertyKey: PropertyValue]
+        var properties: [PropertyKey: PropertyValue]
+    }
+
+    /// Encodes, measures and reports.
     ///
-    /// - Throws: what keeps every session from starting; one that fails half-way is a line of the result.
+    /// - Throws: what keeps every session from starting; a session that fails later becomes a row of the result.
     func run() throws {
         let interruption = try Interruption()
         if let keep { try makeFolder(keep) }
@@ -32,96 +40,91 @@ struct BenchJob {
         let daemon = try Daemon.findAndReport()
         var report = BenchReport(input, clip, preset: preset)
         for line in clip.warnings { Console.note(line) }
-        let rates = rates ?? clip.usualRates
-        var kinds: [(isHardware: Bool, specification: [PropertyKey: PropertyValue])] = []
-        if hardware {
-            let specification = try hardwareSpecification(daemon)
-            let refusal = try whyNoHardware(daemon, clip, specification, rates[0])
-            report.hardware = BenchReport.Hardware(available: refusal == nil, reason: refusal?.reason)
-            if let refusal {
-                guard software else { throw refusal }
-                Console.note("no hardware is measured: \(refusal.reason)")
-            } else {
-                kinds.append((true, specification))
-            }
-        }
-        if software { kinds.append((false, [.enableHardware: .bool(false)])) }
+        let runs = try planRuns(daemon, clip, &report)
 
-        var progress = Progress(total: kinds.count * rates.count * clip.frames.count)
+        var progress = Progress(total: runs.count * clip.frames.count)
         defer { progress.clear() }
-        var done = 0
-        for (isHardware, specification) in kinds {
-            for rate in rates {
-                var wanted = properties
-                wanted[.averageBitRate] = .int(rate)
-                if !isHardware, let preset { wanted[.x265Preset] = .string(preset) }
-                let before = done
-                let row = try measure(daemon, clip, specification, wanted, rate, isHardware, interruption) {
-                    done += 1
-                    progress.update(done: done)
-                }
-                done = before + clip.frames.count
-                report.runs.append(row)
+        for (index, run) in runs.enumerated() {
+            var done = index * clip.frames.count
+            let row = try measure(run, daemon, clip, interruption) {
+                done += 1
+                progress.update(done: done)
             }
+            report.runs.append(row)
         }
         progress.clear()
         if let plot {
             try WholeFile.write(Array(BenchPlot(report).svg.utf8), to: plot, inputs: [input])
-            Console.note("drew \(plot)")
+            Console.note("wrote \(plot)")
         }
         if json { try Console.json(report) } else { try Console.result(report.table) }
         if let error = report.runs.first(where: { $0.error != nil })?.error {
-            throw CommandFailure(.software, "not every session came to its end: \(error)")
+            throw CommandFailure(.software, "a session failed: \(error)")
         }
     }
 
-    /// One session; what goes wrong in it is its row's error.
+    /// Every session to measure, hardware first and rates rising; records in `report` whether hardware is available.
+    private func planRuns(_ daemon: Daemon, _ clip: BenchClip, _ report: inout BenchReport) throws -> [Run] {
+        let rates = rates ?? clip.usualRates
+        var runs: [Run] = []
+        if hardware {
+            let hardwareRuns = rates.map { run(isHardware: true, rate: $0) }
+            let refusal = try whyNoHardware(daemon, clip, hardwareRuns[0])
+            report.hardware = BenchReport.Hardware(available: refusal == nil, reason: refusal?.reason)
+            if let refusal {
+                guard software else { throw refusal }
+                Console.note("hardware is not measured: \(refusal.reason)")
+            } else {
+                runs += hardwareRuns
+            }
+        }
+        return software ? runs + rates.map { run(isHardware: false, rate: $0) } : runs
+    }
+
+    private func run(isHardware: Bool, rate: Int64) -> Run {
+        var run = Run(isHardware: isHardware, rate: rate, specification: [:], properties: properties)
+        run.properties[.averageBitRate] = .int(rate)
+        if isHardware {
+            run.specification[.requireHardware] = .bool(true)
+            if let device { run.specification[.requiredGPU] = .string(device) }
+        } else {
+            run.specification[.enableHardware] = .bool(false)
+            if let preset { run.properties[.x265Preset] = .string(preset) }
+        }
+        return run
+    }
+
+    /// Runs one session; what goes wrong in it is its row's error.
     private func measure(
-        _ daemon: Daemon, _ clip: BenchClip, _ specification: [PropertyKey: PropertyValue],
-        _ properties: [PropertyKey: PropertyValue], _ rate: Int64, _ isHardware: Bool, _ interruption: Interruption,
-        _ onPacket: () -> Void
+        _ run: Run, _ daemon: Daemon, _ clip: BenchClip, _ interruption: Interruption, _ onPacket: () -> Void
     ) throws -> BenchReport.Row {
         var encoderID = "unknown"
         do {
             let session = try BenchSession(
-                daemon, clip, specification: specification, properties: properties, interruption: interruption,
-                onPacket: onPacket)
+                daemon, clip, specification: run.specification, properties: run.properties,
+                interruption: interruption, onPacket: onPacket)
             encoderID = session.created.encoderID
             if let keep {
-                let name = "\(keep)/\(isHardware ? "hardware" : "software")-\(rate).hevc"
+                let name = "\(keep)/\(run.isHardware ? "hardware" : "software")-\(run.rate).hevc"
                 try WholeFile.write(session.pictures, record: session.record, toAnnexB: name, inputs: [input])
             }
-            var row = BenchReport.Row(session, clip, targetBitRate: rate)
+            var row = BenchReport.Row(session, clip, targetBitRate: run.rate)
             row.note(try session.quality(clip, interruption))
             return row
         } catch {
             let failure = CommandFailure(error)
-            // What would go wrong with every session is not one session's.
+            // Other exit codes are of failures that every session would meet.
             guard failure.exitCode == ExitStatus.software.rawValue else { throw failure }
             return BenchReport.Row(
-                encoderID: encoderID, usingHardware: isHardware, targetBitRate: rate, error: failure.reason)
+                encoderID: encoderID, usingHardware: run.isHardware, targetBitRate: run.rate, error: failure.reason)
         }
     }
 
-    /// What names the hardware that is wanted.
-    private func hardwareSpecification(_ daemon: Daemon) throws -> [PropertyKey: PropertyValue] {
-        var specification: [PropertyKey: PropertyValue] = [.requireHardware: .bool(true)]
-        if let device { specification[.requiredGPU] = .string(device) }
-        return specification
-    }
-
-    /// Why no session in hardware can be had; nil when one can.
-    private func whyNoHardware(
-        _ daemon: Daemon, _ clip: BenchClip, _ specification: [PropertyKey: PropertyValue], _ rate: Int64
-    ) throws -> ClientError? {
-        var wanted = properties
-        wanted[.averageBitRate] = .int(rate)
+    /// Why the daemon creates no session in hardware; nil when it does.
+    private func whyNoHardware(_ daemon: Daemon, _ clip: BenchClip, _ run: Run) throws -> ClientError? {
         do throws(ClientError) {
             try CompressionSession(
-                daemon,
-                CreateCompressionSession.Parameters(
-                    width: clip.video.width, height: clip.video.height, pixelFormat: clip.video.format,
-                    timeBase: clip.video.timeBase, encoderSpecification: specification, properties: wanted)
+                daemon, clip.parameters(specification: run.specification, properties: run.properties)
             ).invalidate()
             return nil
         } catch {

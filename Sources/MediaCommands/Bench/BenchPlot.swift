@@ -47,40 +47,19 @@ struct BenchPlot {
         }
     }
 
+    /// One panel: the axes, a line for each series, and the labels.
     private func draw(_ label: String, digits: Int, _ series: [Series], left: Double) -> String {
         let points = series.flatMap(\.points)
-        let xs = Scale(points.map(\.x) + [0], from: left, to: left + Self.panel.width)
         let bottom = Self.margin.top + Self.panel.height
+        let xs = Scale(points.map(\.x) + [0], from: left, to: left + Self.panel.width)
         let ys = Scale(points.map(\.y), from: bottom, to: Self.margin.top)
-        var parts: [String] = []
-        for tick in xs.ticks {
-            let x = Self.number(xs.place(tick))
-            parts.append(
-                "<path d=\"M\(x) \(Self.number(Self.margin.top))V\(Self.number(bottom))\" stroke=\"#ddd\"/>"
-                    + "<text x=\"\(x)\" y=\"\(Self.number(bottom + 16))\" text-anchor=\"middle\">"
-                    + "\(Progress.decimal(tick, 0))</text>")
-        }
-        for tick in ys.ticks {
-            let y = Self.number(ys.place(tick))
-            parts.append(
-                "<path d=\"M\(Self.number(left)) \(y)H\(Self.number(left + Self.panel.width))\" stroke=\"#ddd\"/>"
-                    + "<text x=\"\(Self.number(left - 6))\" y=\"\(y)\" dy=\"4\" text-anchor=\"end\">"
-                    + "\(Progress.decimal(tick, digits))</text>")
-        }
+        var parts = drawAxes(xs, ys, digits: digits, left: left)
         for (index, line) in series.enumerated() {
-            let places = line.points.map { "\(Self.number(xs.place($0.x))),\(Self.number(ys.place($0.y)))" }
+            parts += draw(line, xs, ys)
+            let y = bottom - 12 - 16 * Double(series.count - 1 - index)
             parts.append(
-                "<polyline class=\"\(line.name)\" points=\"\(places.joined(separator: " "))\" fill=\"none\" "
-                    + "stroke=\"\(line.color)\" stroke-width=\"2\"/>")
-            for place in line.points {
-                parts.append(
-                    "<circle cx=\"\(Self.number(xs.place(place.x)))\" cy=\"\(Self.number(ys.place(place.y)))\" r=\"3\" "
-                        + "fill=\"\(line.color)\"/>")
-            }
-            let y = Self.number(bottom - 12 - 16 * Double(series.count - 1 - index))
-            parts.append(
-                "<text x=\"\(Self.number(left + Self.panel.width - 8))\" y=\"\(y)\" text-anchor=\"end\" "
-                    + "fill=\"\(line.color)\">\(line.name)</text>")
+                "<text x=\"\(Self.number(left + Self.panel.width - 8))\" y=\"\(Self.number(y))\" "
+                    + "text-anchor=\"end\" fill=\"\(line.color)\">\(line.name)</text>")
         }
         parts.append(
             "<text x=\"\(Self.number(left + Self.panel.width / 2))\" y=\"\(Self.number(bottom + 36))\" "
@@ -90,7 +69,36 @@ struct BenchPlot {
         return parts.joined(separator: "\n")
     }
 
-    /// A linear axis with round numbers on it.
+    private func drawAxes(_ xs: Scale, _ ys: Scale, digits: Int, left: Double) -> [String] {
+        let bottom = Self.margin.top + Self.panel.height
+        let columns = xs.ticks.map { tick in
+            let x = Self.number(xs.place(tick))
+            return "<path d=\"M\(x) \(Self.number(Self.margin.top))V\(Self.number(bottom))\" stroke=\"#ddd\"/>"
+                + "<text x=\"\(x)\" y=\"\(Self.number(bottom + 16))\" text-anchor=\"middle\">"
+                + "\(Progress.decimal(tick, 0))</text>"
+        }
+        let rows = ys.ticks.map { tick in
+            let y = Self.number(ys.place(tick))
+            return "<path d=\"M\(Self.number(left)) \(y)H\(Self.number(left + Self.panel.width))\" "
+                + "stroke=\"#ddd\"/><text x=\"\(Self.number(left - 6))\" y=\"\(y)\" dy=\"4\" "
+                + "text-anchor=\"end\">\(Progress.decimal(tick, digits))</text>"
+        }
+        return columns + rows
+    }
+
+    private func draw(_ line: Series, _ xs: Scale, _ ys: Scale) -> [String] {
+        let places = line.points.map { "\(Self.number(xs.place($0.x))),\(Self.number(ys.place($0.y)))" }
+        return [
+            "<polyline class=\"\(line.name)\" points=\"\(places.joined(separator: " "))\" fill=\"none\" "
+                + "stroke=\"\(line.color)\" stroke-width=\"2\"/>"
+        ]
+            + line.points.map { point in
+                "<circle cx=\"\(Self.number(xs.place(point.x)))\" cy=\"\(Self.number(ys.place(point.y)))\" "
+                    + "r=\"3\" fill=\"\(line.color)\"/>"
+            }
+    }
+
+    /// A linear axis with ticks at round numbers.
     private struct Scale {
         let ticks: [Double]
         private let low: Double
@@ -103,7 +111,7 @@ struct BenchPlot {
             self.to = to
             let least = values.min() ?? 0
             let span = max((values.max() ?? 1) - least, max(abs(least) * 1e-3, 1e-4))
-            // 1, 2 or 5 times a power of ten, for four to eight ticks.
+            // A step of 1, 2 or 5 times a power of ten: four to eight ticks.
             var step = 1.0
             while step > span / 4 { step /= 10 }
             while step * 10 <= span / 4 { step *= 10 }
@@ -126,7 +134,7 @@ struct BenchPlot {
             case "&": escaped += "&amp;"
             case "<": escaped += "&lt;"
             case ">": escaped += "&gt;"
-            // Control characters are none of XML's.
+            // XML 1.0 allows no control characters.
             case _ where scalar.value < 0x20: escaped += " "
             default: escaped.unicodeScalars.append(scalar)
             }

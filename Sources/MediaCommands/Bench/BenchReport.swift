@@ -4,7 +4,7 @@ internal import HWDMediaFile
 internal import HWDModel
 internal import HWDWire
 
-/// What `hwctl bench` found, for people and for programs.
+/// The result of `hwctl bench`.
 struct BenchReport: Encodable {
     /// One encoder at one bit rate.
     struct Row: Encodable {
@@ -48,7 +48,7 @@ struct BenchReport: Encodable {
             self.error = error
         }
 
-        /// A session that came to its end.
+        /// A complete session.
         init(_ session: BenchSession, _ clip: BenchClip, targetBitRate: Int64) {
             encoderID = session.created.encoderID
             usingHardware = session.created.usingHardware
@@ -63,7 +63,7 @@ struct BenchReport: Encodable {
             workerPeakBytes = session.worker?.peakMemory
         }
 
-        /// Notes how good the pictures are; a PSNR without bound is left out.
+        /// Adds the quality; an infinite PSNR is left out.
         mutating func note(_ quality: PictureQuality) {
             psnr = quality.psnr
             psnrY = quality.psnrY
@@ -71,7 +71,7 @@ struct BenchReport: Encodable {
         }
     }
 
-    /// Whether hardware took part, and why not.
+    /// Whether hardware was measured, and if not, why.
     struct Hardware: Encodable {
         var available: Bool
         var reason: String?
@@ -110,22 +110,23 @@ struct BenchReport: Encodable {
     var table: String {
         var rows = [
             [
-                "ENCODER", "ASKED", "KBIT/S", "FPS", "P50", "P99", "WORKER CPU", "ALL CPU", "RSS", "PSNR", "PSNR-Y",
+                "ENCODER", "TARGET", "KBIT/S", "FPS", "P50", "P99", "WORKER CPU", "ALL CPU", "RSS", "PSNR",
+                "PSNR-Y",
                 "SSIM",
             ]
         ]
         for run in runs {
             let name = run.usingHardware ? "hardware" : "software"
-            let asked = Progress.decimal(Double(run.targetBitRate) / 1000, 0)
+            let target = Progress.decimal(Double(run.targetBitRate) / 1000, 0)
             if let error = run.error {
-                rows.append([name, asked, error])
+                rows.append([name, target, error])
                 continue
             }
             let memory = run.workerPeakBytes.map { Double($0) / 1_048_576 }
-            // Equal pictures have no PSNR.
+            // The PSNR of equal pictures is infinite.
             let isEqual = run.ssim == 1
             rows.append([
-                name, asked, Self.text(run.bitRate.map { $0 / 1000 }, 0), Self.text(run.framesPerSecond, 1),
+                name, target, Self.text(run.bitRate.map { $0 / 1000 }, 0), Self.text(run.framesPerSecond, 1),
                 Self.text(run.latencyP50, 1), Self.text(run.latencyP99, 1), Self.text(run.workerCPUSeconds, 2),
                 Self.text(run.cpuSeconds, 2), Self.text(memory, 1), isEqual ? "inf" : Self.text(run.psnr, 2),
                 isEqual ? "inf" : Self.text(run.psnrY, 2), Self.text(run.ssim, 4),

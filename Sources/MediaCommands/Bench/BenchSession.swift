@@ -7,21 +7,19 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// One session over the whole clip: what came out, how fast, and at what cost.
+/// One session that encoded the whole clip: the stream, its speed and its cost.
 struct BenchSession {
     private static let poolID: UInt32 = 1
-    /// Frames under way at once: as many as `hwctl encode` has.
-    private static let framesUnderWay = 6
-    /// How long nothing may come back; the daemon ends a stalled session long before.
-    private static let timeout = Duration.seconds(180)
+    /// As many as `hwctl encode` has in flight.
+    private static let maxFramesInFlight = 6
 
     let created: CreateCompressionSession.Reply
     private(set) var record: [UInt8] = []
     /// In decoding order.
     private(set) var pictures: [(bytes: [UInt8], isSync: Bool)] = []
-    /// From the first frame sent to the last packet.
+    /// Seconds from the first frame sent to the last packet.
     private(set) var seconds = 0.0
-    /// Milliseconds from each frame to its packet, rising.
+    /// Milliseconds from sending a frame to its packet, sorted.
     private(set) var latencies: [Double] = []
     private(set) var worker: ProcessUsage?
     private(set) var ownCPUSeconds = 0.0
@@ -36,17 +34,14 @@ struct BenchSession {
         var properties = properties
         properties[.expectedFrameRate] = .string(clip.frameRate.description)
         let session = try CompressionSession(
-            daemon,
-            CreateCompressionSession.Parameters(
-                width: clip.video.width, height: clip.video.height, pixelFormat: clip.video.format,
-                timeBase: clip.video.timeBase, encoderSpecification: specification, properties: properties))
+            daemon, clip.parameters(specification: specification, properties: properties))
         defer { session.invalidate() }
         created = session.created
         let pid = try daemon.call(ListSessions.self, Empty()).sessions.first { $0.session == created.session }?.pid
         try session.addPool(clip.pool, id: Self.poolID)
         try session.prepare()
         try encode(clip, session, interruption, onPacket)
-        // Once it has ended its process tells nothing more.
+        // Before the session ends: proc(5) has no entry of a process that is gone.
         worker = pid.flatMap { ProcessUsage(pid: $0) }
         latencies.sort()
     }
@@ -61,28 +56,17 @@ struct BenchSession {
         var isCompleted = false
         while !isCompleted {
             if interruption.isSet { throw CommandFailure.interrupted }
-            while sent.count < clip.frames.count, session.framesInFlight < Self.framesUnderWay {
-                let frame = clip.frames[sent.count]
-                sent.append(.now)
-                try session.encode(
-                    EncodeFrame(
-                        frameID: UInt64(sent.count - 1), pts: frame.pts, duration: frame.duration,
-                        poolID: Self.poolID, layout: frame.layout))
-                if sent.count == clip.frames.count { try session.complete() }
+            while sent.count < clip.frames.count, session.framesInFlight < Self.maxFramesInFlight {
+                try send(clip, &sent, session)
             }
-            var event = try Self.wait(for: session, unless: interruption)
+            var event: CompressionSession.Event? = try session.waitForEvent(unless: interruption)
             while let next = event {
                 switch next {
                 case .formatDescription(let bytes): record = bytes
                 case .frameReleased: break
                 case .packet(let packet):
                     last = .now
-                    let description = packet.description
-                    guard description.frameID < UInt64(sent.count) else {
-                        throw CommandFailure(.software, "a packet of a frame that was never sent came back")
-                    }
-                    latencies.append(Double(last.nanoseconds(since: sent[Int(description.frameID)])) / 1e6)
-                    pictures.append((Array(packet.bytes), description.flags.contains(.sync)))
+                    try take(packet, at: last, sent)
                     try session.release(packet)
                     onPacket()
                 case .completed: isCompleted = true
@@ -94,19 +78,31 @@ struct BenchSession {
         ownCPUSeconds = ProcessUsage.ownCPUSeconds - cpu
     }
 
-    private static func wait(
-        for session: CompressionSession, unless interruption: Interruption
-    ) throws -> CompressionSession.Event? {
-        for _ in 0..<timeout.components.seconds * 10 {
-            if let event = try session.nextEvent(timeout: .milliseconds(100)) { return event }
-            if interruption.isSet { throw CommandFailure.interrupted }
-        }
-        throw CommandFailure(.software, "the session gave nothing for \(timeout.components.seconds) s; giving up")
+    /// Sends the next frame, and completes the session after the last one.
+    private func send(_ clip: BenchClip, _ sent: inout [MonotonicTime], _ session: CompressionSession) throws {
+        let frame = clip.frames[sent.count]
+        sent.append(.now)
+        try session.encode(
+            EncodeFrame(
+                frameID: UInt64(sent.count - 1), pts: frame.pts, duration: frame.duration, poolID: Self.poolID,
+                layout: frame.layout))
+        if sent.count == clip.frames.count { try session.complete() }
     }
 
-    /// Decodes what came out and compares it with the clip.
+    private mutating func take(
+        _ packet: CompressionSession.ReceivedPacket, at time: MonotonicTime, _ sent: [MonotonicTime]
+    ) throws {
+        let description = packet.description
+        guard description.frameID < UInt64(sent.count) else {
+            throw CommandFailure(.software, "the session returned a packet of a frame that was never sent")
+        }
+        latencies.append(Double(time.nanoseconds(since: sent[Int(description.frameID)])) / 1e6)
+        pictures.append((Array(packet.bytes), description.flags.contains(.sync)))
+    }
+
+    /// Decodes the stream and compares it with the clip.
     ///
-    /// - Throws: a failure that tells what is wrong with the stream.
+    /// - Throws: what is wrong with the stream.
     func quality(_ clip: BenchClip, _ interruption: Interruption) throws -> PictureQuality {
         var quality = PictureQuality()
         do {
@@ -117,11 +113,11 @@ struct BenchSession {
             }
             try add(try decoder.finish(), to: &quality, clip)
         } catch let error as LibAVError {
-            throw CommandFailure(.software, "the coded stream does not decode: \(error)")
+            throw CommandFailure(.software, "the coded stream cannot be decoded: \(error)")
         }
         guard quality.pictures == clip.frames.count else {
             throw CommandFailure(
-                .software, "\(clip.frames.count) frames were sent and \(quality.pictures) pictures came back")
+                .software, "\(quality.pictures) pictures were decoded of \(clip.frames.count) frames")
         }
         return quality
     }
@@ -129,7 +125,7 @@ struct BenchSession {
     private func add(_ decoded: [DecodedPicture], to quality: inout PictureQuality, _ clip: BenchClip) throws {
         for picture in decoded {
             guard quality.pictures < clip.frames.count else {
-                throw CommandFailure(.software, "more pictures came back than frames were sent")
+                throw CommandFailure(.software, "more pictures were decoded than frames were sent")
             }
             try quality.add(picture, clip, frame: quality.pictures)
         }
@@ -138,7 +134,7 @@ struct BenchSession {
     /// Bytes of all packets.
     var byteCount: Int { pictures.reduce(0) { $0 + $1.bytes.count } }
 
-    /// The latency that so many of a hundred frames did not pass, in milliseconds; nil without frames.
+    /// The latency that `percentile` percent of the frames did not exceed, in milliseconds; nil without frames.
     func latency(percentile: Int) -> Double? {
         guard !latencies.isEmpty else { return nil }
         return latencies[min(latencies.count - 1, (latencies.count * percentile + 99) / 100 - 1)]

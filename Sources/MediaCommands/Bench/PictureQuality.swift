@@ -5,7 +5,7 @@ internal import HWDLibAV
 internal import HWDMediaFile
 internal import HWDModel
 
-/// How near coded pictures are to their source: squared errors, and the structural similarity of Wang and others (2004).
+/// How close coded pictures are to their source: PSNR, and the structural similarity (SSIM) of Wang and others, 2004.
 struct PictureQuality {
     private var squared = [0.0, 0.0, 0.0]
     private var samples = [0.0, 0.0, 0.0]
@@ -13,15 +13,15 @@ struct PictureQuality {
     private(set) var pictures = 0
     private var bitDepth = 8
 
-    /// Takes in one picture and the frame it was coded from.
+    /// Adds a picture and the frame it was coded from.
     ///
-    /// - Throws: `badInput`-like failure when the picture is smaller than the frame or of fewer bits.
+    /// - Throws: when the picture is smaller than the frame or has fewer bits.
     mutating func add(_ picture: DecodedPicture, _ clip: BenchClip, frame: Int) throws(CommandFailure) {
         let scale = picture.bitDepth - clip.video.format.bitDepth
         guard picture.width >= clip.video.width, picture.height >= clip.video.height, scale >= 0 else {
             throw CommandFailure(
                 .software,
-                "pictures of \(picture.width)x\(picture.height) with \(picture.bitDepth) bits came back")
+                "the decoded pictures are \(picture.width)x\(picture.height) with \(picture.bitDepth) bits")
         }
         bitDepth = picture.bitDepth
         var weighted = 0.0
@@ -42,7 +42,7 @@ struct PictureQuality {
         pictures += 1
     }
 
-    /// In dB, over all planes; nil for no difference at all.
+    /// In dB, over all planes; nil without any difference.
     var psnr: Double? { decibels(squared.reduce(0, +), samples.reduce(0, +)) }
     /// In dB, of luma.
     var psnrY: Double? { decibels(squared[0], samples[0]) }
@@ -55,11 +55,11 @@ struct PictureQuality {
         return 10 * log10(peak * peak * samples / squared)
     }
 
-    /// The sums over a 4x4 block from which those of an 8x8 window are added up.
+    /// The sums over a 4x4 block; four of them make those of an 8x8 window.
     private struct Sums {
         var a: Int64 = 0
         var b: Int64 = 0
-        /// Of the squares of both.
+        /// The sum of the squares of both.
         var squares: Int64 = 0
         var products: Int64 = 0
 
@@ -90,15 +90,7 @@ struct PictureQuality {
                 let difference = Int64(line[x]) - Int64(other[x])
                 squared += difference * difference
             }
-            for block in 0..<columns {
-                for x in 4 * block..<4 * block + 4 {
-                    let (a, b) = (Int64(line[x]), Int64(other[x]))
-                    sums[block].a += a
-                    sums[block].b += b
-                    sums[block].squares += a * a + b * b
-                    sums[block].products += a * b
-                }
-            }
+            add(line, other, to: &sums)
             guard row % 4 == 3 else { continue }
             if !above.isEmpty, columns > 1 {
                 for block in 0..<columns - 1 {
@@ -110,8 +102,23 @@ struct PictureQuality {
             swap(&above, &sums)
             sums = [Sums](repeating: Sums(), count: columns)
         }
-        // A plane without a window has no structure to compare.
+        // A plane smaller than a window has no structure to compare.
         return (Double(squared), windows > 0 ? total / Double(windows) : 1)
+    }
+
+    /// Adds a row of both pictures to the sums of its 4x4 blocks.
+    private static func add(
+        _ line: UnsafePointer<Int32>, _ other: UnsafePointer<UInt16>, to sums: inout [Sums]
+    ) {
+        for block in sums.indices {
+            for x in 4 * block..<4 * block + 4 {
+                let (a, b) = (Int64(line[x]), Int64(other[x]))
+                sums[block].a += a
+                sums[block].b += b
+                sums[block].squares += a * a + b * b
+                sums[block].products += a * b
+            }
+        }
     }
 
     /// SSIM of one window of 64 samples, with the constants 0.01 and 0.03 of the peak.

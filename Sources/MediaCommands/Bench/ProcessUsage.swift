@@ -3,17 +3,17 @@ internal import Glibc
 
 /// What a process has used so far, from proc(5).
 struct ProcessUsage {
-    /// CPU seconds of all its threads, those that have ended included.
+    /// CPU seconds of all its threads, ended ones included.
     var cpuSeconds: Double
-    /// The most memory it had at once, in bytes.
+    /// Peak resident memory in bytes.
     var peakMemory: Int
 
-    /// Another process's; nil when it is gone or hidden.
+    /// Reads the usage of a process; nil when it is gone or hidden.
     init?(pid: Int32) {
         guard let stat = Self.read("/proc/\(pid)/stat"), let status = Self.read("/proc/\(pid)/status"),
             let close = stat.lastIndex(of: ")")
         else { return nil }
-        // From the state on, which is field 3; utime and stime are 14 and 15.
+        // After the name comes field 3, the state; utime and stime are fields 14 and 15.
         let fields = stat[stat.index(after: close)...].split(separator: " ")
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return nil }
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }

@@ -8,14 +8,14 @@ internal import HWDWire
 struct ConvertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "convert",
-        abstract: "Convert raw frames: Y'CbCr to half-float or 8-bit RGB, back, and between their kinds.",
+        abstract: "Convert raw frames between Y'CbCr and RGB formats.",
         discussion: """
-            INPUT and OUTPUT hold frames of one size one after the other, without any header and without gaps; - is \
-            standard input or output. Colours are converted by a pixel-transfer session of the daemon, on a GPU where \
-            there is one. An output appears whole or not at all.
+            INPUT and OUTPUT hold frames of one size one after another, without headers or padding; - is standard \
+            input or output. Colors are converted by a pixel-transfer session of the daemon, on a GPU if there is one. \
+            OUTPUT is created only when it is complete.
 
-            --transfer, --matrix, --range and --siting tell of the source, or of the target where the source is \
-            rgba16f, which has none of them: half floats are linear, 1.0 is reference white, and highlights lie above. \
+            --transfer, --matrix, --range and --siting describe the source, or the target where the source is rgba16f: \
+            half floats are linear, 1.0 is reference white, and highlights are above 1.0. \
             Names: transfer bt1886, bt709-oetf, srgb, apple709, pq, hlg, hlg-apple12, linear, gamma2.2, gamma2.4, \
             gamma2.8; primaries 709, p3, 2020, 601-525, 601-625; matrix 601, 709, 2020; range video, full; siting \
             left, center, topleft, top, bottomleft, bottom.
@@ -29,7 +29,7 @@ struct ConvertCommand: ParsableCommand {
                   -video_size 1280x720 -
             """)
 
-    /// What one side is, where that is not told once for both.
+    /// Options of one side only.
     struct Side: ParsableArguments {
         @Option(help: "The target's transfer function.")
         var toTransfer: String?
@@ -37,37 +37,37 @@ struct ConvertCommand: ParsableCommand {
         var toMatrix: String?
         @Option(help: "The target's range.")
         var toRange: String?
-        @Option(help: "Where the target's chroma lies.")
+        @Option(help: "The siting of the target's chroma.")
         var toSiting: String?
-        @Option(help: "Whether the source's colours are multiplied by alpha: premultiplied or straight.")
+        @Option(help: "How the source's colors relate to alpha: premultiplied or straight.")
         var fromAlpha: String?
-        @Option(help: "The same of the target.")
+        @Option(help: "How the target's colors relate to alpha: premultiplied or straight.")
         var toAlpha: String?
     }
 
-    /// How it is done.
-    struct Manner: ParsableArguments {
-        @Option(parsing: .unconditional, help: "Nits of the linear value 1.0; 203 when not given.")
+    /// Options of the conversion.
+    struct Conversion: ParsableArguments {
+        @Option(parsing: .unconditional, help: "Luminance of the linear value 1.0 in cd/m²; 203 by default.")
         var referenceWhite: Double?
-        @Option(parsing: .unconditional, help: "Nits of the display that HLG is shown on; 1000 when not given.")
+        @Option(parsing: .unconditional, help: "Peak luminance of the display for HLG in cd/m²; 1000 by default.")
         var hlgPeak: Double?
-        @Option(help: "Values outside their range: clip or extend.")
+        @Option(help: "What happens to values outside the range: clip or extend.")
         var overRange: String?
-        @Option(help: "How chroma is made smaller: box or siting.")
+        @Option(help: "How chroma is downsampled: box or siting.")
         var chromaDownsampling: String?
         @Option(
             parsing: .unconditional,
-            help: "Light that the target shows, in multiples of reference white: what is brighter is mapped.")
+            help: "Peak of the target in multiples of reference white; brighter light is tone-mapped.")
         var headroom: Double?
-        @Option(parsing: .unconditional, help: "Nits of the brightest content, for that mapping.")
+        @Option(parsing: .unconditional, help: "Peak luminance of the content in cd/m², for tone mapping.")
         var masteringPeak: Double?
-        @Option(parsing: .unconditional, help: "Factor of light, in stops.")
+        @Option(parsing: .unconditional, help: "Exposure adjustment in stops.")
         var exposure: Double?
-        @Option(parsing: .unconditional, help: "Saturation; 0 is grey, 1 as it is.")
+        @Option(parsing: .unconditional, help: "Saturation; 0 is gray, 1 leaves it unchanged.")
         var saturation: Double?
-        @Option(parsing: .unconditional, help: "Sepia, 0 to 1.")
+        @Option(parsing: .unconditional, help: "Sepia strength from 0 to 1.")
         var sepia: Double?
-        @Flag(help: "Dither 8-bit targets of deeper sources.")
+        @Flag(help: "Dither when a deeper source is converted to 8 bits.")
         var dither = false
 
         var options: CreateTransferSession.Options {
@@ -95,42 +95,42 @@ struct ConvertCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The frames' size.", valueName: "WxH"))
     var size: String
 
-    @Option(help: "How the source's samples lie.")
+    @Option(help: "The source's pixel format.")
     var from: RawFormat
 
-    @Option(help: "How the target's samples lie.")
+    @Option(help: "The target's pixel format.")
     var to: RawFormat
 
-    @Option(help: "The transfer function of the source, or of the target of half floats.")
+    @Option(help: "The transfer function of the source, or of the target if the source is rgba16f.")
     var transfer: String?
 
-    @Option(help: "The source's primaries; p3 for half floats, else 709, when not given.")
+    @Option(help: "The source's primaries; by default p3 for rgba16f, else 709.")
     var fromPrimaries: String?
 
-    @Option(help: "The matrix of the source, or of the target of RGB.")
+    @Option(help: "The matrix of the source, or of the target if the source is RGB.")
     var matrix: String?
 
-    @Option(help: "The range of the source, or of the target of RGB.")
+    @Option(help: "The range of the source, or of the target if the source is RGB.")
     var range: String?
 
-    @Option(help: "Where chroma lies in the source, or in the target of RGB.")
+    @Option(help: "The chroma siting of the source, or of the target if the source is RGB.")
     var siting: String?
 
-    @Option(help: "The target's primaries; p3 for half floats, else 709, when not given.")
+    @Option(help: "The target's primaries; by default p3 for rgba16f, else 709.")
     var toPrimaries: String?
 
-    @OptionGroup(title: "The target and alpha")
+    @OptionGroup(title: "Target and alpha options")
     var side: Side
 
-    @OptionGroup(title: "How")
-    var manner: Manner
+    @OptionGroup(title: "Conversion options")
+    var conversion: Conversion
 
     @Option(
         help: ArgumentHelp(
-            "What converts: auto, vulkan, cpu, or a GPU's PCI address as hwctl probe tells it.",
+            "What converts: auto, vulkan, cpu, or the PCI address of a GPU as listed by hwctl probe.",
             discussion: """
-                auto is a GPU where there is one, that of VA-API before others, else the CPU; vulkan takes software \
-                too, where there is no GPU.
+                auto is a GPU if there is one, preferably the one used for VA-API, else the CPU; vulkan also uses a \
+                software implementation if there is no GPU.
                 """,
             valueName: "device"))
     var device = "auto"
@@ -149,10 +149,10 @@ struct ConvertCommand: ParsableCommand {
 
     func validate() throws {
         guard dimensions != nil else {
-            throw ValidationError("--size takes a size such as 1920x1080, of 16384 at most, not '\(size)'.")
+            throw ValidationError("--size takes a size such as 1920x1080, up to 16384x16384, not '\(size)'.")
         }
         if json, output == "-" {
-            throw ValidationError("--json and the output - would both go to standard output.")
+            throw ValidationError("--json and the output - would both use standard output.")
         }
     }
 
@@ -160,12 +160,12 @@ struct ConvertCommand: ParsableCommand {
         try report {
             guard let (width, height) = dimensions else { return }
             let parameters = CreateTransferSession.Parameters(
-                width: width, height: height, source: source, target: target, options: manner.options,
+                width: width, height: height, source: source, target: target, options: conversion.options,
                 device: device)
-            let job = ConvertJob(
+            let request = ConvertJob.Request(
                 input: input, output: output, parameters: parameters, source: from.pixelFormat,
                 target: to.pixelFormat, json: json)
-            try job.run(try Interruption())
+            try ConvertJob(request).run(try Interruption())
         }
     }
 

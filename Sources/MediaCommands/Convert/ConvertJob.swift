@@ -8,89 +8,106 @@ internal import HWDWire
 
 /// One run of `hwctl convert`: file → session → file.
 final class ConvertJob {
-    /// Frames under way: one is read and one written while another is converted.
-    private static let slots = 3
-    /// How long nothing may come back; the daemon ends a stalled session long before.
-    private static let timeout = Duration.seconds(180)
+    /// Frames in flight: one is read and one written while a third is converted.
+    private static let slotCount = 3
 
-    private let input: String
-    private let output: String
-    private let parameters: CreateTransferSession.Parameters
-    private let source: PixelFormat
-    private let target: PixelFormat
-    private let json: Bool
+    /// The pools of this connection, by the identifiers the session knows them by.
+    private enum PoolID {
+        static let source: UInt32 = 1
+        static let target: UInt32 = 2
+    }
 
-    init(
-        input: String, output: String, parameters: CreateTransferSession.Parameters, source: PixelFormat,
-        target: PixelFormat, json: Bool
-    ) {
-        self.input = input
-        self.output = output
-        self.parameters = parameters
-        self.source = source
-        self.target = target
-        self.json = json
+    /// What to convert.
+    struct Request {
+        var input: String
+        var output: String
+        var parameters: CreateTransferSession.Parameters
+        var source: PixelFormat
+        var target: PixelFormat
+        var json = false
+    }
+
+    /// A format's layout in raw files, and bytes per frame.
+    private typealias RawLayout = (layout: FrameLayout, size: Int)
+
+    private let request: Request
+    private let source: RawLayout
+    private let target: RawLayout
+    private var slots: [(source: FramePool.Slot, target: FramePool.Slot)] = []
+    private var sent: UInt64 = 0
+
+    init(_ request: Request) {
+        self.request = request
+        let (width, height) = (request.parameters.width, request.parameters.height)
+        source = Self.packed(request.source, width, height)
+        target = Self.packed(request.target, width, height)
     }
 
     func run(_ interruption: Interruption) throws {
-        let (width, height) = (parameters.width, parameters.height)
-        let (from, to) = (Self.packed(source, width, height), Self.packed(target, width, height))
-        let reader = try RawFrameReader(path: input, frameSize: from.size)
-        let writer = try RawFrameWriter(path: output, inputs: [input])
-        let session = try TransferSession(try Daemon.findAndReport(), parameters)
-        let sources = try FramePool(slotSize: from.size, slotCount: Self.slots)
-        let targets = try FramePool(slotSize: to.size, slotCount: Self.slots)
-        try session.addPool(sources, id: 1)
-        try session.addPool(targets, id: 2)
+        let reader = try RawFrameReader(path: request.input, frameSize: source.size)
+        let writer = try RawFrameWriter(path: request.output, inputs: [request.input])
+        let session = try TransferSession(try Daemon.findAndReport(), request.parameters)
+        let sources = try FramePool(slotSize: source.size, slotCount: Self.slotCount)
+        let targets = try FramePool(slotSize: target.size, slotCount: Self.slotCount)
+        try session.addPool(sources, id: PoolID.source)
+        try session.addPool(targets, id: PoolID.target)
 
         var progress = Progress(total: reader.frameCount)
         defer { progress.clear() }
-        var slots: [(source: FramePool.Slot, target: FramePool.Slot)] = []
-        var isDone = false
-        var sent: UInt64 = 0
-        while !isDone || !slots.isEmpty {
+        var isInputDone = false
+        while !isInputDone || !slots.isEmpty {
             if interruption.isSet { throw CommandFailure.interrupted }
-            if !isDone, let source = sources.acquire() {
-                guard try reader.read(into: sources.bytes(of: source), isInterrupted: { interruption.isSet }) else {
-                    sources.release(source)
-                    isDone = true
-                    continue
+            if !isInputDone, let slot = sources.acquire() {
+                let bytes = sources.bytes(of: slot)
+                if try reader.read(into: bytes, isInterrupted: { interruption.isSet }) {
+                    try send(slot, targets, session)
+                } else {
+                    sources.release(slot)
+                    isInputDone = true
                 }
-                guard let target = targets.acquire() else {
-                    throw CommandFailure(.software, "a frame was written, but its place is not free")
-                }
-                try session.transfer(
-                    TransferFrame(
-                        frameID: sent,
-                        source: TransferFrame.Place(poolID: 1, layout: Self.moved(from.layout, by: source.offset)),
-                        target: TransferFrame.Place(poolID: 2, layout: Self.moved(to.layout, by: target.offset))))
-                slots.append((source, target))
-                sent += 1
-                continue
+            } else {
+                try receive(session, sources, targets, writer)
+                progress.update(done: writer.frames)
             }
-            guard case .frame(let answer)? = try session.nextEvent(timeout: Self.timeout) else {
-                throw CommandFailure(
-                    .software, "the session gave nothing for \(Self.timeout.components.seconds) s; giving up")
-            }
-            guard answer.status == .ok else { throw SessionError(answer.status, answer.reason) }
-            // Frames are answered in the order they were sent.
-            let slot = slots.removeFirst()
-            try writer.write(UnsafeRawBufferPointer(rebasing: targets.bytes(of: slot.target)[..<to.size]))
-            sources.release(slot.source)
-            targets.release(slot.target)
-            progress.update(done: writer.frames)
         }
         session.invalidate()
         try writer.finish()
         let seconds = progress.seconds
         progress.clear()
-        try tell(Summary(self, session.created, writer, seconds: seconds))
+        try Summary(request, session.created, writer, seconds: seconds).report(json: request.json)
     }
 
-    /// Planes and rows without gaps: as raw files have them.
-    private static func packed(_ format: PixelFormat, _ width: Int, _ height: Int) -> (
-        layout: FrameLayout, size: Int
-    ) {
+    private func send(_ slot: FramePool.Slot, _ targets: FramePool, _ session: TransferSession) throws {
+        guard let target = targets.acquire() else {
+            throw CommandFailure(.software, "a source slot is free, but no target slot is")
+        }
+        try session.transfer(
+            TransferFrame(
+                frameID: sent,
+                source: TransferFrame.Place(
+                    poolID: PoolID.source, layout: Self.moved(source.layout, by: slot.offset)),
+                target: TransferFrame.Place(
+                    poolID: PoolID.target, layout: Self.moved(self.target.layout, by: target.offset))))
+        slots.append((slot, target))
+        sent += 1
+    }
+
+    /// Waits for the oldest frame and writes it: frames are answered in the order they were sent.
+    private func receive(
+        _ session: TransferSession, _ sources: FramePool, _ targets: FramePool, _ writer: RawFrameWriter
+    ) throws {
+        guard case .frame(let answer)? = try session.nextEvent(timeout: SessionTimeout.limit) else {
+            throw SessionTimeout.failure
+        }
+        guard answer.status == .ok else { throw SessionError(answer.status, answer.reason) }
+        let slot = slots.removeFirst()
+        try writer.write(UnsafeRawBufferPointer(rebasing: targets.bytes(of: slot.target)[..<target.size]))
+        sources.release(slot.source)
+        targets.release(slot.target)
+    }
+
+    /// Planes and rows without gaps, as in raw files.
+    private static func packed(_ format: PixelFormat, _ width: Int, _ height: Int) -> RawLayout {
         var planes: [FrameLayout.Plane] = []
         var offset = 0
         for plane in 0..<format.planeCount {
@@ -106,12 +123,8 @@ final class ConvertJob {
             planes: layout.planes.map { FrameLayout.Plane(offset: $0.offset + UInt64(offset), stride: $0.stride) })
     }
 
-    private func tell(_ summary: Summary) throws {
-        if json { try Console.json(summary) } else { summary.lines.forEach(Console.note) }
-    }
-
-    /// What is said at the end, to people and to programs.
-    private struct Summary: Encodable {
+    /// What the command reports at its end.
+    private struct Summary: CommandSummary {
         private var schema = 1
         private var input: String
         private var output: String
@@ -139,12 +152,13 @@ final class ConvertJob {
         }
 
         init(
-            _ job: ConvertJob, _ created: CreateTransferSession.Reply, _ writer: RawFrameWriter, seconds: Double
+            _ request: Request, _ created: CreateTransferSession.Reply, _ writer: RawFrameWriter,
+            seconds: Double
         ) {
-            input = job.input
-            output = job.output
-            (width, height) = (job.parameters.width, job.parameters.height)
-            (from, to) = (job.source.rawValue, job.target.rawValue)
+            input = request.input
+            output = request.output
+            (width, height) = (request.parameters.width, request.parameters.height)
+            (from, to) = (request.source.rawValue, request.target.rawValue)
             device = created.device
             deviceReason = created.deviceReason
             usingGPU = created.usingGPU

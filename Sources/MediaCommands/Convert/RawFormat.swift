@@ -2,7 +2,7 @@
 internal import ArgumentParser
 internal import HWDModel
 
-/// Layouts of frames in memory, as options name them.
+/// Pixel formats as options name them.
 enum RawFormat: String, ExpressibleByArgument, CaseIterable {
     case nv12, p010, i420, i010, yuva, rgba16f, bgra8, rgba8
 

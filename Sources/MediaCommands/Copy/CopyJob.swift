@@ -1,158 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Glibc
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
 
 /// One run of `hwctl encode --copy`: file → packets → file, without a daemon.
 final class CopyJob {
-    private let input: String
-    private let output: String
-    private let maxLevel: Int?
-    private let keepsPartial: Bool
-    private let json: Bool
-
-    private var packets = 0
-    private var videoBytes = 0
-    private var lastDTS: Int64?
-    /// Whether pictures get decoding times and durations of their own.
-    private var timesAnew = false
-
-    init(input: String, output: String, maxLevel: Int?, keepsPartial: Bool, json: Bool) {
-        self.input = input
-        self.output = output
-        self.maxLevel = maxLevel
-        self.keepsPartial = keepsPartial
-        self.json = json
+    /// What to copy.
+    struct Request {
+        var input: String
+        var output: String
+        var maxLevel: Int?
+        var keepsPartial = false
+        var json = false
     }
 
+    private let request: Request
+
+    init(_ request: Request) { self.request = request }
+
     func run(_ interruption: Interruption) throws {
+        let file = try InputFile(request.input)
         do {
-            try copy(interruption)
-        } catch is TimesDoNotFit {
-            // Nothing of the first attempt is left: its output never got its name.
-            (packets, videoBytes, lastDTS, timesAnew) = (0, 0, nil, true)
-            try copy(interruption)
+            try copy(file, restamps: false, interruption)
+        } catch is CopyPipeline.TimesDoNotFit {
+            // Nothing of the first attempt is left: its output was never linked to a name.
+            try copy(file, restamps: true, interruption)
         }
     }
 
-    /// A picture is decoded after it is shown, as negative composition offsets without an edit list have it.
-    private struct TimesDoNotFit: Error {}
-
-    private func copy(_ interruption: Interruption) throws {
-        let isSecond = timesAnew
+    /// - Parameter restamps: whether this is a second attempt, which computes decode times and durations.
+    private func copy(_ file: InputFile, restamps: Bool, _ interruption: Interruption) throws {
         var options = MediaReader.Options()
-        options.decodesVideo = false
+        options.decoding = .disabled
         options.includesOtherStreams = true
-        options.maxLevel = maxLevel
-        let reader = try MediaReader(path: input, options: options)
+        options.maxLevel = request.maxLevel
+        let reader = try MediaReader(file, options: options)
         interruption.onSignal { reader.cancel() }
         let copy = try VideoCopy(reader)
-        let writer = try MediaWriter(path: output, source: reader)
+        let writer = try MediaWriter(path: request.output, source: reader)
         var track = VideoTrack(reader.video, hvcC: copy.hvcC)
         track.isCopy = true
         try writer.start(track)
         let early = reader.levels?.warning
-        if !isSecond {
-            LevelSummary.announce(reader)
-            for line in reader.warnings + writer.notes { Console.note(line) }
-        }
+        if !restamps { reader.announce(reader.warnings + writer.notes) }
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
-        // What went to standard output cannot be taken back; it has no times that could be wrong.
-        timesAnew = isSecond || output == "-" || reader.levels?.dropsSome ?? false
-        var durations = DisplayDurations<MediaPacket>(reorderDepth: copy.reorderDepth)
-        var breakOff: MediaError?
-        do {
-            while let item = try reader.next() {
-                if interruption.isSet { throw CommandFailure.interrupted }
-                guard case .packet(let packet) = item else { continue }
-                guard packet.streamIndex == reader.video.streamIndex else {
-                    try writer.write(copied: packet)
-                    continue
-                }
-                guard let pts = packet.pts else {
-                    throw MediaError(.badInput, "\(input): a packet of the video has no timestamp")
-                }
-                guard Ticks.isPossible(pts), packet.dts.map(Ticks.isPossible) ?? true else {
-                    throw MediaError(
-                        .badInput, "\(input): a packet of the video has an impossible timestamp, \(pts)")
-                }
-                // Of a byte stream decoders find the next start code; what a wrong length leads to they cannot know.
-                guard !packet.isTorn || reader.video.codecConfiguration.first != 1 else {
-                    throw MediaError(
-                        .badInput,
-                        "\(input): the file ends, or is damaged, within packet \(packets + 1) of the video")
-                }
-                let duration = packet.duration
-                // A Matroska file does not tell decoding times, which then are made from the others.
-                if packets == 0, packet.dts == nil { timesAnew = true }
-                if !timesAnew, let dts = packet.dts, dts > pts, reader.canReopen { throw TimesDoNotFit() }
-                if timesAnew {
-                    for timed in durations.add(packet, pts: pts, dts: packet.dts, duration: duration) {
-                        try write(timed, copy, writer)
-                    }
-                } else {
-                    try write(
-                        .init(packet: packet, pts: pts, dts: packet.dts ?? pts, duration: duration), copy, writer)
-                }
-                progress.update(done: packets)
-            }
-        } catch let error as MediaError where keepsPartial && packets > 0 && error.kind != .interrupted {
-            breakOff = error
-        }
-        if let end = reader.levels?.end { durations.pass(pts: end, duration: 0) }
-        for timed in durations.finish() { try write(timed, copy, writer) }
-        guard packets > 0 else { throw breakOff ?? MediaError(.badInput, "\(input) has no frames") }
+        let pipeline = CopyPipeline(
+            reader, copy, writer,
+            // What went to standard output cannot be taken back; a raw stream has no times that could be wrong.
+            restamps: restamps || request.output == "-" || reader.levels?.dropsSome ?? false,
+            keepsPartial: request.keepsPartial)
+        try pipeline.run(&progress, interruption)
         try writer.finish()
         let seconds = progress.seconds
         progress.clear()
-        let levels = LevelSummary(reader)
+        let levels = LevelSummary(reader.levels)
         if let late = levels?.lateWarning(early) { Console.note(late) }
-        try tell(
-            CopySummary(
-                input: input, output: output, packets: packets, videoBytes: videoBytes, seconds: seconds,
-                levels: levels, notCopied: writer.notes, brokenOff: breakOff?.reason))
-        if let breakOff {
-            throw CommandFailure(
-                breakOff.exitStatus, "the input broke off, what came before is in \(output): \(breakOff.reason)")
-        }
-    }
-
-    private func write(
-        _ timed: DisplayDurations<MediaPacket>.Timed, _ copy: VideoCopy, _ writer: MediaWriter
-    ) throws(MediaError) {
-        let isSync = timed.packet.isSync
-        guard timed.dts <= timed.pts, lastDTS.map({ $0 < timed.dts }) ?? true else {
-            throw MediaError(
-                .badInput, "\(input): packet \(packets + 1) of the video has no timestamps that can be kept")
-        }
-        lastDTS = timed.dts
-        try timed.packet.withBytes { (bytes) throws(MediaError) in
-            func write(_ sample: UnsafeRawBufferPointer) throws(MediaError) {
-                videoBytes += sample.count
-                try writer.write(
-                    sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync)
-            }
-            guard let sample = try copy.sample(bytes) else { return try write(bytes) }
-            var failure: MediaError?
-            sample.withUnsafeBytes { bytes in
-                do throws(MediaError) { try write(bytes) } catch { failure = error }
-            }
-            if let failure { throw failure }
-        }
-        packets += 1
-    }
-
-    private func tell(_ summary: CopySummary) throws {
-        if json { try Console.json(summary) } else { summary.lines.forEach(Console.note) }
+        try CopySummary(
+            input: request.input, output: request.output, frames: pipeline.packets,
+            videoBytes: pipeline.videoBytes, seconds: seconds, levels: levels, notCopied: writer.notes,
+            brokenOff: pipeline.breakOff?.error.reason
+        ).report(json: request.json)
+        if let breakOff = pipeline.breakOff { throw breakOff.failure(output: request.output) }
     }
 }
 
-/// What `hwctl encode --copy` says at the end, to people and to programs.
-private struct CopySummary: Encodable {
-    var schema = 1
+/// What `hwctl encode --copy` reports at its end.
+private struct CopySummary: CommandSummary {
+    var schema = 2
     var input: String
     var output: String
     var copied = true
@@ -171,25 +87,7 @@ private struct CopySummary: Encodable {
         case brokenOff = "broken_off"
     }
 
-    init(
-        input: String, output: String, packets: Int, videoBytes: Int, seconds: Double, levels: LevelSummary?,
-        notCopied: [String], brokenOff: String?
-    ) {
-        self.input = input
-        self.output = output
-        frames = packets
-        self.videoBytes = videoBytes
-        self.seconds = seconds
-        self.levels = levels
-        self.notCopied = notCopied
-        self.brokenOff = brokenOff
-    }
-
-    /// The lines for people.
     var lines: [String] {
-        var lines: [String] = []
-        if let levels { lines.append(levels.line) }
-        lines.append("\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s")
-        return lines
+        [levels?.line, "\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s"].compactMap { $0 }
     }
 }

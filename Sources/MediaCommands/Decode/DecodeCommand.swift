@@ -164,12 +164,12 @@ struct DecodeCommand: ParsableCommand {
         _ specification: [PropertyKey: PropertyValue], fallbackReason: String? = nil
     ) -> DecodeJob {
         DecodeJob(
-            input: input, output: output, specification: specification, format: format?.pixelFormat,
-            properties: properties, alphaMode: alpha?.mode ?? .straight,
-            background: background.flatMap { BackgroundCompositor.RGB(text: $0) },
-            frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
-            json: json,
-            fallbackReason: fallbackReason)
+            DecodeJob.Request(
+                input: input, output: output, specification: specification, properties: properties,
+                format: format?.pixelFormat, alphaMode: alpha?.mode ?? .straight,
+                background: background.flatMap { BackgroundCompositor.RGB(text: $0) },
+                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
+                keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason))
     }
 
     /// Whether hardware failed that was only preferred, and nothing has been read or written that cannot be again.

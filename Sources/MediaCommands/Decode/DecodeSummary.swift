@@ -4,9 +4,26 @@ internal import HWDMediaFile
 internal import HWDModel
 internal import HWDWire
 
-/// What `hwctl decode` says at the end, to people and to programs.
-struct DecodeSummary: Encodable {
-    private var schema = 1
+/// What `hwctl decode` reports at its end.
+struct DecodeSummary: CommandSummary {
+    /// A complete run.
+    struct Outcome {
+        var request: DecodeJob.Request
+        var input: DecodedInput
+        /// The session's properties; empty without a session.
+        var properties: [PropertyKey: PropertyValue]
+        /// The format that was written.
+        var format: PixelFormat
+        var writer: FrameWriter
+        /// How colors relate to alpha in the decoded frames; nil without alpha.
+        var alphaMode: AlphaChannelMode?
+        /// What was printed of the temporal levels before work began.
+        var earlyLevelWarning: String?
+        var seconds: Double
+        var breakOff: BreakOff?
+    }
+
+    private var schema = 2
     private var input: String
     private var output: String
     private var codec: String
@@ -60,49 +77,45 @@ struct DecodeSummary: Encodable {
         case levels = "temporal_levels"
     }
 
-    init(
-        input: String, output: String, reader: MediaReader, created: CreateDecompressionSession.Reply?,
-        fallbackReason: String?, properties: [PropertyKey: PropertyValue], format: PixelFormat, writer: FrameWriter,
-        report: SourceReport, earlyWarning: String?, alphaMode: AlphaChannelMode?,
-        hardwareFrames: Int, seconds: Double, brokenOff: String?
-    ) {
-        self.input = input
-        self.output = output
-        codec = reader.video.codec
-        decoderID = created?.decoderID ?? "hwctl"
+    init(_ outcome: Outcome) {
+        let (request, properties, writer) = (outcome.request, outcome.properties, outcome.writer)
+        let video = outcome.input.reader.video
+        let session = outcome.input.session
+        let report = outcome.input.source.report
+        func text(_ key: PropertyKey) -> String? {
+            if case .string(let text)? = properties[key] { text } else { nil }
+        }
+        input = request.input
+        output = request.output
+        codec = video.codec
+        decoderID = session?.session.created.decoderID ?? "hwctl"
         usingHardware = properties[.usingHardwareDecoder] == .bool(true)
-        if let fallbackReason {
-            self.fallbackReason = fallbackReason
-        } else if case .string(let reason)? = properties[.fallbackReason] {
-            self.fallbackReason = reason
-        } else if created == nil {
-            self.fallbackReason = "\(reader.video.codec) of this kind is decoded in hwctl's own process"
-        }
-        width = writer.size?.width ?? reader.video.width
-        height = writer.size?.height ?? reader.video.height
-        pixelFormat = format.rawValue
-        if case .string(let device)? = properties[.pixelTransferDevice] { pixelTransferDevice = device }
-        if case .string(let reason)? = properties[.pixelTransferFallbackReason] {
-            pixelTransferFallbackReason = reason
-        }
-        conversion = reader.video.conversion
+        fallbackReason =
+            request.fallbackReason ?? text(.fallbackReason)
+            ?? (session == nil ? "this kind of \(video.codec) is decoded by hwctl itself" : nil)
+        width = writer.size?.width ?? video.width
+        height = writer.size?.height ?? video.height
+        pixelFormat = outcome.format.rawValue
+        pixelTransferDevice = text(.pixelTransferDevice)
+        pixelTransferFallbackReason = text(.pixelTransferFallbackReason)
+        conversion = video.conversion
         frames = writer.frames
-        self.hardwareFrames = hardwareFrames
+        hardwareFrames = session?.hardwareFrames ?? 0
         damagedFrames = report.damagedFrames
         droppedFrames = report.droppedFrames
         decodeErrors = report.errors
         firstDecodeError = report.firstError
         repairedTimestamps = report.repairedTimestamps
-        self.seconds = seconds
+        seconds = outcome.seconds
         framesPerSecond = Double(writer.frames) / max(seconds, 1e-6)
         fileBytes = writer.bytes
-        self.brokenOff = brokenOff
-        self.alphaMode = alphaMode?.rawValue
+        brokenOff = outcome.breakOff?.error.reason
+        alphaMode = outcome.alphaMode?.rawValue
         alphaMissingFrames = report.alphaMissingFrames
         firstAlphaError = report.firstAlphaError
         alphaWarning = EncodeAlpha.warning(report)
-        levels = LevelSummary(reader, leftOut: report.leftOut)
-        lateWarning = levels?.lateWarning(earlyWarning)
+        levels = LevelSummary(outcome.input.reader.levels, leftOut: report.leftOut)
+        lateWarning = levels?.lateWarning(outcome.earlyLevelWarning)
     }
 
     /// The lines for people.
@@ -113,9 +126,9 @@ struct DecodeSummary: Encodable {
                 "warning: the input is damaged in \(decodeErrors) places, first: \(firstDecodeError ?? "unknown")")
         }
         if damagedFrames > 0 {
-            lines.append("warning: \(damagedFrames) frames have samples that are made up, up to the next key frame")
+            lines.append("warning: \(damagedFrames) frames have concealed samples, up to the next key frame")
         }
-        if droppedFrames > 0 { lines.append("warning: no picture came of \(droppedFrames) packets") }
+        if droppedFrames > 0 { lines.append("warning: \(droppedFrames) packets yielded no picture") }
         if let alphaWarning {
             lines.append(alphaWarning)
         } else if let firstAlphaError {
@@ -123,7 +136,7 @@ struct DecodeSummary: Encodable {
         }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
-        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
+        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")
         lines.append("decoder: \(decoderID) (\(why))")
         if let pixelTransferDevice {
             lines.append(

@@ -6,23 +6,23 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// Whether a file's video can be decoded on this machine, and fast enough to be watched: tried, not guessed.
+/// Whether a file's video can be decoded on this machine, and in real time: measured by decoding it.
 struct Playback: Encodable {
-    /// The stream that was tried.
+    /// The stream that was decoded.
     private(set) var stream: Int
-    /// Whether hardware decodes it; nil where nobody could be asked.
+    /// Whether hardware decodes it; nil when not known.
     private(set) var decodableInHardware: Bool?
-    /// Whether software decodes it; nil where nobody could be asked.
+    /// Whether software decodes it; nil when not known.
     private(set) var decodableInSoftware: Bool?
-    /// Who decoded it here.
+    /// The decoder that was used; nil when this process decoded.
     private(set) var decoderID: String?
     /// Why not in hardware, or why not at all.
     private(set) var reason: String?
-    /// Whether the first seconds were decoded at least as fast as they are shown; nil when not known.
+    /// Whether the first seconds were decoded in real time or faster; nil when not known.
     private(set) var playableInRealTime: Bool?
-    /// Seconds of video decoded in one second; nil when not known.
+    /// Seconds of video decoded per second; nil when not known.
     private(set) var speed: Double?
-    /// Frames that were decoded for that.
+    /// Frames that were decoded to measure `speed`.
     private(set) var measuredFrames = 0
 
     enum CodingKeys: String, CodingKey {
@@ -34,42 +34,33 @@ struct Playback: Encodable {
         case measuredFrames = "measured_frames"
     }
 
-    /// Seconds of video that are looked at.
+    /// Seconds of video that are decoded at most.
     private static let mediaSeconds = 3.0
-    /// Seconds that may take.
+    /// Seconds that decoding may take.
     private static let wallSeconds = 4.0
 
     /// Decodes the first seconds of the file's best video stream.
-    init(path: String, daemon: () throws -> Daemon, isInterrupted: @escaping () -> Bool) throws {
+    init(_ file: InputFile, daemon: () throws -> Daemon, isInterrupted: @escaping () -> Bool) throws {
         var options = MediaReader.Options()
-        options.leavesHEVC = true
-        var reader = try MediaReader(path: path, options: options)
+        options.decoding = .daemonIfPossible
+        let reader = try MediaReader(file, options: options)
         stream = reader.video.streamIndex
-        var source: (any VideoSource)?
-        if reader.handsOutPackets {
-            let daemon = try daemon()
-            do throws(ClientError) {
-                let session = try SessionSource(
-                    reader, daemon, specification: [:], pixelFormat: nil, isInterrupted: isInterrupted)
-                source = session
-                decoderID = session.session.created.decoderID
-                decodableInHardware = session.session.created.usingHardware
-                reason = session.session.created.fallbackReason
-                // What takes no hardware is software already.
-                decodableInSoftware = true
-            } catch {
-                guard case .session = error.code else { throw error }
-                reason = error.reason
-                options.leavesHEVC = false
-                reader = try MediaReader(path: path, options: options)
-            }
+        let isForDaemon = !reader.decodesInProcess
+        let input = try DecodedInput(
+            reader, SessionSource.Request(), daemon: daemon,
+            fallsBack: { if case .session = $0 { true } else { false } }, isInterrupted: isInterrupted)
+        if let created = input.session?.session.created {
+            decoderID = created.decoderID
+            reason = created.fallbackReason
         } else {
-            reason = "\(reader.video.codec) is decoded by the program that reads the file"
+            reason =
+                isForDaemon
+                ? input.refusal?.reason : "\(reader.video.codec) is decoded by the program that reads the file"
         }
-        if source == nil { (decodableInHardware, decodableInSoftware) = (false, true) }
-        try measure(source ?? LocalSource(reader), reader.video)
-        if let session = source as? SessionSource {
-            // Only a picture that lay on a surface proves it.
+        (decodableInHardware, decodableInSoftware) = (false, true)
+        try measure(input.source, reader.video)
+        if let session = input.session {
+            // Only a picture from a hardware surface proves it.
             decodableInHardware = session.hardwareFrames > 0
             session.session.invalidate()
         }

@@ -2,9 +2,9 @@
 internal import HWDMediaFile
 internal import HWDModel
 
-/// What becomes of an input's alpha in `hwctl encode --alpha`.
+/// The alpha of an input in `hwctl encode --alpha`.
 enum EncodeAlpha {
-    /// How the source's colours are and how the stream's are to be, by the properties that are set.
+    /// How colors relate to alpha in the source and in the stream, from the properties that are set.
     static func conversion(_ properties: [PropertyKey: PropertyValue]) throws -> AlphaConversion {
         func mode(_ key: PropertyKey, _ other: AlphaConversion.Mode) throws -> AlphaConversion.Mode {
             guard let value = properties[key] else { return other }
@@ -17,17 +17,7 @@ enum EncodeAlpha {
             source: try mode(.sourceAlphaMode, .straight), target: try mode(.alphaChannelMode, .premultiplied))
     }
 
-    /// How colours stand to the alpha of an input that has it in an HEVC layer; nil for every other input.
-    static func layerMode(of input: String, _ options: MediaReader.Options) -> AlphaChannelMode? {
-        guard input != "-" else { return nil }
-        var look = options
-        (look.alpha, look.leavesHEVC) = (nil, true)
-        // The reader that keeps alpha tells what is wrong, if anything is.
-        guard let reader = try? MediaReader(path: input, options: look), reader.handsOutPackets else { return nil }
-        return reader.video.alphaLayerMode
-    }
-
-    /// That frames had no alpha of their own, in one line; nil where all had.
+    /// A warning about frames whose alpha is missing; nil where all have theirs.
     static func warning(_ report: SourceReport) -> String? {
         guard report.alphaMissingFrames > 0 else { return nil }
         return "warning: \(report.alphaMissingFrames) frames are opaque because their alpha is missing, first: "

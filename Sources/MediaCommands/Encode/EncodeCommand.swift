@@ -189,9 +189,9 @@ struct EncodeCommand: ParsableCommand {
     func run() throws {
         if copy {
             return try report {
-                try CopyJob(
-                    input: input, output: output, maxLevel: maxLevel, keepsPartial: keepPartial, json: json
-                ).run(try Interruption())
+                let request = CopyJob.Request(
+                    input: input, output: output, maxLevel: maxLevel, keepsPartial: keepPartial, json: json)
+                try CopyJob(request).run(try Interruption())
             }
         }
         try report {
@@ -216,10 +216,13 @@ struct EncodeCommand: ParsableCommand {
         allowsHardwareDecoder: Bool = true
     ) -> EncodeJob {
         EncodeJob(
-            input: input, output: output, specification: specification, properties: properties, json: json,
-            frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
-            keepsAlpha: alpha != nil,
-            fallbackReason: fallbackReason, allowsHardwareDecoder: allowsHardwareDecoder)
+            EncodeJob.Request(
+                input: input, output: output,
+                parameters: EncodeParameters(
+                    specification: specification, wanted: properties, keepsAlpha: alpha != nil,
+                    allowsHardwareDecoder: allowsHardwareDecoder),
+                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
+                json: json, fallbackReason: fallbackReason))
     }
 
     /// Whether it was the hardware decoder that failed, which nobody required; the output appears only when it is whole.

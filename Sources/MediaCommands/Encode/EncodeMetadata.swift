@@ -3,9 +3,9 @@ internal import HWClient
 internal import HWDMediaFile
 internal import HWDModel
 
-/// What a source says of its light and its samples' shape, as session properties and back as a track's boxes.
+/// A source's HDR metadata and pixel aspect ratio: set as session properties, and copied from these into the track.
 enum EncodeMetadata {
-    /// The properties a source asks for.
+    /// The properties that follow from a source's description.
     static func properties(_ video: VideoDescription) -> [(PropertyKey, PropertyValue)] {
         var properties: [(PropertyKey, PropertyValue)] = []
         if let bytes = video.masteringDisplay {
@@ -20,9 +20,9 @@ enum EncodeMetadata {
         return properties
     }
 
-    /// Sets them, but for those the user set; what the session does not take comes back as warnings.
+    /// Sets the properties that the user did not set; returns a warning for each that the session refuses.
     ///
-    /// One call each: the session takes all of a call or nothing.
+    /// One call each: the session accepts all properties of a call or none.
     static func send(
         _ video: VideoDescription, to session: CompressionSession, unless wanted: [PropertyKey: PropertyValue]
     ) throws(ClientError) -> [String] {
@@ -34,13 +34,13 @@ enum EncodeMetadata {
                 guard case .session(let status) = error.code,
                     [.propertyNotSupported, .propertyReadOnly, .parameter].contains(status)
                 else { throw error }
-                warnings.append("warning: the source's \(key) is not in the coded stream: \(error.reason)")
+                warnings.append("warning: the source's \(key) is not written to the coded stream: \(error.reason)")
             }
         }
         return warnings
     }
 
-    /// Has a track say what the session's properties say, where they say anything.
+    /// Copies the session's properties, as far as they are set, into the track.
     static func apply(_ properties: [PropertyKey: PropertyValue], to track: inout VideoTrack) {
         if case .string(let text)? = properties[.masteringDisplayColorVolume], let bytes = Hexadecimal.bytes(text),
             bytes.count == 24
@@ -60,7 +60,7 @@ enum EncodeMetadata {
         }
     }
 
-    /// `WxH+X+Y` of a track whose pictures are coded at an even size.
+    /// Parses `WxH+X+Y`, for a track whose pictures are coded at an even size.
     private static func aperture(_ text: String, _ track: VideoTrack) -> CleanAperture? {
         let numbers = text.split(whereSeparator: { $0 == "x" || $0 == "+" }).map { Int($0) ?? -1 }
         guard numbers.count == 2 || numbers.count == 4 else { return nil }

@@ -3,23 +3,23 @@ internal import HWDMediaFile
 internal import HWDModel
 internal import HWDWire
 
-/// What the sessions of one `hwctl encode` are asked for.
+/// The requirements of one `hwctl encode` for its sessions.
 struct EncodeParameters {
-    /// Frames a second that rate control can count with; timestamps are kept whatever the rate.
+    /// Frames per second that rate control accepts; timestamps are kept whatever the rate.
     private static let possibleRates = 0.001...1000
 
-    /// What the user wants of the encoder's choice.
+    /// How the encoder is chosen.
     var specification: [PropertyKey: PropertyValue]
-    /// What the user wants of the stream.
+    /// Properties that the user set.
     var wanted: [PropertyKey: PropertyValue]
     /// Whether alpha is coded.
     var keepsAlpha: Bool
     /// Whether hardware may decode the input.
     var allowsHardwareDecoder: Bool
 
-    /// Create's parameters: the source's form, its colour and its rate, then what the user wants instead.
+    /// The parameters of Create: size, format, color and rate of the source, overridden by what the user set.
     ///
-    /// - Parameter layerMode: How colours stand to an alpha that comes from an HEVC layer.
+    /// - Parameter layerMode: how colors relate to alpha that comes from an HEVC layer.
     func create(
         _ video: VideoDescription, _ format: PixelFormat, layerMode: AlphaChannelMode?
     ) -> CreateCompressionSession.Parameters {
@@ -34,7 +34,7 @@ struct EncodeParameters {
         if color.isFullRange { properties[.fullRangeVideo] = .bool(true) }
         if let location = color.chromaLocation { properties[.chromaLocation] = .int(Int64(location)) }
         properties.merge(wanted) { _, wanted in wanted }
-        // What the frames are by now, which is not what the file was where they were converted on the way.
+        // The mode of the frames, which differs from the file's where the reader converted them.
         if let mode = layerMode ?? video.alphaMode { properties[.sourceAlphaMode] = .string(mode.rawValue) }
         return CreateCompressionSession.Parameters(
             codec: keepsAlpha ? "hevc-with-alpha" : "hevc", width: video.width, height: video.height,
@@ -42,12 +42,12 @@ struct EncodeParameters {
             encoderSpecification: specification, properties: properties)
     }
 
-    /// The source's average rate, if a session can take it.
+    /// The source's rate, if a session accepts it.
     static func frameRate(_ video: VideoDescription) -> Rational? {
         [video.averageFrameRate, video.baseFrameRate].compactMap { $0 }.first { possibleRates.contains($0.value) }
     }
 
-    /// As for the encoder, but that a decoder in software is no reason to refuse hardware that encodes.
+    /// Like the encoder's, but hardware is never required of the decoder: the option is about the encoder.
     var decoderSpecification: [PropertyKey: PropertyValue] {
         [.enableHardwareDecoder: .bool(allowsHardwareDecoder && specification[.enableHardware] != .bool(false))]
     }

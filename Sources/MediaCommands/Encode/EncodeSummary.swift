@@ -4,9 +4,27 @@ internal import HWDMediaFile
 internal import HWDModel
 internal import HWDWire
 
-/// What `hwctl encode` says at the end, to people and to programs.
-struct EncodeSummary: Encodable {
-    private var schema = 1
+/// What `hwctl encode` reports at its end.
+struct EncodeSummary: CommandSummary {
+    /// A complete run.
+    struct Outcome {
+        var request: EncodeJob.Request
+        var input: DecodedInput
+        var encoder: CreateCompressionSession.Reply
+        var properties: [PropertyKey: PropertyValue]
+        var frames: Int
+        var videoBytes: Int
+        var fileBytes: Int
+        var seconds: Double
+        /// Streams and metadata of the source that the output does not hold.
+        var notCopied: [String]
+        var warnings: [String]
+        /// What was printed of the temporal levels before work began.
+        var earlyLevelWarning: String?
+        var breakOff: BreakOff?
+    }
+
+    private var schema = 2
     private var input: String
     private var output: String
     private var encoderID: String
@@ -58,41 +76,38 @@ struct EncodeSummary: Encodable {
         case brokenOff = "broken_off"
     }
 
-    init(
-        input: String, output: String, created: CreateCompressionSession.Reply, fallbackReason: String?,
-        properties: [PropertyKey: PropertyValue], reader: MediaReader, format: PixelFormat, report: SourceReport,
-        decoder: SessionSource?, earlyWarning: String?, frames: Int, videoBytes: Int, fileBytes: Int,
-        seconds: Double, notCopied: [String], warnings: [String], brokenOff: String?
-    ) {
-        self.input = input
-        self.output = output
-        encoderID = created.encoderID
-        usingHardware = created.usingHardware
-        self.fallbackReason = fallbackReason
-        self.properties = Dictionary(uniqueKeysWithValues: properties.map { ($0.key.rawValue, $0.value) })
-        (width, height) = reader.video.shown
-        sourceFormat = reader.video.sourceFormat
-        pixelFormat = format.rawValue
-        decoderID = decoder?.session.created.decoderID
-        hardwareDecodedFrames = decoder?.hardwareFrames
-        conversion = reader.video.conversion
-        self.frames = frames
+    init(_ outcome: Outcome) {
+        let video = outcome.input.reader.video
+        let report = outcome.input.source.report
+        input = outcome.request.input
+        output = outcome.request.output
+        encoderID = outcome.encoder.encoderID
+        usingHardware = outcome.encoder.usingHardware
+        fallbackReason = outcome.request.fallbackReason ?? outcome.encoder.fallbackReason
+        properties = Dictionary(uniqueKeysWithValues: outcome.properties.map { ($0.key.rawValue, $0.value) })
+        (width, height) = video.shown
+        sourceFormat = video.sourceFormat
+        pixelFormat = outcome.input.format.rawValue
+        decoderID = outcome.input.session?.session.created.decoderID
+        hardwareDecodedFrames = outcome.input.session?.hardwareFrames
+        conversion = video.conversion
+        frames = outcome.frames
         decodeErrors = report.errors
         firstDecodeError = report.firstError
         damagedFrames = report.damagedFrames
         repairedTimestamps = report.repairedTimestamps
-        self.seconds = seconds
+        seconds = outcome.seconds
         framesPerSecond = Double(frames) / max(seconds, 1e-6)
-        self.videoBytes = videoBytes
-        self.fileBytes = fileBytes
-        if let rate = reader.video.averageFrameRate, frames > 0 {
+        videoBytes = outcome.videoBytes
+        fileBytes = outcome.fileBytes
+        if let rate = video.averageFrameRate, frames > 0 {
             averageBitRate = Double(videoBytes) * 8 * rate.value / Double(frames)
         }
-        self.notCopied = notCopied
-        self.warnings = warnings
-        self.brokenOff = brokenOff
-        levels = LevelSummary(reader, leftOut: report.leftOut)
-        lateWarning = levels?.lateWarning(earlyWarning)
+        notCopied = outcome.notCopied
+        warnings = outcome.warnings
+        brokenOff = outcome.breakOff?.error.reason
+        levels = LevelSummary(outcome.input.reader.levels, leftOut: report.leftOut)
+        lateWarning = levels?.lateWarning(outcome.earlyLevelWarning)
     }
 
     /// The lines for people.
@@ -103,11 +118,11 @@ struct EncodeSummary: Encodable {
                 "warning: the input is damaged in \(decodeErrors) places, first: \(firstDecodeError ?? "unknown")")
         }
         if repairedTimestamps > 0 {
-            lines.append("warning: \(repairedTimestamps) timestamps of the input did not rise and were moved")
+            lines.append("warning: \(repairedTimestamps) timestamps of the input did not increase and were moved")
         }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
-        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as asked")
+        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")
         lines.append("encoder: \(encoderID) (\(why))")
         if case .int(let levels)? = properties[PropertyKey.numberOfTemporalLevels.rawValue], levels > 1 {
             lines.append("temporal levels: \(levels)")

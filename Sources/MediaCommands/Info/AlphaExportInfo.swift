@@ -5,15 +5,15 @@ internal import HWDSessions
 
 /// Whether a track can be exported as HEVC with alpha, for `hwctl info`.
 struct AlphaExportInfo: Encodable {
-    /// The stream it is about.
+    /// The track's stream.
     private(set) var stream: Int
     private var possible: Bool
-    /// Why not; empty when it can.
+    /// Why it cannot be exported; empty when it can.
     private var reasons: [String]
-    /// What would be lost.
+    /// What the export would lose.
     private var notes: [String]
 
-    /// By what the file says of a track.
+    /// Checks the description of a track.
     init(_ track: VideoTrackInfo) {
         let color = ColorDescription(
             primaries: UInt8(clamping: track.color.primaries.code),

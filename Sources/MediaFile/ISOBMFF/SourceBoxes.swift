@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Glibc
-
 /// What the boxes of a .mov or .mp4 input tell that libavformat passes over.
 struct SourceBoxes {
     private let movie: Box
@@ -12,11 +10,9 @@ struct SourceBoxes {
     ///
     /// That is no error: libavformat has the last word on what a file is. What follows the movie box may be damaged, or
     /// cut off.
-    init?(path: String) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        guard let entry = (try? MovieFile.entries(descriptor, isWhole: false))?.first(where: { $0.type == "moov" }),
+    init?(_ file: InputFile) {
+        guard file.isSeekable, let descriptor = file.descriptor,
+            let entry = (try? MovieFile.entries(descriptor, isWhole: false))?.first(where: { $0.type == "moov" }),
             entry.size <= Self.maxSize, let movie = try? MovieFile.movie(descriptor, entry)
         else { return nil }
         self.movie = movie

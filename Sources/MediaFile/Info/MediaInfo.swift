@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import Glibc
 internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
@@ -47,8 +48,14 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
 
     /// Reads the description of the file at `path`, or of a series of pictures.
     /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
-    public init(path: String) throws(MediaError) {
-        let file = try OpenedFile(path)
+    public init(path: String) throws(MediaError) { try self.init(try InputFile(path)) }
+
+    /// Reads the description of an open file.
+    /// - Throws: `noInput` for standard input, `badInput` or `unsupported`.
+    public init(_ input: InputFile) throws(MediaError) {
+        let path = input.path
+        guard path != "-" else { throw .opening(path, errno: ENOENT) }
+        let file = try OpenedFile(input)
         let context = file.context.pointee
         self.file = path
         container = context.iformat.map { String(cString: $0.pointee.name) } ?? "unknown"
@@ -60,7 +67,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         chapters = Int(context.nb_chapters)
         video = []
         otherStreams = []
-        let boxes = container.hasPrefix("mov,") && file.canReopen ? SourceBoxes(path: path) : nil
+        let boxes = container.hasPrefix("mov,") && input.isSeekable ? SourceBoxes(input) : nil
         for index in 0..<min(Int(context.nb_streams), Self.maxStreams) {
             guard let stream = context.streams?[index]?.pointee, let parameters = stream.codecpar?.pointee else {
                 continue
@@ -68,19 +75,19 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
             if parameters.codec_type == AVMEDIA_TYPE_VIDEO {
                 video.append(
                     VideoTrackInfo(index, stream, parameters, boxes) { configuration in
-                        guard file.canReopen, AlphaLayerInfo.isUnsignaled(in: configuration) else { return [] }
-                        return StreamHead.nalUnits(path: path, streamIndex: index, cancelFlag: CancelFlag())
+                        guard input.isSeekable, AlphaLayerInfo.isUnsignaled(in: configuration) else { return [] }
+                        return StreamHead.nalUnits(input, streamIndex: index, cancelFlag: CancelFlag())
                     })
                 if parameters.codec_id == AV_CODEC_ID_HEVC {
-                    video[video.count - 1].takeLevels(path, file.context, boxes)
+                    video[video.count - 1].takeLevels(input, file.context, boxes)
                 }
             } else {
                 otherStreams.append(StreamInfo(index, stream, parameters))
             }
         }
         // libavformat counts frames of 4:2:0 without alpha, whatever the header says.
-        if path.lowercased().hasSuffix(".y4m"), file.canReopen, video.count == 1,
-            let y4m = try? Y4MSource(path: path, keepsAlpha: true, cancelFlag: CancelFlag()),
+        if path.lowercased().hasSuffix(".y4m"), input.isSeekable, video.count == 1,
+            let y4m = try? Y4MSource(input, keepsAlpha: true, cancelFlag: CancelFlag()),
             y4m.header.format == .yuva
         {
             video[0].alpha = true
@@ -95,8 +102,8 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         let isSilent = { (track: VideoTrackInfo) in
             track.hdr && track.masteringDisplay == nil && track.contentLight == nil
         }
-        if file.canReopen, let place = video.firstIndex(where: isSilent) {
-            let light = FirstFrameLight(path: path, streamIndex: video[place].stream, cancelFlag: CancelFlag())
+        if input.isSeekable, let place = video.firstIndex(where: isSilent) {
+            let light = FirstFrameLight(input, streamIndex: video[place].stream, cancelFlag: CancelFlag())
             video[place].masteringDisplay = light.masteringDisplay.flatMap { MasteringDisplayInfo($0) }
             video[place].contentLight = light.contentLight.flatMap { ContentLightInfo($0) }
         }
@@ -114,18 +121,18 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         return result
     }
 
-    /// Owner of an AVFormatContext for the length of a look.
+    /// Owner of an AVFormatContext while the file is described.
     private final class OpenedFile {
         let context: UnsafeMutablePointer<AVFormatContext>
-        /// Whether the file can be opened a second time: no pipe, and no series of pictures.
-        var canReopen: Bool { (context.pointee.pb?.pointee.seekable ?? 0) & AVIO_SEEKABLE_NORMAL != 0 }
-        // The context asks it while it lives.
+        // The context uses both while it lives.
         private let cancelFlag = CancelFlag()
+        private let io: InputIO?
 
-        init(_ path: String) throws(MediaError) {
+        init(_ file: InputFile) throws(MediaError) {
             LibAVLog.install()
             LibAVLog.forget()
-            context = try Demuxer.open(path, cancelFlag, try ImageSeries(path), nil)
+            io = InputIO(file, cancelFlag)
+            context = try Demuxer.open(file, io, cancelFlag, nil)
         }
 
         deinit {

@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
-internal import Glibc
 internal import HWDLibAV
 internal import HWDModel
 
-/// Owner of an input's AVFormatContext: opens a file, names its streams, hands out packets in file order.
+/// Owner of an input's AVFormatContext: lists a file's streams and reads its packets in file order.
 final class Demuxer {
     let context: UnsafeMutablePointer<AVFormatContext>
-    let path: String
+    var path: String { file.path }
     let videoIndex: Int
     let decoder: UnsafePointer<AVCodec>
     /// What the decoder gives where libavformat did not see it: that of a codec whose alpha only one library decodes.
     let alphaDecoderFormat: AVPixelFormat?
     /// What the demuxer and the decoder complain of from now on.
     let tally = ErrorTally()
-    private let cancelFlag: CancelFlag
+    let file: InputFile
+    let cancelFlag: CancelFlag
+    /// Outlives the context, which reads through it.
+    private let io: InputIO?
 
-    /// Opens `path`, or the files of `series`, and picks the best video stream that libavcodec can decode.
+    /// Opens a demuxer on `file` and picks the best video stream that libavcodec can decode.
     ///
-    /// `frameRate` is for formats that have none of their own: pictures and elementary streams.
+    /// - Parameters:
+    ///   - frameRate: for formats without one: pictures and elementary streams.
+    ///   - wantsAlpha: whether a decoder that keeps alpha is preferred.
     init(
-        path: String, cancelFlag: CancelFlag, series: ImageSeries? = nil, frameRate: Rational? = nil,
-        wantsAlpha: Bool = false
+        _ file: InputFile, cancelFlag: CancelFlag, frameRate: Rational? = nil, wantsAlpha: Bool = false
     ) throws(MediaError) {
         LibAVLog.install()
         LibAVLog.forget()
-        self.path = path
+        self.file = file
         self.cancelFlag = cancelFlag
-        context = try Self.open(path, cancelFlag, series, frameRate)
+        io = InputIO(file, cancelFlag)
+        context = try Self.open(file, io, cancelFlag, frameRate)
+        let path = file.path
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
         do throws(MediaError) {
             let found = try Self.findVideo(context, path)
@@ -59,12 +64,6 @@ final class Demuxer {
     var isMovie: Bool {
         guard let name = context.pointee.iformat?.pointee.name else { return false }
         return String(cString: name).hasPrefix("mov,")
-    }
-
-    /// Whether the file can be opened a second time and gives the same again: no pipe, and no series.
-    var canReopen: Bool {
-        guard let io = context.pointee.pb else { return false }
-        return io.pointee.seekable & AVIO_SEEKABLE_NORMAL != 0
     }
 
     var video: AVStream? { stream(videoIndex)?.pointee }
@@ -122,56 +121,62 @@ final class Demuxer {
         return MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
     }
 
-    /// Opens a file and has its streams looked into; the caller closes it, and keeps `cancelFlag` until then.
+    /// Opens a file and probes its streams; the caller closes the context, and keeps `io` and `cancelFlag` until then.
     static func open(
-        _ path: String, _ cancelFlag: CancelFlag, _ series: ImageSeries?, _ frameRate: Rational?
+        _ file: InputFile, _ io: InputIO?, _ cancelFlag: CancelFlag, _ frameRate: Rational?
     ) throws(MediaError) -> UnsafeMutablePointer<AVFormatContext> {
-        if series == nil { try checkReadable(path) }
-        guard var context = avformat_alloc_context() else {
+        let path = file.path
+        guard io != nil || file.descriptor == nil, let context = avformat_alloc_context() else {
             throw MediaError(.io, "\(path): out of memory")
         }
+        context.pointee.pb = io?.context
         context.pointee.interrupt_callback = AVIOInterruptCB(
             callback: { opaque in
                 guard let opaque else { return 0 }
                 return Unmanaged<CancelFlag>.fromOpaque(opaque).takeUnretainedValue().isSet ? 1 : 0
             }, opaque: Unmanaged.passUnretained(cancelFlag).toOpaque())
-        var options: OpaquePointer?
-        // A playlist or concat script must not reach the network.
-        av_dict_set(&options, "protocol_whitelist", "file", 0)
-        if let frameRate { av_dict_set(&options, "framerate", frameRate.description, 0) }
-        if let series { av_dict_set_int(&options, "start_number", Int64(series.first), 0) }
-        let format = series == nil ? nil : av_find_input_format("image2")
         var opened: UnsafeMutablePointer<AVFormatContext>? = context
-        // The prefix keeps a name like "take:2.mov" from being read as a protocol.
-        let code = avformat_open_input(&opened, "file:\(path)", format, &options)
-        let isRateUnused = av_dict_get(options, "framerate", nil, 0) != nil
-        av_dict_free(&options)
+        let (code, isRateUnused) = openInput(&opened, file, frameRate)
         guard code >= 0, let result = opened else {
             if code == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
-            if let brand = stillBrand(path) {
+            if let brand = stillBrand(file) {
                 throw MediaError(
-                    .unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not read yet")
+                    .unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not supported")
             }
             let sentence = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
             throw MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
         }
-        context = result
         if isRateUnused {
             avformat_close_input(&opened)
             throw MediaError(
-                .usage, "\(path) has a frame rate of its own; one can be given for pictures and raw streams")
+                .usage, "\(path) has its own frame rate; one can be set for pictures and raw streams only")
         }
-        let info = findStreams(context)
+        let info = findStreams(result)
         guard info >= 0 else {
             avformat_close_input(&opened)
             if info == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
-            let sentence = "\(path): no stream can be made out: \(MediaError.text(ofLibAV: info))"
+            let sentence = "\(path): its streams cannot be identified: \(MediaError.text(ofLibAV: info))"
             throw MediaError(.badInput, LibAVLog.explain(sentence))
         }
-        return context
+        return result
     }
 
-    /// Has libavformat look into the streams, which may mean to decode a picture of each.
+    /// Calls avformat_open_input; also returns whether the format has no use for `frameRate`.
+    private static func openInput(
+        _ context: inout UnsafeMutablePointer<AVFormatContext>?, _ file: InputFile, _ frameRate: Rational?
+    ) -> (code: Int32, isRateUnused: Bool) {
+        var options: OpaquePointer?
+        defer { av_dict_free(&options) }
+        // A playlist or concat script must not reach the network.
+        av_dict_set(&options, "protocol_whitelist", "file", 0)
+        if let frameRate { av_dict_set(&options, "framerate", frameRate.description, 0) }
+        if let series = file.series { av_dict_set_int(&options, "start_number", Int64(series.first), 0) }
+        let format = file.series == nil ? nil : av_find_input_format("image2")
+        let code = avformat_open_input(&context, InputFile.url(file.path), format, &options)
+        return (code, av_dict_get(options, "framerate", nil, 0) != nil)
+    }
+
+    /// Has libavformat probe the streams, which may decode a picture of each.
     private static func findStreams(_ context: UnsafeMutablePointer<AVFormatContext>) -> Int32 {
         let count = Int(context.pointee.nb_streams)
         var options = [OpaquePointer?](repeating: nil, count: max(1, count))
@@ -182,24 +187,10 @@ final class Demuxer {
         return avformat_find_stream_info(context, &options)
     }
 
-    /// Refuses what is not there or may not be read, in the system's words, before libavformat guesses.
-    private static func checkReadable(_ path: String) throws(MediaError) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { throw .opening(path, errno: errno) }
-        if status.st_mode & S_IFMT == S_IFDIR { throw .opening(path, errno: EISDIR) }
-        guard access(path, R_OK) == 0 else { throw .opening(path, errno: errno) }
-        if status.st_mode & S_IFMT == S_IFREG, status.st_size == 0 {
-            throw MediaError(.badInput, "\(path) is empty")
-        }
-    }
-
     /// The brand of a file that begins as a HEIF image does (ISO/IEC 23008-12 10); nil for others.
-    private static func stillBrand(_ path: String) -> FourCC? {
-        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var head = [UInt8](repeating: 0, count: 12)
-        guard pread(descriptor, &head, head.count, 0) == head.count, head[4..<8].elementsEqual("ftyp".utf8),
+    private static func stillBrand(_ file: InputFile) -> FourCC? {
+        let head = file.bytes(at: 0, upTo: 12)
+        guard head.count == 12, head[4..<8].elementsEqual("ftyp".utf8),
             let brand = head.bigEndian(at: 8, 4).map({ FourCC(rawValue: UInt32($0)) })
         else { return nil }
         return ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand) ? brand : nil

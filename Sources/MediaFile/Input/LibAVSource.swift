@@ -4,18 +4,21 @@ internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
 
-/// A file read by libavformat and decoded by libavcodec.
+/// A file demuxed by libavformat and decoded by libavcodec.
 final class LibAVSource {
     let demuxer: Demuxer
     let video: VideoDescription
     let otherStreams: [OtherStream]
     /// What a user should know of the input before it is used, one line each.
     let warnings: [String]
+    /// Boxes of the video's sample entry that a copy keeps as they are.
+    let carriedBoxes: [Box]
     private(set) var report = DecodeReport()
-    /// What leaves temporal levels out; nil when all are read.
+    /// Drops temporal levels; nil when all are read.
     let levels: LevelFilter?
 
-    private let decoder: VideoDecoder?
+    private var decoder: VideoDecoder?
+    private let threads: Int
     private let wanted: Set<Int>
     private let plan: SampleConversion
     private var converters: [Int32: any PictureConverter] = [:]
@@ -24,81 +27,36 @@ final class LibAVSource {
     private let frame: UnsafeMutablePointer<AVFrame>
     private let cancelFlag: CancelFlag
     private var state = State.reading
-    /// Why the file ended before its end; told when the decoder has given what it had.
+    /// Why the file ended before its end; thrown after the decoder's last frame.
     private var breakOff: MediaError?
 
-    /// Failures in a row, without a packet taken or a frame given, after which a decoder is given up.
+    /// Failures in a row, without a packet taken or a frame returned, after which decoding ends.
     private static let maxFailures = 4096
 
-    /// Where the packet that was read last stands.
+    /// What happens to the packet that was read last.
     private enum State { case reading, packetWaits, draining, ended }
 
     init(
-        path: String, options: MediaReader.Options, cancelFlag: CancelFlag
+        _ file: InputFile, options: MediaReader.Options, cancelFlag: CancelFlag
     ) throws(MediaError) {
-        let series = try ImageSeries(path)
-        let demuxer = try Demuxer(
-            path: path, cancelFlag: cancelFlag, series: series, frameRate: options.frameRate,
-            wantsAlpha: options.alpha != nil)
-        guard let stream = demuxer.video, let parameters = stream.codecpar?.pointee else {
-            throw MediaError(.badInput, "\(path) has no video stream")
-        }
-        guard parameters.width > 0, parameters.height > 0, parameters.format >= 0 else {
-            let sentence = "\(path): no picture can be made out in its video stream"
-            throw MediaError(.badInput, LibAVLog.explain(sentence))
-        }
-        try VideoDecoder.checkSize(width: Int(parameters.width), height: Int(parameters.height), path)
-        let others = demuxer.otherStreams
-        var wanted: Set<Int> = [demuxer.videoIndex]
-        if options.includesOtherStreams {
-            wanted.formUnion(others.filter { $0.content == .audio || $0.content == .subtitle }.map(\.index))
-        }
-        demuxer.keepOnly(wanted)
-        self.wanted = wanted
-        plan = try SampleConversion(
-            source: demuxer.alphaDecoderFormat ?? AVPixelFormat(rawValue: parameters.format),
-            color: ColorDescription(parameters), height: Int(parameters.height), path: path, alpha: options.alpha)
-        let isLeft =
-            options.leavesHEVC && parameters.codec_id == AV_CODEC_ID_HEVC && parameters.extradata_size > 0
-            && SampleFormats.native(AVPixelFormat(rawValue: parameters.format)) != nil
-        let isDecoded = options.decodesVideo && !isLeft
-        decoder =
-            isDecoded
-            ? try VideoDecoder(
-                demuxer.decoder, stream, threads: options.threads,
-                hooks: DecoderHooks(demuxer.tally), path: path) : nil
-        var video = demuxer.describeVideo(stream, parameters, plan)
-        video.alphaMode = options.alpha?.handedOut(SampleFormats.traits(plan.source))
-        if let series, video.frameCount == nil { video.frameCount = series.count }
-        if parameters.codec_id == AV_CODEC_ID_HEVC, demuxer.canReopen,
-            AlphaLayerInfo.isUnsignaled(in: video.codecConfiguration)
-        {
-            video.leadingUnits = StreamHead.nalUnits(
-                path: path, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
-        }
-        if demuxer.isMovie, demuxer.canReopen {
-            video.cleanAperture = SourceBoxes(path: path)?
-                .cleanAperture(track: stream.id, width: video.width, height: video.height)
-        }
-        if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil, demuxer.canReopen {
-            let light = FirstFrameLight(path: path, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
-            (video.masteringDisplay, video.contentLight) = (light.masteringDisplay, light.contentLight)
-        }
-        warnings =
-            [series?.warning].compactMap { $0 }
-            + (isDecoded && options.alpha == nil && Demuxer.alphaDecoder(stream) != nil
-                ? ["warning: the input's alpha, which lies beside its pictures, is left out"] : [])
-            + (video.isInterlaced
-                ? ["warning: the source is interlaced; its fields are coded woven, as frames"] : [])
-        levels = try LevelFilter(options, demuxer, stream, parameters, cancelFlag, &video)
+        let opening = try Opening(file, options, cancelFlag)
+        demuxer = opening.demuxer
+        plan = opening.plan
+        threads = options.threads
+        decoder = opening.isDecoded ? try opening.demuxer.makeDecoder(threads: options.threads) : nil
+        otherStreams = opening.otherStreams
+        wanted = opening.wanted
+        warnings = opening.warnings(options)
+        carriedBoxes = opening.boxes?.carried(track: opening.stream.id) ?? []
+        var video = opening.video
+        levels = try LevelFilter(
+            options, opening.demuxer, opening.boxes, leavesUnsignaled: opening.isForDaemon, &video)
         self.video = video
-        clock = PresentationClock(video, isUntimed: demuxer.isUntimed)
-        otherStreams = others
-        self.demuxer = demuxer
+        clock = PresentationClock(video, isUntimed: opening.demuxer.isUntimed)
         self.cancelFlag = cancelFlag
         // Last, because a class whose init throws half way runs no deinit.
         guard let packet = av_packet_alloc(), let frame = av_frame_alloc() else {
-            throw MediaError(.io, "\(path): out of memory")
+            throw MediaError(.io, "\(file.path): out of memory")
         }
         self.packet = packet
         self.frame = frame
@@ -111,14 +69,21 @@ final class LibAVSource {
         av_frame_free(&frame)
     }
 
-    /// Whether frames are handed out, and not packets.
+    /// Whether `next()` returns frames of the video, not packets.
     var decodes: Bool { decoder != nil }
+
+    /// Decodes here what was left to the daemon; before the first `next()`.
+    func decodeInProcess() throws(MediaError) {
+        guard decoder == nil else { return }
+        decoder = try demuxer.makeDecoder(threads: threads)
+        levels?.dropUnsignaled()
+    }
 
     func use(_ memory: any FrameMemory) { decoder?.use(memory) }
 
     var slotsHeldByDecoder: Int { decoder?.heldPictures ?? 0 }
 
-    /// Bytes of a slot that the decoder can use; 0 when its pictures are copied anyway.
+    /// Bytes of a slot that the decoder can write into; 0 when its pictures are copied anyway.
     var directByteCount: Int {
         decoder?.slotByteCount(plan.source, width: video.width, height: video.height) ?? 0
     }
@@ -138,7 +103,7 @@ final class LibAVSource {
         }
     }
 
-    /// Reads on; hands out a packet that is not to be decoded.
+    /// Reads a packet; returns it unless it is decoded or dropped.
     private func readPacket() throws(MediaError) -> MediaReader.Item? {
         guard try readOrBreakOff() else {
             if let decoder {
@@ -155,14 +120,14 @@ final class LibAVSource {
                 av_packet_unref(packet)
                 return nil
             }
-            // What is left is shown for longer than the file says.
+            // The remaining pictures are shown for longer than the file says.
             if levels.changesRate { packet.pointee.duration = 0 }
         }
         if index == demuxer.videoIndex, decoder != nil {
             try sendPacket()
             return nil
         }
-        // Packets read while the file was probed come whether they are wanted or not.
+        // Packets that were read while the file was probed ignore `discard`.
         guard wanted.contains(index),
             let base = demuxer.stream(index).flatMap({ Rational(positive: $0.pointee.time_base) })
         else {
@@ -175,7 +140,7 @@ final class LibAVSource {
         return .packet(item)
     }
 
-    /// Reads a packet; an error is an end, and kept.
+    /// Reads a packet; false at the end, which an error counts as too.
     private func readOrBreakOff() throws(MediaError) -> Bool {
         do throws(MediaError) {
             if try demuxer.read(into: packet) { return true }
@@ -201,7 +166,7 @@ final class LibAVSource {
         }
     }
 
-    /// The next frame the decoder has; nil when it needs more packets or has ended.
+    /// The decoder's next frame; nil when it needs more packets or has ended.
     private func receive(_ decoder: VideoDecoder) throws(MediaError) -> MediaReader.Item? {
         guard state != .ended else { return nil }
         for _ in 0..<Self.maxFailures {
@@ -251,7 +216,7 @@ final class LibAVSource {
             width: video.width, height: video.height, direct: direct, samples: .picture(samples))
     }
 
-    /// One converter for each format the decoder hands out; nearly always there is one.
+    /// One converter for each format the decoder returns; nearly always there is one.
     private func converter(_ format: AVPixelFormat) throws(MediaError) -> any PictureConverter {
         if let known = converters[format.rawValue] { return known }
         let plan = try plan.adapted(to: format, height: video.height, path: demuxer.path)
@@ -267,7 +232,7 @@ final class LibAVSource {
         return converter
     }
 
-    /// Counts what the log told since the last call.
+    /// Counts what libav logged since the last call.
     private func noteComplaints() {
         let (count, first) = demuxer.tally.take()
         guard count > 0 else { return }
@@ -275,26 +240,27 @@ final class LibAVSource {
         report.errors += count - 1
     }
 
-    /// Counts a call that failed, unless the log told of it already.
+    /// Counts a call that failed, unless libav logged it and it is counted already.
     private func noteFailure(_ code: Int32, at pts: Int64?) {
         let before = report.errors
         noteComplaints()
         if report.errors == before { noteError(MediaError.text(ofLibAV: code), at: pts) }
     }
 
-    private func noteError(_ words: String, at pts: Int64?) {
+    private func noteError(_ reason: String, at pts: Int64?) {
         report.errors += 1
         guard report.firstError == nil else { return }
         let place = clock.seconds(pts).map { " near \($0) s" } ?? ""
-        report.firstError = "frame \(report.frames)\(place): \(words)"
+        report.firstError = "frame \(report.frames)\(place): \(reason)"
     }
 
-    /// At the end: a file that is cut off, or a stream in which nothing could be decoded, is told.
+    /// Ends reading.
+    /// - Throws: why the file ended early, or `badInput` when nothing in it could be decoded.
     private func end() throws(MediaError) {
         state = .ended
         if let breakOff { throw breakOff }
         guard decoder != nil, report.frames == 0 else { return }
-        let sentence = "\(demuxer.path): not one frame of its \(video.codec) video can be decoded"
+        let sentence = "\(demuxer.path): no frame of its \(video.codec) video can be decoded"
         throw MediaError(.badInput, LibAVLog.explain(sentence))
     }
 }

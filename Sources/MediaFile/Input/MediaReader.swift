@@ -5,36 +5,44 @@ public import HWDModel
 
 /// Reads a media file: its video as frames in presentation order, its other streams as packets.
 ///
-/// Use it from one thread at a time; `cancel()` may come from any. For "-" and for names that end in `.y4m` it reads
-/// Y4M itself, straight into the caller's memory; everything else goes through libavformat and libavcodec.
+/// Use it from one thread at a time; `cancel()` may come from any. Y4M is read by this module, straight into the
+/// caller's memory; everything else goes through libavformat and libavcodec. The file is opened once.
 public final class MediaReader: @unchecked Sendable {
+    /// Who decodes the video.
+    public enum Decoding: Hashable, Sendable {
+        /// libavcodec in this process: `next()` returns frames.
+        case inProcess
+        /// The daemon, where it can decode such a stream: `next()` returns packets, and temporal levels that the file
+        /// does not annotate are left to the session. Everything else is decoded in this process.
+        case daemonIfPossible
+        /// Nobody: `next()` returns packets.
+        case disabled
+    }
+
     /// How to read.
     public struct Options: Sendable {
-        /// Decoder threads; 0 is one a core.
+        /// Who decodes the video.
+        public var decoding = Decoding.inProcess
+        /// Decoder threads; 0 is one per core.
         public var threads = 0
-        /// Whether `next()` also hands out the packets of audio and subtitle streams, for `MediaWriter.write(copied:)`.
+        /// Whether `next()` also returns the packets of audio and subtitle streams, for `MediaWriter.write(copied:)`.
         public var includesOtherStreams = false
-        /// Whether video comes as the file's own packets instead of decoded frames.
-        public var decodesVideo = true
-        /// Whether HEVC of a kind that the daemon decodes comes as packets, whatever `decodesVideo` says.
-        public var leavesHEVC = false
-        /// Keeps the alpha channel, so that frames come as `yuva`, and what becomes of it; nil drops it.
+        /// Keeps the alpha channel, so that frames are `yuva`, and how colors relate to it; nil drops it.
         ///
-        /// An input without one is then refused.
+        /// An input without alpha is then refused, unless `isAlphaOptional`. An HEVC alpha layer is left to the daemon.
         public var alpha: AlphaConversion?
-        /// Frames a second of pictures and raw streams, which do not tell; nil is 25, and other inputs refuse one.
+        /// Whether an input without alpha is read as it is where `alpha` is set.
+        public var isAlphaOptional = false
+        /// Frames per second of pictures and raw streams, which store no rate; nil is 25, and other inputs refuse one.
         public var frameRate: Rational?
-
         /// The highest temporal level of HEVC that is read, 0…6; nil reads all.
         public var maxLevel: Int?
-        /// Whether levels that the file does not annotate are read all the same, for a session to drop.
-        public var keepsUnsignaledLevels = false
 
-        /// Decoded video alone, one thread a core.
+        /// Video decoded in this process, with one thread per core.
         public init() {}
     }
 
-    /// What `next()` hands out.
+    /// What `next()` returns.
     public enum Item: Sendable {
         /// The next frame in presentation order.
         case frame(DecodedFrame)
@@ -42,23 +50,17 @@ public final class MediaReader: @unchecked Sendable {
         case packet(MediaPacket)
     }
 
-    /// The path it was opened with, or "-".
-    public let path: String
-    /// The stream whose frames are handed out.
+    /// The open file.
+    public let file: InputFile
+    /// The stream whose frames or packets are returned.
     public let video: VideoDescription
     /// What a person should know of the input before it is used, one line each.
     public let warnings: [String]
     /// The file's other streams.
     public let otherStreams: [OtherStream]
-    /// The most slots the decoder may hold besides the frames that are handed out.
-    ///
-    /// A pool needs more than that, or every slot may be the decoder's and none left to copy a frame to.
-    public let slotsHeldByDecoder: Int
-    /// Bytes a slot must have to be decoded or copied into.
-    public let slotByteCount: Int
 
     let source: Source
-    private let cancelFlag: CancelFlag
+    private let cancelFlag = CancelFlag()
 
     enum Source {
         case y4m(Y4MSource)
@@ -68,50 +70,81 @@ public final class MediaReader: @unchecked Sendable {
     private var y4mReport = DecodeReport()
 
     /// Opens `path`, Y4M on standard input for "-", or a series of pictures for a name like `frame-%04d.png`.
-    ///
-    /// Frames lie in the reader's own memory until `use(_:)` names another.
     /// - Throws: `noInput`, `noPermission`, `badInput` or `unsupported`.
-    public init(path: String, options: Options = Options()) throws(MediaError) {
-        self.path = path
-        let cancelFlag = CancelFlag()
-        self.cancelFlag = cancelFlag
-        let packedSize: Int
-        if path == "-" || path.lowercased().hasSuffix(".y4m") {
-            guard options.frameRate == nil else {
-                throw MediaError(.usage, "\(path) is Y4M, which has a frame rate of its own")
-            }
-            guard options.maxLevel == nil else { throw MediaError.noLevels(path, codec: "Y4M") }
-            let y4m = try Y4MSource(path: path, keepsAlpha: options.alpha != nil, cancelFlag: cancelFlag)
-            guard options.alpha == nil || y4m.header.format == .yuva else {
-                throw MediaError(.badInput, "\(path) has no alpha channel: it is Y4M with C\(y4m.header.chroma)")
-            }
-            source = .y4m(y4m)
-            var video = VideoDescription(y4m.header)
-            video.alphaMode = options.alpha?.source
-            self.video = video
-            otherStreams = []
-            warnings =
-                (y4m.header.frameRate == nil
-                    ? ["warning: the Y4M header names no frame rate: 25 a second are taken"] : [])
-                + (y4m.dropsAlpha ? ["warning: the input's alpha (C\(y4m.header.chroma)) is left out"] : [])
-            slotsHeldByDecoder = 0
-            packedSize = y4m.header.frameByteCount
-        } else {
-            let libAV = try LibAVSource(path: path, options: options, cancelFlag: cancelFlag)
-            source = .libAV(libAV)
-            video = libAV.video
-            otherStreams = libAV.otherStreams
-            warnings = libAV.warnings
-            slotsHeldByDecoder = libAV.slotsHeldByDecoder
-            packedSize = libAV.directByteCount
-        }
-        slotByteCount = max(
-            packedSize, FrameLayout.packed(video.format, width: video.width, height: video.height).size)
+    public convenience init(path: String, options: Options = Options()) throws(MediaError) {
+        try self.init(try InputFile(path), options: options)
     }
 
-    /// Has frames put into `memory` where they fit as they are; comes before the first `next()`.
+    /// Reads an open file from its beginning; standard input from where it is.
     ///
-    /// Apart from `init` because a pool is made to the measure of `slotByteCount` and `slotsHeldByDecoder`.
+    /// Frames are in the reader's own memory until `use(_:)` names another.
+    /// - Throws: `badInput`, `unsupported`, `usage` for options that do not fit the input.
+    public init(_ file: InputFile, options: Options = Options()) throws(MediaError) {
+        self.file = file
+        guard file.kind == .y4m else {
+            let libAV = try LibAVSource(file, options: options, cancelFlag: cancelFlag)
+            (source, video) = (.libAV(libAV), libAV.video)
+            (otherStreams, warnings) = (libAV.otherStreams, libAV.warnings)
+            return
+        }
+        let (y4m, video) = try Self.openY4M(file, options, cancelFlag)
+        (source, self.video, otherStreams) = (.y4m(y4m), video, [])
+        warnings =
+            (y4m.header.frameRate == nil
+                ? ["warning: the Y4M header has no frame rate: 25 per second is assumed"] : [])
+            + (y4m.dropsAlpha ? ["warning: the input's alpha (C\(y4m.header.chroma)) is left out"] : [])
+    }
+
+    private static func openY4M(
+        _ file: InputFile, _ options: Options, _ cancelFlag: CancelFlag
+    ) throws(MediaError) -> (Y4MSource, VideoDescription) {
+        let path = file.path
+        guard options.frameRate == nil else {
+            throw MediaError(.usage, "\(path) is Y4M, which has its own frame rate")
+        }
+        guard options.maxLevel == nil else { throw MediaError.noLevels(path, codec: "Y4M") }
+        let y4m = try Y4MSource(file, keepsAlpha: options.alpha != nil, cancelFlag: cancelFlag)
+        let hasAlpha = y4m.header.format == .yuva
+        guard options.alpha == nil || hasAlpha || options.isAlphaOptional else {
+            throw MediaError(.badInput, "\(path) has no alpha channel: it is Y4M with C\(y4m.header.chroma)")
+        }
+        var video = VideoDescription(y4m.header)
+        video.alphaMode = hasAlpha ? options.alpha?.source : nil
+        return (y4m, video)
+    }
+
+    /// The path the file was opened with, or "-".
+    public var path: String { file.path }
+
+    /// The most slots the decoder may hold besides the frames that were returned.
+    ///
+    /// A pool needs more than that, or the decoder may occupy every slot and leave none to copy a frame to.
+    public var slotsHeldByDecoder: Int {
+        switch source {
+        case .libAV(let libAV): libAV.slotsHeldByDecoder
+        case .y4m: 0
+        }
+    }
+
+    /// Bytes a slot needs for a frame to be decoded or copied into it.
+    public var slotByteCount: Int {
+        let direct =
+            switch source {
+            case .libAV(let libAV): libAV.directByteCount
+            case .y4m(let y4m): y4m.header.frameByteCount
+            }
+        return max(direct, FrameLayout.packed(video.format, width: video.width, height: video.height).size)
+    }
+
+    /// Decodes in this process a video that was left to the daemon; comes before `use(_:)` and the first `next()`.
+    /// - Throws: `badInput` when libavcodec does not open its decoder.
+    public func decodeInProcess() throws(MediaError) {
+        if case .libAV(let libAV) = source { try libAV.decodeInProcess() }
+    }
+
+    /// Sets where frames that fit as they are get decoded or read into; comes before the first `next()`.
+    ///
+    /// Not part of `init`, because a pool's size depends on `slotByteCount` and `slotsHeldByDecoder`.
     public func use(_ memory: any FrameMemory) {
         switch source {
         case .y4m(let y4m): y4m.memory = memory
@@ -121,7 +154,7 @@ public final class MediaReader: @unchecked Sendable {
 
     /// The next frame or packet; nil at the end.
     ///
-    /// Damage inside the stream is counted in `report` and decoding goes on behind it.
+    /// Damage inside the stream is counted in `report`, and decoding continues after it.
     /// - Throws: `badInput` when the file ends too early or nothing in it can be decoded, `unsupported` when the
     ///   picture's size changes, `io`, `interrupted`.
     public func next() throws(MediaError) -> Item? {
@@ -147,15 +180,15 @@ public final class MediaReader: @unchecked Sendable {
         }
     }
 
-    /// Whether `next()` hands out the video's packets instead of its frames.
-    public var handsOutPackets: Bool {
+    /// Whether `next()` returns the video's frames; else its packets.
+    public var decodesInProcess: Bool {
         switch source {
-        case .libAV(let libAV): !libAV.decodes
-        case .y4m: false
+        case .libAV(let libAV): libAV.decodes
+        case .y4m: true
         }
     }
 
-    /// How temporal levels were dropped so far; nil without `Options.maxLevel`.
+    /// How many temporal levels there are, what signals them and what was dropped so far; nil without `Options.maxLevel`.
     public var levels: LevelReport? {
         switch source {
         case .libAV(let libAV): libAV.levels?.report
@@ -171,21 +204,13 @@ public final class MediaReader: @unchecked Sendable {
         }
     }
 
-    /// Whether the file can be read a second time, as a pipe cannot.
-    public var canReopen: Bool {
-        guard case .libAV(let libAV) = source else { return false }
-        return libAV.demuxer.canReopen
+    /// Boxes of the video's sample entry that a copy keeps as they are.
+    var carriedBoxes: [Box] {
+        guard case .libAV(let libAV) = source else { return [] }
+        return libAV.carriedBoxes
     }
 
-    /// What a copy takes over of the video's sample entry.
-    var sampleEntryBoxes: [Box] {
-        guard case .libAV(let input) = source, input.demuxer.isMovie, input.demuxer.canReopen,
-            let track = input.demuxer.video?.id
-        else { return [] }
-        return SourceBoxes(path: path)?.carried(track: track) ?? []
-    }
-
-    /// A clock for frames that somebody else decodes from the video's packets.
+    /// A clock for frames that are decoded elsewhere from the video's packets.
     public var presentationClock: PresentationClock { PresentationClock(video, isUntimed: isUntimed) }
 
     /// Makes the call that is under way, and every later one, throw `interrupted`; safe from any thread.
@@ -193,7 +218,7 @@ public final class MediaReader: @unchecked Sendable {
 }
 
 extension VideoDescription {
-    /// What a Y4M header tells; without a rate it is 25, as libavformat has it.
+    /// Describes the stream behind a Y4M header; without a rate it is 25, as in libavformat.
     init(_ header: Y4MHeader) {
         let rate = header.frameRate ?? Rational(25)
         self.init(

@@ -1,30 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Glibc
-
 /// An open input that is read here and there, a few bytes at a time.
 final class PositionedReader {
-    private let descriptor: Int32
+    private let file: InputFile
     private var block: [UInt8] = []
     private var blockStart: UInt64 = 0
 
     /// Bytes read at once: a header, and mostly the messages before it.
     private static let blockSize = 512
 
-    /// Opens a file; nil where that is not possible.
-    init?(path: String) {
-        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        if descriptor < 0 { return nil }
-    }
-
-    deinit { if descriptor >= 0 { close(descriptor) } }
+    init(_ file: InputFile) { self.file = file }
 
     /// `count` bytes from `offset` on; nil when the file does not have them.
     func read(at offset: UInt64, _ count: Int) -> [UInt8]? {
         guard count > 0, count <= Self.blockSize, offset < 1 << 62 else { return nil }
         if offset < blockStart || offset + UInt64(count) > blockStart + UInt64(block.count) {
-            var bytes = [UInt8](repeating: 0, count: Self.blockSize)
-            let done = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, off_t(offset)) }
-            block = Array(bytes.prefix(max(0, done)))
+            block = file.bytes(at: Int64(offset), upTo: Self.blockSize)
             blockStart = offset
         }
         let start = Int(offset - blockStart)

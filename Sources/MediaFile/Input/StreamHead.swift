@@ -12,11 +12,11 @@ enum StreamHead {
     /// Units after which a stream that goes on without a picture is given up.
     private static let maxUnits = 256
 
-    /// Reads up to the second picture of the base layer, of a file that can be opened once more.
-    static func nalUnits(path: String, streamIndex: Int, cancelFlag: CancelFlag) -> [[UInt8]] {
+    /// Reads up to the second picture of the base layer, of a seekable file.
+    static func nalUnits(_ file: InputFile, streamIndex: Int, cancelFlag: CancelFlag) -> [[UInt8]] {
         var packet = av_packet_alloc()
         defer { av_packet_free(&packet) }
-        guard let packet, let demuxer = try? Demuxer(path: path, cancelFlag: cancelFlag, frameRate: nil) else {
+        guard let packet, let demuxer = try? Demuxer(file, cancelFlag: cancelFlag) else {
             return []
         }
         var units: [[UInt8]] = []

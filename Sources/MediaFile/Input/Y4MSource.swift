@@ -11,11 +11,10 @@ final class Y4MSource {
     /// Bytes behind each frame's samples that are not handed out: alpha that nobody wants.
     private let skipped: Int
     private let descriptor: Int32
-    private let ownsDescriptor: Bool
+    /// Keeps the descriptor open.
+    private let file: InputFile
     private let name: String
     private let cancelFlag: CancelFlag
-    /// Milliseconds from one look at the flag to the next.
-    private static let cancelInterval: Int32 = 100
     /// Where frames are put if it has a slot free.
     var memory: (any FrameMemory)?
     private(set) var frameIndex = 0
@@ -25,30 +24,26 @@ final class Y4MSource {
     /// Whether alpha is left out.
     var dropsAlpha: Bool { skipped > 0 }
 
-    /// Reads the header of the stream at `path`, or of standard input for "-".
-    init(path: String, keepsAlpha: Bool, cancelFlag: CancelFlag) throws(MediaError) {
-        ownsDescriptor = path != "-"
-        name = ownsDescriptor ? path : "standard input"
-        self.cancelFlag = cancelFlag
-        descriptor = ownsDescriptor ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO
-        guard descriptor >= 0 else { throw .opening(path, errno: errno) }
-        do throws(MediaError) {
-            var header = try Self.readHeader(descriptor, name, cancelFlag)
-            let whole = header.frameByteCount
-            if header.format == .yuva, !keepsAlpha { header.format = .yu12 }
-            (self.header, skipped) = (header, whole - header.frameByteCount)
-        } catch {
-            if ownsDescriptor { close(descriptor) }
-            throw error
+    /// Reads the header of the stream.
+    init(_ file: InputFile, keepsAlpha: Bool, cancelFlag: CancelFlag) throws(MediaError) {
+        guard let descriptor = file.descriptor else {
+            throw MediaError(.badInput, "\(file.path) is not Y4M")
         }
-        // A larger pipe costs fewer switches between the writer and us; where it is no pipe nothing happens.
+        name = file.path == "-" ? "standard input" : file.path
+        self.file = file
+        self.descriptor = descriptor
+        self.cancelFlag = cancelFlag
+        // A reader before this one may have moved the position; standard input is read from where it is.
+        if file.isSeekable { lseek(descriptor, 0, SEEK_SET) }
+        var header = try Self.readHeader(descriptor, name, cancelFlag)
+        let whole = header.frameByteCount
+        if header.format == .yuva, !keepsAlpha { header.format = .yu12 }
+        (self.header, skipped) = (header, whole - header.frameByteCount)
+        // A larger pipe costs fewer switches between the writer and this process; fails on other files, harmlessly.
         _ = fcntl(descriptor, clibav_f_setpipe_sz(), 1 << 20)
     }
 
-    deinit {
-        scratch?.deallocate()
-        if ownsDescriptor { close(descriptor) }
-    }
+    deinit { scratch?.deallocate() }
 
     /// The next frame's samples and, where the caller's memory had a slot, their place; nil at the end.
     func next() throws(MediaError) -> (TightSamples, DirectFrame?)? {
@@ -135,7 +130,7 @@ final class Y4MSource {
     ) throws(MediaError) -> Int {
         var filled = 0
         while filled < buffer.count, let base = buffer.baseAddress {
-            try waitReadable(descriptor, cancelFlag)
+            repeat { try cancelFlag.check() } while !cancelFlag.pollsReadable(descriptor)
             let count = Glibc.read(descriptor, base + filled, buffer.count - filled)
             if count == 0 { break }
             if count > 0 {
@@ -147,16 +142,6 @@ final class Y4MSource {
             }
         }
         return filled
-    }
-
-    /// Waits for bytes or the end, looking at the flag now and then: whoever feeds a pipe may fall silent for ever.
-    private static func waitReadable(_ descriptor: Int32, _ cancelFlag: CancelFlag) throws(MediaError) {
-        while true {
-            try cancelFlag.check()
-            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            let ready = poll(&entry, 1, cancelInterval)
-            if ready > 0 || (ready < 0 && errno != EINTR) { return }
-        }
     }
 }
 

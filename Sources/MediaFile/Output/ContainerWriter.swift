@@ -53,7 +53,7 @@ final class ContainerWriter: @unchecked Sendable {
         self.io = io
         self.file = file
         isQuickTime = ending == "mov"
-        carried = source?.sampleEntryBoxes ?? []
+        carried = source?.carriedBoxes ?? []
         let video = source?.video
         timecode = FileCopy.timecode(from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate)
         let copy = StreamCopy.plan(

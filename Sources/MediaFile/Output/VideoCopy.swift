@@ -19,7 +19,7 @@ public struct VideoCopy: Sendable {
     private let known: Set<[UInt8]>
     private let staysAsIs: Bool
 
-    /// Looks at what a reader with `decodesVideo` off hands out.
+    /// Prepares to copy the packets of a reader whose `decoding` is `disabled`.
     /// - Throws: `unsupported` for another codec than HEVC and for streams without timestamps, `badInput` for a damaged
     ///   format description.
     public init(_ reader: MediaReader) throws(MediaError) {

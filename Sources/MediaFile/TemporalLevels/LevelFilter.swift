@@ -12,7 +12,7 @@ final class LevelFilter {
     private(set) var report: LevelReport
 
     private let limit: UInt8
-    private let leavesAll: Bool
+    private var leavesAll: Bool
     private let framing: SampleKind.Framing
     private var levels: [UInt8]?
     private let offsets: [UInt64]
@@ -57,36 +57,19 @@ final class LevelFilter {
     /// `video` then tells of what is left: its rate, and how many frames.
     /// - Throws: `unsupported` for a codec without levels.
     convenience init?(
-        _ options: MediaReader.Options, _ demuxer: Demuxer, _ stream: AVStream, _ parameters: AVCodecParameters,
-        _ cancelFlag: CancelFlag, _ video: inout VideoDescription
+        _ options: MediaReader.Options, _ demuxer: Demuxer, _ boxes: SourceBoxes?, leavesUnsignaled: Bool,
+        _ video: inout VideoDescription
     ) throws(MediaError) {
         guard let limit = options.maxLevel else { return nil }
-        guard parameters.codec_id == AV_CODEC_ID_HEVC else {
+        guard demuxer.video?.codecpar?.pointee.codec_id == AV_CODEC_ID_HEVC else {
             throw .noLevels(demuxer.path, codec: video.codec)
         }
         let configuration = video.codecConfiguration
         let subLayers = LevelScan.subLayers(configuration)
-        var scan: LevelScan?
-        if demuxer.canReopen {
-            if demuxer.isMovie, let boxes = SourceBoxes(path: demuxer.path) {
-                scan = LevelScan(
-                    path: demuxer.path, boxes: boxes, track: stream.id, configuration: configuration,
-                    count: Self.samplesLookedAt)
-            }
-            if scan?.rates.count ?? 0 == 0, subLayers ?? 2 > 1,
-                let second = try? Demuxer(
-                    path: demuxer.path, cancelFlag: cancelFlag, frameRate: options.frameRate)
-            {
-                let annotations = scan?.annotations
-                scan = LevelScan(
-                    second.context, stream: second.videoIndex, configuration: configuration,
-                    count: Self.samplesLookedAt)
-                scan?.annotations = annotations
-            }
-        }
+        let scan = Self.scan(demuxer, boxes, configuration, subLayers, frameRate: options.frameRate)
         self.init(
             limit: limit, framing: SampleKind.framing(configuration), annotations: scan?.annotations,
-            levelCount: scan.map { $0.count(subLayers) } ?? subLayers, keepsUnsignaled: options.keepsUnsignaledLevels)
+            levelCount: scan.map { $0.count(subLayers) } ?? subLayers, keepsUnsignaled: leavesUnsignaled)
         guard let scan, limit < scan.rates.count - 1 else { return }
         changesRate = true
         video.frameCount = scan.isWhole ? scan.rates.total(limit) : nil
@@ -96,6 +79,32 @@ final class LevelFilter {
         video.baseFrameRate = rate
         // Elementary streams count frames.
         if demuxer.isUntimed, let ticks = rate.inverse { video.timeBase = ticks }
+    }
+
+    /// The levels of the file's first pictures: by the boxes of a movie, else read through a demuxer of its own.
+    private static func scan(
+        _ demuxer: Demuxer, _ boxes: SourceBoxes?, _ configuration: [UInt8], _ subLayers: Int?, frameRate: Rational?
+    ) -> LevelScan? {
+        let file = demuxer.file
+        guard file.isSeekable else { return nil }
+        let boxed = boxes.flatMap { boxes in
+            LevelScan(
+                file, boxes: boxes, track: demuxer.video?.id ?? 0, configuration: configuration,
+                count: samplesLookedAt)
+        }
+        guard boxed?.rates.count ?? 0 == 0, subLayers ?? 2 > 1,
+            let second = try? Demuxer(file, cancelFlag: demuxer.cancelFlag, frameRate: frameRate)
+        else { return boxed }
+        var scan = LevelScan(
+            second.context, stream: second.videoIndex, configuration: configuration, count: samplesLookedAt)
+        scan.annotations = boxed?.annotations
+        return scan
+    }
+
+    /// Drops what no annotation describes too, from the headers: no session is left to do that.
+    func dropUnsignaled() {
+        leavesAll = false
+        report.isLeftToSession = false
     }
 
     /// Whether a packet of the video is wanted; counts it.
@@ -167,7 +176,7 @@ public struct LevelReport: Hashable, Sendable {
     public let levels: Int?
     /// What told the levels, in the end.
     public internal(set) var source = Source.headers
-    /// Whether every packet is handed on, because the file does not tell the levels (`Options.keepsUnsignaledLevels`).
+    /// Whether every packet is passed on: the file does not annotate its levels, and a session drops them.
     public internal(set) var isLeftToSession = false
     /// Packets that were handed on.
     public internal(set) var kept = 0

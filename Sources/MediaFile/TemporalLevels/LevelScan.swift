@@ -16,7 +16,7 @@ struct LevelScan {
     private(set) var tick = 0.0
 
     /// Looks into the boxes of a movie, and at its first `count` pictures.
-    init?(path: String, boxes: SourceBoxes, track: Int32, configuration: [UInt8], count: Int) {
+    init?(_ file: InputFile, boxes: SourceBoxes, track: Int32, configuration: [UInt8], count: Int) {
         let subLayers = Self.subLayers(configuration)
         guard let scale = boxes.timeScale(track: track),
             var annotations = boxes.annotations(track: track, subLayers: subLayers)
@@ -24,8 +24,8 @@ struct LevelScan {
         self.annotations = annotations
         // Nothing to look for where neither boxes nor parameter sets speak of levels.
         guard !annotations.kinds.isEmpty || subLayers ?? 2 > 1 else { return }
-        guard let table = annotations.table, let file = PositionedReader(path: path) else { return }
-        let pictures = annotations.pictures(file, SampleKind.framing(configuration), count: count)
+        guard let table = annotations.table else { return }
+        let pictures = annotations.pictures(PositionedReader(file), SampleKind.framing(configuration), count: count)
         annotations.compare(with: pictures)
         tick = 1 / Double(scale)
         if let levels = annotations.levels {

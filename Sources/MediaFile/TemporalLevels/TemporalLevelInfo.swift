@@ -28,7 +28,7 @@ extension VideoTrackInfo {
     ///
     /// `context` is read on from where it stands, if the file has no boxes.
     mutating func takeLevels(
-        _ path: String, _ context: UnsafeMutablePointer<AVFormatContext>, _ boxes: SourceBoxes?
+        _ file: InputFile, _ context: UnsafeMutablePointer<AVFormatContext>, _ boxes: SourceBoxes?
     ) {
         guard let opened = context.pointee.streams?[stream]?.pointee, let parameters = opened.codecpar?.pointee,
             let start = parameters.extradata, parameters.extradata_size > 0
@@ -38,7 +38,7 @@ extension VideoTrackInfo {
         if let boxes {
             guard
                 let found = LevelScan(
-                    path: path, boxes: boxes, track: opened.id, configuration: configuration,
+                    file, boxes: boxes, track: opened.id, configuration: configuration,
                     count: Self.picturesLookedAt)
             else { return }
             scan = found

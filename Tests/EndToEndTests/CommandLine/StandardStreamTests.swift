@@ -73,7 +73,7 @@ extension EndToEnd {
             try #require(run.status == 0, "\(run.errors)")
             let document = try #require(
                 try JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any])
-            #expect(document["schema"] as? Int == 1)
+            #expect(document["schema"] as? Int == 2)
             #expect(document["EncoderID"] as? String == "org.hwdaemon.encoder.x265")
             #expect(document["UsingHardwareAcceleratedVideoEncoder"] as? Bool == false)
             let reason = try #require(document["FallbackReason"] as? String)

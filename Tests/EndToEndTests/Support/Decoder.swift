@@ -23,7 +23,7 @@ struct CodedStream: Sendable {
     /// The video packets of a file.
     init(_ path: String) throws {
         var options = MediaReader.Options()
-        options.decodesVideo = false
+        options.decoding = .disabled
         let reader = try MediaReader(path: path, options: options)
         description = reader.video.codecConfiguration
         timeBase = reader.video.timeBase

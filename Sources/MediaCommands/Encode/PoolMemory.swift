@@ -3,14 +3,14 @@ internal import HWClient
 internal import HWDLibAV
 internal import HWDMediaFile
 
-/// A session's frame pool as the place a reader decodes into, so that a frame is never copied on its way.
+/// A session's frame pool as the memory a reader decodes into, so that frames are not copied.
 final class PoolMemory: FrameMemory {
     private let pool: FramePool
 
     init(_ pool: FramePool) { self.pool = pool }
 
     func allocate(byteCount: Int) -> FrameSlot? {
-        // One slot stays for copies: a decoder that held them all would wait for ever for the one that frees them.
+        // One slot stays free for copies: a decoder that held all of them would deadlock.
         guard byteCount <= pool.slotSize, let slot = pool.acquire(leaving: 1),
             let base = pool.bytes(of: slot).baseAddress
         else { return nil }

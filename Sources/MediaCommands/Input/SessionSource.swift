@@ -6,12 +6,12 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// Decoded by a decompression session of the daemon.
+/// A video that a decompression session of the daemon decodes.
 final class SessionSource: VideoSource {
     let session: DecompressionSession
-    /// How decoding went so far, what the file's reader told of among it.
+    /// How decoding went so far, errors of the file's reader included.
     var report: SourceReport {
-        var report = told
+        var report = decoding
         report.errors += reader.report.errors
         report.firstError = reader.report.firstError ?? report.firstError
         return report
@@ -23,28 +23,32 @@ final class SessionSource: VideoSource {
     var pixelFormat: PixelFormat? { PixelFormat(rawValue: session.created.pixelFormat) }
 
     private let reader: MediaReader
-    private var told = SourceReport()
+    private var decoding = SourceReport()
     private let isInterrupted: () -> Bool
     private var clock: PresentationClock
     private var isInputDone = false
-    /// Whether the demuxer parts the layers of an access unit, as it does in byte streams.
+    /// Whether the demuxer splits an access unit between its layers, as it does in byte streams.
     private let joinsLayers: Bool
-    /// The last packet of such a stream, which the next one may belong to.
+    /// The last packet of such a stream, which the next one may complete.
     private var held: (bytes: [UInt8], packet: MediaPacket)?
     private var isFinished = false
-    /// Why the input ended before its end; told when the decoder has given what it had.
+    /// Why the input ended before its end; thrown after the decoder's last frame.
     private var breakOff: (any Error)?
 
-    /// Packets sent ahead: enough that the decoder never waits for us.
+    /// Packets sent ahead: enough that the decoder never waits for this process.
     private static let packetsAhead = 16
-    /// How long nothing may come back; the daemon ends a stalled session long before.
-    private static let timeout = Duration.seconds(180)
 
-    /// Opens a session for the file's video, which `reader` must hand out as packets.
+    /// What the session is created with.
+    struct Request {
+        var specification: [PropertyKey: PropertyValue] = [:]
+        /// The format frames are to have; nil is the stream's own.
+        var pixelFormat: PixelFormat?
+        var properties: [PropertyKey: PropertyValue] = [:]
+    }
+
+    /// Creates a session for the file's video, of which `reader` must return packets.
     init(
-        _ reader: MediaReader, _ daemon: Daemon, specification: [PropertyKey: PropertyValue],
-        pixelFormat: PixelFormat?, properties: [PropertyKey: PropertyValue] = [:],
-        isInterrupted: @escaping () -> Bool
+        _ reader: MediaReader, _ daemon: Daemon, _ request: Request, isInterrupted: @escaping () -> Bool
     ) throws(ClientError) {
         self.reader = reader
         self.isInterrupted = isInterrupted
@@ -54,28 +58,13 @@ final class SessionSource: VideoSource {
             daemon,
             CreateDecompressionSession.Parameters(
                 formatDescription: reader.video.codecConfiguration, timeBase: reader.video.timeBase,
-                pixelFormat: pixelFormat, decoderSpecification: specification, properties: properties))
+                pixelFormat: request.pixelFormat, decoderSpecification: request.specification,
+                properties: request.properties))
         if let levels = reader.levels, levels.isLeftToSession { try session.setMaxTemporalLevel(levels.limit) }
     }
 
-    /// The decoder an HEVC file is given to: a session's, or nil where only this process can read its kind.
-    static func open(
-        _ reader: MediaReader, _ daemon: Daemon, specification: [PropertyKey: PropertyValue],
-        pixelFormat: PixelFormat?, properties: [PropertyKey: PropertyValue] = [:],
-        isInterrupted: @escaping () -> Bool
-    ) throws -> SessionSource? {
-        guard reader.handsOutPackets else { return nil }
-        do throws(ClientError) {
-            return try SessionSource(
-                reader, daemon, specification: specification, pixelFormat: pixelFormat, properties: properties,
-                isInterrupted: isInterrupted)
-        } catch  where error.code == .session(.videoDecoderUnsupportedDataFormat) {
-            return nil
-        }
-    }
-
     func next() throws -> SourceItem? {
-        let deadline = MonotonicTime.now + Self.timeout
+        let deadline = MonotonicTime.now + SessionTimeout.limit
         while !isFinished {
             if isInterrupted() { throw CommandFailure.interrupted }
             while !isInputDone, session.packetsInFlight < Self.packetsAhead {
@@ -87,19 +76,18 @@ final class SessionSource: VideoSource {
             if let event = try session.nextEvent(timeout: .milliseconds(100)) {
                 if let frame = try take(event) { return .frame(frame) }
             } else if MonotonicTime.now > deadline {
-                throw CommandFailure(
-                    .software, "the session gave nothing for \(Self.timeout.components.seconds) s; giving up")
+                throw SessionTimeout.failure
             }
         }
         if let breakOff { throw breakOff }
-        guard told.frames > 0 else {
+        guard decoding.frames > 0 else {
             let why = report.firstError.map { ": \($0)" } ?? ""
-            throw MediaError(.badInput, "\(reader.path): not one frame of its hevc video can be decoded\(why)")
+            throw MediaError(.badInput, "\(reader.path): no frame of its hevc video can be decoded\(why)")
         }
         return nil
     }
 
-    /// Reads and sends a packet; hands back one of another stream.
+    /// Reads and sends a packet; returns one of another stream.
     private func feed() throws -> MediaPacket? {
         let item: MediaReader.Item?
         do throws(MediaError) {
@@ -113,7 +101,7 @@ final class SessionSource: VideoSource {
         case .packet(let packet)? where packet.streamIndex == reader.video.streamIndex:
             if joinsLayers { try join(packet) } else { try packet.withBytes { try send($0, packet) } }
         case .packet(let packet)?: return packet
-        case .frame?: throw CommandFailure(.software, "the reader decodes what the session should")
+        case .frame?: throw CommandFailure(.software, "the reader decodes a video that the session should decode")
         case nil:
             isInputDone = true
             try sendHeld()
@@ -129,7 +117,7 @@ final class SessionSource: VideoSource {
         )
     }
 
-    /// Sends what belongs together as one packet.
+    /// Sends the packets of one access unit as one.
     private func join(_ packet: MediaPacket) throws {
         let bytes = packet.withBytes { Array($0) }
         if packet.beginsInUpperLayer, held != nil {
@@ -146,7 +134,7 @@ final class SessionSource: VideoSource {
         try bytes.withUnsafeBytes { try send($0, packet) }
     }
 
-    /// A timestamp that a session takes; nil for one that no file means.
+    /// A timestamp that a session accepts; nil for an implausible one.
     private static func possible(_ pts: Int64?) -> Int64? { pts.flatMap { Ticks.isPossible($0) ? $0 : nil } }
 
     private func take(_ event: DecompressionSession.Event) throws -> SourceFrame? {
@@ -156,18 +144,18 @@ final class SessionSource: VideoSource {
             return nil
         case .report(let message):
             if message.flags.contains(.aboveLevel) {
-                told.leftOut += 1
+                decoding.leftOut += 1
             } else if message.flags.contains(.dropped) {
-                told.droppedFrames += 1
+                decoding.droppedFrames += 1
             }
             guard message.status != .ok else { return nil }
             let sentence = "packet \(message.frameID - 1): \(message.reason)"
             guard !message.flags.contains(.alpha) else {
-                told.firstAlphaError = told.firstAlphaError ?? sentence
+                decoding.firstAlphaError = decoding.firstAlphaError ?? sentence
                 return nil
             }
-            told.errors += 1
-            told.firstError = told.firstError ?? sentence
+            decoding.errors += 1
+            decoding.firstError = decoding.firstError ?? sentence
             return nil
         case .frame(let frame): return stamp(frame)
         }
@@ -176,16 +164,17 @@ final class SessionSource: VideoSource {
     private func stamp(_ frame: DecompressionSession.ReceivedFrame) -> SourceFrame {
         let picture = frame.description
         let (pts, duration, isRepaired) = clock.stamp(
-            picture.pts == DecodeFrame.noPTS ? nil : picture.pts, duration: picture.duration, index: told.frames)
-        if isRepaired { told.repairedTimestamps += 1 }
-        if picture.flags.contains(.damaged) { told.damagedFrames += 1 }
+            picture.pts == DecodeFrame.noPTS ? nil : picture.pts, duration: picture.duration, index: decoding.frames
+        )
+        if isRepaired { decoding.repairedTimestamps += 1 }
+        if picture.flags.contains(.damaged) { decoding.damagedFrames += 1 }
         if picture.flags.contains(.hardware) { hardwareFrames += 1 }
-        if picture.flags.contains(.alphaMissing) { told.alphaMissingFrames += 1 }
+        if picture.flags.contains(.alphaMissing) { decoding.alphaMissingFrames += 1 }
         let mode: AlphaChannelMode = picture.flags.contains(.premultiplied) ? .premultiplied : .straight
-        defer { told.frames += 1 }
+        defer { decoding.frames += 1 }
         let session = session
         return SourceFrame(
-            index: told.frames, pts: pts, duration: duration, width: Int(picture.width),
+            index: decoding.frames, pts: pts, duration: duration, width: Int(picture.width),
             height: Int(picture.height), format: picture.format, color: picture.color,
             alphaMode: picture.flags.contains(.alpha) ? mode : nil,
             place: .session(frame.memory, arenaID: picture.arenaID, picture.layout),

@@ -10,13 +10,13 @@ struct Progress {
     private let start = MonotonicTime.now
     private var lastDrawn: MonotonicTime?
 
-    /// For `total` frames, if that is known.
+    /// A bar for `total` frames; nil where that is not known.
     init(total: Int?) { self.total = total }
 
     /// Seconds since the start.
     var seconds: Double { Double(MonotonicTime.now.nanoseconds(since: start)) / 1e9 }
 
-    /// Draws `done` frames when it is time to.
+    /// Draws the bar, unless that happened less than a tenth of a second ago.
     mutating func update(done: Int) {
         guard isTerminal else { return }
         let now = MonotonicTime.now
@@ -36,12 +36,12 @@ struct Progress {
         Console.write(2, line)
     }
 
-    /// Takes the bar off the screen.
+    /// Erases the bar.
     func clear() {
         if isTerminal, lastDrawn != nil { Console.write(2, "\r\u{1B}[K") }
     }
 
-    /// A number with so many digits after the point.
+    /// A number with `digits` decimals.
     static func decimal(_ value: Double, _ digits: Int) -> String {
         let scale = (0..<digits).reduce(1.0) { scale, _ in scale * 10 }
         guard value.isFinite, value.magnitude < 1e12 else { return "-" }

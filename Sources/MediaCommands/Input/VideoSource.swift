@@ -5,13 +5,13 @@ internal import HWDMediaFile
 internal import HWDModel
 internal import HWDTransport
 
-/// A frame on its way through a command, wherever it was decoded.
+/// A decoded frame, from a session or from this process.
 struct SourceFrame {
     /// Where its samples are.
     enum Place {
         /// In a decompression session's arena.
         case session(SharedMemory, arenaID: UInt32, FrameLayout)
-        /// Where this process's decoder put it.
+        /// In this process's memory.
         case local(DecodedFrame)
     }
 
@@ -22,31 +22,31 @@ struct SourceFrame {
     var height: Int
     var format: PixelFormat
     var color: ColorDescription
-    /// How its colours stand to its alpha; nil where it has none of its own.
+    /// How its colors relate to its alpha; nil where it has no alpha.
     var alphaMode: AlphaChannelMode?
     var place: Place
-    /// Gives the samples up.
+    /// Releases the samples, which may be overwritten afterwards.
     var release: () throws -> Void
 }
 
-/// What a command reads.
+/// An item that a command reads.
 enum SourceItem {
     case frame(SourceFrame)
     case packet(MediaPacket)
 }
 
-/// How decoding goes, whoever does it.
+/// The progress of decoding, in a session or in this process.
 struct SourceReport {
     var frames = 0
-    /// Damage that was told of, by the file's reader and by the decoder.
+    /// Damage that the demuxer and the decoder reported.
     var errors = 0
     var firstError: String?
     var damagedFrames = 0
     var droppedFrames = 0
-    /// Frames that are opaque because their alpha did not come, and why of the first.
+    /// Frames that are opaque because their alpha is missing, and the reason for the first.
     var alphaMissingFrames = 0
     var firstAlphaError: String?
-    /// Packets above the temporal level that is wanted, which the session left out.
+    /// Packets above the maximum temporal level, which the session dropped.
     var leftOut = 0
     var repairedTimestamps = 0
 }
@@ -55,11 +55,11 @@ struct SourceReport {
 protocol VideoSource: AnyObject {
     /// The next frame, or packet of another stream; nil at the end.
     func next() throws -> SourceItem?
-    /// How it went so far.
+    /// The progress so far.
     var report: SourceReport { get }
 }
 
-/// Decoded in this process, by libavcodec.
+/// A video that libavcodec decodes in this process.
 final class LocalSource: VideoSource {
     private let reader: MediaReader
 

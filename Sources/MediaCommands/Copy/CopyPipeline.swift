@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDControlCommands
+internal import HWDMediaFile
+internal import HWDModel
+
+/// The loop of `hwctl encode --copy`: packets from the reader to the writer.
+final class CopyPipeline {
+    /// A picture is decoded after it is shown, as with negative composition offsets without an edit list.
+    struct TimesDoNotFit: Error {}
+
+    private let reader: MediaReader
+    private let copy: VideoCopy
+    private let writer: MediaWriter
+    private let keepsPartial: Bool
+    /// Whether decode times and durations are computed from the presentation times.
+    private var restamps: Bool
+    private var durations: DisplayDurations<MediaPacket>
+    private var lastDTS: Int64?
+
+    /// Why the input ended before its end, where the part before that is kept.
+    private(set) var breakOff: BreakOff?
+    private(set) var packets = 0
+    private(set) var videoBytes = 0
+
+    private var input: String { reader.path }
+
+    init(_ reader: MediaReader, _ copy: VideoCopy, _ writer: MediaWriter, restamps: Bool, keepsPartial: Bool) {
+        self.reader = reader
+        self.copy = copy
+        self.writer = writer
+        self.restamps = restamps
+        self.keepsPartial = keepsPartial
+        durations = DisplayDurations<MediaPacket>(reorderDepth: copy.reorderDepth)
+    }
+
+    /// Copies to the end of the input.
+    /// - Throws: `TimesDoNotFit` when a second attempt can do what this one cannot.
+    func run(_ progress: inout Progress, _ interruption: Interruption) throws {
+        do {
+            while let item = try reader.next() {
+                if interruption.isSet { throw CommandFailure.interrupted }
+                guard case .packet(let packet) = item else { continue }
+                if packet.streamIndex == reader.video.streamIndex {
+                    try take(packet)
+                    progress.update(done: packets)
+                } else {
+                    try writer.write(copied: packet)
+                }
+            }
+        } catch let error as MediaError {
+            breakOff = BreakOff(error, keepsPartial: keepsPartial, frames: packets)
+            guard breakOff != nil else { throw error }
+        }
+        if let end = reader.levels?.end { durations.pass(pts: end, duration: 0) }
+        for timed in durations.finish() { try write(timed) }
+        guard packets > 0 else { throw MediaError(.badInput, "\(input) has no frames") }
+    }
+
+    /// Writes a packet of the video, at once or when its duration is known.
+    private func take(_ packet: MediaPacket) throws {
+        let pts = try checkedTime(packet)
+        // Matroska stores no decode times: they are computed.
+        if packets == 0, packet.dts == nil { restamps = true }
+        if restamps {
+            for timed in durations.add(packet, pts: pts, dts: packet.dts, duration: packet.duration) {
+                try write(timed)
+            }
+            return
+        }
+        if let dts = packet.dts, dts > pts, reader.file.isSeekable { throw TimesDoNotFit() }
+        try write(.init(packet: packet, pts: pts, dts: packet.dts ?? pts, duration: packet.duration))
+    }
+
+    /// The presentation time of a packet that can be copied.
+    private func checkedTime(_ packet: MediaPacket) throws(MediaError) -> Int64 {
+        guard let pts = packet.pts else {
+            throw MediaError(.badInput, "\(input): a packet of the video has no timestamp")
+        }
+        guard Ticks.isPossible(pts), packet.dts.map(Ticks.isPossible) ?? true else {
+            throw MediaError(.badInput, "\(input): a packet of the video has an impossible timestamp, \(pts)")
+        }
+        // In a byte stream decoders find the next start code; after a wrong length they find nothing.
+        guard !packet.isTorn || reader.video.codecConfiguration.first != 1 else {
+            throw MediaError(
+                .badInput, "\(input): the file ends, or is damaged, within packet \(packets + 1) of the video")
+        }
+        return pts
+    }
+
+    private func write(_ timed: DisplayDurations<MediaPacket>.Timed) throws(MediaError) {
+        let isSync = timed.packet.isSync
+        guard timed.dts <= timed.pts, lastDTS.map({ $0 < timed.dts }) ?? true else {
+            throw MediaError(
+                .badInput, "\(input): the timestamps of packet \(packets + 1) of the video cannot be kept")
+        }
+        lastDTS = timed.dts
+        try timed.packet.withBytes { (bytes) throws(MediaError) in
+            func write(_ sample: UnsafeRawBufferPointer) throws(MediaError) {
+                videoBytes += sample.count
+                try writer.write(
+                    sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync)
+            }
+            guard let sample = try copy.sample(bytes) else { return try write(bytes) }
+            var failure: MediaError?
+            sample.withUnsafeBytes { bytes in
+                do throws(MediaError) { try write(bytes) } catch { failure = error }
+            }
+            if let failure { throw failure }
+        }
+        packets += 1
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDControlCommands
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// The loop of `hwctl encode`: frames from the source to the session, packets from the session to the writer.
+final class EncodePipeline {
+    private let input: DecodedInput
+    private let session: CompressionSession
+    private let sender: FrameSender
+    private let writer: MediaWriter
+    private let keepsPartial: Bool
+
+    private var isInputDone = false
+    private var isCompleted = false
+    /// Why the input ended before its end, where the part before that is kept.
+    private(set) var breakOff: BreakOff?
+    private(set) var packets = 0
+    private(set) var videoBytes = 0
+
+    init(
+        _ input: DecodedInput, _ session: CompressionSession, _ sender: FrameSender, _ writer: MediaWriter,
+        keepsPartial: Bool
+    ) {
+        self.input = input
+        self.session = session
+        self.sender = sender
+        self.writer = writer
+        self.keepsPartial = keepsPartial
+    }
+
+    /// Runs until the session has coded every frame.
+    func run(_ progress: inout Progress, _ interruption: Interruption) throws {
+        while !isCompleted {
+            if interruption.isSet { throw CommandFailure.interrupted }
+            try feed()
+            let first = isInputDone || sender.isFull ? try session.waitForEvent(unless: interruption) : nil
+            try drain(first)
+            progress.update(done: packets)
+        }
+        guard packets > 0 else {
+            throw breakOff?.error ?? MediaError(.badInput, "\(input.reader.path) has no frames")
+        }
+    }
+
+    /// Reads and sends one item of the input, if there is room for it.
+    private func feed() throws {
+        guard !isInputDone, !sender.isBusy, try !sender.sendWaiting() else { return }
+        switch try nextItem() {
+        case .frame(let frame)?:
+            try check(frame)
+            try sender.send(frame)
+        case .packet(let packet)?: try writer.write(copied: packet)
+        case nil:
+            isInputDone = true
+            try session.complete()
+        }
+    }
+
+    /// A session takes frames of one size and format.
+    private func check(_ frame: SourceFrame) throws(MediaError) {
+        let (video, format) = (input.reader.video, input.format)
+        guard (frame.width, frame.height, frame.format) != (video.width, video.height, format) else { return }
+        throw MediaError(
+            .unsupported,
+            "\(input.reader.path): the picture changes from \(video.width)x\(video.height) \(format.rawValue) "
+                + "to \(frame.width)x\(frame.height) \(frame.format.rawValue) at frame \(frame.index)")
+    }
+
+    /// The next item; an error after which the frames before it are kept counts as the end.
+    private func nextItem() throws -> SourceItem? {
+        do {
+            return try input.source.next()
+        } catch let error as MediaError {
+            breakOff = BreakOff(error, keepsPartial: keepsPartial, frames: input.source.report.frames)
+            guard breakOff != nil else { throw error }
+            return nil
+        }
+    }
+
+    /// Handles `first` and every event that is there already.
+    private func drain(_ first: CompressionSession.Event?) throws {
+        var first = first
+        while let event = try first ?? session.nextEvent(timeout: .zero) {
+            first = nil
+            switch event {
+            case .formatDescription: continue
+            case .frameReleased(let frameID): try sender.release(frameID)
+            case .packet(let packet):
+                let description = packet.description
+                try writer.write(
+                    packet.bytes, pts: description.pts, dts: description.dts, duration: description.duration,
+                    isSync: description.flags.contains(.sync))
+                try session.release(packet)
+                packets += 1
+                videoBytes += Int(description.size)
+            case .completed: isCompleted = true
+            }
+        }
+    }
+}

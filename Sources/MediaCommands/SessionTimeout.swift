@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDControlCommands
+internal import HWDModel
+
+/// How long a session may stay silent; the daemon ends a stalled session long before.
+enum SessionTimeout {
+    static let limit = Duration.seconds(180)
+
+    static var failure: CommandFailure {
+        CommandFailure(.software, "the session did not answer for \(limit.components.seconds) s")
+    }
+}
+
+extension CompressionSession {
+    /// The next event, however long the encoder takes; a signal ends the wait.
+    func waitForEvent(unless interruption: Interruption) throws -> Event {
+        for _ in 0..<SessionTimeout.limit.components.seconds * 10 {
+            if let event = try nextEvent(timeout: .milliseconds(100)) { return event }
+            if interruption.isSet { throw CommandFailure.interrupted }
+        }
+        throw SessionTimeout.failure
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import Glibc
+
+/// An AVIOContext that reads an `InputFile` from a position of its own.
+final class InputIO {
+    private(set) var context: UnsafeMutablePointer<AVIOContext>?
+    private let file: InputFile
+    private let descriptor: Int32
+    private let cancelFlag: CancelFlag
+    private var position: Int64 = 0
+
+    /// What libavformat's own file protocol reads at once.
+    private static let bufferSize: Int32 = 1 << 15
+
+    /// Creates the context; nil for pictures, which have no descriptor, and when memory is exhausted.
+    init?(_ file: InputFile, _ cancelFlag: CancelFlag) {
+        guard let descriptor = file.descriptor, let buffer = av_malloc(Int(Self.bufferSize)) else { return nil }
+        self.file = file
+        self.descriptor = descriptor
+        self.cancelFlag = cancelFlag
+        let seek: @convention(c) (UnsafeMutableRawPointer?, Int64, Int32) -> Int64 = { opaque, offset, whence in
+            InputIO.from(opaque).seek(offset, whence)
+        }
+        context = avio_alloc_context(
+            buffer.assumingMemoryBound(to: UInt8.self), Self.bufferSize, 0,
+            Unmanaged.passUnretained(self).toOpaque(),
+            { opaque, bytes, count in InputIO.from(opaque).read(bytes, count) }, nil,
+            file.isSeekable ? seek : nil)
+        if context == nil {
+            av_free(buffer)
+            return nil
+        }
+    }
+
+    deinit {
+        // libavformat may have replaced the buffer: the context's present one is freed.
+        av_free(context?.pointee.buffer)
+        avio_context_free(&context)
+    }
+
+    private static func from(_ opaque: UnsafeMutableRawPointer?) -> InputIO {
+        // `opaque` is the pointer that `init` passed; libavformat passes no other.
+        Unmanaged<InputIO>.fromOpaque(opaque.unsafelyUnwrapped).takeUnretainedValue()
+    }
+
+    private func read(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
+        while true {
+            if cancelFlag.isSet { return clibav_exit() }
+            if !file.isSeekable, !cancelFlag.pollsReadable(descriptor) { continue }
+            let done =
+                file.isSeekable
+                ? pread(descriptor, bytes, Int(count), off_t(position)) : Glibc.read(descriptor, bytes, Int(count))
+            if done > 0 {
+                position += Int64(done)
+                return Int32(done)
+            }
+            if done == 0 { return clibav_eof() }
+            if errno != EINTR { return clibav_error(errno) }
+        }
+    }
+
+    private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
+        var status = stat()
+        var base: Int64 = 0
+        switch whence & ~AVSEEK_FORCE {
+        case SEEK_SET: break
+        case SEEK_CUR: base = position
+        case AVSEEK_SIZE, SEEK_END:
+            guard fstat(descriptor, &status) == 0 else { return Int64(clibav_error(errno)) }
+            if whence & ~AVSEEK_FORCE == AVSEEK_SIZE { return Int64(status.st_size) }
+            base = Int64(status.st_size)
+        default: return Int64(clibav_error(EINVAL))
+        }
+        let (target, overflows) = base.addingReportingOverflow(offset)
+        guard !overflows, target >= 0 else { return Int64(clibav_error(EINVAL)) }
+        position = target
+        return target
+    }
+}

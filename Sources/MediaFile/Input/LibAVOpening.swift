@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import HWDHEVC
+internal import HWDLibAV
+internal import HWDModel
+
+extension LibAVSource {
+    /// What is known of a file once its streams are probed: the description, and who decodes the video.
+    struct Opening {
+        let demuxer: Demuxer
+        let stream: AVStream
+        let otherStreams: [OtherStream]
+        /// The streams whose packets are read.
+        let wanted: Set<Int>
+        /// How pictures become frames.
+        let plan: SampleConversion
+        let video: VideoDescription
+        /// The boxes of a movie; nil for other files and those that cannot be read twice.
+        let boxes: SourceBoxes?
+        /// Whether this process decodes the video.
+        let isDecoded: Bool
+        /// Whether the video is left to the daemon.
+        let isForDaemon: Bool
+
+        private let series: ImageSeries?
+
+        init(_ file: InputFile, _ options: MediaReader.Options, _ cancelFlag: CancelFlag) throws(MediaError) {
+            let demuxer = try Demuxer(
+                file, cancelFlag: cancelFlag, frameRate: options.frameRate, wantsAlpha: options.alpha != nil)
+            let (stream, parameters) = try Self.picture(of: demuxer)
+            self.demuxer = demuxer
+            self.stream = stream
+            series = file.series
+            otherStreams = demuxer.otherStreams
+            wanted = Self.wanted(demuxer, otherStreams, options)
+            demuxer.keepOnly(wanted)
+            boxes = demuxer.isMovie ? SourceBoxes(file) : nil
+
+            let isForDaemon = options.decoding == .daemonIfPossible && Self.isForDaemon(parameters)
+            let leadingUnits = Self.leadingUnits(demuxer, parameters)
+            let hasAlphaLayer =
+                AlphaLayerInfo(nalUnits: AlphaLayerInfo.nalUnits(of: parameters.configuration) + leadingUnits)
+                != nil
+            plan = try Self.plan(
+                demuxer, parameters, options, leavesAlpha: isForDaemon && hasAlphaLayer)
+            self.isForDaemon = isForDaemon
+            isDecoded = options.decoding != .disabled && !isForDaemon
+
+            var video = demuxer.describeVideo(stream, parameters, plan)
+            video.alphaMode = plan.alpha?.handedOut(SampleFormats.traits(plan.source))
+            video.frameCount = video.frameCount ?? series?.count
+            video.leadingUnits = leadingUnits
+            video.cleanAperture = boxes?
+                .cleanAperture(track: stream.id, width: video.width, height: video.height)
+            if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil, file.isSeekable {
+                let light = FirstFrameLight(file, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
+                (video.masteringDisplay, video.contentLight) = (light.masteringDisplay, light.contentLight)
+            }
+            self.video = video
+        }
+
+        /// What a user should know of the input before it is used, one line each.
+        func warnings(_ options: MediaReader.Options) -> [String] {
+            var warnings = [series?.warning].compactMap { $0 }
+            if isDecoded, plan.alpha == nil, Demuxer.alphaDecoder(stream) != nil {
+                warnings.append("warning: the input's alpha, which is stored beside its pictures, is left out")
+            }
+            if video.isInterlaced {
+                warnings.append("warning: the source is interlaced; its fields are coded woven, as frames")
+            }
+            return warnings
+        }
+
+        /// The video stream, if its pictures have a size and a format that can be used.
+        private static func picture(
+            of demuxer: Demuxer
+        ) throws(MediaError) -> (AVStream, AVCodecParameters) {
+            let path = demuxer.path
+            guard let stream = demuxer.video, let parameters = stream.codecpar?.pointee else {
+                throw MediaError(.badInput, "\(path) has no video stream")
+            }
+            guard parameters.width > 0, parameters.height > 0, parameters.format >= 0 else {
+                let sentence = "\(path): its video stream has no picture that can be decoded"
+                throw MediaError(.badInput, LibAVLog.explain(sentence))
+            }
+            try VideoDecoder.checkSize(width: Int(parameters.width), height: Int(parameters.height), path)
+            return (stream, parameters)
+        }
+
+        private static func wanted(
+            _ demuxer: Demuxer, _ others: [OtherStream], _ options: MediaReader.Options
+        ) -> Set<Int> {
+            var wanted: Set<Int> = [demuxer.videoIndex]
+            if options.includesOtherStreams {
+                wanted.formUnion(others.filter { $0.content == .audio || $0.content == .subtitle }.map(\.index))
+            }
+            return wanted
+        }
+
+        /// Whether the daemon may decode such a stream: HEVC with its parameter sets, in a format it returns.
+        private static func isForDaemon(_ parameters: AVCodecParameters) -> Bool {
+            parameters.codec_id == AV_CODEC_ID_HEVC && parameters.extradata_size > 0
+                && SampleFormats.native(AVPixelFormat(rawValue: parameters.format)) != nil
+        }
+
+        /// The NAL units before the first picture of a byte stream, where only they signal the alpha layer's mode.
+        private static func leadingUnits(_ demuxer: Demuxer, _ parameters: AVCodecParameters) -> [[UInt8]] {
+            guard parameters.codec_id == AV_CODEC_ID_HEVC, demuxer.file.isSeekable,
+                AlphaLayerInfo.isUnsignaled(in: parameters.configuration)
+            else { return [] }
+            return StreamHead.nalUnits(
+                demuxer.file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
+        }
+
+        /// - Parameter leavesAlpha: whether alpha is in a layer that the daemon decodes.
+        private static func plan(
+            _ demuxer: Demuxer, _ parameters: AVCodecParameters, _ options: MediaReader.Options, leavesAlpha: Bool
+        ) throws(MediaError) -> SampleConversion {
+            let source = demuxer.alphaDecoderFormat ?? AVPixelFormat(rawValue: parameters.format)
+            let isDropped = leavesAlpha || options.isAlphaOptional && !SampleFormats.traits(source).hasAlpha
+            return try SampleConversion(
+                source: source, color: ColorDescription(parameters), height: Int(parameters.height),
+                path: demuxer.path, alpha: isDropped ? nil : options.alpha)
+        }
+    }
+}
+
+extension AVCodecParameters {
+    /// The codec's configuration record, or the start of an elementary stream; empty where there is none.
+    var configuration: [UInt8] {
+        guard let extradata, extradata_size > 0 else { return [] }
+        return Array(UnsafeBufferPointer(start: extradata, count: Int(extradata_size)))
+    }
+}
+
+extension Demuxer {
+    /// A decoder for the video stream; `threads` 0 is one per core.
+    func makeDecoder(threads: Int) throws(MediaError) -> VideoDecoder {
+        guard let video else { throw MediaError(.badInput, "\(path) has no video stream") }
+        return try VideoDecoder(decoder, video, threads: threads, hooks: DecoderHooks(tally), path: path)
+    }
+}
