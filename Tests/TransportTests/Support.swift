@@ -23,6 +23,15 @@ func openFileCount() -> Int {
     return count
 }
 
+/// The number of open descriptors once it is down to `limit`, or after 2 s.
+///
+/// The runtime's own threads open and close descriptors while a test runs.
+func openFileCount(settlingTo limit: Int) -> Int {
+    let deadline = MonotonicTime.now + .seconds(2)
+    while openFileCount() > limit, MonotonicTime.now < deadline { usleep(10_000) }
+    return openFileCount()
+}
+
 /// A pipe that detects whether any write end is still open.
 final class Witness {
     let readEnd: OwnedFD
