@@ -98,8 +98,8 @@ let package = Package(
 
         // Processes.
         .target(
-            name: "HWDWorker", dependencies: ["HWDModel", "HWDTransport", "HWDWire"], path: "Sources/Worker",
-            swiftSettings: common),
+            name: "HWDWorker", dependencies: ["HWDModel", "HWDSessions", "HWDTransport", "HWDWire"],
+            path: "Sources/Worker", swiftSettings: common),
         .executableTarget(
             name: "HWDaemon",
             dependencies: [

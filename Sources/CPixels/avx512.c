@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The loops for x86-64-v4: sixteen numbers at a time.
+// The loops for x86-64-v4 (AVX-512): vectors of sixteen floats.
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include "kernels.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The loops for any machine: four numbers at a time, which every machine has.
+// The loops for any machine: vectors of four floats, which the compiler maps to SSE2 or NEON.
 #include "kernels.h"
 #define WIDTH 4
 #define LEVEL 0

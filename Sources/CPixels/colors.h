@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The colours of a stretch of pixels, in place; included by rows.h.
+// Converts the color of a span of pixels in place; included by rows.h.
 
-/// A curve's values.
+/// Evaluates a curve.
 INLINE vf apply(const hwd_curve *curve, vf x) {
     if (!curve->pairs) return x;
     const vi sign = (vi)x & (curve->odd ? (int32_t)0x80000000 : 0);
@@ -23,7 +23,7 @@ INLINE vf apply(const hwd_curve *curve, vf x) {
     return (vf)((vi)look_up(curve->pairs, index, part) ^ sign);
 }
 
-/// A pixel's gain. By a sum it is 0 where the sum is not above 0, whatever the curve says there.
+/// A pixel's gain. For a weighted sum it is 0 where the sum is not positive.
 INLINE vf gain_of(const hwd_gain *gain, vf r, vf g, vf b) {
     const float *w = gain->weights;
     if (w[0] == 0 && w[1] == 0 && w[2] == 0) return apply(&gain->curve, at_least(at_least(r, g), b));
@@ -31,14 +31,14 @@ INLINE vf gain_of(const hwd_gain *gain, vf r, vf g, vf b) {
     return (vf)((vi)apply(&gain->curve, sum) & (sum > splat(0)));
 }
 
-/// One over alpha; 0 where alpha is 0.
+/// 1 / alpha; 0 where alpha is 0.
 INLINE vf inverse_of(vf a) {
     const vi is_there = a > splat(0);
     return (vf)((vi)(splat(1) / choose(is_there, a, splat(1))) & is_there);
 }
 
 static void convert_colors(const hwd_plan *shared, int count, buffers *at) {
-    // A copy that nothing else points to stays in registers while floats are written.
+    // A local copy can stay in registers, because no store to a float may alias it.
     const hwd_plan own = *shared, *plan = &own;
     const float *m = plan->colors;
     if (!plan->clips_source && !plan->divides && !plan->converts && !plan->clips_target && !plan->multiplies) return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Which loops, and on how many threads.
+// Chooses the instruction set and divides a picture among threads.
 #define _GNU_SOURCE
 #include "kernels.h"
 #include <pthread.h>
 #include <sched.h>
 
-/// Pixels that are worth a thread of their own: starting one takes as long as converting some ten thousand.
+/// The least number of pixels for another thread: starting one takes as long as converting about ten thousand pixels.
 static const long minimum_share = 256 * 1024;
 enum { maximum_threads = 64 };
 
@@ -74,7 +74,7 @@ bool hwd_convert(const hwd_plan *plan, const hwd_plane *source, const hwd_mutabl
     for (long i = 0; i < count; i++) {
         const int first = (int)(pairs * i / count) * 2, end = (int)(pairs * (i + 1) / count) * 2;
         shares[i] = (share){rows(), plan, source, target, first, end > plan->height ? plan->height : end, false};
-        // A thread that does not start leaves its share to this one.
+        // If a thread cannot be started, this one converts its share.
         runs[i] = i > 0 && pthread_create(&started[i], NULL, work, &shares[i]) == 0;
     }
     for (long i = 0; i < count; i++)

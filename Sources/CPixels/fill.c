@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Frames to surfaces, 64 bytes at a time. Memory is what they wait for: vectors that every machine has are nearly as fast
-// here as AVX2 and AVX-512, but past the caches takes two thirds of the time, since what is overwritten is not fetched.
+// Copies frames to surfaces, 64 bytes at a time. The loop is limited by memory: baseline vectors are nearly as fast here as
+// AVX2 and AVX-512, but non-temporal stores take two thirds of the time, since overwritten lines are not fetched.
 #include "CPixels.h"
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
-// The compiler takes apart what a machine's vectors are too short for.
+// The compiler splits these vectors where the machine's are shorter.
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 typedef uint8_t bytes32 __attribute__((vector_size(32)));
 typedef uint8_t bytes64 __attribute__((vector_size(64)));
@@ -19,10 +19,10 @@ typedef uint16_t words32 __attribute__((vector_size(64)));
     14, 46, 15, 47, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, \
     28, 60, 29, 61, 30, 62, 31, 63
 
-/// Bytes of each source that become 64 of the target.
+/// Source bytes, for each source plane, that become 64 target bytes.
 INLINE size_t source_bytes(hwd_change change, bool joins) { return (size_t)64 >> (change == HWD_WIDEN) >> joins; }
 
-/// 64 bytes of the target.
+/// Produces 64 target bytes.
 INLINE void convert(hwd_change change, bool joins, const uint8_t *first, const uint8_t *second, bytes64 *to) {
     if (change == HWD_WIDEN && joins) {
         bytes16 cb, cr;
@@ -50,7 +50,7 @@ INLINE void convert(hwd_change change, bool joins, const uint8_t *first, const u
     }
 }
 
-/// Less than 64 bytes of the target; nothing is read or written behind them.
+/// Produces fewer than 64 target bytes; reads and writes nothing beyond them.
 INLINE void convert_some(
     hwd_change change, bool joins, const uint8_t *first, const uint8_t *second, uint8_t *to, size_t count) {
     uint8_t some[2][64] = {{0}};
@@ -62,7 +62,7 @@ INLINE void convert_some(
     memcpy(to, &block, count);
 }
 
-/// Asks for what is read half a page later. Processors do that themselves, but not across pages; nothing need be there.
+/// Prefetches half a page ahead: hardware prefetchers stop at page boundaries. The address need not be mapped.
 INLINE void prefetch(const uint8_t *at) { __builtin_prefetch((const void *)((uintptr_t)at + 2048)); }
 
 INLINE void fill(
@@ -72,7 +72,7 @@ INLINE void fill(
     const size_t unit = (size_t)(change == HWD_KEEP_BYTES ? 1 : 2) * (how->pairs ? 2 : 1);
     const size_t row = (size_t)how->width * unit, full_row = (size_t)how->full_width * unit;
     const bool copies = !streams && !joins && (change == HWD_KEEP_BYTES || change == HWD_KEEP_WORDS);
-    // At once memcpy may do without fetching what it overwrites; of single rows that takes half as long again.
+    // A single large memcpy may use non-temporal stores; copying row by row takes 1.5 times as long.
     const bool copies_all = copies && row == full_row && row == sources[0].stride && row == target.stride;
     if (copies_all) memcpy(target.base, sources[0].base, row * (size_t)how->height);
     for (int y = copies_all ? how->height : 0; y < how->full_height; y++) {
@@ -95,7 +95,7 @@ INLINE void fill(
         }
         if (at < row) convert_some(change, joins, first + from, joins ? second + from : NULL, to + at, row - at);
         if (row == full_row) continue;
-        // Not what was just written: reading a surface may be slow.
+        // Reads the source again instead of the surface, which may be slow to read.
         uint8_t last[4];
         from = (row - unit) * step / 64;
         convert_some(change, joins, first + from, joins ? second + from : NULL, last, unit);
@@ -103,13 +103,13 @@ INLINE void fill(
     }
 }
 
-/// Bytes from which on a plane is large.
+/// The size in bytes from which a plane is written with non-temporal stores.
 static const size_t streamed_size = 256 * 1024;
 
 void hwd_fill(const hwd_filling *how, hwd_plane first, hwd_plane second, hwd_mutable_plane target) {
     const hwd_plane sources[2] = {first, second};
-    // Large planes go past the caches, because a device reads them next: whole lines only, since parts of one would be read
-    // and written once more each.
+    // Large planes are written with non-temporal stores, because a device reads them next; whole cache lines only, since a
+    // partial line would be read and written again.
     const bool streams = ((uintptr_t)target.base & 63) == 0 && (target.stride & 63) == 0
         && target.stride * (size_t)how->full_height >= streamed_size;
 #define CASE(change, joins) \
@@ -129,7 +129,7 @@ void hwd_fill(const hwd_filling *how, hwd_plane first, hwd_plane second, hwd_mut
     }
 #undef CASE
 #if defined(__x86_64__)
-    // What went past the caches is there before anything is written after it, such as the order to read it.
+    // Orders the non-temporal stores before later ones, such as the command that makes a device read them.
     if (streams) __builtin_ia32_sfence();
 #endif
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Between the loops for each instruction set and what starts them.
+// Declarations shared by the loops of each instruction set and their caller.
 #pragma once
 #include "CPixels.h"
 
-/// Converts the rows first ..< end, first being even; false when there is no memory.
+/// Converts rows first ..< end, where first is even; returns false when memory runs out.
 typedef bool hwd_rows(
     const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane *target, int first, int end);
 

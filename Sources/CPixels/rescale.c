@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Samples of one plane to another's depth and range, where nothing else changes: chroma stays where it lies.
+// Rescales a plane's samples to another depth and range where siting and matrix do not change.
 #include "CPixels.h"
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static inline void put(const hwd_layout *form, uint8_t *at, int value) {
     memcpy(at, &word, sizeof word);
 }
 
-/// The 8x8 Bayer pattern's place in 0 … 63.
+/// The 8x8 Bayer pattern's threshold at a position, 0 … 63.
 static int pattern(int x, int y) {
     int value = 0;
     for (int bit = 0; bit < 3; bit++) {
@@ -31,7 +31,7 @@ static int pattern(int x, int y) {
 }
 
 void hwd_rescale(const hwd_rescaling *plan, hwd_plane source, hwd_mutable_plane target) {
-    // Every code there is, worked out once: eight rows of the pattern's, or one.
+    // A table of all codes: one row, or with dithering one for each of the pattern's eight rows.
     enum { codes = 1024 };
     static const int phases = 64;
     uint16_t table[codes];

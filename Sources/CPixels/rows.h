@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The loops, for one instruction set: a row is read into planes of floats, a stretch at a time, its colours are
-// converted there, and it is written. Included with WIDTH, LEVEL and ROWS defined.
+// The loops for one instruction set: a row is read into planes of floats a span at a time, its color is converted, and it is
+// written. Included with WIDTH, LEVEL and ROWS defined.
 #include "vectors.h"
 #include <stdlib.h>
 
-// Pixels of a stretch: four planes of it stay in the first cache.
+// Pixels of a span: four planes of it fit into the L1 cache.
 enum { STRETCH = 1024, PAD = 32 };
 
 typedef struct {
-    float *r, *g, *b, *a;        // a stretch
-    float *half_cb, *half_cr;    // a row of the source's chroma
-    float *cb, *cr;              // the same, as wide as luma
-    float *wide_cb, *wide_cr;    // a row of the target's chroma, as wide as luma
-    float *ring_cb[4], *ring_cr[4];  // four rows of it, as wide as it will be
+    float *r, *g, *b, *a;        // one span
+    float *half_cb, *half_cr;    // one row of the source's chroma
+    float *cb, *cr;              // the same at luma width
+    float *wide_cb, *wide_cr;    // one row of the target's chroma at luma width
+    float *ring_cb[4], *ring_cr[4];  // four rows of it at chroma width
 } buffers;
 
 INLINE int clamp_row(int y, int count) { return y < 0 ? 0 : y >= count ? count - 1 : y; }
@@ -22,7 +22,7 @@ INLINE vf load_samples(const hwd_layout *form, const uint8_t *row, int x, int le
     return form->words ? load_words(row + 2 * (size_t)x, left, form->shift) : load_bytes(row + x, left);
 }
 
-/// Cb and Cr, which share a row of pairs.
+/// Reads Cb and Cr from interleaved pairs.
 INLINE void load_pairs(const hwd_layout *form, const uint8_t *row, int x, int left, vf *cb, vf *cr) {
     if (form->words) {
         vh2 pairs = {0};
@@ -39,7 +39,7 @@ INLINE void load_pairs(const hwd_layout *form, const uint8_t *row, int x, int le
     }
 }
 
-/// A row of chroma as wide as it is stored, between the two rows that lie nearest.
+/// Interpolates a row of chroma, at chroma width, between the two nearest rows.
 static void blend_chroma(const hwd_plan *plan, const hwd_plane *source, int y, buffers *to) {
     const hwd_layout *form = &plan->source;
     const int width = half_of(plan->width), height = half_of(plan->height);
@@ -68,7 +68,7 @@ static void blend_chroma(const hwd_plan *plan, const hwd_plane *source, int y, b
     }
 }
 
-/// As wide as luma: every sample between the two that lie nearest. The edges' neighbours are the edges.
+/// Interpolates chroma to luma width between the two nearest samples. Edge samples are repeated.
 static void widen(float *half, float *full, int count, const float *weights) {
     half[-1] = half[0];
     half[count] = half[count - 1];
@@ -95,7 +95,7 @@ static void read_ycbcr(const hwd_plan *plan, const hwd_plane *source, int y, int
         store(to->r + x, row_of(m, value, cb, cr));
         store(to->g + x, row_of(m + 4, value, cb, cr));
         store(to->b + x, row_of(m + 8, value, cb, cr));
-        // Without alpha the stretch is 1 from the start.
+        // Without alpha the span was initialised with 1.
         if (alpha)
             store(to->a + x, load_bytes(alpha->base + y * alpha->stride + x0 + x, count - x) * (1.f / 255));
     }
@@ -123,7 +123,7 @@ static void read_halves(const hwd_plan *plan, const hwd_plane *source, int y, in
         const size_t bytes = 8 * (size_t)at_hand(count - x);
         memcpy(&low, row + 8 * (size_t)x, bytes < sizeof low ? bytes : sizeof low);
         if (bytes > sizeof low) memcpy(&high, row + 8 * (size_t)x + sizeof low, bytes - sizeof low);
-        // R G B A R G B A …: first G and A from R and B, as pairs of words, then each from the other.
+        // R G B A R G B A …: separates G and A from R and B as pairs of words, then the members of each pair.
         const vi rg = __builtin_shufflevector((vi)low, (vi)high, EVENS);
         const vi ba = __builtin_shufflevector((vi)low, (vi)high, ODDS);
         store(to->r + x, from_halves(__builtin_convertvector(rg & 0xffff, vh)));
@@ -165,7 +165,7 @@ bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane
     if (!allocate(plan, &to, &memory)) return false;
     for (int x = 0; x < STRETCH; x += WIDTH) store(to.a + x, splat(1));
     const bool shrinks = plan->target.form == HWD_YCBCR;
-    // Rows around this share that its chroma needs as well.
+    // Rows around this share that its chroma filter also reads.
     const int before = shrinks && plan->down_y[0] != 0 ? 1 : 0;
     const int last_tap = !shrinks ? 0 : plan->down_y[3] != 0 ? 2 : plan->down_y[2] != 0 ? 1 : 0;
     const int start = first - before < 0 ? 0 : first - before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// WIDTH numbers at a time, for the instruction set that LEVEL names; included by rows.h, once for each.
+// Vectors of WIDTH elements for the instruction set LEVEL; included by rows.h once for each.
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -8,12 +8,12 @@ typedef float vf __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t vi __attribute__((vector_size(4 * WIDTH)));
 typedef uint16_t vh __attribute__((vector_size(2 * WIDTH)));
 typedef uint8_t vb __attribute__((vector_size(WIDTH)));
-// Twice as many, for pairs.
+// Vectors of twice the width, for pairs.
 typedef uint16_t vh2 __attribute__((vector_size(4 * WIDTH)));
 typedef uint8_t vb2 __attribute__((vector_size(2 * WIDTH)));
 typedef uint32_t vu __attribute__((vector_size(4 * WIDTH)));
 
-// Places in two vectors behind each other: every second one, and one of each in turn.
+// Shuffle indices over two concatenated vectors: every second element, and alternating elements.
 #if WIDTH == 16
 #define EVENS 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
 #define ODDS 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
@@ -37,7 +37,7 @@ INLINE vi whole(vf x) { return __builtin_convertvector(x, vi); }
 /// `a` where the mask is all ones, `b` where it is 0.
 INLINE vf choose(vi mask, vf a, vf b) { return (vf)((mask & (vi)a) | (~mask & (vi)b)); }
 
-// Of two numbers the larger and the smaller; the bound where the first is no number.
+// Maximum and minimum; the bound where the first argument is NaN.
 #if LEVEL == 2
 INLINE vf at_least(vf x, vf bound) { return (vf)_mm512_max_ps((__m512)x, (__m512)bound); }
 INLINE vf at_most(vf x, vf bound) { return (vf)_mm512_min_ps((__m512)x, (__m512)bound); }
@@ -51,7 +51,7 @@ INLINE vf at_most(vf x, vf bound) { return choose(x < bound, x, bound); }
 
 INLINE vf within(vf x) { return at_most(at_least(x, splat(0)), splat(1)); }
 
-/// value + part · rise of the pairs with these numbers.
+/// value + fraction · rise of the pairs with these indices.
 INLINE vf look_up(const float *pairs, vi index, vf part) {
 #if LEVEL == 2
     const __m512i i = (__m512i)index;
@@ -73,7 +73,7 @@ INLINE vf look_up(const float *pairs, vi index, vf part) {
 #endif
 }
 
-/// To half floats, to the nearest even; the numbers are within ±65504.
+/// Converts to half floats, to nearest even; values must be within ±65504.
 INLINE vh to_halves(vf x) {
 #if LEVEL == 2
     return (vh)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -91,7 +91,7 @@ INLINE vh to_halves(vf x) {
 #endif
 }
 
-/// From half floats: what is no number is 0, infinities are the largest numbers.
+/// Converts from half floats: NaN becomes 0, infinities become ±65504.
 INLINE vf from_halves(vh halves) {
 #if LEVEL == 2
     const vf x = (vf)_mm512_cvtph_ps((__m256i)halves);
@@ -110,7 +110,7 @@ INLINE vf from_halves(vh halves) {
     return at_most(at_least(real, splat(-65504)), splat(65504));
 }
 
-// Up to WIDTH samples at `at`, of which `left` are there.
+// Up to WIDTH samples at `at`, of which `left` exist.
 
 INLINE int at_hand(int left) { return left < WIDTH ? left : WIDTH; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A stretch of pixels, or a row of chroma, into the target; included by rows.h.
+// Writes a span of pixels or a row of chroma to the target; included by rows.h.
 
-/// What is added before a value is cut to a whole one: a half, or an ordered pattern (8x8 Bayer).
+/// The value added before truncation: one half, or the ordered pattern's threshold (8x8 Bayer).
 static const uint8_t pattern[8][8] = {
     {0, 32, 8, 40, 2, 34, 10, 42},  {48, 16, 56, 24, 50, 18, 58, 26}, {12, 44, 4, 36, 14, 46, 6, 38},
     {60, 28, 52, 20, 62, 30, 54, 22}, {3, 35, 11, 43, 1, 33, 9, 41},  {51, 19, 59, 27, 49, 17, 57, 25},
@@ -15,7 +15,7 @@ INLINE vf rounding(bool dithers, int x, int y) {
     return add;
 }
 
-/// A whole number of 0 … top.
+/// Rounds to an integer in 0 … top.
 INLINE vi code(vf x, vf add, float top) { return whole(at_most(at_least(x + add, splat(0)), splat(top))); }
 
 INLINE void store_samples(const hwd_layout *form, uint8_t *row, int x, vi values, int left) {
@@ -23,7 +23,7 @@ INLINE void store_samples(const hwd_layout *form, uint8_t *row, int x, vi values
     else store_bytes(row + x, values, left);
 }
 
-/// Luma and alpha of a row of this share; chroma, as wide as luma, of every row.
+/// Writes luma and alpha of a row of this share; keeps chroma at luma width for every row.
 static void write_ycbcr(
     const hwd_plan *plan, const hwd_mutable_plane *target, int y, int x0, int count, bool is_own, buffers *at) {
     const hwd_layout *form = &plan->target;
@@ -44,10 +44,10 @@ static void write_ycbcr(
     }
 }
 
-/// A row of chroma as wide as it will be.
+/// Filters a row of chroma to chroma width.
 static void narrow(const hwd_plan *plan, float *wide, float *half) {
     const float *weights = plan->down_x;
-    // The edges' neighbours are the edges.
+    // Edge samples are repeated.
     wide[-1] = wide[0];
     wide[plan->width] = wide[plan->width - 1];
     for (int x = 0; x < half_of(plan->width); x += WIDTH) {
@@ -61,7 +61,7 @@ static void narrow(const hwd_plan *plan, float *wide, float *half) {
     }
 }
 
-/// A row of the target's chroma from the rows around it.
+/// Filters a row of the target's chroma vertically.
 static void write_chroma(const hwd_plan *plan, const hwd_mutable_plane *target, int pair, buffers *at) {
     const hwd_layout *form = &plan->target;
     const int width = half_of(plan->width);
@@ -107,7 +107,7 @@ INLINE vf storable(vf x) { return at_most(at_least(x, splat(-65504)), splat(6550
 static void write_halves(
     const hwd_plan *plan, const hwd_mutable_plane *target, int y, int x0, int count, buffers *at) {
     uint8_t *row = target[0].base + y * target[0].stride + 8 * (size_t)x0;
-    // A picture that no cache holds goes past them: fetching what is overwritten took a fifth of the time.
+    // Pictures larger than the caches use non-temporal stores: fetching overwritten lines took a fifth of the time.
     const bool streams = ((uintptr_t)row & 63) == 0 && (long)plan->width * plan->height >= 1 << 20;
     const bool is_opaque = plan->source.form == HWD_YCBCR && !plan->source.alpha;
     const vi opaque = (vi){0} + (0x3C00 << 16);

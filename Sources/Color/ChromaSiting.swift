@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// Where a 4:2:0 chroma sample lies among its four luma samples (H.265 figure E.1).
+/// The position of a 4:2:0 chroma sample relative to its four luma samples (H.265 figure E.1).
 public enum ChromaSiting: String, CaseIterable, Hashable, Sendable {
     /// Beside the left column, between the rows (chroma_sample_loc_type 0): H.265's default.
     case left
@@ -22,7 +22,7 @@ public enum ChromaSiting: String, CaseIterable, Hashable, Sendable {
         self = all[Int(locationType)]
     }
 
-    /// The chroma sample (i, j) lies at luma (2i + x, 2j + y).
+    /// The chroma sample (i, j) is at luma position (2i + x, 2j + y).
     public var offset: (x: Double, y: Double) {
         switch self {
         case .left: (0, 0.5)

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// One picture to another: what a converter is made for.
+/// A conversion from one picture description to another; a converter is created for one of these.
 public struct Conversion: Hashable, Sendable {
-    /// What is read.
+    /// The picture that is read.
     public var source: ImageDescription
-    /// What is written.
+    /// The picture that is written.
     public var target: ImageDescription
-    /// How.
+    /// Options of the conversion.
     public var options: ConversionOptions
 
-    /// Names a conversion; nothing is checked until `validate`.
+    /// Creates a conversion without checking it; see `validate`.
     public init(source: ImageDescription, target: ImageDescription, options: ConversionOptions = .init()) {
         self.source = source
         self.target = target
         self.options = options
     }
 
-    /// Checks everything that could be impossible; converters count on it.
+    /// Checks that the conversion is possible; converters rely on this.
     ///
-    /// - Throws: `Parameter` for numbers without a meaning, `PixelTransferNotSupported` for what does not exist here.
+    /// - Throws: `Parameter` for invalid numbers, `PixelTransferNotSupported` for conversions that are not implemented.
     public func validate() throws(SessionError) {
         guard source.width == target.width, source.height == target.height else {
             throw SessionError(
                 .pixelTransferNotSupported,
                 "\(source.width)x\(source.height) cannot become \(target.width)x\(target.height): "
-                    + "colours are converted here, sizes are not")
+                    + "sizes differ; only color is converted")
         }
         guard (1...16384).contains(source.width), (1...16384).contains(source.height) else {
             throw SessionError(

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import func Glibc.exp2
 
-/// How a conversion goes, apart from what its two sides are.
+/// Options of a conversion other than its two picture descriptions.
 public struct ConversionOptions: Hashable, Sendable {
-    /// What happens to values outside R'G'B' 0…1.
+    /// The treatment of values outside R'G'B' 0…1.
     public enum OverRange: String, CaseIterable, Hashable, Sendable {
-        /// They are clamped, on both ways between R'G'B' and light.
+        /// Clamped, both before and after conversion to light.
         case clip
-        /// They go on: mirrored below 0, by the curve's formula above 1 (PQ stops at 1).
+        /// Extended: mirrored below 0, by the curve's formula above 1 (PQ stops at 1).
         case extend
     }
 
-    /// How chroma becomes smaller.
+    /// The filter for chroma downsampling.
     public enum ChromaDownsampling: String, CaseIterable, Hashable, Sendable {
-        /// The mean of four, wherever chroma lies.
+        /// The mean of four samples, whatever the siting.
         case box
-        /// A tent centred on where chroma lies: [1 2 1]/4 where it is co-sited, [1 1]/2 between.
+        /// A tent centred on the chroma position: [1 2 1]/4 where it is co-sited, [1 1]/2 between.
         case siting
     }
 
     /// cd/m² of 1.0 in linear light: 203 is BT.2408's, 100 Apple's `opticalOutputScale`.
     public var referenceWhite: Double
-    /// Peak of the display that HLG is meant for, cd/m²; its gamma follows from it.
+    /// Nominal peak luminance of the HLG display in cd/m²; determines the system gamma.
     public var hlgPeak: Double
-    /// What happens outside 0…1.
+    /// The treatment of values outside 0…1.
     public var overRange: OverRange
-    /// How chroma becomes smaller.
+    /// The filter for chroma downsampling.
     public var chromaDownsampling: ChromaDownsampling
     /// Whether 8-bit targets of deeper sources are dithered (an ordered 8x8 pattern) instead of rounded.
     public var dither: Bool
-    /// The target's peak in multiples of reference white: HDR sources are brought under it as BT.2390 5.4.1 says.
+    /// The target's peak in multiples of reference white, to which HDR sources are tone-mapped (BT.2390 5.4.1).
     ///
-    /// nil leaves them as they are.
+    /// nil: no tone mapping.
     public var targetHeadroom: Double?
-    /// The source's peak for that, cd/m²: its mastering display's or MaxCLL.
+    /// The source's peak for tone mapping in cd/m²: the mastering display's or MaxCLL.
     ///
-    /// nil is 1000, or `hlgPeak` for HLG.
+    /// nil: 1000, or `hlgPeak` for HLG.
     public var masteringPeak: Double?
-    /// Changes of the picture itself.
+    /// Picture effects.
     public var effects: Effects
 
-    /// Options; what is left out is the default.
+    /// Creates options; omitted ones have their defaults.
     public init(
         referenceWhite: Double = 203, hlgPeak: Double = 1000, overRange: OverRange = .clip,
         chromaDownsampling: ChromaDownsampling = .box, dither: Bool = false, targetHeadroom: Double? = nil,
@@ -57,18 +57,18 @@ public struct ConversionOptions: Hashable, Sendable {
     }
 }
 
-/// Changes of the picture itself, done in linear light of the target's primaries, in this order.
+/// Picture effects in linear light of the target's primaries, applied in this order.
 public struct Effects: Hashable, Sendable {
-    /// Stops: light is multiplied by 2 to this.
+    /// Exposure in stops: light is multiplied by 2 to this power.
     public var exposure: Double
-    /// 0 is grey of the same luminance, 1 as it was, above 1 more.
+    /// Saturation: 0 is grey of the same luminance, 1 leaves the picture unchanged, larger values increase it.
     public var saturation: Double
-    /// 0 is as it was, 1 is brown all over.
+    /// Sepia: 0 leaves the picture unchanged, 1 is full sepia.
     public var sepia: Double
-    /// Colours that become transparent.
+    /// The color that becomes transparent; nil for none.
     public var chromaKey: ChromaKey?
 
-    /// Effects; what is left out does nothing.
+    /// Creates effects; omitted ones do nothing.
     public init(exposure: Double = 0, saturation: Double = 1, sepia: Double = 0, chromaKey: ChromaKey? = nil) {
         self.exposure = exposure
         self.saturation = saturation
@@ -76,32 +76,32 @@ public struct Effects: Hashable, Sendable {
         self.chromaKey = chromaKey
     }
 
-    /// Whether nothing changes.
+    /// Whether the effects leave a picture unchanged.
     public var isNone: Bool { self == Effects() }
 
-    /// Exposure, saturation and sepia in one: all are linear.
+    /// Exposure, saturation and sepia as one matrix, since all are linear.
     func matrix(luminance: Triple) -> Matrix3 {
         if exposure == 0, saturation == 1, sepia == 0 { return .identity }
         let grey = Matrix3(luminance, luminance, luminance)
-        // The usual tone, with rows summing to more than 1: highlights warm first.
+        // The common sepia matrix; its rows sum to more than 1, so highlights become warm first.
         let brown = Matrix3([0.393, 0.769, 0.189], [0.349, 0.686, 0.168], [0.272, 0.534, 0.131])
         return .mix(.identity, brown, sepia) * .mix(grey, .identity, saturation)
             * .diagonal(Triple(repeating: exp2(exposure)))
     }
 }
 
-/// A colour that becomes transparent, by its distance in Cb and Cr of the source's nonlinear values.
+/// A color that becomes transparent, by distance in Cb and Cr of the source's nonlinear values.
 public struct ChromaKey: Hashable, Sendable {
     /// The key's Cb, −0.5…0.5, in the source's matrix (BT.709's for RGB).
     public var cb: Double
     /// The key's Cr, −0.5…0.5.
     public var cr: Double
-    /// Distance up to which alpha is 0.
+    /// The distance up to which alpha is 0.
     public var tolerance: Double
-    /// Distance beyond `tolerance` over which alpha rises to 1; above 0.
+    /// The distance beyond `tolerance` over which alpha rises to 1; above 0.
     public var softness: Double
 
-    /// A key and how far it reaches.
+    /// Creates a key.
     public init(cb: Double, cr: Double, tolerance: Double = 0.1, softness: Double = 0.05) {
         self.cb = cb
         self.cr = cr

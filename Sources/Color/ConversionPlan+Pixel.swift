@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 extension ConversionPlan {
-    /// A pixel as the target has it at full chroma resolution, in codes that are not yet rounded.
+    /// The target's codes of a pixel at full chroma resolution, not rounded.
     ///
-    /// - Parameter codes: The source's codes, chroma brought to the pixel.
+    /// - Parameter codes: The source's codes, with chroma interpolated at the pixel.
     /// - Parameter alpha: The source's alpha, 0…1; 1 where it has none.
     public func convert(_ codes: Triple, alpha sourceAlpha: Double) -> (codes: Triple, alpha: Double) {
         var (color, alpha) = (decode(codes), sourceAlpha)
@@ -17,7 +17,7 @@ extension ConversionPlan {
         return (encode(color), alpha)
     }
 
-    /// R'G'B' of the source to R'G'B' of the target by way of light.
+    /// Converts the source's R'G'B' to the target's through linear light.
     private func toTarget(_ value: Triple) -> Triple {
         var color = clipsSource ? value.clamped(lowerBound: .zero, upperBound: .one) : value
         color = lightOfSource(color)

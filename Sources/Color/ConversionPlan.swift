@@ -1,50 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// The numbers a conversion comes down to, worked out once in Double: what `ReferenceConverter`, shaders and the CPU path
-/// share.
+/// The numbers of a conversion, computed once in Double and shared by `ReferenceConverter`, shaders and the CPU path.
 ///
-/// A pixel goes `decode` → (clamp) → `forward` → HLG's OOTF → tone mapping → `light` → HLG's inverse OOTF → `inverse` →
-/// (clamp) → `encode`. Where `keepsValues`, everything between the first and the last is left out.
+/// A pixel passes `decode` → (clamp) → `forward` → HLG's OOTF → tone mapping → `light` → HLG's inverse OOTF → `inverse` →
+/// (clamp) → `encode`. With `keepsValues` only the first and the last step apply.
 public struct ConversionPlan: Sendable {
-    /// What is converted.
+    /// The conversion.
     public let conversion: Conversion
-    /// Source codes to R'G'B': Y', Cb, Cr codes, bytes of R, G, B, or half floats as they are.
+    /// Source codes to R'G'B': Y', Cb, Cr codes, bytes of R, G, B, or half floats unchanged.
     public let decode: Affine
     /// R'G'B' to the target's codes, not yet rounded.
     public let encode: Affine
     /// Linear light of the source's primaries to the target's, effects included.
     public let light: Matrix3
-    /// Whether transfer and primaries stay and no effect is asked for: R'G'B' is not made linear, nor clamped.
+    /// Whether transfer function and primaries are equal and there is no effect: R'G'B' is neither linearised nor clamped.
     public let keepsValues: Bool
-    /// Whether even matrix and siting stay: samples of each plane are only scaled, chroma never moves.
+    /// Whether matrix and siting are equal too: samples of each plane are only rescaled.
     public let rescales: Bool
-    /// Whether R'G'B' is clamped to 0…1 before it becomes light.
+    /// Whether R'G'B' is clamped to 0…1 before conversion to light.
     public let clipsSource: Bool
-    /// Whether R'G'B' is clamped to 0…1 after it was light.
+    /// Whether R'G'B' is clamped to 0…1 after conversion from light.
     public let clipsTarget: Bool
-    /// Whether the source's colours are divided by its alpha first (0 where alpha is 0).
+    /// Whether the source's color is divided by its alpha first (0 where alpha is 0).
     public let unpremultiplies: Bool
-    /// Whether the target's colours are multiplied by alpha last.
+    /// Whether the target's color is multiplied by alpha last.
     public let premultiplies: Bool
-    /// What `forward` is multiplied by so that reference white is 1; HLG has its OOTF's factor instead.
+    /// The factor on `forward` that makes reference white 1; HLG uses its OOTF's factor instead.
     public let forwardScale: Double
-    /// What light is multiplied by before `inverse`.
+    /// The factor on light before `inverse`.
     public let inverseScale: Double
-    /// The OOTF's exponent and factors, where the source is HLG.
+    /// The OOTF's exponent and factors if the source is HLG.
     public let sourceHLG: HLGDisplay?
-    /// The same where the target is HLG.
+    /// The same if the target is HLG.
     public let targetHLG: HLGDisplay?
-    /// The way under the target's peak, where one is asked for and the source reaches above it.
+    /// Tone mapping to the target's peak, if one is requested and the source exceeds it.
     public let toneMapping: ToneMapping?
-    /// R'G'B' to Cb and Cr, for the chroma key.
+    /// Conversion of R'G'B' to Cb and Cr for the chroma key.
     public let keyMatrix: Matrix3
-    /// Whether 8-bit codes are dithered: asked for, and the source is deeper.
+    /// Whether 8-bit codes are dithered: requested, and the source is deeper.
     public let dithers: Bool
 
-    /// Checks a conversion and works its numbers out.
+    /// Checks a conversion and computes its numbers.
     ///
-    /// - Throws: What `Conversion.validate` does.
+    /// - Throws: the errors of `Conversion.validate`.
     public init(_ conversion: Conversion) throws(SessionError) {
         try conversion.validate()
         self.conversion = conversion
@@ -80,8 +79,8 @@ public struct ConversionPlan: Sendable {
         dithers = options.dither && target.format.bitDepth == 8 && source.format.bitDepth > 8
     }
 
-    /// Largest E' that `decode` can give in absolute value, and to which tables of `forward` reach: above 1 only
-    /// where the curve goes on.
+    /// The largest absolute E' that `decode` can return, which is the end of `forward`'s tables: above 1 only where the
+    /// curve is extended.
     ///
     /// Codes outside their range and extreme chroma stay below 2.17.
     public var forwardLimit: Double {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// Whether R, G and B were multiplied by alpha.
+/// Whether color samples are multiplied by alpha.
 public enum AlphaMode: String, CaseIterable, Hashable, Sendable {
-    /// They were: in the picture's own values, linear for half floats, nonlinear for bytes and Y'CbCr.
+    /// Multiplied, in the picture's own values: linear for half floats, nonlinear for bytes and Y'CbCr.
     case premultiplied
-    /// They were not.
+    /// Not multiplied.
     case straight
 }
 
-/// One side of a conversion: a layout of samples and what they mean.
+/// One side of a conversion: the layout of the samples and their interpretation.
 public struct ImageDescription: Hashable, Sendable {
     /// The samples' layout.
     public var format: PixelFormat
@@ -17,17 +17,16 @@ public struct ImageDescription: Hashable, Sendable {
     public var width: Int
     /// Rows.
     public var height: Int
-    /// What the samples mean; for RGB formats primaries and transfer count only.
+    /// Interpretation of the samples; RGB formats use primaries and transfer function only.
     public var signal: SignalDescription
-    /// Whether colours are multiplied by alpha.
+    /// Whether color is multiplied by alpha.
     ///
-    /// Where a format has none, a source's is 1 everywhere, and a target's is dropped, its colours being those of this
-    /// mode.
+    /// For a format without alpha a source's alpha is 1 everywhere; a target's is dropped and its color is in this mode.
     public var alpha: AlphaMode
 
-    /// Names a picture.
+    /// Creates a description.
     ///
-    /// Half floats are extended linear whatever `signal.transfer` says: 1.0 is reference white.
+    /// Half floats are extended linear regardless of `signal.transfer`: 1.0 is reference white.
     public init(
         format: PixelFormat, width: Int, height: Int, signal: SignalDescription, alpha: AlphaMode = .premultiplied
     ) {

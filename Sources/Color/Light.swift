@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import func Glibc.pow
 
-/// HLG between a scene and a display (BT.2100 table 5): a factor for each pixel from its luminance.
+/// HLG's OOTF and its inverse (BT.2100 table 5) as a factor for each pixel, from its luminance.
 public struct HLGDisplay: Hashable, Sendable {
     /// The system gamma.
     public let gamma: Double
     /// The display's peak in multiples of reference white.
     public let peak: Double
-    /// What R, G and B give to luminance.
+    /// The weights of R, G and B in luminance.
     public let luminance: Triple
 
     init(_ options: ConversionOptions, _ primaries: Primaries) {
@@ -27,7 +27,7 @@ public struct HLGDisplay: Hashable, Sendable {
     }
 }
 
-/// BT.2390 5.4.1's way under a display's peak: of the largest component, one factor a pixel, so that hue stays.
+/// BT.2390 5.4.1's tone mapping on the largest component, as one factor for each pixel, which preserves hue.
 ///
 /// Black is 0 on both sides.
 public struct ToneMapping: Hashable, Sendable {
@@ -40,7 +40,7 @@ public struct ToneMapping: Hashable, Sendable {
     /// Where the knee begins.
     let knee: Double
 
-    /// nil where there is nothing to do: no headroom given, an SDR source, or a source that stays below it.
+    /// Returns nil where no tone mapping is needed: no headroom given, an SDR source, or a source below the target's peak.
     init?(_ transfer: TransferFunction, _ options: ConversionOptions) {
         guard let headroom = options.targetHeadroom, transfer.isHDR || transfer == .linear else { return nil }
         let mastering = options.masteringPeak ?? (transfer == .hlg ? options.hlgPeak : 1000)
@@ -53,7 +53,7 @@ public struct ToneMapping: Hashable, Sendable {
         if peak >= 1 { return nil }
     }
 
-    /// What a pixel's light is multiplied by, from its largest component.
+    /// The factor on a pixel's light, from its largest component.
     public func gain(largest: Double) -> Double {
         guard largest > 0 else { return 1 }
         let pq = TransferFunction.pq

@@ -39,7 +39,7 @@ public struct Matrix3: Hashable, Sendable {
             [columns[0].z, columns[1].z, columns[2].z])
     }
 
-    /// `left` of `1 - amount` and `right` of `amount`.
+    /// The interpolation `left · (1 − amount) + right · amount`.
     static func mix(_ left: Matrix3, _ right: Matrix3, _ amount: Double) -> Matrix3 {
         Matrix3(
             left.first * (1 - amount) + right.first * amount, left.second * (1 - amount) + right.second * amount,
@@ -62,7 +62,7 @@ public struct Matrix3: Hashable, Sendable {
 public struct Affine: Hashable, Sendable {
     /// The linear part.
     public var matrix: Matrix3
-    /// What is added.
+    /// The offset.
     public var offset: Triple
 
     /// An affine map from its parts.

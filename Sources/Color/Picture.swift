@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// A picture's bytes with rows right behind each other, for the reference and its tests.
+/// A picture with contiguous rows, for the reference converter and tests.
 public struct Picture: Hashable, Sendable {
     /// The samples' layout.
     public let format: PixelFormat
@@ -9,7 +9,7 @@ public struct Picture: Hashable, Sendable {
     public let width: Int
     /// Rows.
     public let height: Int
-    /// A plane's bytes each.
+    /// The bytes of each plane.
     public var planes: [[UInt8]]
 
     /// A picture of zeros.
@@ -30,7 +30,7 @@ public struct Picture: Hashable, Sendable {
     /// Chroma rows.
     public var chromaHeight: Int { (height + 1) / 2 }
 
-    /// Sets or reads a component's code: 0 is Y' or R, 1 Cb or G, 2 Cr or B, 3 alpha, chroma at its own places.
+    /// Sets or reads a component's code: 0 is Y' or R, 1 Cb or G, 2 Cr or B, 3 alpha; chroma by chroma coordinates.
     ///
     /// Codes of half floats are their bits.
     public subscript(component: Int, x: Int, y: Int) -> Int {

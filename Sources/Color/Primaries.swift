@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// Which red, green and blue are meant; white is D65 (0.3127, 0.3290) in all.
+/// Color primaries; the white point is D65 (0.3127, 0.3290) in all.
 ///
 /// The raw value is the command line's name.
 public enum Primaries: String, CaseIterable, Hashable, Sendable {
@@ -38,11 +38,11 @@ public enum Primaries: String, CaseIterable, Hashable, Sendable {
         return unscaled * .diagonal(scale)
     }
 
-    /// Linear RGB of these primaries to linear RGB of others; no adaptation, for the white is the same.
+    /// Linear RGB of these primaries to linear RGB of others; no adaptation, since the white point is the same.
     public func conversion(to other: Primaries) -> Matrix3 {
         self == other ? .identity : other.toXYZ.inverse * toXYZ
     }
 
-    /// What red, green and blue give to luminance; BT.2100's own rounded numbers for BT.2020, as its OOTF takes them.
+    /// The weights of red, green and blue in luminance; for BT.2020 the rounded numbers of BT.2100's OOTF.
     public var luminance: Triple { self == .bt2020 ? [0.2627, 0.6780, 0.0593] : toXYZ.rows.1 }
 }

@@ -2,23 +2,23 @@
 import func Glibc.floor
 public import HWDModel
 
-/// Converts a picture in Double by the formulas themselves, without tables: what every converter is compared with.
+/// Converts a picture in Double by the formulas themselves, without tables; the reference for every other converter.
 public struct ReferenceConverter: Sendable {
-    /// The numbers it goes by.
+    /// The numbers of the conversion.
     public let plan: ConversionPlan
 
-    /// A converter for a conversion.
+    /// Creates a converter.
     ///
-    /// - Throws: What `Conversion.validate` does.
+    /// - Throws: the errors of `Conversion.validate`.
     public init(_ conversion: Conversion) throws(SessionError) { plan = try ConversionPlan(conversion) }
 
-    /// A target's codes before they are rounded: Y' or R, Cb or G, Cr or B, alpha, row by row, chroma at its own size.
+    /// A target's codes before rounding: Y' or R, Cb or G, Cr or B, alpha, row by row, chroma at its own size.
     public typealias Values = [[Double]]
 
-    /// The picture converted and rounded.
+    /// Converts and rounds a picture.
     public func convert(_ source: Picture) -> Picture { round(values(source)) }
 
-    /// The picture converted.
+    /// Converts a picture without rounding.
     public func values(_ source: Picture) -> Values {
         if plan.rescales { return rescaled(source) }
         let (width, height) = (source.width, source.height)
@@ -52,7 +52,7 @@ public struct ReferenceConverter: Sendable {
         return [pixels.map(\.codes.x)] + chroma + alpha
     }
 
-    /// The pixels that a chroma sample is the mean of, counted from luma (2i, 2j), with their weights, for each axis.
+    /// The taps of chroma downsampling for each axis: luma offsets from (2i, 2j) and their weights.
     public static func taps(_ conversion: Conversion) -> (x: [(Int, Double)], y: [(Int, Double)]) {
         func axis(_ offset: Double) -> [(Int, Double)] {
             if conversion.options.chromaDownsampling == .box || offset == 0.5 { return [(0, 0.5), (1, 0.5)] }
@@ -63,7 +63,7 @@ public struct ReferenceConverter: Sendable {
         return (axis(offset.x), axis(offset.y))
     }
 
-    /// A pixel's codes with chroma brought to it (bilinear, clamped at the edges), and its alpha of 0…1.
+    /// A pixel's codes with chroma interpolated (bilinear, clamped at the edges), and its alpha 0…1.
     public func components(_ source: Picture, _ x: Int, _ y: Int) -> (codes: Triple, alpha: Double) {
         if source.format == .rgba16f {
             let values = (0..<4).map { Half.value(UInt16(source[$0, x, y])) }

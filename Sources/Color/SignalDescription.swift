@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// What a picture's samples mean, in the words of this module.
+/// The interpretation of a picture's samples.
 public struct SignalDescription: Hashable, Sendable {
-    /// Which red, green and blue.
+    /// The color primaries.
     public var primaries: Primaries
-    /// How values become light.
+    /// The transfer function.
     public var transfer: TransferFunction
-    /// Y'CbCr's matrix; without a meaning for RGB.
+    /// Y'CbCr's matrix; unused for RGB.
     public var matrix: YCbCrMatrix
-    /// Full range, as JPEG has it, instead of video range; without a meaning for RGB.
+    /// Full range (as in JPEG) instead of video range; unused for RGB.
     public var isFullRange: Bool
-    /// Where chroma lies; without a meaning for RGB.
+    /// Chroma siting; unused for RGB.
     public var siting: ChromaSiting
 
-    /// Names the five.
+    /// Creates a description.
     public init(
         primaries: Primaries = .bt709, transfer: TransferFunction = .bt1886, matrix: YCbCrMatrix = .bt709,
         isFullRange: Bool = false, siting: ChromaSiting = .left
@@ -28,12 +28,12 @@ public struct SignalDescription: Hashable, Sendable {
 
     /// Translates H.273 code points.
     ///
-    /// What is unspecified is taken as: BT.709, but BT.601 where the picture is below 1280 wide and has at most 576 rows
-    /// (480 or fewer: 525 lines' primaries); primaries BT.2020 imply its matrix; chroma lies left.
+    /// Unspecified values default to BT.709, but BT.601 where the picture is below 1280 wide and has at most 576 rows
+    /// (480 or fewer: 525 lines' primaries); BT.2020 primaries imply its matrix; siting is left.
     /// - Parameter sdrTransfer: How BT.709's and BT.2020's SDR curves (1, 6, 14, 15) and unspecified ones are read.
     /// - Parameter width: Samples in a row, for what is unspecified.
     /// - Parameter height: Rows, for what is unspecified.
-    /// - Throws: `PixelTransferNotSupported`, naming what is not converted here: constant luminance, ICtCp, DCI-P3, ….
+    /// - Throws: `PixelTransferNotSupported`, naming what is not supported: constant luminance, ICtCp, DCI-P3, ….
     public init(
         _ color: ColorDescription, sdrTransfer: TransferFunction = .bt1886, width: Int = 1920, height: Int = 1080
     ) throws(SessionError) {
@@ -51,7 +51,7 @@ public struct SignalDescription: Hashable, Sendable {
         case 9: primaries = .bt2020
         case 12: primaries = .displayP3
         case let code:
-            throw refuse("colour primaries", code, [4: "BT.470 M", 8: "film", 10: "XYZ", 11: "DCI-P3"][code])
+            throw refuse("color primaries", code, [4: "BT.470 M", 8: "film", 10: "XYZ", 11: "DCI-P3"][code])
         }
         switch color.transfer {
         case 1, 2, 6, 14, 15: transfer = sdrTransfer

@@ -4,15 +4,15 @@ extension ConversionPlan {
     /// Entries of the table of `forward`.
     public static let forwardEntries = 4096
 
-    /// Light for E' from 0 to `forwardLimit` in equal steps, to be read with linear interpolation: within 0.01 of a half
+    /// Light for E' from 0 to `forwardLimit` in equal steps, for linear interpolation: within 0.01 of a half
     /// float's unit.
     public var forwardTable: [Float] { forwardTable(upTo: forwardLimit) }
 
-    /// The same from 0 to a sixteenth of `forwardLimit`: where squares begin, equal steps of the whole are too wide for the
-    /// smallest half floats.
+    /// The same from 0 to a sixteenth of `forwardLimit`: near 0 the first table's steps are too wide for the smallest
+    /// half floats.
     public var forwardTableNearZero: [Float] { forwardTable(upTo: forwardLimit / 16) }
 
-    /// The whole in one table for who has the one only: longer where a square begins twelve times as steep.
+    /// The whole range in one table, for users of a single table: longer for curves that are twelve times as steep near 0.
     public var forwardTableAlone: [Float] {
         forwardTable(
             upTo: forwardLimit,
@@ -28,14 +28,14 @@ extension ConversionPlan {
         }
     }
 
-    /// E' for light, as `LogTable` has it: a curve this steep at 0 needs steps that grow with the value.
+    /// E' for light as a `LogTable`: a curve this steep at 0 needs steps that grow with the value.
     public var inverseTable: [Float] {
         let transfer = conversion.target.signal.transfer
         return LogTable.values { transfer.encode($0 * inverseScale) }
     }
 }
 
-/// A function of light sampled 64 times an octave from 2⁻³⁰ to 2¹⁶, with its value at 0 before that.
+/// A function of light, sampled 64 times an octave from 2⁻³⁰ to 2¹⁶, preceded by its value at 0.
 ///
 /// The index is the upper bits of the float itself: for v ≥ 2⁻³⁰, `(bits(v) − bits(2⁻³⁰)) >> 17` with the lower 17 bits as
 /// the fraction; below, the fraction is v · 2³⁰ between the first two entries.
@@ -49,7 +49,7 @@ public enum LogTable {
     /// Entries: the value at 0, and the samples with both ends.
     public static let count = (highest - lowest) * stepsPerOctave + 2
 
-    /// The samples of a function; where it has no value at 0 the first sample stands for it.
+    /// Samples a function; where it is undefined at 0 the first sample is used.
     public static func values(_ function: (Double) -> Double) -> [Float] {
         var values: [Float] = []
         values.reserveCapacity(count)

@@ -3,11 +3,11 @@ import func Glibc.exp
 import func Glibc.log
 import func Glibc.pow
 
-/// How a nonlinear value E' becomes light.
+/// A transfer function: converts a nonlinear value E' to light and back.
 ///
 /// The raw value is the name on the command line.
 public enum TransferFunction: String, CaseIterable, Hashable, Sendable {
-    /// ITU-R BT.1886 with a black of 0: E'^2.4, what a reference display does with BT.709 and BT.2020 SDR.
+    /// ITU-R BT.1886 with a black level of 0: E'^2.4, the reference EOTF for BT.709 and BT.2020 SDR.
     case bt1886
     /// The inverse of BT.709's camera curve (H.273 table 3, value 1): scene light.
     case bt709OETF = "bt709-oetf"
@@ -19,9 +19,9 @@ public enum TransferFunction: String, CaseIterable, Hashable, Sendable {
     case pq
     /// ARIB STD-B67, BT.2100 table 5, as display light (with its OOTF).
     case hlg
-    /// HLG scene light times 12 and no OOTF: 0…12, E' = 0.5 is 1.0, as Apple's linear layers take it.
+    /// HLG scene light times 12 without the OOTF: 0…12, E' = 0.5 is 1.0, as Apple's extended-linear layers use it.
     case hlgApple12 = "hlg-apple12"
-    /// E' is light already.
+    /// Linear: E' is light.
     case linear
     /// E'^2.2 (H.273 table 3, value 4).
     case gamma22 = "gamma2.2"
@@ -30,7 +30,7 @@ public enum TransferFunction: String, CaseIterable, Hashable, Sendable {
     /// E'^2.8 (H.273 table 3, value 5).
     case gamma28 = "gamma2.8"
 
-    /// Light of a value in 0…1 (and above, where the curve goes on): 1.0 is SDR white, 10000 cd/m² for PQ, and for
+    /// Converts a value in 0…1 (and above, where the curve is extended) to light: 1.0 is SDR white, 10000 cd/m² for PQ, and for
     /// HLG the scene's peak, before its OOTF.
     ///
     /// `hlgApple12` gives 0…12.
@@ -56,7 +56,7 @@ public enum TransferFunction: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// The value of a light, the inverse of `decode`.
+    /// Converts light to a value; the inverse of `decode`.
     ///
     /// PQ of 0 is 7.3e-7, not 0.
     public func encode(_ light: Double) -> Double {
@@ -78,7 +78,7 @@ public enum TransferFunction: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// Whether it carries more than SDR: PQ and both readings of HLG.
+    /// Whether the range exceeds SDR: PQ and both variants of HLG.
     public var isHDR: Bool { self == .pq || self == .hlg || self == .hlgApple12 }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// How Y'CbCr and R'G'B' belong together: H.273 table 4's non-constant luminance matrices.
+/// The non-constant luminance matrices of H.273 table 4.
 public enum YCbCrMatrix: String, CaseIterable, Hashable, Sendable {
     /// BT.601, both line counts.
     case bt601 = "601"
@@ -9,7 +9,7 @@ public enum YCbCrMatrix: String, CaseIterable, Hashable, Sendable {
     /// BT.2020 non-constant luminance.
     case bt2020 = "2020"
 
-    /// Kr and Kb, rounded as H.273 table 4 has them.
+    /// Kr and Kb, rounded as in H.273 table 4.
     var weights: (red: Double, blue: Double) {
         switch self {
         case .bt601: (0.299, 0.114)
@@ -34,16 +34,16 @@ public enum YCbCrMatrix: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// Codes of n-bit samples against Y' of 0…1 and Cb, Cr of −0.5…0.5 (H.273 equations 20–31).
+/// Maps n-bit codes to Y' of 0…1 and Cb, Cr of −0.5…0.5 (H.273 equations 20–31).
 public struct SampleRange: Hashable, Sendable {
-    /// Codes that Y' and the chroma components span.
+    /// The ranges of Y' and of the chroma components, in codes.
     public let span: Triple
-    /// Codes of Y' = 0 and of no chroma.
+    /// The codes of Y' = 0 and of zero chroma.
     public let zero: Triple
     /// The largest code.
     public let top: Double
 
-    /// The codes of a depth at full or video ("limited") range.
+    /// The range for a bit depth at full or video ("limited") range.
     public init(bitDepth: Int, isFullRange: Bool) {
         let scale = Double(1 << (bitDepth - 8))
         top = Double(1 << bitDepth) - 1

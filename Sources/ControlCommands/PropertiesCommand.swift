@@ -42,7 +42,7 @@ package struct PropertiesCommand: ParsableCommand {
         try report {
             let properties = try Daemon.findAndReport().call(
                 GetSupportedProperties.self,
-                GetSupportedProperties.Parameters(encoderID: encoder ?? (decoder ? Self.softwareDecoder : nil))
+                GetSupportedProperties.Parameters(codecID: encoder ?? (decoder ? Self.softwareDecoder : nil))
             ).properties
             if json { return try Console.json(Document(properties: properties)) }
             for (name, property) in properties.sorted(by: { $0.key < $1.key }) {

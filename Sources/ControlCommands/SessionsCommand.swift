@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 package import ArgumentParser
 internal import HWClient
+internal import HWDModel
 internal import HWDWire
 
 /// `hwctl sessions`.
@@ -44,8 +45,8 @@ package struct SessionsCommand: ParsableCommand {
         var rows = [["SESSION", "KIND", "PID", "UID", "SIZE", "FORMAT", "ENCODER", "IN", "OUT", "KIB", "AGE"]]
         for session in sessions {
             rows.append([
-                session.session, session.kind, "\(session.pid)", "\(session.uid)",
-                "\(session.width)x\(session.height)", session.pixelFormat, session.encoderID ?? "-",
+                session.session, session.kind.rawValue, "\(session.pid)", "\(session.uid)",
+                "\(session.width)x\(session.height)", session.pixelFormat, session.codecID ?? "-",
                 "\(session.framesIn)", "\(session.framesOut)", "\(session.bytesOut / 1024)",
                 "\(session.ageMs / 1000) s",
             ])

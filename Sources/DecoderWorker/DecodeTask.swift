@@ -2,24 +2,22 @@
 internal import HWDModel
 internal import HWDSessions
 internal import HWDTransport
-internal import HWDWire
 
-/// A packet on its way to the codec thread; keeps the memory it lies in mapped.
+/// A packet on its way to the codec thread; keeps its pool mapped.
 struct PendingPacket: Sendable {
-    var request: PacketRequest
+    var packet: DecodeFrame
     var pool: SharedMemory
-    /// The highest temporal level that was wanted when it came.
+    /// `MaxTemporalLevel` when the packet arrived.
     var maxLevel: Int
-    /// The message to answer once the decoder has taken it, if the client wants that.
+    /// The message to answer once the decoder has taken the packet, unless it is asynchronous.
     var replyTo: UInt32?
 }
 
-/// What the I/O thread asks of the codec thread, in order.
+/// The I/O thread's tasks for the codec thread, done in order.
 enum DecodeTask: Sendable {
-    /// Decode a packet.
     case decode(PendingPacket)
-    /// The packets that follow are of this format.
+    /// Read later packets in this format.
     case change(StreamFormat)
-    /// Give out every picture and answer the message with this sequence number.
+    /// Output every picture, then reply to the message with this sequence number.
     case finish(sequence: UInt32)
 }

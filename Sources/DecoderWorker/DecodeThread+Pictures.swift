@@ -4,22 +4,23 @@ internal import HWDHEVC
 internal import HWDModel
 internal import HWDSessions
 internal import HWDWire
+internal import HWDWorker
 
 extension DecodeThread {
     /// Hands a picture over, with what its packet told of it.
-    mutating func give(_ picture: OutputPicture, _ owner: any AnyObject & Sendable) throws(SessionError) {
-        guard let packet = sent.removeValue(forKey: picture.sequence) else { return }
+    mutating func emit(_ picture: OutputPicture, _ owner: any AnyObject & Sendable) throws(SessionError) {
+        guard let entry = sent.removeValue(forKey: picture.sequence) else { return }
         if picture.isHardware { hasBeenHardware = true }
         try noteHardware(picture.isHardware, decoder?.fallbackReason)
         if picture.isDamaged { damage.damage(picture.sequence) }
-        guard packet.request.isOutput else { return }
+        guard entry.packet.isOutput else { return }
         try worker.waitForCredit()
         var flags: FrameDecoded.Flags = []
         if picture.isKeyFrame { flags.insert(.sync) }
         if picture.isHardware { flags.insert(.hardware) }
-        if damage.isDamaged(picture.sequence, packet.type ?? .trailR) { flags.insert(.damaged) }
+        if damage.isDamaged(picture.sequence, entry.type ?? .trailR) { flags.insert(.damaged) }
         var color = picture.color
-        if let transfer = packet.unit.preferredTransfer, transfer != ColorDescription.unspecified {
+        if let transfer = entry.unit.preferredTransfer, transfer != ColorDescription.unspecified {
             color.transfer = transfer
         }
         var (picture, owner) = (picture, owner)
@@ -33,8 +34,8 @@ extension DecodeThread {
         }
         lastPicture += 1
         var message = FrameDecoded(
-            pictureID: lastPicture, frameID: packet.request.frameID, pts: packet.request.pts,
-            duration: packet.request.duration, arenaID: PictureStore.arena(of: picture.slot), flags: flags,
+            pictureID: lastPicture, frameID: entry.packet.frameID, pts: entry.packet.pts,
+            duration: entry.packet.duration, arenaID: PictureStore.arena(of: picture.slot), flags: flags,
             format: picture.format, codedBitDepth: UInt8(picture.bitDepth), width: UInt32(picture.width),
             height: UInt32(picture.height),
             cleanAperture: aperture
@@ -42,10 +43,10 @@ extension DecodeThread {
             color: color, sampleAspectRatio: picture.sampleAspectRatio ?? Rational(0), layout: picture.layout,
             sideData: [])
         if carriesMetadata {
-            if packet.unit.hasLostSideData { message.flags.insert(.sideDataLost) }
-            message.add(packet.unit.sideData)
+            if entry.unit.hasLostSideData { message.flags.insert(.sideDataLost) }
+            message.add(entry.unit.sideData)
         }
-        worker.give(message, slot: picture.slot, owner)
+        worker.send(message, slot: picture.slot, owner)
     }
 
     /// Tells when the hardware stopped, or began again, to do the work.
@@ -62,22 +63,22 @@ extension DecodeThread {
             session.publish(.usingHardwareDecoder, .bool(now))
             session.publish(.fallbackReason, reason.map(PropertyValue.string))
         }
-        worker.tell(isHardware: now, reason)
+        worker.report(isHardware: now, reason)
     }
 
     /// Packets of which no picture came and none will.
     mutating func giveUp(before limit: Int64) {
         guard sent.count > Int(Self.maxDelay) || limit == .max else { return }
-        for (sequence, packet) in sent.sorted(by: { $0.key < $1.key }) where sequence < limit {
+        for (sequence, entry) in sent.sorted(by: { $0.key < $1.key }) where sequence < limit {
             sent[sequence] = nil
-            guard packet.type != nil, packet.request.isOutput else { continue }
-            report(packet.request, .videoDecoderBadData, .dropped, "no picture came of the packet")
+            guard entry.type != nil, entry.packet.isOutput else { continue }
+            report(entry.packet, .videoDecoderBadData, .dropped, "no picture came of the packet")
         }
     }
 
     /// Tells what became of a packet.
     func report(
-        _ packet: PacketRequest, _ status: Status, _ flags: PacketReport.Flags, _ reason: String
+        _ packet: DecodeFrame, _ status: Status, _ flags: PacketReport.Flags, _ reason: String
     ) {
         if flags.contains(.dropped) { worker.countDropped() }
         worker.send(PacketReport(frameID: packet.frameID, status: status, flags: flags, reason: reason))

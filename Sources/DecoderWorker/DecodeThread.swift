@@ -7,12 +7,13 @@ internal import HWDSessions
 internal import HWDShaders
 internal import HWDTransport
 internal import HWDWire
+internal import HWDWorker
 
 /// The thread that calls the decoder, which may take seconds, so that the I/O thread never does.
 struct DecodeThread {
     /// A packet inside the decoder.
     struct Sent {
-        var request: PacketRequest
+        var packet: DecodeFrame
         var type: NALUnitType?
         var unit: CodedUnit
         var isReported = false
@@ -20,7 +21,7 @@ struct DecodeThread {
     }
 
     let worker: WorkerSession
-    let jobs: WorkQueue<DecodeTask>
+    let tasks: WorkQueue<DecodeTask>
 
     var decoder: (any PictureDecoder)?
     private var reader: StreamReader
@@ -49,9 +50,9 @@ struct DecodeThread {
     /// Brings pictures to RGB; nil where they are given as they are decoded.
     let conversion: OutputConversion?
 
-    init(worker: WorkerSession, jobs: WorkQueue<DecodeTask>, decoder: (any PictureDecoder)?) {
+    init(worker: WorkerSession, tasks: WorkQueue<DecodeTask>, decoder: (any PictureDecoder)?) {
         self.worker = worker
-        self.jobs = jobs
+        self.tasks = tasks
         self.decoder = decoder
         let request = worker.setup.session.request
         reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
@@ -74,19 +75,19 @@ struct DecodeThread {
 
     /// Works until the queue is closed; every error ends the session.
     mutating func run() {
-        while case .element(let job) = jobs.pop() {
-            worker.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+        while case .element(let task) = tasks.pop() {
+            worker.port.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
             do throws(SessionError) {
-                try perform(job)
+                try perform(task)
             } catch {
                 worker.end(error.status, error.reason)
             }
-            worker.stats.set(.busySinceNs, 0)
+            worker.port.stats.set(.busySinceNs, 0)
         }
     }
 
-    private mutating func perform(_ job: DecodeTask) throws(SessionError) {
-        switch job {
+    private mutating func perform(_ task: DecodeTask) throws(SessionError) {
+        switch task {
         case .decode(let packet):
             try decode(packet)
             if let sequence = packet.replyTo { worker.send(Reply(sequence: sequence)) }
@@ -103,33 +104,33 @@ struct DecodeThread {
         damage.flush()
     }
 
-    private mutating func decode(_ packet: PendingPacket) throws(SessionError) {
+    private mutating func decode(_ pending: PendingPacket) throws(SessionError) {
         // Copied first: the client can change what it shares at any time. Its place was checked when it was admitted.
-        let start = Int(packet.request.offset)
-        let bytes = Array(packet.pool.bytes[start..<start + Int(packet.request.size)])
-        worker.releasePacket(packet.request.frameID)
+        let packet = pending.packet
+        let start = Int(packet.offset)
+        let bytes = Array(pending.pool.bytes[start..<start + Int(packet.size)])
+        worker.releasePacket(packet.frameID)
 
         let unit = reader.read(bytes)
         lastSequence += 1
         let sequence = lastSequence
-        let request = packet.request
         if !unit.isRefused, let type = unit.pictureType, damage.hasBegun || type.isIRAP,
-            !gate.admits(type, level: unit.temporalLevel, limit: packet.maxLevel)
+            !gate.admits(type, level: unit.temporalLevel, limit: pending.maxLevel)
         {
             reader.deferParameterSets(unit)
             if unit.endsSequence { damage.endSequence() }
             return report(
-                request, .ok, [.dropped, .aboveLevel],
+                packet, .ok, [.dropped, .aboveLevel],
                 "the picture is of temporal level \(unit.temporalLevel), above those that are decoded")
         }
         if let fault = unit.fault {
             let isLost = unit.isRefused || unit.pictureType == nil
-            report(request, fault.status, isLost ? .dropped : [], fault.reason)
+            report(packet, fault.status, isLost ? .dropped : [], fault.reason)
             if unit.isRefused { return damage.damage(sequence) }
         } else if unit.bytes.isEmpty {
             // Messages and other layers alone are no fault.
             return report(
-                request, bytes.isEmpty ? .videoDecoderBadData : .ok, .dropped, "the packet has nothing to decode")
+                packet, bytes.isEmpty ? .videoDecoderBadData : .ok, .dropped, "the packet has nothing to decode")
         }
         guard !unit.bytes.isEmpty else { return }
         if let type = unit.pictureType {
@@ -138,15 +139,15 @@ struct DecodeThread {
             case .waitsForKeyFrame:
                 reader.deferParameterSets(unit)
                 return report(
-                    request, .videoDecoderBadData, .dropped, "a picture came before the first key frame")
+                    packet, .videoDecoderBadData, .dropped, "a picture came before the first key frame")
             case .skippedLeading:
                 return report(
-                    request, .ok, .dropped, "a leading picture refers to what was before the first key frame")
+                    packet, .ok, .dropped, "a leading picture refers to what was before the first key frame")
             }
         }
         if unit.fault != nil { damage.damage(sequence) }
         if unit.endsSequence { damage.endSequence() }
-        sent[sequence] = Sent(request: request, type: unit.pictureType, unit: unit, isReported: unit.fault != nil)
+        sent[sequence] = Sent(packet: packet, type: unit.pictureType, unit: unit, isReported: unit.fault != nil)
         sent[sequence]?.unit.bytes = []
         sent[sequence]?.unit.alpha = nil
         try feed(DecoderInput(base: unit.bytes, alpha: unit.alpha), sequence)
@@ -217,14 +218,14 @@ struct DecodeThread {
         switch event {
         case .damage(let sequence, let reason):
             damage.damage(sequence)
-            guard let packet = sent[sequence], !packet.isReported else { return }
+            guard let entry = sent[sequence], !entry.isReported else { return }
             sent[sequence]?.isReported = true
-            report(packet.request, .videoDecoderBadData, [], reason)
+            report(entry.packet, .videoDecoderBadData, [], reason)
         case .alphaDamage(let sequence, let reason):
-            guard let packet = sent[sequence], !packet.isAlphaReported else { return }
+            guard let entry = sent[sequence], !entry.isAlphaReported else { return }
             sent[sequence]?.isAlphaReported = true
-            report(packet.request, .videoDecoderBadData, .alpha, reason)
-        case .picture(let picture, let owner): try give(picture, owner)
+            report(entry.packet, .videoDecoderBadData, .alpha, reason)
+        case .picture(let picture, let owner): try emit(picture, owner)
         }
     }
 }

@@ -4,7 +4,7 @@ internal import HWDSessions
 internal import HWDWire
 
 extension FrameDecoded {
-    /// Adds as much of the metadata as a message holds.
+    /// Adds as much of the metadata as fits a message, and flags the loss of the rest.
     mutating func add(_ metadata: [FrameSideData]) {
         var room = Self.maxSideData
         for data in metadata {
@@ -19,7 +19,7 @@ extension FrameDecoded {
 }
 
 extension FrameDecoded.Flags {
-    /// What is told of a picture's alpha.
+    /// The flags that describe a picture's alpha.
     init(_ alpha: PictureAlpha) {
         switch alpha {
         case .none: self = []

@@ -4,29 +4,28 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDShaders
 
-/// What a session's properties say of the RGB that its pictures become.
+/// The RGB color that a session's properties request for its pictures.
 struct OutputColorRequest {
     /// Primaries and transfer function of the pictures.
     let target: SignalDescription
-    /// How they are converted.
     let options: ConversionOptions
-    /// Where.
     let device: ConverterChoice.Device
-    /// `target` in H.273's numbers, for the pictures' description.
+    /// `target` as H.273 code points, for the pictures' messages.
     let targetCodePoints: ColorDescription
 
-    /// Reads the properties of a session whose pictures are of `format`.
+    /// Reads the properties of a session whose pictures have the format `format`.
     ///
-    /// - Throws: `PixelTransferNotSupported`, by name, for a colour that is not converted.
+    /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
     init(_ session: DecompressionSession, _ format: PixelFormat) throws(SessionError) {
         var color = session.destinationColor
         let unspecified = ColorDescription.unspecified
-        // Display P3 holds what displays of today show; bytes are for the desktop.
+        // Half floats default to Display P3, the gamut of current displays; 8-bit RGB to sRGB, for the desktop.
         if color.primaries == unspecified { color.primaries = format == .rgba16f ? 12 : 1 }
+        // 8 is linear, 13 sRGB (H.273 table 3).
         if format == .rgba16f { color.transfer = 8 } else if color.transfer == unspecified { color.transfer = 13 }
         color.matrix = unspecified
         target = try SignalDescription(color)
-        // R'G'B' itself.
+        // 0 is the identity matrix: R'G'B' (H.273 table 4).
         color.matrix = 0
         color.isFullRange = true
         targetCodePoints = color

@@ -6,15 +6,15 @@ internal import HWDTransport
 internal import HWDWire
 internal import Synchronization
 
-/// The memory pictures lie in: arenas of equal slots that the decoder writes and the client can only read.
+/// The memory of decoded pictures: arenas of equal slots that the decoder writes and the client can only read.
 ///
-/// A format that needs larger slots gets an arena of its own; the one before it goes when its last slot is free. Slots
-/// are taken lowest first, so that only as much memory is touched as is used at once.
+/// A format that needs larger slots gets a new arena; the previous one is retired when its last slot is free. The
+/// lowest free slot is used first, so that only as much memory is touched as is in use at once.
 final class PictureStore: PictureMemory {
-    /// Pictures that a decoder may hold besides those the client has: what HEVC may refer to, and its threads'.
+    /// Pictures that a decoder may hold besides the client's: references (H.265 A.4.2) and those of its threads.
     private static let heldByDecoder = 17 + 17 + 2
 
-    /// What became of arenas, in the order the client must be told.
+    /// A change of arenas to announce to the client, in order.
     enum Change {
         case added(UInt32, SharedMemory)
         case removed(UInt32)
@@ -29,7 +29,7 @@ final class PictureStore: PictureMemory {
 
     private struct State {
         var arenas: [UInt32: Arena] = [:]
-        /// The arena slots come from.
+        /// The arena that new slots come from.
         var current: UInt32 = 0
         var changes: [Change] = []
     }
@@ -45,28 +45,28 @@ final class PictureStore: PictureMemory {
     /// - Parameters:
     ///   - maxBytes: of all arenas together.
     ///   - timeout: how long a client may hold every slot before the session ends.
-    ///   - whileFull: told when such a wait begins and ends.
+    ///   - whileFull: called with true when such a wait begins and with false when it ends.
     init(maxBytes: UInt64, timeout: Duration, whileFull: @escaping @Sendable (Bool) -> Void) {
         self.maxBytes = Int(clamping: maxBytes)
         self.timeout = timeout
         self.whileFull = whileFull
     }
 
-    /// A slot for the decoder to write to; nil when there is none, and then its picture is copied later.
+    /// Takes a slot for the decoder to write to; nil when none is free, and the picture is then copied later.
     func allocate(byteCount: Int) -> FrameSlot? { take(byteCount, leaving: 1) }
 
-    /// A slot for a copy; waits for the client as long as it is given.
+    /// Takes a slot for a copy, waiting up to `timeout` for the client to release one.
     func slotForCopy(byteCount: Int) throws(SessionError) -> FrameSlot {
         try wait(for: { take(byteCount, leaving: 0) }) {
             let used = state.withLock { $0.arenas.values.reduce(0) { $0 + $1.memory.size } }
             return used + byteCount > maxBytes
-                ? SessionError(.allocationFailed, "a picture of \(byteCount) bytes passes the session's limit")
+                ? SessionError(.allocationFailed, "a picture of \(byteCount) bytes exceeds the session's limit")
                 : SessionError(
                     .parameter, "the client released no picture for \(timeout.components.seconds) s")
         }
     }
 
-    /// Waits until `body` gives something, trying again whenever a slot was freed or `wake` was called.
+    /// Waits until `body` returns a value, calling it again whenever a slot is freed or `wake` is called.
     func wait<Value>(
         for body: () -> Value?, orElse error: () -> SessionError
     ) throws(SessionError) -> Value {
@@ -82,10 +82,10 @@ final class PictureStore: PictureMemory {
         }
     }
 
-    /// Has a thread that waits look again.
+    /// Makes a waiting thread check again.
     func wake() { _ = freed.push(true) }
 
-    /// Takes a slot back.
+    /// Returns a slot; retires its arena if that was its last one and larger slots replaced it.
     func free(_ id: Int) {
         state.withLock { state in
             let number = Self.arena(of: id)
@@ -100,7 +100,7 @@ final class PictureStore: PictureMemory {
         wake()
     }
 
-    /// What the client has to be told before a picture of a slot: its arena, and those that have gone.
+    /// The changes to announce before a picture in a slot is sent: its arena, and retired ones.
     func changes(before slot: Int) -> [Change] {
         state.withLock { state in
             let number = Self.arena(of: slot)
@@ -113,7 +113,7 @@ final class PictureStore: PictureMemory {
         }
     }
 
-    /// The memory of one slot's arena, and the slot's bytes in it.
+    /// The memory of a slot's arena, and the slot's bytes in it.
     func place(of slot: Int) -> (memory: SharedMemory, bytes: Range<Int>)? {
         state.withLock { state in
             guard let arena = state.arenas[Self.arena(of: slot)] else { return nil }
@@ -122,7 +122,7 @@ final class PictureStore: PictureMemory {
         }
     }
 
-    /// The arena that a slot lies in.
+    /// The arena of a slot.
     static func arena(of slot: Int) -> UInt32 { UInt32(slot >> 16) }
 
     private func take(_ byteCount: Int, leaving others: Int) -> FrameSlot? {
@@ -145,14 +145,14 @@ final class PictureStore: PictureMemory {
         }
     }
 
-    /// Makes an arena of larger slots the current one; false when there is no memory for it.
+    /// Makes an arena of larger slots the current one; false when memory does not suffice.
     private static func grow(_ state: inout State, _ byteCount: Int, _ maxBytes: Int) -> Bool {
-        // Several of a page, so that rows stay aligned.
+        // A multiple of the page size, so that rows stay aligned.
         let slotSize = (byteCount + 4095) & ~4095
         let used = state.arenas.values.reduce(0) { $0 + $1.memory.size }
         let wanted = heldByDecoder + DecompressionSession.maxFramesInFlight + 1
         let count = min(wanted, (maxBytes - min(used, maxBytes)) / slotSize)
-        // Fewer than these, and nothing can be shown while something is decoded.
+        // With fewer slots no picture could be held while another is decoded.
         guard count >= 3,
             let memory = try? SharedMemory(
                 creating: "hwdaemon-pictures", size: slotSize * count, readOnlyToOthers: true)

@@ -3,19 +3,20 @@ internal import HWDLibAV
 internal import HWDModel
 internal import HWDSessions
 internal import HWDWire
+internal import HWDWorker
 
-/// What a Create call turns into: the session's rules, a decoder, and what the client and the broker are told.
+/// The state built from a Create call: the session's rules, its decoder, and the answers to client and broker.
 struct SessionSetup {
     let session: DecompressionSession
     let choice: DecoderPolicy.Choice
-    /// What was asked for, to choose again when the decoder fails.
+    /// The requirements on the decoder, for a second choice when one fails.
     let wanted: DecoderPolicy.Request
-    /// The RGB that pictures become; nil where they stay Y'CbCr.
+    /// The RGB that pictures are converted to; nil where they stay Y'CbCr.
     let requested: (color: OutputColorRequest, format: PixelFormat)?
 
     /// Decodes and checks the call and chooses the decoder.
     ///
-    /// - Throws: the session's error the client gets as the reply.
+    /// - Throws: the session's error, which is the reply to the client.
     init(_ start: WorkerStart, failures: [DecoderPolicy.Failure] = []) throws(SessionError) {
         let call = try VarlinkCall(decoding: Array(start.call.utf8))
         let parameters = try call.parameters(CreateDecompressionSession.Parameters.self)
@@ -42,8 +43,7 @@ struct SessionSetup {
         properties.publish(.containsAlphaChannel, .bool(alpha != nil))
         properties.publish(.alphaChannelMode, alpha.map { .string($0.mode.rawValue) })
         properties.publish(.outputBitDepth, .int(Int64(request.format.bitDepth)))
-        var session = DecompressionSession(
-            request: request, properties: properties, maxPoolBytes: start.limits.maxPoolBytes)
+        var session = DecompressionSession(request: request, properties: properties)
         try session.setProperties(parameters.properties ?? [:])
         self.session = session
         if request.isConverted, let format = request.pixelFormat {
@@ -53,7 +53,7 @@ struct SessionSetup {
         }
     }
 
-    /// The pictures' layout: what was asked for, else what the decoder gives.
+    /// The pictures' format: the requested one, else the decoder's own.
     static func pixelFormat(_ request: DecompressionRequest, isHardware: Bool) -> PixelFormat {
         request.pixelFormat
             ?? (isHardware ? request.format.semiPlanarFormat : request.format.planarFormat)
@@ -67,9 +67,9 @@ struct SessionSetup {
         (options.isRealTime, options.threads) = session.options
         options.device = decoder.device
         options.target = session.request.decodedFormat
-        // What Create told stays, whoever decodes later.
+        // The reply to Create named the format: it stays the same when software takes over.
         options.isSemiPlanar = choice.decoder.isHardware
-        // A GPU that converts may read them where they are.
+        // A GPU that converts may read surfaces in place.
         options.keepsSurfaces = requested != nil && !session.request.readsAlpha
         if session.request.readsAlpha {
             return try AlphaHEVCDecoder(session.request.format, options, memory: memory)
@@ -77,26 +77,15 @@ struct SessionSetup {
         return try HEVCDecoder(session.request.format, options, memory: memory)
     }
 
-    /// Goes from a call to its reply once, with a made-up call that is refused late.
-    ///
-    /// What only the first pass costs (lazy tables, the JSON coder's metadata, page faults) is then paid while no
-    /// client waits.
+    /// Handles a made-up call, which is refused late, while no client waits (`WorkerStartup.rehearsal`).
     static func rehearse() {
         let parameters = CreateDecompressionSession.Parameters(
             formatDescription: [1], timeBase: Rational(1), properties: [.realTime: .bool(false)])
-        guard
-            let call = try? VarlinkCall.encode(
-                method: CreateDecompressionSession.method, parameters: parameters, upgrade: true),
-            let packet = try? JSON.encode(
-                WorkerStart(
-                    session: "", call: String(decoding: call, as: UTF8.self),
-                    snapshot: ProbeSnapshot(encoders: [], nodes: []), limits: WorkerLimits())),
-            let start = try? JSON.decode(WorkerStart.self, from: packet)
-        else { return }
+        guard let start = WorkerStartup.rehearsal(CreateDecompressionSession.self, parameters) else { return }
         _ = try? SessionSetup(start)
     }
 
-    /// What the client is answered.
+    /// The reply to the client.
     func reply(to start: WorkerStart) -> CreateDecompressionSession.Reply {
         let request = session.request
         return CreateDecompressionSession.Reply(
@@ -107,10 +96,10 @@ struct SessionSetup {
             maxFramesInFlight: DecompressionSession.maxFramesInFlight)
     }
 
-    /// What the broker is told.
+    /// The report to the broker.
     var report: WorkerReport {
         .created(
-            encoderID: choice.decoder.id, usingHardware: choice.decoder.isHardware,
+            codecID: choice.decoder.id, usingHardware: choice.decoder.isHardware,
             fallbackReason: choice.fallbackReason)
     }
 }

@@ -7,16 +7,16 @@ internal import HWDWire
 internal import HWDWorker
 internal import Synchronization
 
-/// One decompression session: what the I/O thread does, and what it shares with the codec thread.
-final class WorkerSession: @unchecked Sendable {
+/// One decompression session: the I/O thread's part, and what it shares with the codec thread.
+final class WorkerSession: SessionHandler, @unchecked Sendable {
+    let port: SessionPort
     let setup: SessionSetup
-    let stats: StatsPage
-    /// What the decoder writes to; the client's too, unless pictures are converted.
+    /// The pictures that the decoder writes; the client reads them too, unless they are converted.
     let store: PictureStore
-    /// What the client reads.
+    /// The pictures that the client reads.
     let output: PictureStore
 
-    /// What is known of Vulkan; its GPU to prefer is the one that decodes.
+    /// What is known of Vulkan; its preferred GPU is the one that decodes.
     var vulkan: VulkanHints {
         var hints = start.vulkan
         hints.preferred = setup.choice.decoder.gpu ?? hints.preferred
@@ -24,64 +24,51 @@ final class WorkerSession: @unchecked Sendable {
     }
 
     private let start: WorkerStart
-    private let signals: SignalFD
-    private let port: SessionPort
-    private let jobs = WorkQueue<DecodeTask>(capacity: 2 * DecompressionSession.maxPacketsInFlight)
+    private let tasks = WorkQueue<DecodeTask>(capacity: 2 * DecompressionSession.maxPacketsInFlight)
     private let state: Mutex<DecompressionSession>
-    /// Pictures the client has, by number; each keeps its samples where they are.
+    /// Pictures that the client holds, by number; each value keeps the picture's samples in place.
     private let held = Mutex<[UInt64: any AnyObject & Sendable]>([:])
-    /// Packets of which no picture comes.
+    /// Packets that yield no picture.
     private let dropped = Atomic<UInt64>(0)
-    /// The decoder that was opened for Create, until the codec thread takes it.
+    /// The decoder that was opened for Create; the codec thread takes it over.
     private let opened: (any PictureDecoder)?
-    /// Only the I/O thread touches the pools; packets under way hold their own reference.
-    private var pools: [UInt32: SharedMemory] = [:]
 
-    /// Answers the Create call and takes the connection over.
-    ///
-    /// A refused call is answered with its error and ends the process.
-    init(start: WorkerStart, connection: consuming OwnedFD, signals: SignalFD) throws {
+    /// Answers the Create call; a refused call ends the process.
+    init(_ assigned: AssignedSession) throws {
+        let (start, stats) = (assigned.start, assigned.stats)
         self.start = start
-        self.signals = signals
-        do throws(SessionError) {
-            let stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
-            self.stats = stats
-            func makeStore() -> PictureStore {
-                PictureStore(
-                    maxBytes: start.limits.maxPoolBytes, timeout: .seconds(start.limits.clientStallSeconds)
-                ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
-            }
-            let store = makeStore()
-            self.store = store
-            (setup, opened) = try Self.open(start, store, stats)
-            output = setup.session.request.isConverted ? makeStore() : store
-        } catch {
-            WorkerStartup.refuse(error, connection.rawValue)
+        func makeStore() -> PictureStore {
+            PictureStore(
+                maxBytes: start.limits.maxPoolBytes, timeout: .seconds(start.limits.clientStallSeconds)
+            ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
         }
+        store = makeStore()
+        do throws(SessionError) {
+            (setup, opened) = try Self.open(assigned, store)
+        } catch {
+            assigned.refuse(error)
+        }
+        let request = setup.session.request
+        output = request.isConverted ? makeStore() : store
         state = Mutex(setup.session)
-        stats.set(.width, UInt64(setup.session.request.format.width))
-        stats.set(.height, UInt64(setup.session.request.format.height))
-        WorkerStartup.report(setup.report)
-        port = try SessionPort(
-            stats: stats, reply: try VarlinkReply.encode(setup.reply(to: start)), connection: connection,
-            identity: SessionPort.ProcessIdentity(noun: "decoder", stopped: .videoDecoderNotAvailableNow))
+        stats.set(.width, UInt64(request.format.width))
+        stats.set(.height, UInt64(request.format.height))
+        port = try assigned.accept(setup.reply(to: start), setup.report)
     }
 
-    /// Chooses and, in hardware, opens; what does not open is an argument of the next choice.
+    /// Chooses the decoder and opens it if it is hardware; where it does not open, that is an input of the next choice.
     private static func open(
-        _ start: WorkerStart, _ store: PictureStore, _ stats: StatsPage
+        _ assigned: AssignedSession, _ store: PictureStore
     ) throws(SessionError) -> (SessionSetup, (any PictureDecoder)?) {
-        var failures = start.failures.map {
-            DecoderPolicy.Failure(decoderID: $0.encoderID, reason: $0.reason, isTransient: $0.isTransient)
+        var failures = assigned.start.failures.map {
+            DecoderPolicy.Failure(decoderID: $0.codecID, reason: $0.reason, isTransient: $0.isTransient)
         }
         while true {
-            let setup = try SessionSetup(start, failures: failures)
+            let setup = try SessionSetup(assigned.start, failures: failures)
             let decoder = setup.choice.decoder
             guard decoder.isHardware else { return (setup, nil) }
-            // A driver may crash or hang here: the broker then knows which, and answers the call itself.
-            WorkerStartup.report(.opening(encoderID: decoder.id))
-            stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
-            defer { stats.set(.busySinceNs, 0) }
+            assigned.willOpen(decoder.id)
+            defer { assigned.willOpen(nil) }
             do throws(SessionError) {
                 return (setup, try setup.openDecoder(decoder, memory: store, session: setup.session))
             } catch {
@@ -97,110 +84,69 @@ final class WorkerSession: @unchecked Sendable {
     func run() throws {
         let first = opened
         _ = try Thread.spawn(name: "codec") { [self] in
-            var codec = DecodeThread(worker: self, jobs: jobs, decoder: first)
-            codec.run()
+            var thread = DecodeThread(worker: self, tasks: tasks, decoder: first)
+            thread.run()
         }
-        port.run(signals) { (opcode, sequence, payload, fds) throws(SessionError) in
-            try handle(opcode, sequence, payload, &fds)
+        port.run(self)
+    }
+
+    // MARK: - Messages
+
+    func setProperties(_ values: [String: PropertyValue]) throws(SessionError) {
+        try state.withLock { session throws(SessionError) in try session.setProperties(values) }
+    }
+
+    func copyProperties(_ names: [String]) throws(SessionError) -> [String: PropertyValue] {
+        let done = port.stats[.framesOut] &+ dropped.load(ordering: .relaxed)
+        let pending = port.stats[.framesIn] &- min(port.stats[.framesIn], done)
+        return try state.withLock { session throws(SessionError) in
+            session.publish(.numberOfFramesBeingDecoded, .int(Int64(clamping: pending)))
+            return try session.properties.copy(names)
         }
     }
 
-    private func handle(
-        _ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan, _ fds: inout FDQueue
+    func isUsing(pool id: UInt32) -> Bool { state.withLock { $0.isUsing(pool: id) } }
+
+    func handle(
+        _ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan, _ pools: PoolLedger<SharedMemory>
     ) throws(SessionError) {
-        guard fds.count == (opcode == .addPool ? 1 : 0) else {
-            throw SessionError(.parameter, "message \(opcode) came with \(fds.count) file descriptors")
-        }
         switch opcode {
-        case .decodeFrame: try admit(try DecodeFrame(decoding: payload), sequence)
+        case .decodeFrame: try admit(try DecodeFrame(decoding: payload), sequence, pools)
         case .releaseFrame: try release(try ReleaseFrame(decoding: payload).pictureID)
-        case .setProperties, .copyProperties, .removePool, .canAcceptFormat, .changeFormat:
-            port.answer(sequence) { () throws(SessionError) in try answer(opcode, payload) }
-        case .addPool:
-            if let file = fds.popFirst() { try addPool(try AddPool(decoding: payload), file) }
-            send(Reply(sequence: sequence))
         case .finishDelayedFrames:
             try ByteReader().expectEnd(of: payload)
-            try push(.finish(sequence: sequence))
-        case .invalidate:
-            try ByteReader().expectEnd(of: payload)
-            end(.ok, "invalidated by the client")
-        case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end, .frameDecoded, .packetReport,
-            .removeArena, .frameTransferred:
-            throw SessionError(.parameter, "message \(opcode) is the worker's to send")
-        case .transferFrame, .finishFrames:
-            throw SessionError(.parameter, "message \(opcode) is for pixel-transfer sessions")
-        case .prepare, .encodeFrame, .completeFrames, .releasePacket:
-            throw SessionError(.parameter, "message \(opcode) is for compression sessions")
+            try tasks.enqueue(.finish(sequence: sequence))
+        case .canAcceptFormat: _ = try format(payload)
+        case .changeFormat: try tasks.enqueue(.change(try format(payload)))
+        default: throw SessionError(.parameter, "message \(opcode) is not handled")
         }
     }
 
-    /// Messages whose failure is an answer and not the session's end.
-    private func answer(_ opcode: Opcode, _ payload: RawSpan) throws(SessionError) -> [UInt8] {
-        let bytes = payload.withUnsafeBytes { Array($0) }
-        switch opcode {
-        case .setProperties:
-            let new = try JSON.decode([String: PropertyValue].self, from: bytes)
-            try state.withLock { session throws(SessionError) in try session.setProperties(new) }
-            return []
-        case .copyProperties:
-            let keys = try JSON.decode([String].self, from: bytes)
-            let gone = stats[.framesOut] &+ dropped.load(ordering: .relaxed)
-            let pending = stats[.framesIn] &- min(stats[.framesIn], gone)
-            let values = try state.withLock { session throws(SessionError) in
-                session.publish(.numberOfFramesBeingDecoded, .int(Int64(clamping: pending)))
-                return try session.properties.copy(keys)
-            }
-            return try JSON.encode(values)
-        case .canAcceptFormat, .changeFormat:
-            let format = try StreamFormat(description: bytes)
-            guard format.framing == setup.session.request.format.framing else {
-                throw SessionError(
-                    .formatDescriptionChangeNotSupported,
-                    "the new format frames NAL units in another way than the session's packets")
-            }
-            if opcode == .changeFormat { try push(.change(format)) }
-            return []
-        default:
-            let pool = try RemovePool(decoding: payload).poolID
-            try state.withLock { session throws(SessionError) in try session.removePool(pool) }
-            pools[pool] = nil
-            return []
+    /// Reads a format that could follow the session's present one.
+    private func format(_ payload: RawSpan) throws(SessionError) -> StreamFormat {
+        let format = try StreamFormat(description: payload.withUnsafeBytes { Array($0) })
+        guard format.framing == setup.session.request.format.framing else {
+            throw SessionError(
+                .formatDescriptionChangeNotSupported,
+                "the new format frames NAL units differently from the session's packets")
         }
+        return format
     }
 
-    private func addPool(_ pool: AddPool, _ file: consuming OwnedFD) throws(SessionError) {
-        let memory = try SessionPort.map(pool, file, limit: start.limits.maxPoolBytes)
-        // The whole file is mapped, whatever the client says it uses.
-        let mapped = UInt64(memory.size)
-        try state.withLock { session throws(SessionError) in try session.addPool(pool.poolID, size: mapped) }
-        pools[pool.poolID] = memory
-    }
-
-    private func admit(_ frame: DecodeFrame, _ sequence: UInt32) throws(SessionError) {
-        let request = PacketRequest(
-            frameID: frame.frameID, pts: frame.pts, duration: frame.duration, poolID: frame.poolID,
-            offset: frame.offset, size: frame.size, isOutput: !frame.flags.contains(.doNotOutput))
-        // The level that is wanted now: a later change is for later packets, however many wait.
-        let maxLevel = try state.withLock { session throws(SessionError) in
-            try session.admit(request)
-            return session.maxTemporalLevel
+    private func admit(
+        _ frame: DecodeFrame, _ sequence: UInt32, _ pools: PoolLedger<SharedMemory>
+    ) throws(SessionError) {
+        // MaxTemporalLevel as it is now: a later change applies to later packets, however many are queued.
+        let (memory, maxLevel) = try state.withLock { session throws(SessionError) in
+            (try session.admit(frame, in: pools), session.maxTemporalLevel)
         }
-        guard let pool = pools[frame.poolID] else {
-            throw SessionError(.parameter, "there is no pool \(frame.poolID)")
-        }
-        stats.add(.framesIn, 1)
+        port.stats.add(.framesIn, 1)
         let reply = frame.flags.contains(.asynchronous) ? nil : sequence
-        try push(.decode(PendingPacket(request: request, pool: pool, maxLevel: maxLevel, replyTo: reply)))
+        try tasks.enqueue(
+            .decode(PendingPacket(packet: frame, pool: memory, maxLevel: maxLevel, replyTo: reply)))
     }
 
-    private func push(_ job: DecodeTask) throws(SessionError) {
-        guard jobs.push(job) else {
-            throw SessionError(.parameter, "more messages than the session allows at once")
-        }
-    }
-
-    /// The client has read a picture.
+    /// Handles the release of a picture that the client has read.
     private func release(_ pictureID: UInt64) throws(SessionError) {
         let owner = held.withLock { $0.removeValue(forKey: pictureID) }
         guard owner != nil else {
@@ -211,21 +157,21 @@ final class WorkerSession: @unchecked Sendable {
 
     // MARK: - For the codec thread
 
-    /// The session as it stands.
+    /// Reads or changes the session's state under its lock.
     func withSession<Value>(_ body: (inout DecompressionSession) -> Value) -> Value {
         state.withLock { body(&$0) }
     }
 
-    /// A packet was read: its memory is the client's again.
+    /// Returns the memory of a packet that was read.
     func releasePacket(_ frameID: UInt64) {
         state.withLock { $0.release(frameID) }
         send(FrameReleased(frameID: frameID))
     }
 
-    /// No picture comes of a packet, which is progress all the same.
+    /// Counts a packet that yields no picture, which is progress too.
     func countDropped() {
         dropped.add(1, ordering: .relaxed)
-        stats.set(.progressNs, MonotonicTime.now.nanoseconds)
+        port.stats.set(.progressNs, MonotonicTime.now.nanoseconds)
     }
 
     /// Waits until the client may have one more picture.
@@ -238,8 +184,8 @@ final class WorkerSession: @unchecked Sendable {
         }
     }
 
-    /// Sends a picture, whose samples stay until it is released.
-    func give(_ picture: FrameDecoded, slot: Int, _ owner: any AnyObject & Sendable) {
+    /// Sends a picture; `owner` keeps its samples in place until the client releases it.
+    func send(_ picture: FrameDecoded, slot: Int, _ owner: any AnyObject & Sendable) {
         for change in output.changes(before: slot) {
             switch change {
             case .added(let id, let memory):
@@ -254,24 +200,17 @@ final class WorkerSession: @unchecked Sendable {
             sum + picture.format.rowBytes(plane: plane, width: Int(picture.width))
                 * picture.format.rows(plane: plane, height: Int(picture.height))
         }
-        stats.add(.framesOut, 1)
-        stats.add(.bytesOut, UInt64(bytes))
-        stats.set(.progressNs, MonotonicTime.now.nanoseconds)
-        stats.set(.width, UInt64(picture.width))
-        stats.set(.height, UInt64(picture.height))
+        port.stats.add(.framesOut, 1)
+        port.stats.add(.bytesOut, UInt64(bytes))
+        port.stats.set(.progressNs, MonotonicTime.now.nanoseconds)
+        port.stats.set(.width, UInt64(picture.width))
+        port.stats.set(.height, UInt64(picture.height))
         send(picture)
     }
 
-    /// Tells the broker that the hardware stopped, or began again, to do the work.
-    func tell(isHardware: Bool, _ reason: String?) {
+    /// Reports to the broker that decoding switched between hardware and software.
+    func report(isHardware: Bool, _ reason: String?) {
         WorkerStartup.report(
-            .created(
-                encoderID: setup.choice.decoder.id, usingHardware: isHardware, fallbackReason: reason))
+            .created(codecID: setup.choice.decoder.id, usingHardware: isHardware, fallbackReason: reason))
     }
-
-    /// Sends a message from either thread; a client that is gone or does not read ends the session.
-    func send(_ payload: some SessionPayload, fds: [Int32] = []) { port.send(payload, fds: fds) }
-
-    /// Ends the session and the process, from either thread.
-    func end(_ status: Status, _ reason: String) -> Never { port.end(status, reason) }
 }

@@ -5,84 +5,71 @@ internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker
 
-/// A frame on its way to the codec thread; keeps the memory it lies in mapped.
+/// A frame on its way to the codec thread; keeps its pool mapped.
 struct PendingFrame: Sendable {
-    var request: FrameRequest
+    var frame: EncodeFrame
     var pool: SharedMemory
 }
 
-/// What the I/O thread asks of the codec thread, in order.
+/// The I/O thread's tasks for the codec thread, done in order.
 enum EncodeTask: Sendable {
-    /// Open the encoder; answer the message with this sequence number, if there was one.
+    /// Open the encoder, then reply to the message with this sequence number, if any.
     case open(EncoderConfiguration, sequence: UInt32?)
-    /// Encode a frame.
     case encode(PendingFrame)
-    /// Give out every picture and answer the message with this sequence number.
+    /// Flush the encoder, then reply.
     case finish(sequence: UInt32)
-    /// Answer the message with this sequence number: everything before it is done.
+    /// Reply: every earlier task is done.
     case acknowledge(sequence: UInt32)
-    /// Let go of pools (`WorkerSession.removedPools`).
+    /// Make the converter forget `WorkerSession.removedPools`.
     case poolsRemoved
 }
 
-/// The thread that calls the encoder, which may take seconds, so that the I/O thread never does.
+/// The thread that calls the encoder: a call may take seconds, for which the I/O thread must not wait.
 struct EncodeThread {
     let worker: WorkerSession
-    let jobs: WorkQueue<EncodeTask>
+    let tasks: WorkQueue<EncodeTask>
     let arena: PacketArena
 
     private var encoder: (any Encoder)?
-    /// Brings frames in RGB to what the encoder takes.
+    /// Converts RGB frames to the encoder's format.
     private var conversion: InputConversion?
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
-    init(worker: WorkerSession, jobs: WorkQueue<EncodeTask>, arena: PacketArena) {
+    init(worker: WorkerSession, tasks: WorkQueue<EncodeTask>, arena: PacketArena) {
         self.worker = worker
-        self.jobs = jobs
+        self.tasks = tasks
         self.arena = arena
     }
 
     /// Works until the queue is closed; every error ends the session.
     mutating func run() {
-        while case .element(let job) = jobs.pop() {
-            worker.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+        while case .element(let task) = tasks.pop() {
+            worker.port.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
             for pool in worker.removedPools.takeAll() { conversion?.forget(pool) }
             do throws(SessionError) {
-                try perform(job)
+                try perform(task)
             } catch {
                 failed(error)
             }
-            worker.stats.set(.busySinceNs, 0)
+            worker.port.stats.set(.busySinceNs, 0)
         }
     }
 
-    /// What becomes of the session when its encoder fails: its end, with the reason.
+    /// Ends the session when its encoder fails.
     ///
-    /// This is the place where a session could go on with another encoder, from the next key frame.
+    /// A later version could continue here with another encoder, from the next key frame.
     private func failed(_ error: SessionError) -> Never { worker.end(error.status, error.reason) }
 
-    private mutating func perform(_ job: EncodeTask) throws(SessionError) {
-        switch job {
+    private mutating func perform(_ task: EncodeTask) throws(SessionError) {
+        switch task {
         case .open(let configuration, let sequence):
-            if let settings = configuration.conversion {
-                let conversion = try InputConversion(settings, configuration, worker.vulkan)
-                worker.tell(of: conversion)
-                self.conversion = conversion
-            }
-            let encoder: any Encoder =
-                if let hardware = worker.hardware {
-                    try hardware.encoder(for: configuration)
-                } else {
-                    try LayeredEncoder.software(configuration)
-                }
-            self.encoder = encoder
-            worker.send(.formatDescription, encoder.formatDescription)
+            try open(configuration)
             if let sequence { worker.send(Reply(sequence: sequence)) }
         case .encode(let frame):
             try encode(frame)
         case .finish(let sequence):
-            try encoder?.finish { (picture, bytes) throws(SessionError) in try give(picture, bytes) }
+            try encoder?.finish { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
             worker.send(Reply(sequence: sequence))
         case .acknowledge(let sequence):
             worker.send(Reply(sequence: sequence))
@@ -90,28 +77,45 @@ struct EncodeThread {
         }
     }
 
-    private mutating func encode(_ frame: PendingFrame) throws(SessionError) {
-        guard let encoder, let base = frame.pool.bytes.baseAddress else {
+    private mutating func open(_ configuration: EncoderConfiguration) throws(SessionError) {
+        if let settings = configuration.conversion {
+            let conversion = try InputConversion(settings, configuration, worker.vulkan)
+            worker.publish(conversion)
+            self.conversion = conversion
+        }
+        let encoder: any Encoder =
+            if let hardware = worker.hardware {
+                try hardware.encoder(for: configuration)
+            } else {
+                try LayeredEncoder.software(configuration)
+            }
+        self.encoder = encoder
+        worker.port.send(.formatDescription, encoder.formatDescription)
+    }
+
+    private mutating func encode(_ pending: PendingFrame) throws(SessionError) {
+        guard let encoder, let base = pending.pool.bytes.baseAddress else {
             throw SessionError(.invalidSession, "a frame came before the encoder was open")
         }
-        let request = frame.request
-        durations[request.pts] = request.duration
+        let frame = pending.frame
+        durations[frame.pts] = frame.duration
         // The layout was checked against the pool's size when the frame was admitted.
-        var planes = request.layout.planes.map {
+        var planes = frame.layout.planes.map {
             InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
         }
-        if let conversion { planes = try conversion.convert(planes, in: frame.pool) }
+        if let conversion { planes = try conversion.convert(planes, in: pending.pool) }
         let input = InputPicture(
-            planes: planes, frameID: request.frameID, pts: request.pts, forceKeyFrame: request.forceKeyFrame,
-            baseFrameQP: request.baseFrameQP < 0 ? nil : Int(request.baseFrameQP))
-        try encoder.encode(input) { (picture, bytes) throws(SessionError) in try give(picture, bytes) }
-        worker.releaseFrame(request.frameID)
+            planes: planes, frameID: frame.frameID, pts: frame.pts,
+            forceKeyFrame: frame.flags.contains(.forceKeyFrame),
+            baseFrameQP: frame.baseFrameQP < 0 ? nil : Int(frame.baseFrameQP))
+        try encoder.encode(input) { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
+        worker.releaseFrame(frame.frameID)
     }
 
     /// Sends one coded picture to the client.
-    private mutating func give(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
+    private mutating func emit(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
         let place = try arena.store(bytes) { isFull in
-            worker.stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0)
+            worker.port.stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0)
         }
         var flags: Packet.Flags = []
         if picture.isSync { flags.insert(.sync) }
@@ -121,9 +125,9 @@ struct EncodeThread {
             duration: durations.removeValue(forKey: picture.pts) ?? 0,
             arenaID: place.ownMemory == nil ? PacketArena.arenaID : Packet.ownMemory, flags: flags,
             offset: UInt64(place.offset), size: UInt32(bytes.byteCount), nalUnitType: picture.nalUnitType,
-            temporalLevel: picture.temporalLevel)
+            temporalID: picture.temporalLevel)
         worker.countPacket(bytes: bytes.byteCount)
-        // A descriptor's number does not keep the memory alive that owns it.
+        // A descriptor's number does not keep its owner alive.
         withExtendedLifetime(place) {
             worker.send(packet, fds: place.ownMemory.map { [$0.file.rawValue] } ?? [])
         }

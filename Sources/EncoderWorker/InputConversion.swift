@@ -6,13 +6,13 @@ internal import HWDShaders
 internal import HWDTransport
 internal import HWDWire
 
-/// Brings frames in RGB to the Y'CbCr that an encoder takes; used from the codec thread.
+/// Converts RGB frames to the encoder's Y'CbCr format; used from the codec thread.
 final class InputConversion {
-    /// What converts, in words.
+    /// The converting device's name.
     var device: String { converter.device }
-    /// Why it is that device.
+    /// Why that device was chosen.
     let reason: String
-    /// Why that is no GPU, when one was allowed.
+    /// Why no GPU converts, where one was allowed.
     let fallbackReason: String?
 
     private let converter: any PixelConverter
@@ -20,7 +20,7 @@ final class InputConversion {
     private let memory: Memory
     private let layout: FrameLayout
 
-    /// Whole pages for one picture, which a GPU can write in place.
+    /// Page-aligned memory for one picture, which a GPU can write in place.
     private final class Memory {
         let bytes: UnsafeMutableRawBufferPointer
 
@@ -29,10 +29,9 @@ final class InputConversion {
         deinit { bytes.deallocate() }
     }
 
-    /// A conversion to what the configuration's encoder takes, with the colour that its stream tells.
+    /// Opens a converter to the format and color that the configuration's stream has.
     ///
-    /// - Parameter vulkan: what is known of this machine's Vulkan.
-    /// - Throws: `PixelTransferNotSupported`, by name, for a colour that is not converted.
+    /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
     init(
         _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration, _ vulkan: VulkanHints
     ) throws(SessionError) {
@@ -51,9 +50,9 @@ final class InputConversion {
         gpu.use(UnsafeRawBufferPointer(memory.bytes), isWritable: true, of: memory)
     }
 
-    /// Checks that a session's frames can be converted, if they are to be.
+    /// Checks that a session's frames can be converted, if they need to be.
     ///
-    /// - Throws: `PixelTransferNotSupported`, by name, for a colour that is not converted.
+    /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
     static func check(_ session: CompressionSession) throws(SessionError) {
         let configuration = try EncoderConfiguration(request: session.request, properties: session.properties)
         guard let settings = configuration.conversion else { return }
@@ -68,7 +67,7 @@ final class InputConversion {
         var options = ConversionOptions()
         options.referenceWhite = settings.light.referenceWhite
         options.hlgPeak = settings.light.hlgPeak
-        // Without an alpha layer colours stay as they come: laid over black, if they are multiplied.
+        // Without an alpha layer alpha is dropped: premultiplied colors then look composited over black.
         let alpha = configuration.alpha
         return Conversion(
             source: ImageDescription(
@@ -82,12 +81,12 @@ final class InputConversion {
             options: options)
     }
 
-    /// The double of a frame that lies in a pool; it stays until the next one.
+    /// Converts a frame that lies in a pool; the result is valid until the next call.
     func convert(
         _ planes: [InputPicture.Plane], in pool: SharedMemory
     ) throws(SessionError) -> [InputPicture.Plane] {
         guard let base = memory.bytes.baseAddress else {
-            throw SessionError(.allocationFailed, "there is no memory for a converted frame")
+            throw SessionError(.allocationFailed, "memory for a converted frame is missing")
         }
         gpu.use(pool.bytes, isWritable: pool.access == .readWrite, of: pool)
         try converter.convert(
@@ -98,7 +97,7 @@ final class InputConversion {
         }
     }
 
-    /// Lets go of a pool that was removed.
+    /// Makes the GPU forget a removed pool.
     func forget(_ pool: SharedMemory) { gpu.forget(pool) }
 }
 

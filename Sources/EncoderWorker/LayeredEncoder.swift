@@ -5,12 +5,12 @@ internal import HWDSessions
 internal import HWDVAAPI
 internal import HWDX265
 
-/// Opens the encoder that a session's configuration asks for: of one layer, or of a base and an alpha layer.
+/// Opens the encoder that a session's configuration requires: of one layer, or of a base and an alpha layer.
 enum LayeredEncoder {
-    /// What each layer's encoder gets.
+    /// The format of each layer's frames.
     private static let layerFormat = PixelFormat.yu12
 
-    /// In software.
+    /// Opens x265.
     static func software(_ configuration: EncoderConfiguration) throws(SessionError) -> any Encoder {
         guard let alpha = configuration.alpha else { return try X265Encoder(configuration) }
         let splitter = try splitter(configuration, alpha)
@@ -20,12 +20,12 @@ enum LayeredEncoder {
             splitter: splitter, mode: alpha.mode, size: size(configuration), followsBase: true)
     }
 
-    /// On a render node, which the caller keeps open.
+    /// Opens the encoder on a render node, which the caller keeps open.
     ///
-    /// The two layers' encoders plan the same structure, since nothing they plan by differs. That says what slices are
-    /// only where the driver takes our headers for them.
+    /// Both layers' encoders plan the same picture structure, because their inputs to the plan are equal. The slices
+    /// follow the plan only where the driver accepts packed slice headers.
     ///
-    /// - Parameter timeout: Seconds a picture may take before the driver counts as hung.
+    /// - Parameter timeout: seconds a picture may take before the driver counts as hung.
     static func hardware(
         node: Int32, path: HardwarePath, _ configuration: EncoderConfiguration, timeout: Double
     ) throws(VAAPIFailure) -> (encoder: any Encoder, notes: [String]) {
@@ -39,7 +39,7 @@ enum LayeredEncoder {
             throw VAAPIFailure(
                 SessionError(
                     .couldNotFindVideoEncoder,
-                    "its driver writes slice headers of its own, and an alpha layer needs the base layer's"))
+                    "its driver writes its own slice headers, which an alpha layer cannot follow"))
         }
         let second = try VAAPIEncoder(
             node: node, path: path, configuration.alphaLayer(layerFormat), timeout: timeout)
@@ -55,12 +55,12 @@ enum LayeredEncoder {
         (configuration.request.width, configuration.request.height)
     }
 
-    /// What takes the session's frames apart.
+    /// Separates color and alpha of the session's frames.
     private static func splitter(
         _ configuration: EncoderConfiguration, _ alpha: AlphaSettings
     ) throws(SessionError) -> any AlphaSplitter {
         let request = configuration.request
-        // Frames in RGB come here converted, to the stream's mode.
+        // RGB frames are converted to the stream's alpha mode before.
         return PlanarSplitter(
             width: request.width, height: request.height,
             source: configuration.conversion == nil ? alpha.sourceMode : alpha.mode, target: alpha.mode)

@@ -6,9 +6,9 @@ internal import HWDTransport
 internal import HWDVAAPI
 internal import HWDWire
 
-/// A hardware encoder that is open since Create, so that its reply told the truth.
+/// A hardware encoder, opened before the reply to Create so that the reply names an encoder that works.
 ///
-/// Made on the I/O thread; from the first job on the codec thread alone uses it.
+/// Created on the I/O thread; from the first task on only the codec thread uses it.
 final class OpenHardware {
     private let node: OwnedFD
     private let path: HardwarePath
@@ -19,8 +19,8 @@ final class OpenHardware {
     /// Opens the node and the encoder.
     ///
     /// The driver's code runs in this process from here on.
-    /// - Parameter timeout: Seconds a picture may take before the driver counts as hung.
-    /// - Throws: why it does not open, and whether it may later.
+    /// - Parameter timeout: seconds a picture may take before the driver counts as hung.
+    /// - Throws: why it does not open, and whether it may open later.
     init(
         _ hardware: HardwareEncoder, _ configuration: EncoderConfiguration, timeout: Double
     ) throws(VAAPIFailure) {
@@ -34,7 +34,7 @@ final class OpenHardware {
             vaProfile: path.vaProfile, vaEntrypoint: path.vaEntrypoint, vaRTFormat: path.vaRTFormat,
             features: path.features, adjustments: path.adjustments)
         self.configuration = configuration
-        // Opened as the probe did; what the node is worth was found out there.
+        // Opened as by the probe, which has verified the node.
         let number = open(hardware.node, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard number >= 0 else {
             let error = SystemError(errno: errno, call: "open", subject: hardware.node)
@@ -47,20 +47,20 @@ final class OpenHardware {
             node: node.rawValue, path: self.path, configuration, timeout: timeout)
     }
 
-    /// What the encoder does otherwise than asked, a sentence each.
+    /// The encoder's deviations from the requested properties.
     private(set) var notes: [String]
 
-    /// The encoder, opened anew where properties have changed since Create.
+    /// Returns the encoder, reopened if properties have changed since Create.
     ///
-    /// - Throws: why it no longer opens.
-    func encoder(for wanted: EncoderConfiguration) throws(SessionError) -> any Encoder {
-        if let encoder, wanted == configuration { return encoder }
-        // First, because some drivers have one context to give.
+    /// - Throws: why it cannot be reopened.
+    func encoder(for requested: EncoderConfiguration) throws(SessionError) -> any Encoder {
+        if let encoder, requested == configuration { return encoder }
+        // Closed first, because some drivers support only one context.
         encoder = nil
         do throws(VAAPIFailure) {
-            let opened = try LayeredEncoder.hardware(node: node.rawValue, path: path, wanted, timeout: timeout)
+            let opened = try LayeredEncoder.hardware(node: node.rawValue, path: path, requested, timeout: timeout)
             (encoder, notes) = opened
-            configuration = wanted
+            configuration = requested
             return opened.encoder
         } catch {
             throw SessionError(

@@ -4,19 +4,19 @@ internal import HWDTransport
 internal import HWDWire
 internal import Synchronization
 
-/// The memory packets lie in until the client releases them, and the credits that bound how many there are.
+/// The memory of packets that the client has not released, and the limit of their number.
 ///
-/// The codec thread puts packets in and waits here when the client holds too much; the I/O thread releases them.
+/// The codec thread stores packets and waits here when the client holds too many; the I/O thread releases them.
 final class PacketArena: Sendable {
-    /// Packets a client may hold.
+    /// The limit of packets that a client holds.
     static let maxPackets = 64
-    /// The arena's number in messages; a session has one.
+    /// The arena's number in messages; a session has only one.
     static let arenaID: UInt32 = 1
     /// Bytes of the arena.
     ///
-    /// Packets go to the lowest free place, so only as much is touched as is held at once.
+    /// Packets go to the lowest free offset, so that only as much memory is touched as the client holds at once.
     static let size = 8 << 20
-    /// A packet above this comes as a memfd of its own, so that one picture cannot fill the arena.
+    /// A larger packet is sent in a memfd of its own, so that one picture cannot fill the arena.
     static let maxInArena = size / 4
 
     private struct Slot {
@@ -26,7 +26,7 @@ final class PacketArena: Sendable {
     }
 
     private struct State {
-        /// By offset; packets of their own memory have size 0.
+        /// In order of offset; packets in memory of their own have size 0.
         var slots: [Slot] = []
         var lastID: UInt64 = 0
     }
@@ -36,29 +36,35 @@ final class PacketArena: Sendable {
     private let released = WorkQueue<Bool>(capacity: 1)
     private let timeout: Duration
 
-    /// An empty arena.
+    /// Creates an empty arena.
     ///
-    /// - Parameter timeout: how long a client may hold everything before the session ends.
-    init(timeout: Duration) throws(SystemError) {
-        memory = try SharedMemory(creating: "hwdaemon-packets", size: Self.size, readOnlyToOthers: true)
+    /// - Parameter timeout: how long a client may hold every packet before the session ends.
+    /// - Throws: `AllocationFailed`.
+    init(timeout: Duration) throws(SessionError) {
+        do throws(SystemError) {
+            memory = try SharedMemory(creating: "hwdaemon-packets", size: Self.size, readOnlyToOthers: true)
+        } catch {
+            throw SessionError(.allocationFailed, "the encoder process lacks memory: \(error)")
+        }
         self.timeout = timeout
         state.withLock { $0.slots.reserveCapacity(Self.maxPackets) }
     }
 
     var file: Int32 { memory.file.rawValue }
 
-    /// A packet's place: in the arena, or in memory of its own that goes out with the packet.
-    struct Place {
+    /// A packet's location: in the arena, or in memory of its own that is sent with the packet.
+    struct StoredPacket {
         var packetID: UInt64
         var offset: Int
         var ownMemory: SharedMemory?
     }
 
-    /// Copies a packet in, waiting for room as long as the client is given.
+    /// Copies a packet into the arena, waiting up to `timeout` for room.
     ///
-    /// - Parameter whileFull: told when the wait begins and ends, so that a slow client is not taken for a hang.
-    /// - Throws: `Parameter` when the client released nothing in that time, `AllocationFailed`.
-    func store(_ bytes: RawSpan, whileFull: (Bool) -> Void = { _ in }) throws(SessionError) -> Place {
+    /// - Parameter whileFull: called with true when the wait begins and with false when it ends, so that the broker does
+    ///   not take a slow client for a hung encoder.
+    /// - Throws: `Parameter` when the client released no packet in that time, `AllocationFailed`.
+    func store(_ bytes: RawSpan, whileFull: (Bool) -> Void = { _ in }) throws(SessionError) -> StoredPacket {
         let size = bytes.byteCount
         var deadline: MonotonicTime?
         defer { if deadline != nil { whileFull(false) } }
@@ -80,9 +86,9 @@ final class PacketArena: Sendable {
         }
     }
 
-    /// The client has read a packet.
+    /// Frees a packet that the client has read.
     ///
-    /// - Throws: `Parameter` for a packet it does not hold.
+    /// - Throws: `Parameter` for a packet that it does not hold.
     func release(_ packetID: UInt64) throws(SessionError) {
         let known = state.withLock { state in
             guard let index = state.slots.firstIndex(where: { $0.packetID == packetID }) else { return false }
@@ -93,9 +99,9 @@ final class PacketArena: Sendable {
         _ = released.push(true)
     }
 
-    private func fill(_ packetID: UInt64, _ offset: Int, _ bytes: RawSpan) throws(SessionError) -> Place {
+    private func fill(_ packetID: UInt64, _ offset: Int, _ bytes: RawSpan) throws(SessionError) -> StoredPacket {
         var target = memory
-        var place = Place(packetID: packetID, offset: offset, ownMemory: nil)
+        var place = StoredPacket(packetID: packetID, offset: offset, ownMemory: nil)
         if bytes.byteCount > Self.maxInArena {
             do throws(SystemError) {
                 target = try SharedMemory(
@@ -104,7 +110,7 @@ final class PacketArena: Sendable {
                 throw SessionError(
                     .allocationFailed, "no memory for a packet of \(bytes.byteCount) bytes: \(error)")
             }
-            place = Place(packetID: packetID, offset: 0, ownMemory: target)
+            place = StoredPacket(packetID: packetID, offset: 0, ownMemory: target)
         }
         guard let room = target.mutableBytes else {
             throw SessionError(.allocationFailed, "the packet memory is not writable")
@@ -115,14 +121,14 @@ final class PacketArena: Sendable {
         return place
     }
 
-    /// The lowest place of `size` bytes that is free, taken; nil when there is none.
+    /// Reserves the lowest free range of `size` bytes; nil when there is none.
     private static func reserve(_ size: Int, in state: inout State) -> (packetID: UInt64, offset: Int)? {
         guard state.slots.count < maxPackets else { return nil }
         var offset = 0
         var index = 0
         for slot in state.slots {
             if slot.offset - offset >= size { break }
-            // 64: packets do not share a cache line.
+            // Packets do not share a cache line of 64 bytes.
             offset = (slot.offset + slot.size + 63) & ~63
             index += 1
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// How the colours of a picture stand to its alpha.
+/// Whether a picture's colors are multiplied by its alpha.
 public enum AlphaChannelMode: String, CaseIterable, Hashable, Sendable {
-    /// Colours are multiplied by alpha: transparent parts are black.
+    /// Colors are multiplied by alpha: fully transparent parts are black.
     case premultiplied
-    /// Colours are as they were before anything was made transparent.
+    /// Colors are independent of alpha.
     case straight
 }

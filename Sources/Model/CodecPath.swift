@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// One way to code, as the catalogue lists it, and what a probe found of it on one device or in software.
+/// The direction of a codec path.
+public enum CodecOperation: String, Codable, Hashable, Sendable {
+    case encode, decode
+}
+
+/// A path of the catalogue, and the state that a probe found on one device or in software.
 public struct CodecPath: Hashable, Codable, Sendable {
     /// The path's name in the catalogue (`hevc-main10-encode`).
     public var id: String
     /// `hevc`.
     public var codec: String
-    /// `encode` or `decode`.
-    public var operation: String
+    public var operation: CodecOperation
     /// The profile (`main`, `main10`).
     public var profile: String
     /// Bits of a coded sample.
@@ -16,23 +20,23 @@ public struct CodecPath: Hashable, Codable, Sendable {
     public var device: String?
     /// The driver, or the library in software, with its version.
     public var driver: String
-    /// Whether the driver or library says that it can.
+    /// Whether the driver or library reports support.
     public var claimed: Bool
-    /// Whether frames went through and came back right.
+    /// Whether frames were coded and judged correct.
     public var verified: Bool
-    /// Why it is not verified, a sentence; nil when it is.
+    /// Why it is not verified; nil when it is.
     public var reason: String?
-    /// Names of the catalogue's quirks that apply here.
+    /// Names of the catalogue's quirks that apply to the device and path.
     public var quirks: [String]
-    /// The catalogue's features of the path, less what those quirks take away.
-    public var features: [String]
-    /// What the driver says of its limits; nil in software, and where nothing is claimed.
+    /// The catalogue's features of the path, minus those that quirks disable.
+    public var features: [CodecFeature]
+    /// The driver's limits; nil in software, and where nothing is claimed.
     public var hardware: HardwareLimits?
 
-    /// A path by its place in the catalogue and on the machine, nothing being known of it yet.
+    /// Makes a path that has not been probed.
     public init(
-        id: String, codec: String, operation: String, profile: String, bitDepth: Int, device: String? = nil,
-        driver: String, features: [String] = []
+        id: String, codec: String, operation: CodecOperation, profile: String, bitDepth: Int, device: String? = nil,
+        driver: String, features: [CodecFeature] = []
     ) {
         self.id = id
         self.codec = codec
@@ -53,20 +57,19 @@ public struct CodecPath: Hashable, Codable, Sendable {
     }
 }
 
-/// What a VA-API driver says of one entry point's limits.
+/// The limits that a VA-API driver reports for one entry point.
 public struct HardwareLimits: Hashable, Codable, Sendable {
     /// The entry point (`VAEntrypointEncSlice`).
     public var entrypoint: String
-    /// Luma samples a row, at most; nil where the driver does not tell.
+    /// The largest width in luma samples; nil where the driver reports none.
     public var maxWidth: Int?
-    /// Rows of luma samples, at most; nil where the driver does not tell.
+    /// The largest height in luma samples; nil where the driver reports none.
     public var maxHeight: Int?
-    /// Ways of rate control (`CQP`, `CBR`, `VBR`, …); empty for a decoder.
+    /// Rate control modes (`CQP`, `CBR`, `VBR`, …); empty for a decoder.
     public var rateControl: [String]
-    /// Headers that may be handed over ready-made (`SEQUENCE`, `PICTURE`, `SLICE`, …); empty for a decoder.
+    /// Headers that the application may supply packed (`SEQUENCE`, `PICTURE`, `SLICE`, …); empty for a decoder.
     public var packedHeaders: [String]
 
-    /// The limits of an entry point.
     public init(
         entrypoint: String, maxWidth: Int? = nil, maxHeight: Int? = nil, rateControl: [String] = [],
         packedHeaders: [String] = []

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// How sample values map to colour: ITU-T H.273 code points, as H.265 Annex E and the `colr` box carry them.
+/// The mapping from sample values to color: ITU-T H.273 code points, as in H.265 Annex E and the `colr` box.
 public struct ColorDescription: Hashable, Sendable {
     /// `colour_primaries` (H.273 table 2): 1 BT.709, 9 BT.2020, 12 P3-D65, 2 unspecified.
     public var primaries: UInt8
@@ -10,13 +10,13 @@ public struct ColorDescription: Hashable, Sendable {
     public var matrix: UInt8
     /// `video_full_range_flag`: false is video ("limited") range.
     public var isFullRange: Bool
-    /// `chroma_sample_loc_type` (H.265 E.3.1): 0 left, 1 center, 2 top left, …; nil when not told.
+    /// `chroma_sample_loc_type` (H.265 E.3.1): 0 left, 1 center, 2 top left, …; nil when unspecified.
     public var chromaLocation: UInt8?
 
     /// The code point for "unspecified".
     public static let unspecified: UInt8 = 2
 
-    /// A description from its code points; what is left out is unspecified, video range.
+    /// Makes a description; omitted code points are unspecified, the range is video.
     public init(
         primaries: UInt8 = unspecified, transfer: UInt8 = unspecified, matrix: UInt8 = unspecified,
         isFullRange: Bool = false, chromaLocation: UInt8? = nil
@@ -33,6 +33,6 @@ public struct ColorDescription: Hashable, Sendable {
         primaries != Self.unspecified || transfer != Self.unspecified || matrix != Self.unspecified
     }
 
-    /// Whether the transfer function is one of the HDR ones, PQ (16) or HLG (18).
+    /// Whether the transfer function is PQ (16) or HLG (18).
     public var isHDR: Bool { transfer == 16 || transfer == 18 }
 }

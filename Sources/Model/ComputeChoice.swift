@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// Which Vulkan device converts, and why: what sessions go by, and what `Probe` says of them.
+/// The choice of the Vulkan device that converts; sessions and the reply of `Probe` both use it.
 public struct ComputeChoice: Hashable, Sendable {
-    /// What is known of a device where the choice is made.
+    /// A device to choose from.
     public struct Candidate: Hashable, Sendable {
-        /// What a person calls it.
+        /// The driver's name for it.
         public var name: String
-        /// What kind of device.
         public var kind: ComputeDevice.Kind
-        /// Where it sits on the PCI bus.
+        /// Its PCI address in lower case, if known.
         public var pciAddress: String?
-        /// Why it must not be used; nil when it may.
+        /// Why it must not be used; nil if it may be.
         public var fault: String?
 
-        /// A candidate by its parts.
         public init(name: String, kind: ComputeDevice.Kind, pciAddress: String? = nil, fault: String? = nil) {
             self.name = name
             self.kind = kind
@@ -25,7 +23,7 @@ public struct ComputeChoice: Hashable, Sendable {
             self.init(name: device.name, kind: device.kind, pciAddress: device.pciAddress, fault: fault)
         }
 
-        /// Why another device, or none, was chosen.
+        /// Why this device was not chosen.
         func rejection(for other: ComputeDevice?) -> String {
             if let fault { return "not used: \(fault)" }
             if kind == .cpu { return "software: only where a session asks for Vulkan and there is no GPU" }
@@ -33,16 +31,15 @@ public struct ComputeChoice: Hashable, Sendable {
         }
     }
 
-    /// What is wanted.
+    /// The requirements of a session.
     public struct Request: Hashable, Sendable {
-        /// The device must be the one at this PCI address; nil leaves it open.
+        /// The PCI address of the only acceptable device; nil for any.
         public var required: String?
-        /// The GPU at this PCI address comes first: pictures that lie in its memory stay there.
+        /// The PCI address of the GPU to prefer, in whose memory pictures can stay.
         public var preferred: String?
-        /// Whether software will do where there is no GPU.
+        /// Whether a software device is acceptable where there is no GPU.
         public var allowsSoftware: Bool
 
-        /// Asks for a device.
         public init(required: String? = nil, preferred: String? = nil, allowsSoftware: Bool = false) {
             self.required = required
             self.preferred = preferred
@@ -50,14 +47,14 @@ public struct ComputeChoice: Hashable, Sendable {
         }
     }
 
-    /// The device's place among the candidates.
+    /// The device's index among the candidates.
     public let index: Int
-    /// Why that one.
+    /// Why that device was chosen.
     public let reason: String
 
-    /// Chooses: the device that is required; else a GPU, the preferred one first, then by kind; else software if it may be.
+    /// Chooses the required device; else a GPU, the preferred one first, then by kind; else software if acceptable.
     ///
-    /// - Throws: `CouldNotCreateInstance`, saying what is there instead.
+    /// - Throws: `CouldNotCreateInstance`, listing the devices that exist.
     public init(of candidates: [Candidate], _ request: Request) throws(SessionError) {
         if let required = request.required?.lowercased() {
             guard let index = candidates.firstIndex(where: { $0.pciAddress == required }) else {
@@ -77,7 +74,7 @@ public struct ComputeChoice: Hashable, Sendable {
             (self.index, reason) = (index, "the GPU that VA-API uses, at \(preferred)")
         } else if let index = gpus.min(by: { (candidates[$0].kind.rank, $0) < (candidates[$1].kind.rank, $1) }) {
             let kind = candidates[index].kind
-            let name = kind == .other ? "GPU of a kind that is not told" : "\(kind.rawValue) GPU"
+            let name = kind == .other ? "GPU of unknown kind" : "\(kind.rawValue) GPU"
             (self.index, reason) = (
                 index, gpus.count == 1 ? "the only GPU" : "the first of \(gpus.count) GPUs: a \(name)"
             )

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// A Vulkan device, as `Probe` tells it: what could convert colours.
+/// A Vulkan device in the reply of `Probe`.
 public struct ComputeDevice: Hashable, Codable, Sendable {
-    /// What kind of device, the ones to prefer first.
+    /// The kind of device; preferred kinds come first.
     public enum Kind: String, Codable, Sendable, CaseIterable {
-        /// A GPU with memory of its own.
+        /// A GPU with dedicated memory.
         case discrete
         /// A GPU that shares the machine's memory.
         case integrated
@@ -12,27 +12,27 @@ public struct ComputeDevice: Hashable, Codable, Sendable {
         case virtual
         /// Something else.
         case other
-        /// Software (lavapipe): right, but slow.
+        /// Software (lavapipe): correct, but slow.
         case cpu
 
-        /// The one to prefer is the smaller.
+        /// Lower ranks are preferred.
         var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
     }
 
-    /// Which memory of others it uses in place.
+    /// The memory of other owners that a device uses without a copy.
     public struct Imports: Hashable, Codable, Sendable {
-        /// A process's own pages, as pools have them (VK_EXT_external_memory_host).
+        /// A process's pages, such as pools (VK_EXT_external_memory_host).
         public var hostMemory: Bool
-        /// Bytes that such memory is aligned to; nil without it.
+        /// The required alignment of such memory in bytes; nil where it is not supported.
         public var hostMemoryAlignment: Int?
-        /// Whether a picture in pages of a memfd came out right without a copy.
+        /// Whether a picture in pages of a memfd was converted correctly without a copy.
         public var hostMemoryVerified: Bool
         /// Dma-bufs (VK_KHR_external_memory_fd and VK_EXT_external_memory_dma_buf).
         public var dmaBufs: Bool
-        /// Tiled ones, too (VK_EXT_image_drm_format_modifier).
+        /// Tiled dma-bufs as well (VK_EXT_image_drm_format_modifier).
         public var dmaBufModifiers: Bool
 
-        /// Says what is imported; nothing is proven yet.
+        /// Makes the driver's claims, which are not verified.
         public init(hostMemoryAlignment: Int?, dmaBufs: Bool, dmaBufModifiers: Bool) {
             hostMemory = hostMemoryAlignment != nil
             self.hostMemoryAlignment = hostMemoryAlignment
@@ -50,20 +50,19 @@ public struct ComputeDevice: Hashable, Codable, Sendable {
         }
     }
 
-    /// The limits that conversions meet.
+    /// The device limits that matter to conversions.
     public struct Limits: Hashable, Codable, Sendable {
-        /// Bytes that a shader sees of one buffer; larger pictures go in slices.
+        /// Bytes of one buffer that a shader can access; larger pictures are converted in slices.
         public var maxStorageBufferRange: Int
-        /// Buffers that a shader sees; 7 are needed.
+        /// Buffers that a shader can access; 7 are needed.
         public var maxStorageBuffers: Int
-        /// Nanoseconds of one step of its clock; nil where work cannot be timed.
+        /// Nanoseconds per tick of its clock; nil where work cannot be timed.
         public var timestampPeriod: Double?
-        /// Whether shaders read and write 16-bit samples; ours pack words and need it not.
+        /// Whether shaders can access 16-bit samples; the daemon's pack them into words instead.
         public var storage16Bit: Bool
-        /// Whether shaders compute in half floats; ours do not.
+        /// Whether shaders can compute in half floats; the daemon's do not.
         public var float16: Bool
 
-        /// Limits by their numbers.
         public init(
             maxStorageBufferRange: Int, maxStorageBuffers: Int, timestampPeriod: Double?, storage16Bit: Bool,
             float16: Bool
@@ -84,36 +83,32 @@ public struct ComputeDevice: Hashable, Codable, Sendable {
         }
     }
 
-    /// What tells it from all others (Vulkan's deviceUUID), in hexadecimal.
+    /// Vulkan's deviceUUID, in hexadecimal.
     public var id: String
-    /// Its name.
     public var name: String
     /// The driver's name and version.
     public var driver: String
-    /// The Vulkan version it has (`1.3.230`).
+    /// The supported Vulkan version (`1.3.230`).
     public var apiVersion: String
-    /// What kind of device.
     public var kind: Kind
-    /// Where it sits on the PCI bus, as `RenderNode` has it; nil for software, and where the driver does not tell.
+    /// Its PCI address, as in `RenderNode`; nil for software, and where the driver does not report it.
     public var pciAddress: String?
-    /// Whether the driver says that it has what our shaders need.
+    /// Whether the driver reports what the shaders need.
     public var claimed: Bool
     /// Whether pictures were converted on it, now or by an earlier probe.
     public var tried: Bool
-    /// Whether they came out as the formulas say.
+    /// Whether the results match the reference converter.
     public var verified: Bool
-    /// Why it is not verified, a sentence; nil when it is.
+    /// Why it is not verified; nil when it is.
     public var reason: String?
-    /// Whether a session that leaves the choice to the daemon converts on it.
+    /// Whether sessions with the device `auto` convert on it.
     public var chosen = false
-    /// Why it is chosen, or not.
+    /// Why it is chosen or not.
     public var choice = ""
-    /// Which memory of others it uses in place.
     public var imports: Imports
-    /// The limits that conversions meet.
     public var limits: Limits
 
-    /// A device as its driver tells it; nothing is proven and nothing chosen yet.
+    /// Makes a device from its driver's claims; it is neither verified nor chosen.
     public init(
         id: String, name: String, driver: String, apiVersion: String, kind: Kind, pciAddress: String?,
         claimed: Bool, imports: Imports, limits: Limits
@@ -139,32 +134,30 @@ public struct ComputeDevice: Hashable, Codable, Sendable {
     }
 }
 
-/// What a look at Vulkan came to.
+/// The result of probing Vulkan.
 public struct VulkanReport: Hashable, Codable, Sendable {
-    /// How far one got.
+    /// The state of Vulkan on this machine.
     public enum State: String, Codable, Sendable, CaseIterable {
         /// There are devices.
         case ready
-        /// No loader, no driver, or none with a device.
+        /// There is no loader, no driver or no device.
         case absent
-        /// The process that looked crashed.
+        /// The process that probed it crashed.
         case crashed
-        /// The process that looked took too long.
+        /// The process that probed it took too long.
         case timedOut = "timed_out"
-        /// Something else went wrong, of which the reason tells.
+        /// Another failure, which the reason describes.
         case failed
     }
 
-    /// How far one got.
     public var state: State
     /// The loader's Vulkan version; nil without one.
     public var loader: String?
     /// The devices, in the loader's order.
     public var devices: [ComputeDevice]
-    /// Why sessions convert on the CPU, a sentence; nil where a device is chosen.
+    /// Why sessions convert on the CPU; nil where a device is chosen.
     public var reason: String?
 
-    /// A report of what was found.
     public init(state: State, loader: String? = nil, devices: [ComputeDevice] = [], reason: String? = nil) {
         self.state = state
         self.loader = loader
@@ -172,21 +165,21 @@ public struct VulkanReport: Hashable, Codable, Sendable {
         self.reason = reason
     }
 
-    /// Why drivers are better left alone: they crashed or hung when they were last looked at; nil where they did not.
+    /// Why no driver should be loaded: the last probe crashed or hung; nil where it did not.
     public var avoidReason: String? { state == .crashed || state == .timedOut ? reason : nil }
 
-    /// Why devices must not be used, by their ids: they lack something, or what was converted on them was wrong.
+    /// Why devices must not be used, by id: they lack a feature, or converted a picture incorrectly.
     public var faults: [String: String] {
         var faults: [String: String] = [:]
         for device in devices where !device.claimed || (device.tried && !device.verified) {
-            faults[device.id] = device.reason ?? "what was converted on it came out wrong"
+            faults[device.id] = device.reason ?? "it converted a picture incorrectly"
         }
         return faults
     }
 
-    /// Marks the device that sessions choose, and says why of each.
+    /// Marks the device that sessions choose, and sets every device's reason.
     ///
-    /// - Parameter preferred: the PCI address of the GPU that codes on this machine.
+    /// - Parameter preferred: the PCI address of the GPU that encodes or decodes on this machine.
     public mutating func choose(preferring preferred: String?) {
         guard state == .ready else { return }
         let faults = faults
@@ -208,6 +201,6 @@ public struct VulkanReport: Hashable, Codable, Sendable {
         }
     }
 
-    /// The sentence that goes with having no device to convert on.
-    public static func onCPU(_ reason: String) -> String { "colour conversion is done on the CPU: \(reason)" }
+    /// The reason of a report without a usable device.
+    public static func onCPU(_ reason: String) -> String { "color conversion is done on the CPU: \(reason)" }
 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
 
-/// Exit codes of `hwctl`: those of sysexits.h, so that scripts can tell causes apart.
+/// Exit codes of `hwctl`: those of sysexits.h, so that scripts can distinguish causes.
 public enum ExitStatus: Int32, Sendable {
     case ok = 0
     /// The command line or a property is wrong.
     case usage = 64
-    /// The input is damaged or of a kind nothing here can read.
+    /// The input is damaged or of an unsupported kind.
     case badInput = 65
-    /// The input is not there or cannot be opened.
+    /// The input does not exist or cannot be opened.
     case noInput = 66
-    /// No hardware when it was required, or no daemon.
+    /// Required hardware or the daemon is not available.
     case unavailable = 69
     /// A fault inside the daemon, a worker or hwctl.
     case software = 70
     /// The output cannot be created.
     case cannotCreate = 73
-    /// Reading or writing failed half way.
+    /// Reading or writing failed.
     case ioError = 74
-    /// A limit was hit; the same call may succeed later.
+    /// A limit was reached; the same command may succeed later.
     case tryLater = 75
     /// The caller may not use the socket, the file or the device.
     case noPermission = 77
 
-    /// The exit code that stands for a session's status: the one table for it.
+    /// The exit code for a session's status; the only such table.
     public init(_ status: Status) {
         switch status {
         case .ok: self = .ok

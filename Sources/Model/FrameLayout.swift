@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: MIT
 
-/// Where a frame's planes lie in a pool: byte offsets from the pool's start and byte strides from row to row.
+/// The layout of a frame's planes in a pool: byte offsets from the pool's start, and byte strides.
 public struct FrameLayout: Hashable, Sendable {
-    /// One plane's place.
     public struct Plane: Hashable, Sendable {
         /// Bytes from the start of the pool to the plane's first sample.
         public let offset: UInt64
-        /// Bytes from a row to the next.
+        /// Bytes from the start of one row to the next.
         public let stride: UInt32
 
-        /// Names a place; nothing is checked until `validate`.
+        /// Makes an unchecked plane; see `validate`.
         public init(offset: UInt64, stride: UInt32) {
             self.offset = offset
             self.stride = stride
         }
     }
 
-    /// As many as the pixel format has.
+    /// Planes that any pixel format has at most; messages with more are malformed.
+    public static let maxPlanes = 4
+
+    /// One for each plane of the pixel format.
     public let planes: [Plane]
 
-    /// Names the places; nothing is checked until `validate`.
+    /// Makes an unchecked layout; see `validate`.
     public init(planes: [Plane]) { self.planes = planes }
 
-    /// Bytes rows are aligned to by `packed`: a cache line, which also suits every SIMD load.
+    /// Row alignment of `packed` in bytes: a cache line, which also suits every SIMD load.
     public static let rowAlignment = 64
 
-    /// The layout this project uses for a frame at `base`: planes one after the other, rows aligned to 64 bytes.
+    /// A layout of consecutive planes from `base` on, with rows aligned to 64 bytes, and its size in bytes.
     public static func packed(
         _ format: PixelFormat, width: Int, height: Int, base: Int = 0
     ) -> (layout: FrameLayout, size: Int) {
@@ -42,9 +44,9 @@ public struct FrameLayout: Hashable, Sendable {
 
     /// Checks that every sample of a `format` picture of `width`×`height` lies inside a pool of `poolSize` bytes.
     ///
-    /// Nothing about the layout is trusted: sums are checked for overflow, strides against the row they must hold and
-    /// both against the sample's alignment. The last row needs only its samples, not its whole stride.
-    /// - Throws: `Parameter`, naming the plane and what is wrong with it.
+    /// The layout comes from a client: sums are checked for overflow, strides against the row's length, and both
+    /// against the sample's alignment. The last row needs only its samples, not its whole stride.
+    /// - Throws: `Parameter`, naming the plane and its fault.
     public func validate(
         _ format: PixelFormat, width: Int, height: Int, poolSize: UInt64
     ) throws(SessionError) {

@@ -2,7 +2,7 @@
 
 /// A layout of samples in memory, named by its DRM fourcc (drm_fourcc.h).
 ///
-/// Two have no fourcc in DRM: `I010` is `YU12` with 16-bit little-endian words that hold 10 bits at the low end, and
+/// DRM defines no fourcc for two of them: `I010` is `YU12` with 16-bit little-endian words that hold 10 bits at the low end, and
 /// `YUVA` is `YU12` with a fourth plane of full-range alpha.
 public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     /// 8-bit 4:2:0: luma, then interleaved Cb/Cr.
@@ -22,10 +22,10 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     /// Half-float RGB with alpha, little-endian binary16 R, G, B, A (`DRM_FORMAT_ABGR16161616F`).
     case rgba16f = "AB4H"
 
-    /// The 4:2:0 formats without alpha: what a codec takes and gives as it is.
+    /// The 4:2:0 formats without alpha, which codecs use without conversion.
     public static let yCbCr: [PixelFormat] = [.nv12, .p010, .yu12, .i010]
 
-    /// The formats of R, G, B and alpha in one plane, which sessions convert.
+    /// The formats with R, G, B and alpha in one plane, which sessions convert.
     public static let rgb: [PixelFormat] = [.rgba16f, .bgra8, .rgba8]
 
     /// Whether the samples are R, G and B in one plane.
@@ -37,7 +37,7 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     /// Whether each pixel carries its alpha.
     public var hasAlpha: Bool { isRGB || self == .yuva }
 
-    /// Bits of a sample that carry its value.
+    /// Significant bits of a sample.
     public var bitDepth: Int {
         switch self {
         case .nv12, .yu12, .yuva, .bgra8, .rgba8: 8
@@ -52,7 +52,6 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     /// Whether Cb and Cr share a plane.
     public var isSemiPlanar: Bool { self == .nv12 || self == .p010 }
 
-    /// Planes a frame has.
     public var planeCount: Int {
         switch self {
         case .bgra8, .rgba8, .rgba16f: 1
@@ -62,18 +61,18 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// The fourcc as a little-endian integer, as it stands in messages.
+    /// The fourcc as a little-endian integer, as in messages.
     public var fourcc: UInt32 {
         rawValue.utf8.reversed().reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// The format with this fourcc, if it is one of ours.
+    /// The supported format with this fourcc, if any.
     public init?(fourcc: UInt32) {
         guard let format = Self.allCases.first(where: { $0.fourcc == fourcc }) else { return nil }
         self = format
     }
 
-    /// Bytes that a row of `plane` occupies in a picture `width` samples wide; 4:2:0 rounds an odd width up.
+    /// Bytes of one row of `plane` in a picture `width` samples wide; 4:2:0 rounds an odd width up.
     public func rowBytes(plane: Int, width: Int) -> Int {
         if isRGB { return width * bytesPerSample * 4 }
         if plane == 0 || plane == 3 { return width * bytesPerSample }
@@ -81,7 +80,7 @@ public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
         return isSemiPlanar ? chroma * 2 : chroma
     }
 
-    /// Rows that `plane` has in a picture `height` samples high; 4:2:0 rounds an odd height up.
+    /// Rows of `plane` in a picture `height` samples high; 4:2:0 rounds an odd height up.
     public func rows(plane: Int, height: Int) -> Int {
         plane == 0 || plane == 3 ? height : (height + 1) / 2
     }

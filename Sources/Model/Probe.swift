@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: MIT
 
-/// An encoder this machine can run, as `Probe` and `ListEncoders` tell it.
+/// An encoder that works on this machine, in the replies of `Probe` and `ListEncoders`.
 public struct EncoderDescription: Hashable, Codable, Sendable {
-    /// The value of `EncoderID`, stable over versions.
+    /// The value of the property `EncoderID`, the same in every version of the daemon.
     public var id: String
-    /// What a person calls it, with its version.
+    /// A readable name with the version.
     public var name: String
     /// `hevc`.
     public var codec: String
-    /// Whether it is hardware.
     public var hardware: Bool
     /// The library's or driver's own version string.
     public var version: String
-    /// Bits of a coded sample it can write.
+    /// The supported numbers of bits of a coded sample.
     public var bitDepths: [Int]
-    /// DRM fourccs of the frames it takes.
+    /// DRM fourccs of the frames that it accepts.
     public var pixelFormats: [String]
     /// The node it runs on; nil in software.
     public var device: String?
-    /// That node's PCI address, where it has one.
+    /// That node's PCI address, if any.
     public var pciAddress: String?
-    /// The pictures it takes; nil where nothing bounds them but the standard.
+    /// The picture sizes that it accepts; nil where only the standard limits them.
     public var sizes: PictureSizes?
 
-    /// An encoder by all it can say about itself.
     public init(
         id: String, name: String, codec: String, hardware: Bool, version: String, bitDepths: [Int],
         pixelFormats: [String], device: String? = nil, pciAddress: String? = nil, sizes: PictureSizes? = nil
@@ -47,25 +45,22 @@ public struct EncoderDescription: Hashable, Codable, Sendable {
         case pciAddress = "pci_address"
     }
 
-    /// Whether it runs on a GPU, named by its PCI address, its node, or the link to that by its path on the bus.
+    /// Whether it runs on the GPU that a PCI address, a render node or a link in /dev/dri/by-path names.
     public func isOn(gpu name: String) -> Bool {
         if let pciAddress, name == pciAddress || name == "/dev/dri/by-path/pci-\(pciAddress)-render" { return true }
         return name == device
     }
 }
 
-/// The least and the most luma samples of a picture.
+/// The range of picture sizes, in luma samples.
 public struct PictureSizes: Hashable, Codable, Sendable {
-    /// Samples a row, at least.
     public var minWidth: Int
-    /// Rows, at least.
     public var minHeight: Int
-    /// Samples a row, at most; nil where nothing is told.
+    /// Nil where no limit is known.
     public var maxWidth: Int?
-    /// Rows, at most; nil where nothing is told.
+    /// Nil where no limit is known.
     public var maxHeight: Int?
 
-    /// Bounds by their numbers.
     public init(minWidth: Int = 1, minHeight: Int = 1, maxWidth: Int? = nil, maxHeight: Int? = nil) {
         self.minWidth = minWidth
         self.minHeight = minHeight
@@ -73,7 +68,7 @@ public struct PictureSizes: Hashable, Codable, Sendable {
         self.maxHeight = maxHeight
     }
 
-    /// Whether a picture is within them.
+    /// Whether a picture of this size is within the range.
     public func contain(width: Int, height: Int) -> Bool {
         width >= minWidth && height >= minHeight && width <= maxWidth ?? width && height <= maxHeight ?? height
     }
@@ -94,53 +89,51 @@ extension PictureSizes: CustomStringConvertible {
     }
 }
 
-/// A DRM render node and what came of opening it.
+/// A DRM render node and the state that a probe found.
 public struct RenderNode: Hashable, Codable, Sendable {
-    /// How far one gets with a node.
+    /// The state of a node.
     public enum State: String, Codable, Sendable, CaseIterable {
-        /// Its driver started and told what it can do.
+        /// Its driver started and reported its capabilities.
         case ready
-        /// There is no such file, or no device behind it.
+        /// The file does not exist, or it has no device.
         case absent
-        /// A file, but not a device for rendering.
+        /// The file is not a render device.
         case notADevice = "not_a_device"
-        /// It may not be opened.
+        /// Opening it is not permitted.
         case permission
         /// It opened, but its driver did not start.
         case driverFailed = "driver_failed"
-        /// The process that looked at it crashed.
+        /// The process that probed it crashed.
         case crashed
-        /// The process that looked at it took too long.
+        /// The process that probed it took too long.
         case timedOut = "timed_out"
-        /// Its driver started, and frames are being sent through what it claims.
+        /// Its driver started, and its claims are being verified.
         case verifying
-        /// Its driver started, but its encoder was in use or at its limit when frames were sent through it.
+        /// Its driver started, but its encoder was in use or at its limit during verification.
         case busy
-        /// Something else went wrong, of which the reason tells.
+        /// Another failure, which the reason describes.
         case failed
     }
 
     /// The device's path.
     public var node: String
-    /// How far one got.
     public var state: State
-    /// Where the device sits on the PCI bus (`0000:03:00.0`); stable over boots where the node's number is not.
+    /// The device's PCI address (`0000:03:00.0`), which unlike the node's number is the same after every boot.
     public var pciAddress: String?
     /// The device's PCI vendor and device number (`8086:8a52`).
     public var pciID: String?
     /// The kernel driver's name (`i915`, `amdgpu`).
     public var kernelDriver: String?
-    /// What the VA-API driver calls itself, with its version.
+    /// The VA-API driver's own name, with its version.
     public var driver: String?
-    /// The link to it that keeps its name over boots (`/dev/dri/by-path/pci-0000:03:00.0-render`).
+    /// The link to it whose name is the same after every boot (`/dev/dri/by-path/pci-0000:03:00.0-render`).
     public var byPath: String?
-    /// Why nothing is encoded on it, a sentence an admin can act on.
+    /// Why nothing is encoded on it, so that an administrator can act on it.
     public var reason: String?
 
     /// Whether it could be opened for reading and writing.
     public var opened: Bool { [.ready, .verifying, .busy, .driverFailed].contains(state) }
 
-    /// A node by what came of opening it.
     public init(node: String, state: State, reason: String? = nil) {
         self.node = node
         self.state = state
@@ -156,25 +149,24 @@ public struct RenderNode: Hashable, Codable, Sendable {
     }
 }
 
-/// What the machine can do, at one moment: the input of the choice of encoder.
+/// The machine's capabilities at one moment; the input of the choice of encoder or decoder.
 public struct ProbeSnapshot: Hashable, Codable, Sendable {
-    /// The version of this vocabulary.
+    /// The version of these types.
     public var schema: Int
-    /// Every encoder that sessions may use, hardware first.
+    /// The encoders that sessions may use, hardware first.
     public var encoders: [EncoderDescription]
     /// Every path of the catalogue on every node whose driver started, then in software.
     public var paths: [CodecPath]
-    /// Every render node looked at.
+    /// Every render node that was probed.
     public var nodes: [RenderNode]
-    /// What is wrong with the catalogue's files; a sentence each.
+    /// Errors in the catalogue's files.
     public var warnings: [String]
-    /// What Vulkan offers for conversions of colour; nil where nobody has looked.
+    /// The Vulkan devices for conversions; nil where they have not been probed.
     public var vulkan: VulkanReport?
 
-    /// The vocabulary's version at present.
+    /// The present version of these types.
     public static let currentSchema = 2
 
-    /// A snapshot of these encoders and nodes.
     public init(
         encoders: [EncoderDescription], nodes: [RenderNode], paths: [CodecPath] = [], warnings: [String] = [],
         vulkan: VulkanReport? = nil
@@ -187,18 +179,18 @@ public struct ProbeSnapshot: Hashable, Codable, Sendable {
         self.vulkan = vulkan
     }
 
-    /// The PCI address of the GPU that codes here: of the first that encodes, else of the first whose driver started.
+    /// The PCI address of the first GPU that encodes, else of the first whose driver started.
     public var codingGPU: String? {
         encoders.lazy.compactMap(\.pciAddress).first
             ?? nodes.lazy.filter { $0.state == .ready }
             .compactMap(\.pciAddress).first
     }
 
-    /// The part that the choice of decoder reads.
+    /// The part that the choice of decoder depends on.
     public var forDecoding: ProbeSnapshot {
-        ProbeSnapshot(encoders: [], nodes: nodes, paths: paths.filter { $0.operation == "decode" })
+        ProbeSnapshot(encoders: [], nodes: nodes, paths: paths.filter { $0.operation == .decode })
     }
 
-    /// The part that the choice of encoder reads.
+    /// The part that the choice of encoder depends on.
     public var forChoice: ProbeSnapshot { ProbeSnapshot(encoders: encoders, nodes: nodes) }
 }

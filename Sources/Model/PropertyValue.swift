@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The value of a session property, of the kinds that JSON has.
+/// The value of a session property, of one of JSON's types.
 public enum PropertyValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -10,7 +10,7 @@ public enum PropertyValue: Hashable, Sendable {
     case array([PropertyValue])
     case object([String: PropertyValue])
 
-    /// The value as a number, whichever kind of number it is.
+    /// The value of an integer or a floating-point number.
     public var number: Double? {
         switch self {
         case .int(let value): Double(value)
@@ -19,7 +19,7 @@ public enum PropertyValue: Hashable, Sendable {
         }
     }
 
-    /// What a command line's `KEY=VALUE` means by its VALUE: a boolean or a number where it reads as one, else the text.
+    /// Parses the VALUE of a command line's `KEY=VALUE`: a boolean, a number, or else a string.
     public init(commandLine text: String) {
         if text == "true" || text == "false" {
             self = .bool(text == "true")
@@ -34,7 +34,7 @@ public enum PropertyValue: Hashable, Sendable {
 }
 
 extension PropertyValue: CustomStringConvertible {
-    /// The value as a person would write it, not quoted.
+    /// A readable form, without quotes.
     public var description: String {
         switch self {
         case .null: "null"
@@ -52,7 +52,7 @@ extension PropertyValue: CustomStringConvertible {
 }
 
 extension PropertyValue: Codable {
-    /// Reads any JSON value; integers that fit 64 bits stay integers.
+    /// Decodes any JSON value; integers that fit 64 bits stay integers.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -72,7 +72,6 @@ extension PropertyValue: Codable {
         }
     }
 
-    /// Writes the value as JSON.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

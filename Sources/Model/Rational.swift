@@ -2,9 +2,8 @@
 
 /// A ratio of two integers: frame rates in Hz, time bases in seconds, aspect ratios.
 public struct Rational: Hashable, Sendable, CustomStringConvertible {
-    /// What is divided.
     public let numerator: Int32
-    /// What divides; positive.
+    /// Always positive.
     public let denominator: Int32
 
     /// A ratio in lowest terms; nil when the denominator is not positive.
@@ -15,7 +14,7 @@ public struct Rational: Hashable, Sendable, CustomStringConvertible {
         self.denominator = denominator / Int32(divisor)
     }
 
-    /// `value` over one.
+    /// Makes `value`/1.
     public init(_ value: Int32) {
         numerator = value
         denominator = 1
@@ -28,7 +27,7 @@ public struct Rational: Hashable, Sendable, CustomStringConvertible {
 
     /// The ratio nearest to `value` with a denominator of 1001 or of at most 1000; nil unless 0 < value < 2³¹ / 1001.
     ///
-    /// 29.97 becomes 30000/1001, as film and television mean it.
+    /// 29.97 becomes 30000/1001, the rate that film and television mean by it.
     public init?(frameRate value: Double) {
         guard value.isFinite, value > 0, value < 2_145_000 else { return nil }
         let ntsc = (value * 1.001).rounded()
@@ -42,7 +41,7 @@ public struct Rational: Hashable, Sendable, CustomStringConvertible {
         if numerator == 0 { return nil }
     }
 
-    /// `numerator/denominator` in the order a file or a command line writes it; also a plain decimal number.
+    /// Parses `numerator/denominator` or a decimal number.
     public init?(text: some StringProtocol) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         if parts.count == 2 {
@@ -57,10 +56,9 @@ public struct Rational: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The quotient.
     public var value: Double { Double(numerator) / Double(denominator) }
 
-    /// One over this ratio; nil for 0 and below.
+    /// The reciprocal; nil for 0 and negative ratios.
     public var inverse: Rational? {
         numerator > 0 ? Rational(unchecked: denominator, numerator) : nil
     }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// A status of the session contract: VideoToolbox's `OSStatus` numbers and names (VTErrors.h).
+/// The status of a call or session: VideoToolbox's `OSStatus` numbers and names (VTErrors.h).
 public struct Status: RawRepresentable, Hashable, Sendable {
     /// The number, as VideoToolbox defines it; 0 is success.
     public let rawValue: Int32
 
-    /// Wraps a number, known or not.
+    /// Makes a status, which VideoToolbox need not define.
     public init(rawValue: Int32) { self.rawValue = rawValue }
 
     /// No error.
     public static let ok = Status(rawValue: 0)
-    /// The key is unknown, or this encoder does not honour it.
+    /// The key is unknown, or the codec does not honor it.
     public static let propertyNotSupported = Status(rawValue: -12900)
-    /// The key can only be read, or no longer be written at this point of the session.
+    /// The key is read-only, or can no longer be set.
     public static let propertyReadOnly = Status(rawValue: -12901)
     /// A parameter is malformed, out of range or contradicts another.
     public static let parameter = Status(rawValue: -12902)
@@ -20,7 +20,7 @@ public struct Status: RawRepresentable, Hashable, Sendable {
     public static let invalidSession = Status(rawValue: -12903)
     /// Memory, file descriptors or processes ran out.
     public static let allocationFailed = Status(rawValue: -12904)
-    /// The pixel transfer asked for does not exist.
+    /// The requested pixel transfer is not supported.
     public static let pixelTransferNotSupported = Status(rawValue: -12905)
     /// No decoder fits the request.
     public static let couldNotFindVideoDecoder = Status(rawValue: -12906)
@@ -30,7 +30,7 @@ public struct Status: RawRepresentable, Hashable, Sendable {
     public static let couldNotFindVideoEncoder = Status(rawValue: -12908)
     /// The coded data are damaged.
     public static let videoDecoderBadData = Status(rawValue: -12909)
-    /// The coded data are of a kind this decoder does not take.
+    /// The decoder does not support this kind of coded data.
     public static let videoDecoderUnsupportedDataFormat = Status(rawValue: -12910)
     /// The decoder failed or died.
     public static let videoDecoderMalfunction = Status(rawValue: -12911)
@@ -64,14 +64,12 @@ public struct Status: RawRepresentable, Hashable, Sendable {
     ]
 }
 
-/// What went wrong in a session: VideoToolbox's number and one sentence a person can act on.
+/// An error of a session: VideoToolbox's number and a cause in words that the user can act on.
 public struct SessionError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The number, for programs.
     public let status: Status
-    /// The sentence, for people; one line.
+    /// The cause: one line, lower case, without a full stop.
     public let reason: String
 
-    /// Makes an error from its number and its sentence.
     public init(_ status: Status, _ reason: String) {
         self.status = status
         self.reason = reason

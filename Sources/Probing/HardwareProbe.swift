@@ -160,7 +160,7 @@ enum HardwareProbe {
 
     /// Why nothing is encoded on a node whose driver started.
     private static func reason(_ paths: [CodecPath]) -> String {
-        let encoders = paths.filter { $0.operation == "encode" }
+        let encoders = paths.filter { $0.operation == .encode }
         guard let claimed = encoders.first(where: \.claimed) else { return "its driver has no HEVC encoder" }
         return "its HEVC encoder is not used: \(claimed.reason ?? Verifier.notTried)"
     }

@@ -5,15 +5,15 @@ internal import HWDSessions
 internal import HWDShaders
 internal import HWDWire
 
-/// What a Create call turns into: the conversion, and where it is to run.
+/// The state built from a Create call: the conversion, and the devices that it may run on.
 struct SessionSetup {
-    /// What Create asked for.
+    /// The conversion of frames without a color of their own.
     let conversion: Conversion
     private let request: ConverterChoice.Request
 
     /// Decodes and checks the call.
     ///
-    /// - Throws: the session's error the client gets as the reply; `Parameter` for names without a meaning.
+    /// - Throws: the session's error, which is the reply to the client; `Parameter` for unknown names.
     init(_ start: WorkerStart) throws(SessionError) {
         let call = try VarlinkCall(decoding: Array(start.call.utf8))
         let parameters = try call.parameters(CreateTransferSession.Parameters.self)
@@ -29,7 +29,7 @@ struct SessionSetup {
         try conversion.validate()
     }
 
-    /// The frames that come in and go out.
+    /// The source's and the target's frames.
     var sides: (source: TransferSide, target: TransferSide) {
         (
             TransferSide(
@@ -40,11 +40,9 @@ struct SessionSetup {
     }
 
     /// The session's rules.
-    func session(maxPoolBytes: UInt64) -> TransferSession {
-        TransferSession(source: sides.source, target: sides.target, maxPoolBytes: maxPoolBytes)
-    }
+    var session: TransferSession { TransferSession(source: sides.source, target: sides.target) }
 
-    /// Bytes of a result.
+    /// Bytes of a converted frame, without row padding.
     var targetBytes: Int {
         let target = conversion.target
         return (0..<target.format.planeCount).reduce(0) { sum, plane in
@@ -53,9 +51,9 @@ struct SessionSetup {
         }
     }
 
-    /// The conversion of frames that bring their own colour.
+    /// The conversion of frames with a color of their own; nil is Create's.
     ///
-    /// - Throws: `PixelTransferNotSupported`, by name, for a colour that is not converted.
+    /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
     func conversion(of color: ColorDescription?) throws(SessionError) -> Conversion {
         guard let color else { return conversion }
         var changed = conversion
@@ -69,9 +67,9 @@ struct SessionSetup {
         return changed
     }
 
-    /// Opens a converter where the client wants it, on the GPU that the session's others use.
+    /// Opens a converter on a device that Create allows, sharing a GPU with the session's other converters.
     ///
-    /// - Parameter willOpen: told before a driver is opened, which this process may not survive.
+    /// - Parameter willOpen: called before a driver is opened, which may crash or hang this process.
     func open(
         _ conversion: Conversion, sharing gpu: SharedGPU, willOpen: () -> Void = {}
     ) throws(SessionError) -> OpenConverter {
@@ -82,17 +80,16 @@ struct SessionSetup {
     }
 }
 
-/// A converter, and why it is this one.
+/// A converter, and why its device was chosen.
 struct OpenConverter: @unchecked Sendable {
-    /// Used from one thread at a time: Create's opens it, the converting thread takes it.
+    /// Used from one thread at a time: the I/O thread opens the first one, the converting thread takes it over.
     let converter: any PixelConverter
-    /// As the converter.
     let gpu: SharedGPU
     let isGPU: Bool
     let reason: String
     let fallbackReason: String?
 
-    /// What the client is answered.
+    /// The reply to the client.
     func reply(_ session: String) -> CreateTransferSession.Reply {
         CreateTransferSession.Reply(
             session: session, device: converter.device, deviceReason: reason, usingGPU: isGPU,
@@ -100,17 +97,17 @@ struct OpenConverter: @unchecked Sendable {
             maxFramesInFlight: TransferSession.maxFramesInFlight)
     }
 
-    /// What the broker is told; the id is a label of its metrics, so it names the kind and not the machine's model.
+    /// The report to the broker; the id is a label of its metrics and therefore names no GPU model.
     var report: WorkerReport {
         .created(
-            encoderID: converter is CPUConverter ? "org.hwdaemon.transfer.cpu" : VulkanHints.converterID,
+            codecID: converter is CPUConverter ? "org.hwdaemon.transfer.cpu" : VulkanHints.converterID,
             usingHardware: isGPU,
             fallbackReason: fallbackReason)
     }
 
-    /// The session's properties.
+    /// The values of properties.
     ///
-    /// - Parameter memoryUse: how pictures came to a GPU; nil where there is none, or none yet.
+    /// - Parameter memoryUse: how pictures reached the GPU; nil without a GPU, or before the first picture.
     /// - Throws: `PropertyNotSupported` for a key that does not exist.
     func properties(
         _ keys: [String], _ memoryUse: SharedGPU.MemoryUse?

@@ -4,30 +4,35 @@ internal import HWDModel
 internal import HWDShaders
 internal import HWDWire
 
-/// The words of a Create call as what they stand for; a word without a meaning is refused by name.
+/// Parses the names in a Create call's parameters; unknown names are refused.
 enum TransferParameters {
-    /// One of an enumeration's words.
-    ///
-    /// - Throws: `Parameter`, naming the field, the word and those that there are.
-    static func named<Word: RawRepresentable<String> & CaseIterable>(
-        _ text: String, _ field: String
-    ) throws(SessionError) -> Word {
-        guard let word = Word(rawValue: text) else {
-            let known = Word.allCases.map(\.rawValue).joined(separator: ", ")
-            throw SessionError(.parameter, "\(field) \(text.prefix(64)) is not one of \(known)")
-        }
-        return word
+    /// Names of `video_full_range_flag`'s values.
+    private enum SampleRange: String, CaseIterable {
+        case video, full
     }
 
-    private static func named<Word: RawRepresentable<String> & CaseIterable>(
-        _ text: String?, _ field: String, else other: Word
-    ) throws(SessionError) -> Word {
+    /// Parses one of an enumeration's names.
+    ///
+    /// - Throws: `Parameter`, naming the field, the name and the known names.
+    static func named<Name: RawRepresentable<String> & CaseIterable>(
+        _ text: String, _ field: String
+    ) throws(SessionError) -> Name {
+        guard let name = Name(rawValue: text) else {
+            let known = Name.allCases.map(\.rawValue).joined(separator: ", ")
+            throw SessionError(.parameter, "\(field) \(text.prefix(64)) is not one of \(known)")
+        }
+        return name
+    }
+
+    private static func named<Name: RawRepresentable<String> & CaseIterable>(
+        _ text: String?, _ field: String, else other: Name
+    ) throws(SessionError) -> Name {
         if let text { try named(text, field) } else { other }
     }
 
-    /// Where it is to run: a kind of device, or a GPU by its PCI address.
+    /// Parses the device: a kind, or a GPU's PCI address.
     ///
-    /// - Throws: `Parameter` for what is neither.
+    /// - Throws: `Parameter` for any other text.
     static func device(_ text: String, _ start: WorkerStart) throws(SessionError) -> ConverterChoice.Request {
         let hints = start.vulkan
         var request = ConverterChoice.Request(preferred: hints.preferred, faults: hints.faults)
@@ -36,14 +41,15 @@ enum TransferParameters {
         } else {
             request.device = try named(text, "device")
         }
-        // A probe may have been long ago: who asks for Vulkan by name gets it tried, at the cost of this session.
-        let failure = start.failures.first { $0.encoderID == VulkanHints.converterID }
+        // The probe may be long ago: a session that names Vulkan tries it, and only that session fails with it.
+        let failure = start.failures.first { $0.codecID == VulkanHints.converterID }
         request.avoidReason =
-            failure.map { "Vulkan is left alone: \($0.reason)" } ?? (request.device == .auto ? hints.avoidReason : nil)
+            failure.map { "Vulkan is left alone: \($0.reason)" }
+            ?? (request.device == .auto ? hints.avoidReason : nil)
         return request
     }
 
-    /// Whether a text is like `0000:03:00.0`.
+    /// Whether a text has the form `0000:03:00.0`.
     private static func isPCIAddress(_ text: String) -> Bool {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         let last = parts.last?.split(separator: ".", omittingEmptySubsequences: false) ?? []
@@ -53,7 +59,7 @@ enum TransferParameters {
         }
     }
 
-    /// The frames of one side.
+    /// Describes the frames of one side.
     static func image(
         _ image: CreateTransferSession.Image, _ width: Int, _ height: Int, _ side: String
     ) throws(SessionError) -> ImageDescription {
@@ -68,22 +74,20 @@ enum TransferParameters {
                 .pixelTransferNotSupported,
                 "\(side): half floats are extended linear here, not \(transfer.prefix(64))")
         }
-        let range = image.range ?? (signal.isFullRange ? "full" : "video")
-        guard ["video", "full"].contains(range) else {
-            throw SessionError(.parameter, "\(side).range \(range.prefix(64)) is not one of video, full")
-        }
+        let range: SampleRange = try named(
+            image.range, "\(side).range", else: signal.isFullRange ? .full : .video)
         return ImageDescription(
             format: format, width: width, height: height,
             signal: SignalDescription(
                 primaries: try named(image.primaries, "\(side).primaries", else: signal.primaries),
                 transfer: try named(image.transfer, "\(side).transfer", else: signal.transfer),
                 matrix: try named(image.matrix, "\(side).matrix", else: signal.matrix),
-                isFullRange: range == "full",
+                isFullRange: range == .full,
                 siting: try named(image.siting, "\(side).siting", else: signal.siting)),
             alpha: try named(image.alpha, "\(side).alpha", else: .premultiplied))
     }
 
-    /// What is not told: BT.709's video, or its 601 where the picture is small; sRGB bytes; half floats of Display P3.
+    /// The defaults: BT.709 video, BT.601 for small pictures; sRGB for 8-bit RGB; linear Display P3 for half floats.
     private static func assumed(
         _ format: PixelFormat, _ width: Int, _ height: Int
     ) throws(SessionError) -> SignalDescription {
@@ -94,7 +98,7 @@ enum TransferParameters {
         }
     }
 
-    /// How it is done.
+    /// Parses the options of the conversion.
     static func options(_ wanted: CreateTransferSession.Options?) throws(SessionError) -> ConversionOptions {
         var options = ConversionOptions()
         guard let wanted else { return options }

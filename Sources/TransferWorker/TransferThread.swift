@@ -7,48 +7,49 @@ internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker
 
-/// A frame on its way to the converting thread; keeps the memory it lies in mapped.
+/// A frame on its way to the converting thread; keeps its pools mapped.
 struct PendingTransfer: Sendable {
-    var request: TransferFrameRequest
+    var frame: TransferFrame
     var source: SharedMemory
     var target: SharedMemory
 }
 
-/// What the I/O thread asks of the converting thread, in order.
+/// The I/O thread's tasks for the converting thread, done in order.
 enum TransferTask: Sendable {
-    /// Convert a frame.
     case convert(PendingTransfer)
-    /// Answer the message with this sequence number: everything before it is done.
+    /// Finish every frame, then reply to the message with this sequence number.
     case finish(sequence: UInt32)
-    /// Let go of pools (`WorkerSession.removedPools`).
+    /// Make the GPU forget `WorkerSession.removedPools`.
     case poolsRemoved
 }
 
-/// The thread that converts, which may take long, so that the I/O thread never does.
+/// The thread that converts: a conversion may take long, for which the I/O thread must not wait.
 ///
-/// As many frames are under way as the converter can have: while a GPU works on one, the next is brought to it.
+/// It keeps as many frames in flight as the converter allows: while a GPU works on one, the next is uploaded.
 struct TransferThread {
-    /// A frame that a converter has begun.
+    /// A frame that was submitted to a converter.
     private struct Begun {
-        var frame: PendingTransfer
+        var frame: TransferFrame
+        /// Keeps the pools mapped.
+        var pools: (SharedMemory, SharedMemory)
         var converter: any PixelConverter
         var ticket: ConversionTicket
     }
 
-    /// Converters of colours that frames brought, kept: a stream may go to and fro.
+    /// Cached converters: a stream may alternate between the colors of its frames.
     private static let maxConverters = 4
 
     let worker: WorkerSession
-    let jobs: WorkQueue<TransferTask>
+    let tasks: WorkQueue<TransferTask>
     private let gpu: SharedGPU
-    /// The last one used is the last; the first is Create's and stays.
+    /// The first is Create's, which is never evicted; the others are ordered by age.
     private var converters: [(color: ColorDescription?, converter: any PixelConverter)]
     /// Oldest first.
     private var begun: [Begun] = []
 
-    init(worker: WorkerSession, jobs: WorkQueue<TransferTask>, opened: OpenConverter) {
+    init(worker: WorkerSession, tasks: WorkQueue<TransferTask>, opened: OpenConverter) {
         self.worker = worker
-        self.jobs = jobs
+        self.tasks = tasks
         gpu = opened.gpu
         converters = [(nil, opened.converter)]
     }
@@ -56,9 +57,9 @@ struct TransferThread {
     /// Works until the queue is closed.
     mutating func run() {
         while true {
-            // With a frame under way nothing is waited for but that.
-            let popped = jobs.pop(timeout: begun.isEmpty ? nil : .zero)
-            worker.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
+            // With a frame in flight the thread waits for that frame only.
+            let popped = tasks.pop(timeout: begun.isEmpty ? nil : .zero)
+            worker.port.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
             for pool in worker.removedPools.takeAll() { gpu.forget(pool) }
             switch popped {
             case .element(.convert(let frame)): begin(frame)
@@ -69,36 +70,39 @@ struct TransferThread {
             case .timedOut: finishOldest()
             case .closed: return finishAll()
             }
-            if begun.isEmpty { worker.stats.set(.busySinceNs, 0) }
+            if begun.isEmpty { worker.port.stats.set(.busySinceNs, 0) }
         }
     }
 
-    /// Begins a frame; one that cannot be is answered in its turn.
-    private mutating func begin(_ frame: PendingTransfer) {
-        let request = frame.request
-        // What reads another's result, or writes where another still reads, comes after it.
-        if begun.contains(where: { request.touches($0.frame.request, worker.setup.sides) }) { finishAll() }
+    /// Submits a frame; a frame that cannot be converted is answered in order.
+    private mutating func begin(_ pending: PendingTransfer) {
+        let frame = pending.frame
+        // A frame that reads another's result, or overwrites its source, must wait for it.
+        if begun.contains(where: { frame.touches($0.frame, worker.setup.sides) }) { finishAll() }
         do throws(SessionError) {
-            let converter = try converter(for: request.color)
+            let converter = try converter(for: frame.color)
             while begun.count >= converter.depth { finishOldest() }
-            guard let source = frame.source.bytes.baseAddress, let target = frame.target.mutableBytes?.baseAddress
+            guard let source = pending.source.bytes.baseAddress,
+                let target = pending.target.mutableBytes?.baseAddress
             else { throw SessionError(.allocationFailed, "a pool is not mapped") }
-            for pool in [frame.source, frame.target] {
+            for pool in [pending.source, pending.target] {
                 gpu.use(pool.bytes, isWritable: pool.access == .readWrite, of: pool)
             }
-            // Both layouts were checked against their pools' sizes when the frame was admitted.
+            // Admission has checked both layouts against their pools' sizes.
             let ticket = try converter.submit(
-                request.source.layout.planes.map {
+                frame.source.layout.planes.map {
                     PlaneView(base: source + Int($0.offset), stride: Int($0.stride))
                 },
-                into: request.target.layout.planes.map {
+                into: frame.target.layout.planes.map {
                     MutablePlaneView(base: target + Int($0.offset), stride: Int($0.stride))
                 })
-            begun.append(Begun(frame: frame, converter: converter, ticket: ticket))
+            begun.append(
+                Begun(
+                    frame: frame, pools: (pending.source, pending.target), converter: converter, ticket: ticket))
         } catch {
-            // A colour that is not converted costs its own frame alone.
+            // A color that cannot be converted fails only its own frame.
             finishAll()
-            worker.answer(request.frameID, error, bytes: worker.setup.targetBytes)
+            worker.answer(frame.frameID, error, bytes: worker.setup.targetBytes)
         }
     }
 
@@ -109,8 +113,8 @@ struct TransferThread {
         let oldest = begun.removeFirst()
         var failure: SessionError?
         do throws(SessionError) { try oldest.converter.finish(oldest.ticket) } catch { failure = error }
-        worker.tell(gpu.memoryUse)
-        worker.answer(oldest.frame.request.frameID, failure, bytes: worker.setup.targetBytes)
+        worker.publish(gpu.memoryUse)
+        worker.answer(oldest.frame.frameID, failure, bytes: worker.setup.targetBytes)
     }
 
     private mutating func converter(for color: ColorDescription?) throws(SessionError) -> any PixelConverter {

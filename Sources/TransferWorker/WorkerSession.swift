@@ -8,165 +8,103 @@ internal import HWDWire
 internal import HWDWorker
 internal import Synchronization
 
-/// One pixel-transfer session: what the I/O thread does, and what it shares with the converting thread.
-final class WorkerSession: @unchecked Sendable {
+/// One pixel-transfer session: the I/O thread's part, and what it shares with the converting thread.
+final class WorkerSession: SessionHandler, @unchecked Sendable {
+    let port: SessionPort
     let setup: SessionSetup
-    let stats: StatsPage
-
-    private let start: WorkerStart
-    private let signals: SignalFD
-    private let port: SessionPort
-    private let jobs = WorkQueue<TransferTask>(capacity: 2 * TransferSession.maxFramesInFlight)
-    private let state: Mutex<TransferSession>
-    /// The converter that Create opened, until the converting thread takes it.
-    private let opened: OpenConverter
-    /// Only the I/O thread touches the pools; frames under way hold their own reference.
-    private var pools: [UInt32: SharedMemory] = [:]
-    /// What the converting thread's device must let go of.
+    /// Pools that the converting thread's GPU must forget.
     let removedPools = RemovedPools()
+
+    private let tasks = WorkQueue<TransferTask>(capacity: 2 * TransferSession.maxFramesInFlight)
+    private let state: Mutex<TransferSession>
+    /// The converter that was opened for Create; the converting thread takes it over.
+    private let opened: OpenConverter
     private let memoryUse = Mutex<SharedGPU.MemoryUse?>(nil)
 
-    /// Answers the Create call and takes the connection over.
-    ///
-    /// A refused call is answered with its error and ends the process.
-    init(start: WorkerStart, connection: consuming OwnedFD, signals: SignalFD) throws {
-        self.start = start
-        self.signals = signals
+    /// Answers the Create call; a refused call ends the process.
+    init(_ assigned: AssignedSession) throws {
+        let (start, stats) = (assigned.start, assigned.stats)
         do throws(SessionError) {
-            stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
             setup = try SessionSetup(start)
-            // A driver may take its time here, or for ever.
+            // Looking for a GPU may already take long, or hang.
             stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
-            // The broker then knows what this process died of, and has another answer the call.
             opened = try setup.open(setup.conversion, sharing: SharedGPU()) {
-                WorkerStartup.report(.opening(encoderID: VulkanHints.converterID))
+                assigned.willOpen(VulkanHints.converterID)
             }
-            stats.set(.busySinceNs, 0)
+            assigned.willOpen(nil)
         } catch {
-            WorkerStartup.refuse(error, connection.rawValue)
+            assigned.refuse(error)
         }
-        state = Mutex(setup.session(maxPoolBytes: start.limits.maxPoolBytes))
+        state = Mutex(setup.session)
         stats.set(.width, UInt64(setup.conversion.source.width))
         stats.set(.height, UInt64(setup.conversion.source.height))
-        WorkerStartup.report(opened.report)
-        port = try SessionPort(
-            stats: stats, reply: try VarlinkReply.encode(opened.reply(start.session)), connection: connection,
-            identity: SessionPort.ProcessIdentity(noun: "converter", stopped: .allocationFailed))
+        port = try assigned.accept(opened.reply(start.session), opened.report)
     }
 
     /// Serves the client until the session ends, which ends the process.
     func run() throws {
         let first = opened
         _ = try Thread.spawn(name: "convert") { [self] in
-            var thread = TransferThread(worker: self, jobs: jobs, opened: first)
+            var thread = TransferThread(worker: self, tasks: tasks, opened: first)
             thread.run()
         }
-        port.run(signals) { (opcode, sequence, payload, fds) throws(SessionError) in
-            try handle(opcode, sequence, payload, &fds)
-        }
+        port.run(self)
     }
 
-    private func handle(
-        _ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan, _ fds: inout FDQueue
+    // MARK: - Messages
+
+    func setProperties(_ values: [String: PropertyValue]) throws(SessionError) {
+        throw SessionError(.propertyReadOnly, "a pixel-transfer session's properties are fixed by Create")
+    }
+
+    func copyProperties(_ names: [String]) throws(SessionError) -> [String: PropertyValue] {
+        try opened.properties(names, memoryUse.withLock { $0 })
+    }
+
+    func access(to pool: borrowing OwnedFD) -> SharedMemory.Access {
+        // A pool that its owner sealed against writing can still hold sources.
+        SharedMemory.isSealedAgainstWriting(pool) ? .readOnly : .readWrite
+    }
+
+    func isUsing(pool id: UInt32) -> Bool { state.withLock { $0.isUsing(pool: id) } }
+
+    func didRemove(_ pool: SharedMemory) {
+        removedPools.add(pool)
+        // Where the queue is full, the next task makes the thread look.
+        _ = tasks.push(.poolsRemoved)
+    }
+
+    func handle(
+        _ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan, _ pools: PoolLedger<SharedMemory>
     ) throws(SessionError) {
-        guard fds.count == (opcode == .addPool ? 1 : 0) else {
-            throw SessionError(.parameter, "message \(opcode) came with \(fds.count) file descriptors")
-        }
         switch opcode {
-        case .transferFrame: try admit(try TransferFrame(decoding: payload))
-        case .removePool:
-            port.answer(sequence) { () throws(SessionError) in
-                let pool = try RemovePool(decoding: payload).poolID
-                try state.withLock { session throws(SessionError) in try session.removePool(pool) }
-                if let memory = pools.removeValue(forKey: pool) { removedPools.add(memory) }
-                // Where the queue is full the thread looks soon enough.
-                _ = jobs.push(.poolsRemoved)
-                return []
-            }
-        case .copyProperties:
-            port.answer(sequence) { () throws(SessionError) in
-                let keys = try JSON.decode([String].self, from: payload.withUnsafeBytes { Array($0) })
-                return try JSON.encode(try opened.properties(keys, memoryUse.withLock { $0 }))
-            }
-        case .setProperties:
-            port.answer(sequence) { () throws(SessionError) in
-                throw SessionError(.propertyReadOnly, "what a pixel-transfer session does is fixed by Create")
-            }
-        case .addPool:
-            if let file = fds.popFirst() { try addPool(try AddPool(decoding: payload), file) }
-            send(Reply(sequence: sequence))
+        case .transferFrame: try admit(try TransferFrame(decoding: payload), pools)
         case .finishFrames:
             try ByteReader().expectEnd(of: payload)
-            try push(.finish(sequence: sequence))
-        case .invalidate:
-            try ByteReader().expectEnd(of: payload)
-            end(.ok, "invalidated by the client")
-        case .reply, .formatDescription, .addArena, .frameReleased, .packet, .end, .frameDecoded, .packetReport,
-            .removeArena, .frameTransferred:
-            throw SessionError(.parameter, "message \(opcode) is the worker's to send")
-        case .prepare, .encodeFrame, .completeFrames, .releasePacket:
-            throw SessionError(.parameter, "message \(opcode) is for compression sessions")
-        case .decodeFrame, .finishDelayedFrames, .canAcceptFormat, .changeFormat, .releaseFrame:
-            throw SessionError(.parameter, "message \(opcode) is for decompression sessions")
+            try tasks.enqueue(.finish(sequence: sequence))
+        default: throw SessionError(.parameter, "message \(opcode) is not handled")
         }
     }
 
-    /// Maps a pool for writing, unless its owner sealed it against that: such a one can hold sources.
-    private func addPool(_ pool: AddPool, _ file: consuming OwnedFD) throws(SessionError) {
-        let limit = start.limits.maxPoolBytes
-        let memory: SharedMemory
-        if SharedMemory.isSealedAgainstWriting(file) {
-            memory = try SessionPort.map(pool, file, limit: limit)
-        } else {
-            memory = try SessionPort.map(pool, file, limit: limit, access: .readWrite)
+    private func admit(_ frame: TransferFrame, _ pools: PoolLedger<SharedMemory>) throws(SessionError) {
+        let (source, target) = try state.withLock { session throws(SessionError) in
+            try session.admit(frame, in: pools)
         }
-        // The whole file is mapped, whatever the client says it uses.
-        let size = UInt64(memory.size)
-        let isWritable = memory.access == .readWrite
-        try state.withLock { session throws(SessionError) in
-            try session.addPool(pool.poolID, size: size, isWritable: isWritable)
-        }
-        pools[pool.poolID] = memory
-    }
-
-    private func admit(_ frame: TransferFrame) throws(SessionError) {
-        let request = TransferFrameRequest(
-            frameID: frame.frameID,
-            source: TransferFrameRequest.Place(poolID: frame.source.poolID, layout: frame.source.layout),
-            target: TransferFrameRequest.Place(poolID: frame.target.poolID, layout: frame.target.layout),
-            color: frame.color)
-        try state.withLock { session throws(SessionError) in try session.admit(request) }
-        guard let source = pools[request.source.poolID], let target = pools[request.target.poolID] else {
-            throw SessionError(.parameter, "frame \(frame.frameID) names a pool that does not exist")
-        }
-        stats.add(.framesIn, 1)
-        try push(.convert(PendingTransfer(request: request, source: source, target: target)))
-    }
-
-    private func push(_ job: TransferTask) throws(SessionError) {
-        guard jobs.push(job) else {
-            throw SessionError(.parameter, "more messages than the session allows at once")
-        }
+        port.stats.add(.framesIn, 1)
+        try tasks.enqueue(.convert(PendingTransfer(frame: frame, source: source, target: target)))
     }
 
     // MARK: - For the converting thread
 
-    /// What became of the pictures so far.
-    func tell(_ use: SharedGPU.MemoryUse?) { memoryUse.withLock { $0 = use } }
+    /// Publishes how the pictures so far came to the GPU.
+    func publish(_ use: SharedGPU.MemoryUse?) { memoryUse.withLock { $0 = use } }
 
-    /// A frame is done, or could not be.
+    /// Answers a frame that was converted, or that could not be.
     func answer(_ frameID: UInt64, _ failure: SessionError?, bytes: Int) {
         state.withLock { $0.release(frameID) }
-        stats.set(.progressNs, MonotonicTime.now.nanoseconds)
-        stats.add(.framesOut, 1)
-        if failure == nil { stats.add(.bytesOut, UInt64(bytes)) }
-        send(
-            FrameTransferred(frameID: frameID, status: failure?.status ?? .ok, reason: failure?.reason ?? ""))
+        port.stats.set(.progressNs, MonotonicTime.now.nanoseconds)
+        port.stats.add(.framesOut, 1)
+        if failure == nil { port.stats.add(.bytesOut, UInt64(bytes)) }
+        send(FrameTransferred(frameID: frameID, status: failure?.status ?? .ok, reason: failure?.reason ?? ""))
     }
-
-    /// Sends a message from either thread; a client that is gone or does not read ends the session.
-    func send(_ payload: some SessionPayload) { port.send(payload) }
-
-    /// Ends the session and the process, from either thread.
-    func end(_ status: Status, _ reason: String) -> Never { port.end(status, reason) }
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
 
-/// Reads little-endian fields from a message's payload, front to back; never past its end.
+/// Reads little-endian fields from a message's payload, front to back, and never past its end.
 ///
-/// The payload is an argument of every call, because a type that held a span would need a lifetime of its own.
+/// The payload is an argument of every call, because a type that stored a span would need a lifetime dependency.
 public struct ByteReader {
     private var position = 0
 
-    /// Starts at the front.
     public init() {}
 
-    /// The next integer of `bytes`.
+    /// Reads the next integer of `bytes`.
     ///
     /// - Throws: `Parameter` when the payload ends before it.
     public mutating func read<T: FixedWidthInteger & BitwiseCopyable>(
@@ -26,13 +25,13 @@ public struct ByteReader {
         return T(littleEndian: value)
     }
 
-    /// All bytes not read yet.
+    /// Reads the remaining bytes.
     public mutating func readRest(of bytes: RawSpan) -> [UInt8] {
         defer { position = bytes.byteCount }
         return unsafe bytes.extracting(position..<bytes.byteCount).withUnsafeBytes { unsafe Array($0) }
     }
 
-    /// So many bytes.
+    /// Reads the next `count` bytes.
     ///
     /// - Throws: `Parameter` when the payload ends before them.
     public mutating func readBytes(_ count: Int, of bytes: RawSpan) throws(SessionError) -> [UInt8] {
@@ -43,28 +42,50 @@ public struct ByteReader {
         return unsafe bytes.extracting(position..<position + count).withUnsafeBytes { unsafe Array($0) }
     }
 
-    /// Checks that nothing is left over.
+    /// Checks that no byte is left over.
     ///
-    /// - Throws: `Parameter` when something is.
+    /// - Throws: `Parameter` when the payload is longer than its fields.
     public func expectEnd(of bytes: RawSpan) throws(SessionError) {
         guard position == bytes.byteCount else {
             throw SessionError(.parameter, "a message has \(bytes.byteCount - position) bytes too many")
         }
     }
+
+    /// Reads a payload that consists of one integer.
+    ///
+    /// - Throws: `Parameter` for any other length.
+    static func readOnly<T: FixedWidthInteger & BitwiseCopyable>(
+        _ type: T.Type, of bytes: RawSpan
+    ) throws(SessionError) -> T {
+        var reader = ByteReader()
+        let value = try reader.read(type, from: bytes)
+        try reader.expectEnd(of: bytes)
+        return value
+    }
+
+    /// Reads `count` planes: offset u64, stride u32, 0 u32 each.
+    mutating func readPlanes(_ count: Int, from bytes: RawSpan) throws(SessionError) -> [FrameLayout.Plane] {
+        var planes: [FrameLayout.Plane] = []
+        planes.reserveCapacity(count)
+        for _ in 0..<count {
+            let offset = try read(UInt64.self, from: bytes)
+            planes.append(FrameLayout.Plane(offset: offset, stride: try read(UInt32.self, from: bytes)))
+            _ = try read(UInt32.self, from: bytes)
+        }
+        return planes
+    }
 }
 
-/// Writes little-endian fields into a payload; keeps its memory from message to message.
+/// Writes little-endian fields into a payload, reusing its memory from message to message.
 public struct ByteWriter: Sendable {
-    /// What was written.
+    /// The payload so far.
     public private(set) var bytes: [UInt8] = []
 
-    /// An empty payload.
     public init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
-    /// Forgets what was written, not the memory.
+    /// Starts the next payload; keeps the memory.
     public mutating func clear() { bytes.removeAll(keepingCapacity: true) }
 
-    /// Appends an integer.
     public mutating func write<T: FixedWidthInteger>(_ value: T) {
         var rest = value.littleEndian
         for _ in 0..<MemoryLayout<T>.size {
@@ -73,6 +94,14 @@ public struct ByteWriter: Sendable {
         }
     }
 
-    /// Appends bytes as they are.
     public mutating func write(bytes more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
+
+    /// Writes planes as `ByteReader.readPlanes` reads them, `FrameLayout.maxPlanes` at most.
+    mutating func write(_ layout: FrameLayout) {
+        for plane in layout.planes.prefix(FrameLayout.maxPlanes) {
+            write(plane.offset)
+            write(plane.stride)
+            write(UInt32(0))
+        }
+    }
 }

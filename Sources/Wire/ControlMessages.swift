@@ -1,73 +1,62 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
 
-// The parameters of `org.hwdaemon`'s methods, field by field as `org.hwdaemon.varlink` defines them.
+// The methods of `org.hwdaemon`; org.hwdaemon.varlink defines and documents every field.
 
-/// A method of `org.hwdaemon`: its name, what goes in, what comes out.
+/// A method of `org.hwdaemon`.
 public protocol ControlMethod {
-    /// What goes in.
     associatedtype Parameters: Codable & Sendable
-    /// What comes out.
     associatedtype Reply: Codable & Sendable
-    /// The method's full name.
+    /// The full name, with the interface's.
     static var method: String { get }
 }
 
-/// Looks at the machine anew.
+/// Probes the machine's encoders, decoders and converters again.
 public enum Probe: ControlMethod {
-    /// The method's full name.
     public static let method = "\(Interface.name).Probe"
-    /// Which node to look at, and how closely.
+
     public struct Parameters: Codable, Sendable {
-        /// The one node to look at; nil for all.
+        /// The only node to probe; nil for all.
         public var device: String?
-        /// Whether to send frames through: true always, false never, nil unless an earlier probe has.
+        /// Whether to verify paths by coding frames: true always, false never, nil where no earlier probe has.
         public var verify: Bool?
-        /// Asks for one node, or all.
         public init(device: String? = nil, verify: Bool? = nil) {
             self.device = device
             self.verify = verify
         }
     }
-    /// What the machine can do.
     public typealias Reply = ProbeSnapshot
 }
 
 /// The encoders found by the last probe.
 public enum ListEncoders: ControlMethod {
-    /// The method's full name.
     public static let method = "\(Interface.name).ListEncoders"
-    /// Nothing.
+
     public typealias Parameters = Empty
-    /// The encoders.
+
     public struct Reply: Codable, Sendable {
-        /// Hardware first.
+        /// Hardware comes first.
         public var encoders: [EncoderDescription]
-        /// Answers these encoders.
         public init(encoders: [EncoderDescription]) { self.encoders = encoders }
     }
 }
 
-/// The properties that compression sessions of an encoder know.
+/// The properties that sessions of an encoder or decoder support.
 public enum GetSupportedProperties: ControlMethod {
-    /// The method's full name.
     public static let method = "\(Interface.name).GetSupportedProperties"
 
-    /// Which encoder.
     public struct Parameters: Codable, Sendable {
-        /// One of `ListEncoders`; the software encoder when nil.
-        public var encoderID: String?
-        /// Asks for an encoder's properties.
-        public init(encoderID: String? = nil) { self.encoderID = encoderID }
+        /// An encoder of `ListEncoders` or a decoder; the software encoder when nil.
+        public var codecID: String?
 
-        enum CodingKeys: String, CodingKey { case encoderID = "encoder_id" }
+        public init(codecID: String? = nil) { self.codecID = codecID }
+
+        enum CodingKeys: String, CodingKey { case codecID = "encoder_id" }
     }
 
-    /// The properties.
     public struct Reply: Codable, Sendable {
         /// By name.
         public var properties: [String: PropertyInfo]
-        /// Answers these properties.
         public init(properties: [String: PropertyInfo]) { self.properties = properties }
     }
 }
@@ -96,27 +85,24 @@ extension Rational: Codable {
 
 /// Opens a compression session; an upgrade call.
 public enum CreateCompressionSession: ControlMethod {
-    /// The method's full name.
     public static let method = "\(Interface.name).CreateCompressionSession"
 
-    /// What is fixed for the session's life.
     public struct Parameters: Codable, Sendable {
-        /// `hevc`.
+        /// `hevc` or `hevc-with-alpha`.
         public var codec: String
-        /// Luma samples a row.
+        /// Width in luma samples.
         public var width: Int
-        /// Rows of luma samples.
+        /// Height in luma samples.
         public var height: Int
         /// The frames' DRM fourcc.
         public var pixelFormat: String
-        /// Seconds that one unit of pts, dts and duration stands for.
+        /// The unit of pts, dts and duration, in seconds.
         public var timeBase: Rational
         /// `Enable…`, `RequireHardwareAcceleratedVideoEncoder`, `EncoderID`.
         public var encoderSpecification: [String: PropertyValue]?
-        /// Initial properties.
+        /// Initial property values.
         public var properties: [String: PropertyValue]?
 
-        /// Asks for a session.
         public init(
             codec: String = "hevc", width: Int, height: Int, pixelFormat: PixelFormat, timeBase: Rational,
             encoderSpecification: [PropertyKey: PropertyValue] = [:],
@@ -143,22 +129,19 @@ public enum CreateCompressionSession: ControlMethod {
         }
     }
 
-    /// What the session turned out to be.
     public struct Reply: Codable, Sendable {
-        /// The id, for `GetSessionResult`.
+        /// The id, which `GetSessionResult` takes.
         public var session: String
         /// The encoder that serves the session.
         public var encoderID: String
-        /// Whether that is hardware.
         public var usingHardware: Bool
-        /// Why it is not, when it was allowed.
+        /// Why it is not hardware, where hardware was allowed.
         public var fallbackReason: String?
-        /// Frames sent and not released, at most.
+        /// The limit of frames that the client has sent and the worker not released.
         public var maxFramesInFlight: Int
-        /// Packets got and not released, at most.
+        /// The limit of packets that the worker has sent and the client not released.
         public var maxPacketsInFlight: Int
 
-        /// Answers a session.
         public init(
             session: String, encoderID: String, usingHardware: Bool, fallbackReason: String?,
             maxFramesInFlight: Int, maxPacketsInFlight: Int
@@ -184,17 +167,13 @@ public enum CreateCompressionSession: ControlMethod {
 
 /// How a session ended.
 public enum GetSessionResult: ControlMethod {
-    /// The method's full name.
     public static let method = "\(Interface.name).GetSessionResult"
 
-    /// Which session, and how long to wait for its end.
     public struct Parameters: Codable, Sendable {
-        /// The session's id.
         public var session: String
         /// Milliseconds to wait for the end of a running session.
         public var timeoutMs: Int?
 
-        /// Asks after a session.
         public init(session: String, timeoutMs: Int? = nil) {
             self.session = session
             self.timeoutMs = timeoutMs
@@ -206,20 +185,17 @@ public enum GetSessionResult: ControlMethod {
         }
     }
 
-    /// The end.
     public struct Reply: Codable, Sendable {
-        /// False while the session still runs.
+        /// False while the session runs; the other fields then mean nothing.
         public var finished: Bool
-        /// VideoToolbox's number.
+        /// The status, by VideoToolbox's number.
         public var code: Int32
-        /// The sentence that goes with it.
         public var reason: String
-        /// Frames taken.
+        /// Frames or packets that the client sent.
         public var framesIn: UInt64
-        /// Packets given.
+        /// Packets or frames that the worker sent.
         public var framesOut: UInt64
 
-        /// Answers an end.
         public init(finished: Bool, code: Int32, reason: String, framesIn: UInt64, framesOut: UInt64) {
             self.finished = finished
             self.code = code
@@ -236,17 +212,15 @@ public enum GetSessionResult: ControlMethod {
     }
 }
 
-/// The running sessions.
+/// The running sessions that the caller may see.
 public enum ListSessions: ControlMethod {
-    /// The method's full name.
     public static let method = "\(Interface.name).ListSessions"
-    /// Nothing.
+
     public typealias Parameters = Empty
-    /// The sessions.
+
     public struct Reply: Codable, Sendable {
-        /// Oldest first.
+        /// The oldest comes first.
         public var sessions: [SessionInfo]
-        /// Answers these sessions.
         public init(sessions: [SessionInfo]) { self.sessions = sessions }
     }
 }

@@ -3,27 +3,24 @@ public import HWDModel
 
 /// Opens a decompression session; an upgrade call.
 public enum CreateDecompressionSession: ControlMethod {
-    /// The method's full name.
     public static let method = "\(Interface.name).CreateDecompressionSession"
 
-    /// What is fixed for the session's life.
     public struct Parameters: Codable, Sendable {
         /// `hevc`.
         public var codec: String
         /// An hvcC record (ISO/IEC 14496-15, 8.3.3.1) or Annex B parameter sets, in hexadecimal.
         ///
-        /// Packets come in the same form: length-prefixed NAL units, or a byte stream.
+        /// Packets are framed accordingly: length-prefixed NAL units, or a byte stream.
         public var formatDescription: String
-        /// Seconds that one unit of pts and duration stands for.
+        /// The unit of pts and duration, in seconds.
         public var timeBase: Rational
-        /// The pictures' DRM fourcc; the stream's native one when nil.
+        /// The pictures' DRM fourcc; nil is the decoder's own format.
         public var pixelFormat: String?
         /// `Enable…`, `RequireHardwareAcceleratedVideoDecoder`, `DecoderID`.
         public var decoderSpecification: [String: PropertyValue]?
-        /// Initial properties.
+        /// Initial property values.
         public var properties: [String: PropertyValue]?
 
-        /// Asks for a session.
         public init(
             codec: String = "hevc", formatDescription: [UInt8], timeBase: Rational, pixelFormat: PixelFormat? = nil,
             decoderSpecification: [PropertyKey: PropertyValue] = [:],
@@ -50,28 +47,26 @@ public enum CreateDecompressionSession: ControlMethod {
         }
     }
 
-    /// What the session turned out to be.
     public struct Reply: Codable, Sendable {
-        /// The id, for `GetSessionResult`.
+        /// The id, which `GetSessionResult` takes.
         public var session: String
         /// The decoder that serves the session.
         public var decoderID: String
-        /// Whether that is hardware; each picture tells for itself, too.
+        /// Whether decoding begins in hardware; each picture has its own flag.
         public var usingHardware: Bool
-        /// Why it is not, when it was allowed.
+        /// Why it is not hardware, where hardware was allowed.
         public var fallbackReason: String?
-        /// Samples a row, by the format description.
+        /// Width in luma samples, from the format description.
         public var width: Int
-        /// Rows, by the format description.
+        /// Height in luma samples, from the format description.
         public var height: Int
-        /// The DRM fourcc of the pictures to come, as long as the format stays.
+        /// The pictures' DRM fourcc, until the stream's format changes.
         public var pixelFormat: String
-        /// Packets sent and not released, at most.
+        /// The limit of packets that the client has sent and the worker not released.
         public var maxPacketsInFlight: Int
-        /// Pictures got and not released, at most.
+        /// The limit of pictures that the worker has sent and the client not released.
         public var maxFramesInFlight: Int
 
-        /// Answers a session.
         public init(
             session: String, decoderID: String, usingHardware: Bool, fallbackReason: String?, width: Int,
             height: Int, pixelFormat: String, maxPacketsInFlight: Int, maxFramesInFlight: Int

@@ -2,27 +2,25 @@
 
 /// Opens a pixel-transfer session; an upgrade call.
 public enum CreateTransferSession: ControlMethod {
-    /// The method's full name.
     public static let method = "\(Interface.name).CreateTransferSession"
 
-    /// What the frames of one side are, in the words of `org.hwdaemon.varlink`; what is nil has a documented default.
+    /// The frames of one side, by the names of org.hwdaemon.varlink, which documents the defaults of absent fields.
     public struct Image: Codable, Hashable, Sendable {
         /// The DRM fourcc.
         public var pixelFormat: String
         /// `709`, `p3`, `2020`, `601-525`, `601-625`.
         public var primaries: String?
-        /// `bt1886`, `srgb`, `pq`, `hlg`, …; half floats are linear.
+        /// `bt1886`, `srgb`, `pq`, `hlg`, …; half floats are always linear.
         public var transfer: String?
-        /// `601`, `709`, `2020`; of Y'CbCr alone.
+        /// `601`, `709`, `2020`; Y'CbCr only.
         public var matrix: String?
-        /// `video`, `full`; of Y'CbCr alone.
+        /// `video`, `full`; Y'CbCr only.
         public var range: String?
-        /// `left`, `center`, `topleft`, …; of Y'CbCr alone.
+        /// `left`, `center`, `topleft`, …; Y'CbCr only.
         public var siting: String?
         /// `premultiplied`, `straight`.
         public var alpha: String?
 
-        /// Describes frames.
         public init(
             pixelFormat: String, primaries: String? = nil, transfer: String? = nil, matrix: String? = nil,
             range: String? = nil, siting: String? = nil, alpha: String? = nil
@@ -42,11 +40,11 @@ public enum CreateTransferSession: ControlMethod {
         }
     }
 
-    /// How it is done; what is nil has a documented default.
+    /// Parameters of the conversion; org.hwdaemon.varlink documents the defaults of absent fields.
     public struct Options: Codable, Hashable, Sendable {
-        /// Nits of the linear value 1.0.
+        /// Luminance of the linear value 1.0, in cd/m².
         public var referenceWhite: Double?
-        /// Nits of the display that HLG is shown on.
+        /// Peak luminance of the display that HLG is rendered for, in cd/m².
         public var hlgPeak: Double?
         /// `clip`, `extend`.
         public var overRange: String?
@@ -54,18 +52,17 @@ public enum CreateTransferSession: ControlMethod {
         public var chromaDownsampling: String?
         /// Whether 8-bit targets of deeper sources are dithered.
         public var dither: Bool?
-        /// Light over reference white that the target shows: brighter content is mapped (BT.2390).
+        /// The target's peak in multiples of reference white; brighter content is tone-mapped (BT.2390).
         public var targetHeadroom: Double?
-        /// Nits of the brightest content, for that mapping.
+        /// The content's peak for that mapping, in cd/m².
         public var masteringPeak: Double?
-        /// Factor of light, in stops.
+        /// Exposure change in stops.
         public var exposure: Double?
-        /// 0 grey, 1 as it is.
+        /// 0 is gray, 1 leaves colors unchanged.
         public var saturation: Double?
-        /// 0…1.
+        /// Strength of a sepia effect, 0…1.
         public var sepia: Double?
 
-        /// No options: every default.
         public init() {}
 
         enum CodingKeys: String, CodingKey {
@@ -79,22 +76,19 @@ public enum CreateTransferSession: ControlMethod {
         }
     }
 
-    /// What is fixed for the session's life.
     public struct Parameters: Codable, Sendable {
-        /// Samples a row.
+        /// Width in samples, of both sides.
         public var width: Int
-        /// Rows.
+        /// Height in samples, of both sides.
         public var height: Int
-        /// What comes in; a frame may bring its own colour.
+        /// The frames to convert; each may carry its own color.
         public var source: Image
-        /// What goes out.
+        /// The converted frames.
         public var target: Image
-        /// How.
         public var options: Options?
         /// `auto`, `vulkan`, `cpu`, or a GPU's PCI address.
         public var device: String?
 
-        /// Asks for a session.
         public init(
             width: Int, height: Int, source: Image, target: Image, options: Options? = nil, device: String? = nil
         ) {
@@ -107,22 +101,19 @@ public enum CreateTransferSession: ControlMethod {
         }
     }
 
-    /// What the session turned out to be.
     public struct Reply: Codable, Sendable {
-        /// The id, for `GetSessionResult`.
+        /// The id, which `GetSessionResult` takes.
         public var session: String
-        /// What converts, in words.
+        /// The converting device's name.
         public var device: String
-        /// Why it is that one.
+        /// Why that device was chosen.
         public var deviceReason: String?
-        /// Whether that is a GPU.
         public var usingGPU: Bool
-        /// Why it is not, when it was allowed.
+        /// Why it is no GPU, where one was allowed.
         public var fallbackReason: String?
-        /// Frames sent and not answered, at most.
+        /// The limit of frames that the client has sent and the worker not answered.
         public var maxFramesInFlight: Int
 
-        /// Answers a session.
         public init(
             session: String, device: String, deviceReason: String? = nil, usingGPU: Bool,
             fallbackReason: String?, maxFramesInFlight: Int

@@ -3,34 +3,31 @@ public import HWDModel
 
 /// A decoded picture, in presentation order.
 public struct FrameDecoded: SessionPayload, Hashable {
-    /// The opcode that announces it.
     public static let opcode = Opcode.frameDecoded
-    /// Bytes that the side data of one picture have at most; what does not fit is left out, and flagged.
+    /// The limit of one picture's side data in bytes; data beyond it is omitted and flagged.
     public static let maxSideData = 48 << 10
 
-    /// Bits of `flags`.
+    /// Bits of the `flags` field.
     public struct Flags: OptionSet, Hashable, Sendable {
-        /// The bits.
         public let rawValue: UInt32
-        /// Wraps bits.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
-        /// Decoding could start here.
+        /// Decoding can start at this picture.
         public static let sync = Flags(rawValue: 1)
-        /// The picture, or one it refers to, is damaged: its samples are in part made up.
+        /// The picture, or one it refers to, is damaged: some of its samples are concealed.
         public static let damaged = Flags(rawValue: 2)
         /// It was decoded in hardware.
         public static let hardware = Flags(rawValue: 4)
         /// Side data did not fit the message.
         public static let sideDataLost = Flags(rawValue: 8)
-        /// Its alpha is the stream's; without this flag a format with alpha is opaque.
+        /// The picture's alpha was decoded; without this flag a format with alpha is opaque.
         public static let alpha = Flags(rawValue: 16)
-        /// Its colours are multiplied by its alpha.
+        /// Its colors are multiplied by its alpha.
         public static let premultiplied = Flags(rawValue: 32)
-        /// The stream has alpha, but none came for this picture: it is opaque.
+        /// The stream has alpha, but none was decoded for this picture, which is opaque.
         public static let alphaMissing = Flags(rawValue: 64)
     }
 
-    /// The worker's number for it, for `ReleaseFrame`.
+    /// The worker's number for it, which `ReleaseFrame` names.
     public var pictureID: UInt64
     /// The packet it was decoded from.
     public var frameID: UInt64
@@ -38,30 +35,26 @@ public struct FrameDecoded: SessionPayload, Hashable {
     public var pts: Int64
     /// That packet's duration.
     public var duration: Int64
-    /// The arena it lies in.
+    /// The arena that holds its samples.
     public var arenaID: UInt32
-    /// What is special about it.
     public var flags: Flags
-    /// How its samples lie.
     public var format: PixelFormat
-    /// Bits of a sample as the stream coded it, whatever `format` holds.
+    /// Bits of a coded sample; `format` may hold more or fewer.
     public var codedBitDepth: UInt8
-    /// Samples a row, the stream's conformance window applied.
+    /// Width in luma samples, cropped to the conformance window.
     public var width: UInt32
-    /// Rows, the stream's conformance window applied.
+    /// Height in luma samples, cropped to the conformance window.
     public var height: UInt32
-    /// The part of it that is to be seen.
+    /// The part of it to display.
     public var cleanAperture: PictureRectangle
-    /// What its values mean.
     public var color: ColorDescription
-    /// Width over height of a sample; 0/1 when not told.
+    /// Width over height of a sample; 0/1 when unspecified.
     public var sampleAspectRatio: Rational
-    /// Where its planes lie.
+    /// The planes' offsets in the arena, and their strides.
     public var layout: FrameLayout
-    /// What else the stream says of it.
+    /// HDR metadata of the picture, as the stream has it.
     public var sideData: [FrameSideData]
 
-    /// Describes a picture.
     public init(
         pictureID: UInt64, frameID: UInt64, pts: Int64, duration: Int64, arenaID: UInt32, flags: Flags,
         format: PixelFormat, codedBitDepth: UInt8, width: UInt32, height: UInt32, cleanAperture: PictureRectangle,
@@ -84,7 +77,6 @@ public struct FrameDecoded: SessionPayload, Hashable {
         self.sideData = sideData
     }
 
-    /// Appends the fields.
     public func encode(into writer: inout ByteWriter) {
         for number in [pictureID, frameID] { writer.write(number) }
         writer.write(pts)
@@ -100,13 +92,9 @@ public struct FrameDecoded: SessionPayload, Hashable {
         ] { writer.write(byte) }
         writer.write(sampleAspectRatio.numerator)
         writer.write(sampleAspectRatio.denominator)
-        // A multiple of 8 before the planes.
+        // Padding: the planes begin at a multiple of 8.
         writer.write(UInt32(0))
-        for plane in layout.planes.prefix(EncodeFrame.maxPlanes) {
-            writer.write(plane.offset)
-            writer.write(plane.stride)
-            writer.write(UInt32(0))
-        }
+        writer.write(layout)
         for data in sideData.prefix(Self.maxEntries) {
             writer.write(data.kind.rawValue)
             writer.write(UInt32(data.bytes.count))
@@ -114,7 +102,6 @@ public struct FrameDecoded: SessionPayload, Hashable {
         }
     }
 
-    /// Reads the fields; `Parameter` for values without a meaning, or when the payload is too short or too long.
     public init(decoding bytes: RawSpan) throws(SessionError) {
         var reader = ByteReader()
         pictureID = try reader.read(UInt64.self, from: bytes)
@@ -141,27 +128,25 @@ public struct FrameDecoded: SessionPayload, Hashable {
         }
         sampleAspectRatio = aspect
         _ = try reader.read(UInt32.self, from: bytes)
-        guard small[6] <= EncodeFrame.maxPlanes, small[7] <= Self.maxEntries else {
+        guard small[6] <= FrameLayout.maxPlanes, small[7] <= Self.maxEntries else {
             throw SessionError(.parameter, "picture \(pictureID) names \(small[6]) planes, \(small[7]) side data")
         }
-        var planes: [FrameLayout.Plane] = []
-        for _ in 0..<small[6] {
-            let offset = try reader.read(UInt64.self, from: bytes)
-            planes.append(FrameLayout.Plane(offset: offset, stride: try reader.read(UInt32.self, from: bytes)))
-            _ = try reader.read(UInt32.self, from: bytes)
-        }
-        layout = FrameLayout(planes: planes)
+        layout = FrameLayout(planes: try reader.readPlanes(Int(small[6]), from: bytes))
         sideData = []
-        for _ in 0..<small[7] {
-            let kind = FrameSideData.Kind(rawValue: try reader.read(UInt32.self, from: bytes))
-            let size = try reader.read(UInt32.self, from: bytes)
-            guard let kind else { throw SessionError(.parameter, "picture \(pictureID) has unknown side data") }
-            sideData.append(FrameSideData(kind, try reader.readBytes(Int(size), of: bytes)))
-        }
+        for _ in 0..<small[7] { sideData.append(try Self.sideData(&reader, bytes, pictureID)) }
         try reader.expectEnd(of: bytes)
     }
 
-    /// Side data a message has room for.
+    private static func sideData(
+        _ reader: inout ByteReader, _ bytes: RawSpan, _ pictureID: UInt64
+    ) throws(SessionError) -> FrameSideData {
+        let kind = FrameSideData.Kind(rawValue: try reader.read(UInt32.self, from: bytes))
+        let size = try reader.read(UInt32.self, from: bytes)
+        guard let kind else { throw SessionError(.parameter, "picture \(pictureID) has unknown side data") }
+        return FrameSideData(kind, try reader.readBytes(Int(size), of: bytes))
+    }
+
+    /// The most side data entries that a message has.
     public static let maxEntries = 16
     private static let noChromaLocation = UInt8.max
 }

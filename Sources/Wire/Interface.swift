@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// The Varlink interface `org.hwdaemon`: its names, and its definition in Varlink's own language.
+/// The Varlink interface `org.hwdaemon`.
 public enum Interface {
-    /// The interface's name, the prefix of its methods and errors.
+    /// The prefix of the interface's methods and errors.
     public static let name = "org.hwdaemon"
 
-    /// The definition, as `GetInterfaceDescription` answers it: the text of `org.hwdaemon.varlink`.
+    /// The text of org.hwdaemon.varlink, which `GetInterfaceDescription` returns.
     public static var definition: String { text }
 }

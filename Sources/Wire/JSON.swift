@@ -2,11 +2,11 @@
 internal import FoundationEssentials
 public import HWDModel
 
-/// JSON text from and to values: the one place that knows which library does it.
+/// Encoding and decoding of JSON text; the only user of Foundation's coders.
 public enum JSON {
-    /// The value that `bytes` spell.
+    /// Decodes a value.
     ///
-    /// - Throws: `Parameter`, naming the field that is missing or of the wrong kind.
+    /// - Throws: `Parameter`, naming the field that is missing or of the wrong type.
     public static func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(SessionError) -> T {
         do throws(Fault) {
             return try value(type, from: bytes)
@@ -15,23 +15,22 @@ public enum JSON {
         }
     }
 
-    /// Why bytes are not the value that was asked for.
+    /// Why a document could not be decoded.
     struct Fault: Error {
-        /// The field it is about, dotted (`time_base.denominator`); empty for the document itself.
+        /// The field's path, dotted (`time_base.denominator`); empty for the document itself.
         var field: String
-        /// The fault in words.
         var reason: String
     }
 
-    /// Arrays and objects within each other that a document may have; no message of ours has half as many.
+    /// The limit of nested arrays and objects; no message of the protocol has half as many.
     ///
-    /// The decoder's time grows with the third power of the depth: 500 levels took it two seconds.
+    /// The decoder's time grows with the third power of the depth: 500 levels took two seconds.
     static let maxDepth = 16
 
-    /// As `decode`, for those who need the field's name by itself.
+    /// As `decode`, with the field's path in the error.
     static func value<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(Fault) -> T {
         guard !isTooDeep(bytes) else {
-            throw Fault(field: "", reason: "the document has more than \(maxDepth) levels")
+            throw Fault(field: "", reason: "the document has more than \(maxDepth) nested levels")
         }
         do {
             return try JSONDecoder().decode(type, from: Data(bytes))
@@ -69,17 +68,13 @@ public enum JSON {
         return false
     }
 
-    /// The JSON text of `value`, in UTF-8; fields that are nil are left out.
+    /// Encodes a value as UTF-8; nil fields are omitted.
     ///
     /// - Throws: `Parameter` for a number JSON has no form for (NaN, infinity).
     public static func encode<T: Encodable>(_ value: T, pretty: Bool = false) throws(SessionError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting =
-            pretty
-            ? [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-            : [
-                .withoutEscapingSlashes
-            ]
+            pretty ? [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes] : [.withoutEscapingSlashes]
         do {
             return [UInt8](try encoder.encode(value))
         } catch {
@@ -87,7 +82,7 @@ public enum JSON {
         }
     }
 
-    /// The field a decoding error is about, dotted (`time_base.denominator`); empty for the document itself.
+    /// The path of the field that a decoding error is about, dotted; empty for the document itself.
     static func field(_ error: DecodingError) -> String {
         let context: DecodingError.Context
         var path: [any CodingKey] = []

@@ -3,26 +3,24 @@ public import HWDModel
 
 /// The 16 bytes before every message of a session: four little-endian 32-bit words.
 ///
-/// In order: the payload's length in bytes, the opcode, the number of file descriptors that came with the message's
-/// first byte, and a sequence number that the two ends give a meaning by opcode.
+/// In order: the payload's length in bytes, the opcode, the number of file descriptors that come with the message's
+/// first byte, and the sequence number.
 public struct MessageHeader: Hashable, Sendable {
-    /// Bytes of an encoded header.
+    /// The length of an encoded header in bytes.
     public static let size = 16
-    /// Bytes a payload may have at most.
+    /// The longest payload in bytes.
     public static let maxLength = 65536
-    /// File descriptors a message may carry at most.
+    /// The most file descriptors that a message may carry.
     public static let maxFDCount = 8
 
-    /// The payload's length in bytes, without the header.
+    /// The payload's length in bytes.
     public let length: Int
-    /// What the message says.
     public let opcode: UInt32
-    /// File descriptors that come with the message.
     public let fdCount: Int
-    /// A number the sender chose, so that an answer can name its question.
+    /// The sender's count of messages, from 1; a reply names the message that it answers.
     public let sequence: UInt32
 
-    /// Makes a header, refusing one that no receiver would take.
+    /// Makes a header within the limits that receivers enforce.
     ///
     /// - Throws: `Parameter` for a length over 65536 or more than 8 file descriptors.
     public init(length: Int, opcode: UInt32, fdCount: Int, sequence: UInt32) throws(SessionError) {
@@ -43,7 +41,7 @@ public struct MessageHeader: Hashable, Sendable {
 
     /// Reads a header from the first 16 bytes of `bytes`.
     ///
-    /// - Throws: `Parameter` when there are fewer bytes, or for the reasons of `init(length:opcode:fdCount:sequence:)`.
+    /// - Throws: `Parameter` for fewer bytes, a payload over 65536 bytes or more than 8 file descriptors.
     public init(decoding bytes: RawSpan) throws(SessionError) {
         guard bytes.byteCount >= Self.size else {
             throw SessionError(.parameter, "a message header has \(Self.size) bytes, not \(bytes.byteCount)")

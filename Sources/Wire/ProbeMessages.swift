@@ -1,40 +1,37 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
 
-// What the broker and `hwdaemon-probe` or `hwdaemon-verify` tell each other: one packet asks, some packets answer.
+// The conversation of the broker with `hwdaemon-probe` or `hwdaemon-verify`: one request, then one or more reports.
 
-/// What the broker asks of a probe.
+/// The broker's request to a probe process.
 public struct ProbeRequest: Codable, Hashable, Sendable {
-    /// What to look at.
+    /// What a probe examines.
     public enum Subject: Codable, Hashable, Sendable {
-        /// What can be coded without hardware.
+        /// Codecs in software.
         case software
-        /// What this node can do.
+        /// A render node.
         case node(String)
-        /// What Vulkan's drivers can do.
+        /// All Vulkan devices.
         case vulkan
     }
 
-    /// Whether frames are sent through the paths that are claimed.
+    /// When paths that a driver claims are verified by coding frames.
     public enum Verification: String, Codable, Hashable, Sendable {
-        /// Only what the choice of encoder needs is looked at: for a daemon that starts.
+        /// Never, and only what the choice of encoder needs is examined: for a daemon that starts.
         case startup
-        /// Never; what an earlier probe verified still counts.
+        /// Never; results of an earlier probe still apply.
         case never
-        /// Where no earlier probe did.
+        /// Where no earlier probe has.
         case unlessKnown
         /// Always.
         case always
     }
 
-    /// What to look at.
     public var subject: Subject
-    /// Whether frames are sent through.
     public var verification: Verification
-    /// What an earlier probe verified.
+    /// Results of an earlier probe.
     public var known: ProbeRecord?
 
-    /// Asks about a subject.
     public init(_ subject: Subject, verification: Verification = .unlessKnown, known: ProbeRecord? = nil) {
         self.subject = subject
         self.verification = verification
@@ -42,38 +39,37 @@ public struct ProbeRequest: Codable, Hashable, Sendable {
     }
 }
 
-/// A packet of a probe's.
+/// A packet from a probe to the broker.
 public enum ProbeReport: Codable, Sendable {
-    /// A path is about to be tried, which the driver may not survive: what was found until then, and the path's name.
+    /// A path is about to be verified, in which the driver may crash or hang: the results so far, and the path's name.
     case trying(ProbeRecord, path: String)
     /// The last packet.
     case answer(ProbeAnswer)
 }
 
-/// A probe's answer.
+/// A probe's results.
 public struct ProbeAnswer: Codable, Sendable {
-    /// The node that was asked about; nil for the software and for Vulkan.
+    /// The examined node; nil for software and for Vulkan.
     public var node: RenderNode?
-    /// What was found of Vulkan; nil for other subjects.
+    /// The state of Vulkan; nil for other subjects.
     public var vulkan: VulkanReport?
-    /// The encoders that sessions may use there.
+    /// The encoders that sessions may use.
     public var encoders: [EncoderDescription]
-    /// The catalogue's paths there.
+    /// The catalogue's paths, on the node or in software.
     public var paths: [CodecPath]
-    /// What to remember, when something was verified, now or before.
+    /// The results to store, when something was verified now or earlier.
     public var record: ProbeRecord?
-    /// What is wrong with the catalogue's files.
+    /// Errors in the catalogue's files.
     public var warnings: [String]
-    /// How the node's encoders are opened.
+    /// How to open the node's encoders.
     public var hardware: [HardwareEncoder]
-    /// Names of paths that are claimed and that no frames were sent through yet.
+    /// Names of paths that are claimed but not verified yet.
     public var untried: [String]
-    /// Whether all that was asked for was told, with no decoder loaded to judge anything.
+    /// Whether the answer is complete although no decoder was loaded to judge streams.
     public var isWhole: Bool
-    /// The files the answer came from; none where that cannot be told.
+    /// The files that the answer depends on; empty where they are not known.
     public var files: [FileStamp]
 
-    /// Answers.
     public init(
         node: RenderNode? = nil, vulkan: VulkanReport? = nil, encoders: [EncoderDescription] = [],
         paths: [CodecPath] = [], record: ProbeRecord? = nil, warnings: [String] = [],
@@ -93,22 +89,21 @@ public struct ProbeAnswer: Codable, Sendable {
     }
 }
 
-/// What was verified, and for what exactly: another driver, kernel, device, library or catalogue makes it worthless.
+/// Results of verification, valid only for the same driver, kernel, device, libraries and catalogue.
 public struct ProbeRecord: Codable, Hashable, Sendable {
-    /// What the results hold for.
+    /// The versions that results are valid for.
     public struct Key: Codable, Hashable, Sendable {
-        /// The PCI address, else the node; empty for the software; of Vulkan a digest of all its devices.
+        /// The PCI address, else the node; empty for software; for Vulkan a digest of all its devices.
         public var device: String
-        /// The driver's own name with its version; empty for the software and for Vulkan.
+        /// The driver's name with its version; empty for software and for Vulkan.
         public var driver: String
         /// The kernel's release.
         public var kernel: String
-        /// The libraries that took part, with their versions.
+        /// The libraries involved, with their versions.
         public var libraries: String
         /// A digest of the catalogue.
         public var catalogue: String
 
-        /// A key by its parts.
         public init(device: String, driver: String, kernel: String, libraries: String, catalogue: String) {
             self.device = device
             self.driver = driver
@@ -118,18 +113,18 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
         }
     }
 
-    /// What became of one path.
+    /// The result of one path.
     public struct Result: Codable, Hashable, Sendable {
-        /// The path's name.
+        /// The path's name in the catalogue.
         public var id: String
-        /// Whether frames came back right.
+        /// Whether coded frames were correct.
         public var verified: Bool
-        /// Why not.
+        /// Why it is not verified.
         public var reason: String?
-        /// What may be otherwise another time; such a result is not remembered for long.
+        /// Why the result may be transient; such a result is not stored for long.
         public var passing: Passing?
 
-        /// Why a result may be otherwise another time.
+        /// A cause of a transient result.
         public enum Passing: String, Codable, Hashable, Sendable {
             /// The device was in use, or at its limit.
             case busy
@@ -137,7 +132,6 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
             case fatal
         }
 
-        /// A path's result.
         public init(id: String, verified: Bool, reason: String?, passing: Passing? = nil) {
             self.id = id
             self.verified = verified
@@ -146,16 +140,15 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
         }
     }
 
-    /// Who judged what came back: a library, and its file as it was then.
+    /// The library that judged the coded frames, and the state of its file.
     public struct Judge: Codable, Hashable, Sendable {
         /// The library with its version.
         public var name: String
-        /// Where it was loaded from; empty where that is not known.
+        /// The path it was loaded from; empty when unknown.
         public var file: String
-        /// The file's size, time and number: another file has others.
+        /// The file's size, change time and inode number, which differ for another file.
         public var stamp: String
 
-        /// A judge by its parts.
         public init(name: String, file: String, stamp: String) {
             self.name = name
             self.file = file
@@ -163,26 +156,22 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
         }
     }
 
-    /// What is worth remembering; nil when that is nothing.
+    /// The results worth storing; nil when there are none.
     public var lasting: ProbeRecord? {
         let left = results.filter { $0.passing == nil }
         return left.isEmpty ? nil : ProbeRecord(key: key, results: left, judge: judge)
     }
 
-    /// What worked; nil when nothing did.
+    /// The verified results; nil when there are none.
     public var successes: ProbeRecord? {
         let left = results.filter(\.verified)
         return left.isEmpty ? nil : ProbeRecord(key: key, results: left, judge: judge)
     }
 
-    /// What the results hold for.
     public var key: Key
-    /// The results of all paths.
     public var results: [Result]
-    /// Who judged.
     public var judge: Judge?
 
-    /// Remembers results.
     public init(key: Key, results: [Result], judge: Judge? = nil) {
         self.key = key
         self.results = results

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
 
-/// A property as `GetSupportedProperties` tells it.
+/// The description of a property in the reply of `GetSupportedProperties`.
 public struct PropertyInfo: Codable, Hashable, Sendable {
-    /// What kind of value it takes.
+    /// The type of its values, by the names of org.hwdaemon.varlink.
     public var type: String
     /// When it may be written: `read-only`, `until-prepared`, `live`.
     public var access: String
-    /// Its value when nobody sets it; nil where the encoder decides.
+    /// The value of a session that does not set it; nil where the encoder decides.
     public var `default`: PropertyValue?
-    /// The least a number may be.
+    /// The lowest value of a number.
     public var minimum: Double?
-    /// The most a number may be.
+    /// The highest value of a number.
     public var maximum: Double?
-    /// The texts that are allowed.
+    /// The allowed values of a text.
     public var values: [String]?
-    /// What it does, and what it excludes.
+    /// Its effect, and the properties that it excludes.
     public var description: String
 
-    /// A property by all that is told of it.
     public init(
         type: String, access: String, default defaultValue: PropertyValue?, minimum: Double?, maximum: Double?,
         values: [String]?, description: String

@@ -1,44 +1,42 @@
 // SPDX-License-Identifier: MIT
+public import HWDModel
 
-/// A running session, as `ListSessions` tells it.
+/// A running session in the reply of `ListSessions`.
 public struct SessionInfo: Codable, Sendable {
-    /// Its id.
     public var session: String
-    /// `compression`.
-    public var kind: String
-    /// Its worker process.
+    public var kind: SessionKind
+    /// The worker process.
     public var pid: Int32
-    /// The user it serves.
+    /// The user that created it.
     public var uid: UInt32
-    /// What is encoded to.
+    /// The codec that Create named; `none` for a transfer.
     public var codec: String
-    /// Luma samples a row.
+    /// Width in luma samples.
     public var width: Int
-    /// Rows.
+    /// Height in luma samples.
     public var height: Int
-    /// The frames' DRM fourcc.
+    /// The frames' DRM fourcc; for a transfer both sides', joined by `>`.
     public var pixelFormat: String
-    /// The encoder; nil until the worker has told.
-    public var encoderID: String?
-    /// Whether that is hardware; nil until the worker has told.
+    /// The encoder, decoder or converter; nil until the worker has reported it.
+    public var codecID: String?
+    /// Whether that is hardware; nil until the worker has reported it.
     public var usingHardware: Bool?
-    /// Why it is not, when it was allowed.
+    /// Why it is not hardware, where hardware was allowed.
     public var fallbackReason: String?
-    /// Frames taken.
+    /// Frames or packets that the client sent.
     public var framesIn: UInt64
-    /// Packets given.
+    /// Packets or frames that the worker sent.
     public var framesOut: UInt64
-    /// Bytes of those packets.
+    /// Bytes that the worker produced.
     public var bytesOut: UInt64
-    /// Frames taken and not yet given back as packets.
+    /// Frames or packets that entered and have no result yet.
     public var pendingFrames: UInt64
     /// Milliseconds since Create.
     public var ageMs: UInt64
 
-    /// A session by all that is told of it.
     public init(
-        session: String, kind: String, pid: Int32, uid: UInt32, codec: String, width: Int, height: Int,
-        pixelFormat: String, encoderID: String?, usingHardware: Bool?, fallbackReason: String?,
+        session: String, kind: SessionKind, pid: Int32, uid: UInt32, codec: String, width: Int, height: Int,
+        pixelFormat: String, codecID: String?, usingHardware: Bool?, fallbackReason: String?,
         framesIn: UInt64, framesOut: UInt64, bytesOut: UInt64, pendingFrames: UInt64, ageMs: UInt64
     ) {
         self.session = session
@@ -49,7 +47,7 @@ public struct SessionInfo: Codable, Sendable {
         self.width = width
         self.height = height
         self.pixelFormat = pixelFormat
-        self.encoderID = encoderID
+        self.codecID = codecID
         self.usingHardware = usingHardware
         self.fallbackReason = fallbackReason
         self.framesIn = framesIn
@@ -62,7 +60,7 @@ public struct SessionInfo: Codable, Sendable {
     enum CodingKeys: String, CodingKey {
         case session, kind, pid, uid, codec, width, height
         case pixelFormat = "pixel_format"
-        case encoderID = "encoder_id"
+        case codecID = "encoder_id"
         case usingHardware = "using_hardware"
         case fallbackReason = "fallback_reason"
         case framesIn = "frames_in"

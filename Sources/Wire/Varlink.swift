@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
 
-/// A method call as it came over the wire, its parameters still undecoded (varlink.org, "Method Call").
+/// A received method call whose parameters are not decoded yet (varlink.org, "Method Call").
 public struct VarlinkCall: Sendable {
-    /// The method's full name.
     public let method: String
-    /// Whether the caller wants no reply.
+    /// Whether the caller expects no reply.
     public let oneway: Bool
-    /// Whether the caller takes more than one reply.
+    /// Whether the caller accepts more than one reply.
     public let more: Bool
-    /// Whether the connection changes its protocol with the reply.
+    /// Whether the connection changes its protocol after the reply.
     public let upgrade: Bool
-    /// The call as it came, for the one who decodes the parameters.
+    /// The whole JSON text, from which `parameters` decodes.
     public let bytes: [UInt8]
 
     private struct Envelope: Decodable {
@@ -21,7 +20,7 @@ public struct VarlinkCall: Sendable {
         var upgrade: Bool?
     }
 
-    /// Reads a call's envelope; `bytes` is the JSON text without its NUL.
+    /// Decodes everything but the parameters; `bytes` is the JSON text without its NUL.
     public init(decoding bytes: [UInt8]) throws(SessionError) {
         let envelope = try JSON.decode(Envelope.self, from: bytes)
         method = envelope.method
@@ -33,7 +32,7 @@ public struct VarlinkCall: Sendable {
 
     private struct Body<P: Decodable>: Decodable { var parameters: P? }
 
-    /// The parameters as `type`; a call without any counts as `{}`.
+    /// Decodes the parameters; a call without any counts as `{}`.
     ///
     /// - Throws: `Parameter`, naming the field.
     public func parameters<P: Decodable>(_ type: P.Type) throws(SessionError) -> P {
@@ -41,7 +40,7 @@ public struct VarlinkCall: Sendable {
         return try JSON.decode(type, from: Array("{}".utf8))
     }
 
-    /// The parameters as `type`, for the one who answers the caller.
+    /// Decodes the parameters, with the error that Varlink specifies for replies.
     ///
     /// - Throws: `org.varlink.service.InvalidParameter`, naming the field.
     public func checkedParameters<P: Decodable>(_ type: P.Type) throws(VarlinkError) -> P {
@@ -61,7 +60,7 @@ public struct VarlinkCall: Sendable {
         var upgrade: Bool?
     }
 
-    /// The JSON text of a call, without the NUL that ends it on the wire.
+    /// Encodes a call as JSON text, without the NUL that ends it on the wire.
     public static func encode(
         method: String, parameters: some Encodable, upgrade: Bool = false
     ) throws(SessionError) -> [UInt8] {
@@ -71,24 +70,21 @@ public struct VarlinkCall: Sendable {
 
 /// No parameters: `{}`.
 public struct Empty: Codable, Sendable {
-    /// Makes it.
     public init() {}
 }
 
-/// A reply that is an error: its full name and its parameters.
+/// An error reply (varlink.org, "Errors").
 public struct VarlinkError: Error, Sendable {
-    /// The error's full name, `org.hwdaemon.Parameter` for one.
+    /// The full name, such as `org.hwdaemon.Parameter`.
     public let name: String
-    /// The error's parameters, by name.
     public let parameters: [String: PropertyValue]
 
-    /// An error by its full name.
     public init(_ name: String, _ parameters: [String: PropertyValue] = [:]) {
         self.name = name
         self.parameters = parameters
     }
 
-    /// A session's error under its VideoToolbox name.
+    /// A session's error, named as in VideoToolbox.
     public init(_ error: SessionError) {
         self.init(
             "\(Interface.name).\(error.status.name)",
@@ -100,7 +96,7 @@ public struct VarlinkError: Error, Sendable {
         VarlinkError("org.varlink.service.MethodNotFound", ["method": .string(method)])
     }
 
-    /// `org.varlink.service.MethodNotImplemented`: the interface has the method, this daemon does not.
+    /// `org.varlink.service.MethodNotImplemented`: the interface defines the method, this daemon lacks it.
     public static func methodNotImplemented(_ method: String) -> VarlinkError {
         VarlinkError("org.varlink.service.MethodNotImplemented", ["method": .string(method)])
     }
@@ -115,17 +111,17 @@ public struct VarlinkError: Error, Sendable {
         VarlinkError("org.varlink.service.InvalidParameter", ["parameter": .string(parameter)])
     }
 
-    /// The error as a session's, whichever interface it came from.
+    /// The session error that it stands for; errors of other interfaces become `Parameter`.
     public var sessionError: SessionError {
         if case .int(let code)? = parameters["code"], case .string(let reason)? = parameters["reason"] {
             return SessionError(Status(rawValue: Int32(truncatingIfNeeded: code)), reason)
         }
         let detail = parameters.isEmpty ? "" : ": " + PropertyValue.object(parameters).description
-        return SessionError(.parameter, "the daemon answered \(name)\(detail)")
+        return SessionError(.parameter, "the daemon replied \(name)\(detail)")
     }
 }
 
-/// Replies (varlink.org, "Method Reply").
+/// Encoding and decoding of replies (varlink.org, "Method Reply").
 public enum VarlinkReply {
     private struct Good<P: Encodable>: Encodable { var parameters: P }
     private struct Bad: Encodable {
@@ -138,20 +134,20 @@ public enum VarlinkReply {
         var parameters: [String: PropertyValue]?
     }
 
-    /// The JSON text of a successful reply, without its NUL.
+    /// Encodes a successful reply as JSON text, without its NUL.
     public static func encode(_ parameters: some Encodable) throws(SessionError) -> [UInt8] {
         try JSON.encode(Good(parameters: parameters))
     }
 
-    /// The JSON text of an error, without its NUL.
+    /// Encodes an error reply as JSON text, without its NUL.
     public static func encode(_ error: VarlinkError) -> [UInt8] {
-        // Parameters of errors are texts and integers, which always have a JSON form.
+        // Parameters of errors are strings and integers, which always have a JSON form.
         (try? JSON.encode(Bad(error: error.name, parameters: error.parameters))) ?? []
     }
 
-    /// The parameters of a reply; `bytes` is the JSON text without its NUL.
+    /// Decodes a reply's parameters; `bytes` is the JSON text without its NUL.
     ///
-    /// - Throws: the session's error that the reply stands for.
+    /// - Throws: the session error that an error reply stands for.
     public static func decode<P: Decodable>(_ type: P.Type, from bytes: [UInt8]) throws(SessionError) -> P {
         let envelope = try? JSON.decode(IncomingError.self, from: bytes)
         if let envelope, let error = envelope.error {

@@ -1,38 +1,34 @@
 // SPDX-License-Identifier: MIT
 public import HWDModel
 
-// What broker and worker tell each other over the SOCK_SEQPACKET pair at the worker's descriptor 4: one JSON document
-// a packet. The worker trusts the broker; the broker treats what a worker says as hostile.
+// The conversation of broker and worker over the SOCK_SEQPACKET pair at the worker's descriptor 4: one JSON document
+// per packet. The worker trusts the broker; the broker treats a worker's packets as hostile.
 
-/// Where a worker finds its descriptors.
+/// The descriptors that a worker inherits.
 public enum WorkerDescriptor {
     /// The channel to the broker.
     public static let broker: Int32 = 4
-    /// The sealed page the worker writes its counters to, in session workers.
+    /// The sealed page that a session's worker writes its counters to.
     public static let stats: Int32 = 5
 }
 
-/// The broker's first and only packet to a session's worker; the client's connection comes with it.
+/// The broker's only packet to a session's worker; the client's connection comes with it.
 public struct WorkerStart: Codable, Sendable {
-    /// The id the broker gave the session.
+    /// The broker's id of the session.
     public var session: String
-    /// The Create call's JSON text, as it came from the client.
+    /// The JSON text of the Create call, as the client sent it.
     public var call: String
-    /// What the machine can do.
     public var snapshot: ProbeSnapshot
-    /// The bounds the worker keeps to.
     public var limits: WorkerLimits
-    /// How the snapshot's hardware encoders are opened.
+    /// How to open the snapshot's hardware encoders.
     public var hardware: [HardwareEncoder]
-    /// Encoders, decoders or converters that need not be tried, because they failed other workers.
-    public var failures: [EncoderFailure]
-    /// What to know before a driver of Vulkan is opened.
+    /// Encoders, decoders or converters to skip, because they recently failed in other workers.
+    public var failures: [CodecFailure]
     public var vulkan: VulkanHints
 
-    /// Tells a worker its job.
     public init(
         session: String, call: String, snapshot: ProbeSnapshot, limits: WorkerLimits,
-        hardware: [HardwareEncoder] = [], failures: [EncoderFailure] = [], vulkan: VulkanHints = VulkanHints()
+        hardware: [HardwareEncoder] = [], failures: [CodecFailure] = [], vulkan: VulkanHints = VulkanHints()
     ) {
         self.session = session
         self.call = call
@@ -44,19 +40,18 @@ public struct WorkerStart: Codable, Sendable {
     }
 }
 
-/// What probes have told of Vulkan, as far as a session's choice of a device needs it.
+/// Probe results about Vulkan that a session's choice of device depends on.
 public struct VulkanHints: Codable, Hashable, Sendable {
-    /// The id of conversions by Vulkan, whatever the device: a label of metrics.
+    /// The id of conversions by Vulkan on any device; a label of metrics.
     public static let converterID = "org.hwdaemon.transfer.vulkan"
 
-    /// The PCI address of the GPU that codes here.
+    /// The PCI address of the GPU that encodes or decodes on this machine.
     public var preferred: String?
-    /// Why devices must not be used, by their ids.
+    /// Reasons why devices must not be used, by device id.
     public var faults: [String: String]
-    /// Why drivers are better left alone.
+    /// Why no Vulkan driver should be loaded: a probe of it crashed or hung.
     public var avoidReason: String?
 
-    /// Hints by their parts; none by default.
     public init(preferred: String? = nil, faults: [String: String] = [:], avoidReason: String? = nil) {
         self.preferred = preferred
         self.faults = faults
@@ -64,9 +59,9 @@ public struct VulkanHints: Codable, Hashable, Sendable {
     }
 }
 
-/// How a hardware encoder is opened: what a probe found and verified, for workers alone.
+/// How a hardware encoder is opened: the paths that a probe found and verified; never sent to clients.
 public struct HardwareEncoder: Codable, Hashable, Sendable {
-    /// One bit depth's way through a VA-API driver.
+    /// The VA-API configuration for one bit depth.
     public struct Path: Codable, Hashable, Sendable {
         /// Bits of a coded sample.
         public var bitDepth: Int
@@ -76,14 +71,13 @@ public struct HardwareEncoder: Codable, Hashable, Sendable {
         public var vaEntrypoint: String
         /// libva's surface format, without `VA_RT_FORMAT_` (`YUV420`).
         public var vaRTFormat: String
-        /// The catalogue's features of the path, less what quirks take away.
-        public var features: [String]
-        /// What quirks adjust.
+        /// The catalogue's features of the path, minus those that quirks disable.
+        public var features: [CodecFeature]
+        /// Encoder parameters that quirks override.
         public var adjustments: [String: PropertyValue]
 
-        /// A path by its parts.
         public init(
-            bitDepth: Int, vaProfile: String, vaEntrypoint: String, vaRTFormat: String, features: [String],
+            bitDepth: Int, vaProfile: String, vaEntrypoint: String, vaRTFormat: String, features: [CodecFeature],
             adjustments: [String: PropertyValue]
         ) {
             self.bitDepth = bitDepth
@@ -95,14 +89,13 @@ public struct HardwareEncoder: Codable, Hashable, Sendable {
         }
     }
 
-    /// The encoder's id.
+    /// Its id in the snapshot's list of encoders.
     public var encoderID: String
-    /// The node to open.
+    /// The render node to open.
     public var node: String
-    /// A path for each bit depth.
+    /// One path per bit depth.
     public var paths: [Path]
 
-    /// An encoder by its parts.
     public init(encoderID: String, node: String, paths: [Path]) {
         self.encoderID = encoderID
         self.node = node
@@ -110,33 +103,30 @@ public struct HardwareEncoder: Codable, Hashable, Sendable {
     }
 }
 
-/// An encoder, decoder or converter that was tried and did not open.
-public struct EncoderFailure: Codable, Hashable, Sendable {
-    /// Which.
-    public var encoderID: String
-    /// Why, a sentence without its full stop.
+/// An encoder, decoder or converter that did not open.
+public struct CodecFailure: Codable, Hashable, Sendable {
+    public var codecID: String
+    /// The cause, without a full stop.
     public var reason: String
-    /// Whether it may work later.
+    /// Whether it may open later.
     public var isTransient: Bool
 
-    /// Remembers a failure.
-    public init(encoderID: String, reason: String, isTransient: Bool) {
-        self.encoderID = encoderID
+    public init(codecID: String, reason: String, isTransient: Bool) {
+        self.codecID = codecID
         self.reason = reason
         self.isTransient = isTransient
     }
 }
 
-/// The bounds a session's worker keeps to.
+/// The limits that a session's worker enforces.
 public struct WorkerLimits: Codable, Hashable, Sendable {
-    /// Bytes of all pools a client may register.
+    /// Bytes of all pools that a client registers.
     public var maxPoolBytes: UInt64
     /// Seconds a client may hold every packet slot.
     public var clientStallSeconds: Double
-    /// Seconds after which the broker kills a worker whose hardware does not go on.
+    /// Seconds without progress after which the broker kills a worker that uses hardware.
     public var hardwareStallSeconds: Double
 
-    /// Bounds by their numbers.
     public init(
         maxPoolBytes: UInt64 = 2 << 30, clientStallSeconds: Double = 30, hardwareStallSeconds: Double = 5
     ) {
@@ -152,12 +142,12 @@ public struct WorkerLimits: Codable, Hashable, Sendable {
     }
 }
 
-/// What a session's worker tells the broker.
+/// A packet from a session's worker to the broker.
 public enum WorkerReport: Codable, Sendable {
-    /// This encoder, decoder or converter is about to be opened, which its driver may not survive.
-    case opening(encoderID: String)
-    /// The session was created, by this encoder.
-    case created(encoderID: String, usingHardware: Bool, fallbackReason: String?)
+    /// An encoder, decoder or converter is about to be opened; its driver may crash or hang this process.
+    case opening(codecID: String)
+    /// The session was created, or its decoder switched between hardware and software.
+    case created(codecID: String, usingHardware: Bool, fallbackReason: String?)
     /// The session ends.
     case ended(code: Int32, reason: String)
 }

@@ -2,17 +2,16 @@
 public import HWDTransport
 internal import Synchronization
 
-/// Pools that a client removed, on their way from the I/O thread to the one whose device must let go of them first.
+/// Pools that the client removed, until the thread that uses a GPU has made the GPU forget them.
 public final class RemovedPools: Sendable {
     private let pools = Mutex<[SharedMemory]>([])
 
-    /// None yet.
     public init() {}
 
-    /// Adds one that no frame under way lies in.
+    /// Adds a pool that no frame in flight lies in.
     public func add(_ pool: SharedMemory) { pools.withLock { $0.append(pool) } }
 
-    /// Those that were added since it was asked last.
+    /// Returns the pools added since the last call.
     public func takeAll() -> [SharedMemory] {
         pools.withLock { pools in
             defer { pools = [] }

@@ -1,61 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 public import HWDModel
+internal import HWDSessions
 public import HWDTransport
 public import HWDWire
 internal import Synchronization
 
 /// A worker's end of its session's connection: the I/O thread's loop, sending from any thread, and the session's end.
 public final class SessionPort: @unchecked Sendable {
-    /// What sentences call the process, and what stops a session when the daemon does.
-    public struct ProcessIdentity: Sendable {
-        /// `encoder`, `decoder` or `converter`.
-        public var noun: String
-        /// The status of a session that the daemon's end stops.
-        public var stopped: Status
-
-        /// ProcessIdentity for a kind of session.
-        public init(noun: String, stopped: Status) {
-            self.noun = noun
-            self.stopped = stopped
-        }
-    }
-
     /// The counters that the broker reads.
     public let stats: StatsPage
 
     private static let clientIsGone = "the client closed the connection"
-    /// Bytes a reply's body may have: a message's payload without its own fields.
+    /// Bytes that fit a reply beside its own fields.
     private static let maxBody = MessageHeader.maxLength - 8
+    private enum Token {
+        static let client: UInt64 = 0
+        static let signal: UInt64 = 1
+    }
 
-    private let identity: ProcessIdentity
+    private let kind: SessionKind
+    private let maxPoolBytes: UInt64
+    private let signals: SignalFD
     private let channel: SessionChannel
     private let ending = Mutex(())
 
-    /// Answers the Create call and takes the connection over.
-    public init(
-        stats: StatsPage, reply: [UInt8], connection: consuming OwnedFD, identity: ProcessIdentity
-    ) throws {
+    init(
+        kind: SessionKind, maxPoolBytes: UInt64, stats: StatsPage, signals: SignalFD,
+        connection: consuming OwnedFD
+    ) throws(SystemError) {
+        self.kind = kind
+        self.maxPoolBytes = maxPoolBytes
         self.stats = stats
-        self.identity = identity
-        try VarlinkConnection.send(reply, to: connection.rawValue, deadline: MonotonicTime.now + .seconds(5))
+        self.signals = signals
         channel = SessionChannel(try MessageChannel(connection))
     }
 
     /// Serves the client until the session ends, which ends the process.
-    ///
-    /// - Parameter handle: takes one message, with its descriptors.
-    public func run(
-        _ signals: SignalFD, _ handle: (Opcode, UInt32, RawSpan, inout FDQueue) throws(SessionError) -> Void
-    ) -> Never {
+    public func run(_ handler: some SessionHandler) -> Never {
+        var pools = PoolLedger<SharedMemory>(maxBytes: maxPoolBytes)
         do {
             let epoll = try Epoll()
-            try epoll.add(channel.channel.fileDescriptor, token: 0, events: .readable)
-            try epoll.add(signals.fileDescriptor, token: 1, events: .readable)
+            try epoll.add(channel.channel.fileDescriptor, token: Token.client, events: .readable)
+            try epoll.add(signals.fileDescriptor, token: Token.signal, events: .readable)
             while true {
                 for event in try epoll.wait(until: nil) {
-                    if event.token == 1 { end(identity.stopped, "the daemon is shutting down") }
-                    try receiveAll(handle)
+                    if event.token == Token.signal { end(kind.notAvailableNow, "the daemon is shutting down") }
+                    try receiveAll(handler, &pools)
                 }
             }
         } catch let error as SessionError {
@@ -63,18 +54,18 @@ public final class SessionPort: @unchecked Sendable {
         } catch let error as TransportError where error.code == .closed {
             end(.ok, Self.clientIsGone)
         } catch let error as TransportError {
-            end(.parameter, "the session's protocol was broken: \(error.reason)")
+            end(.parameter, "the client broke the session's protocol: \(error.reason)")
         } catch {
-            end(.allocationFailed, "the \(identity.noun) process failed: \(error)")
+            end(.allocationFailed, "the \(kind.noun) process failed: \(error)")
         }
     }
 
-    private func receiveAll(
-        _ handle: (Opcode, UInt32, RawSpan, inout FDQueue) throws(SessionError) -> Void
-    ) throws {
+    private func receiveAll(_ handler: some SessionHandler, _ pools: inout PoolLedger<SharedMemory>) throws {
         while true {
             let received = try channel.next { opcode, sequence, payload, fds in
-                try handle(opcode, sequence, payload, &fds)
+                if sequence == 1 { handler.sessionBegan() }
+                try opcode.validate(from: .client, in: kind, fdCount: fds.count)
+                try handle(opcode, sequence, payload, &fds, handler, &pools)
             }
             switch received {
             case .message: continue
@@ -84,8 +75,65 @@ public final class SessionPort: @unchecked Sendable {
         }
     }
 
-    /// Answers a message whose failure is an answer and not the session's end.
-    public func answer(_ sequence: UInt32, _ body: () throws(SessionError) -> [UInt8]) {
+    private func handle(
+        _ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan, _ fds: inout FDQueue,
+        _ handler: some SessionHandler, _ pools: inout PoolLedger<SharedMemory>
+    ) throws(SessionError) {
+        switch opcode {
+        case .setProperties:
+            answer(sequence) { () throws(SessionError) in
+                try handler.setProperties(Self.decode([String: PropertyValue].self, payload))
+                return []
+            }
+        case .copyProperties:
+            answer(sequence) { () throws(SessionError) in
+                try JSON.encode(try handler.copyProperties(Self.decode([String].self, payload)))
+            }
+        case .addPool:
+            if let file = fds.popFirst() { try addPool(AddPool(decoding: payload), file, handler, &pools) }
+            send(Reply(sequence: sequence))
+        case .removePool:
+            answer(sequence) { () throws(SessionError) in
+                let id = try RemovePool(decoding: payload).poolID
+                handler.didRemove(try pools.remove(id, isInUse: handler.isUsing(pool: id)))
+                return []
+            }
+        case .invalidate:
+            try ByteReader().expectEnd(of: payload)
+            end(.ok, "invalidated by the client")
+        case let other where other.failure == .isAnswered:
+            answer(sequence) { () throws(SessionError) in
+                try handler.handle(other, sequence, payload, pools)
+                return []
+            }
+        default: try handler.handle(opcode, sequence, payload, pools)
+        }
+    }
+
+    private static func decode<T: Decodable>(_ type: T.Type, _ payload: RawSpan) throws(SessionError) -> T {
+        try JSON.decode(type, from: payload.withUnsafeBytes { Array($0) })
+    }
+
+    /// Maps and registers a pool.
+    ///
+    /// - Throws: `Parameter` unless its memfd is sealed, of a possible size and within the session's limits.
+    private func addPool(
+        _ message: AddPool, _ file: consuming OwnedFD, _ handler: some SessionHandler,
+        _ pools: inout PoolLedger<SharedMemory>
+    ) throws(SessionError) {
+        guard let size = Int(exactly: message.size), size > 0 else {
+            throw SessionError(.parameter, "a pool of \(message.size) bytes is not possible")
+        }
+        let access = handler.access(to: file)
+        let memory = try SharedMemory(
+            receiving: file, minSize: size, maxSize: Int(clamping: maxPoolBytes), access: access)
+        // The whole file is mapped, however little of it the client announces.
+        try pools.add(
+            message.poolID, memory, size: UInt64(memory.size), isWritable: memory.access == .readWrite)
+    }
+
+    /// Sends the reply to a message whose failure does not end the session.
+    private func answer(_ sequence: UInt32, _ body: () throws(SessionError) -> [UInt8]) {
         var reply = Reply(sequence: sequence)
         do throws(SessionError) {
             reply.body = try body()
@@ -94,36 +142,28 @@ public final class SessionPort: @unchecked Sendable {
             }
         } catch {
             reply.status = error.status
-            // A reason repeats what the client sent, which may be as long as a message.
+            // A reason quotes the client's payload, which may be as long as a message.
             reply.body = Array(String(error.reason.prefix(512)).utf8)
         }
         send(reply)
     }
 
-    /// Maps the memory that a client registers.
-    ///
-    /// - Throws: `Parameter` unless it is sealed and of a possible size.
-    public static func map(
-        _ pool: AddPool, _ file: consuming OwnedFD, limit: UInt64, access: SharedMemory.Access = .readOnly
-    ) throws(SessionError) -> SharedMemory {
-        guard let size = Int(exactly: pool.size), size > 0 else {
-            throw SessionError(.parameter, "a pool of \(pool.size) bytes is not possible")
-        }
-        return try SharedMemory(
-            receiving: file, minSize: size, maxSize: Int(clamping: limit), access: access)
-    }
-
     /// Sends a message from any thread; a client that is gone or does not read ends the session.
     public func send(_ payload: some SessionPayload, fds: [Int32] = []) {
-        do throws(TransportError) { try channel.send(payload, fds: fds) } catch { lost(error) }
+        do throws(TransportError) { try channel.send(payload, fds: fds) } catch { endAfterFailedSend(error) }
     }
 
-    private func lost(_ error: TransportError) {
+    /// Sends a message whose payload has no fixed fields.
+    public func send(_ opcode: Opcode, _ bytes: [UInt8]) {
+        do throws(TransportError) { try channel.send(opcode, bytes: bytes) } catch { endAfterFailedSend(error) }
+    }
+
+    private func endAfterFailedSend(_ error: TransportError) -> Never {
         if error.code == .closed { end(.ok, Self.clientIsGone) }
         end(.parameter, "the client does not read its messages: \(error.reason)")
     }
 
-    /// Ends the session and the process, from any thread; whoever comes second waits for the exit.
+    /// Ends the session and the process, from any thread; a second caller waits for the exit.
     public func end(_ status: Status, _ reason: String) -> Never {
         ending.withLock { _ in
             stats.set(.endStatus, UInt64(bitPattern: Int64(status.rawValue)))

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 public import HWDModel
-public import HWDTransport
+internal import HWDTransport
 public import HWDWire
 
-/// What every session's process does before it serves: confine itself, and wait for its session.
+/// The start of every session's process: it confines itself and waits for its session.
 public enum WorkerStartup {
-    /// Waits for the broker's start packet and hands it on; returns when the session has, or there is none.
+    /// Waits for the broker's start packet and passes it on; returns when the broker is gone.
     ///
     /// - Parameters:
-    ///   - program: the process's name, for one who starts it by hand.
-    ///   - noun: `encoder`, `decoder` or `converter`, for the sentence that tells why it could not start.
-    ///   - rehearse: what a worker does that waits for a session ahead of time.
-    ///   - serve: takes over the session and the client's connection.
+    ///   - rehearse: what a worker does that was started ahead of its session.
+    ///   - serve: serves the session until its end, which ends the process.
     public static func run(
-        program: String, noun: String, rehearse: () -> Void,
-        serve: (WorkerStart, consuming OwnedFD, SignalFD) throws -> Void
+        _ kind: SessionKind, rehearse: () -> Void, serve: (AssignedSession) throws -> Void
     ) {
         guard fcntl(WorkerDescriptor.broker, F_GETFD) >= 0, fcntl(WorkerDescriptor.stats, F_GETFD) >= 0 else {
-            let kind = ["encoder": "compression", "decoder": "decompression"][noun] ?? "pixel-transfer"
-            let text = "\(program) is started by hwdaemon, one for each \(kind) session; see hwdaemon(8).\n"
+            let text =
+                "\(kind.program) is started by hwdaemon, one for each \(kind.adjective) session; see hwdaemon(8).\n"
             _ = text.withCString { write(2, $0, strlen($0)) }
             exit(ExitStatus.usage.rawValue)
         }
@@ -29,32 +26,40 @@ public enum WorkerStartup {
             var bytes: [UInt8] = []
             guard let connection = try receiveSession(&bytes, rehearse) else { exit(ExitStatus.ok.rawValue) }
             let start = try JSON.decode(WorkerStart.self, from: bytes)
-            try serve(start, connection, signals)
+            try serve(try AssignedSession(kind, start, connection: connection, signals: signals))
         } catch {
-            // Before the Create reply the client only sees the connection close; the daemon's log has this sentence.
-            let reason = "the \(noun) process could not start: \(error)"
+            // Before the Create reply the client only sees the connection close; the daemon logs this reason.
+            let reason = "the \(kind.noun) process could not start: \(error)"
             report(.ended(code: Status.couldNotCreateInstance.rawValue, reason: reason))
             exit(ExitStatus.software.rawValue)
         }
     }
 
-    /// Tells the broker something; one that has gone is no fault.
+    /// Sends a report to the broker; a broker that is gone is not an error.
     public static func report(_ report: WorkerReport) {
         guard let bytes = try? JSON.encode(report) else { return }
         try? PacketSocket.send(bytes, to: WorkerDescriptor.broker)
     }
 
-    /// Answers a Create call with an error, which ends the process.
-    public static func refuse(_ error: SessionError, _ connection: Int32) -> Never {
-        report(.ended(code: error.status.rawValue, reason: error.reason))
-        try? VarlinkConnection.send(
-            VarlinkReply.encode(VarlinkError(error)), to: connection, deadline: MonotonicTime.now + .seconds(5))
-        exit(ExitStatus.ok.rawValue)
+    /// Makes a start packet with a made-up call, encoded and decoded as a real one is.
+    ///
+    /// A worker that waits for its session handles it once, so that no client waits for what only the first pass
+    /// costs: lazy tables, the JSON coder's metadata, page faults.
+    public static func rehearsal<Method: ControlMethod>(
+        _ method: Method.Type, _ parameters: Method.Parameters, encoders: [EncoderDescription] = []
+    ) -> WorkerStart? {
+        guard let call = try? VarlinkCall.encode(method: Method.method, parameters: parameters, upgrade: true),
+            let packet = try? JSON.encode(
+                WorkerStart(
+                    session: "", call: String(decoding: call, as: UTF8.self),
+                    snapshot: ProbeSnapshot(encoders: encoders, nodes: []), limits: WorkerLimits()))
+        else { return nil }
+        return try? JSON.decode(WorkerStart.self, from: packet)
     }
 
-    /// Waits for the session to serve and its client's connection; nil when the broker has gone.
+    /// Waits for the session to serve and its client's connection; nil when the broker is gone.
     ///
-    /// A worker that finds none yet is a spare: it rehearses before it waits.
+    /// A worker that finds none yet was started ahead: it rehearses before it waits.
     private static func receiveSession(_ bytes: inout [UInt8], _ rehearse: () -> Void) throws -> OwnedFD? {
         do throws(TransportError) {
             return try PacketSocket.receiveWithFile(from: WorkerDescriptor.broker, into: &bytes, deadline: .now)

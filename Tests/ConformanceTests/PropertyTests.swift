@@ -33,7 +33,7 @@ import Testing
         let request = try CompressionRequest(
             codec: "hevc", width: 64, height: 64, pixelFormat: "NV12", timeBase: try #require(Rational(1, 25)))
         return CompressionSession(
-            request: request, properties: PropertyStore(backend: backend.kind), maxPoolBytes: 1 << 20)
+            request: request, properties: PropertyStore(backend: backend.kind))
     }
 
     @Test(arguments: writable)

@@ -11,15 +11,15 @@ struct HardwareResultsTests {
     @Test func anEncoderInTroubleIsLeftAloneForAWhileAndThenTriedAgain() {
         var failureBackoff = FailureBackoff()
         let start = MonotonicTime(nanoseconds: 1_000_000_000)
-        failureBackoff.add(EncoderFailure(encoderID: "a", reason: "it crashed", isTransient: false), now: start)
+        failureBackoff.add(CodecFailure(codecID: "a", reason: "it crashed", isTransient: false), now: start)
         failureBackoff.add(
-            EncoderFailure(encoderID: "b", reason: "it hung", isTransient: false), now: start + .seconds(30))
-        failureBackoff.add(EncoderFailure(encoderID: "a", reason: "again", isTransient: false), now: start + .seconds(31))
+            CodecFailure(codecID: "b", reason: "it hung", isTransient: false), now: start + .seconds(30))
+        failureBackoff.add(CodecFailure(codecID: "a", reason: "again", isTransient: false), now: start + .seconds(31))
         #expect(failureBackoff.present(now: start + .seconds(59)).map(\.reason) == ["it hung", "again"])
-        #expect(failureBackoff.present(now: start + .seconds(90)).map(\.encoderID) == ["a"])
+        #expect(failureBackoff.present(now: start + .seconds(90)).map(\.codecID) == ["a"])
         #expect(failureBackoff.present(now: start + .seconds(91)).isEmpty)
         for number in 0..<100 {
-            failureBackoff.add(EncoderFailure(encoderID: "\(number)", reason: "", isTransient: false), now: start)
+            failureBackoff.add(CodecFailure(codecID: "\(number)", reason: "", isTransient: false), now: start)
         }
         // An encoder and a decoder of each of 16 nodes.
         #expect(failureBackoff.present(now: start).count == 32)
@@ -51,7 +51,7 @@ struct HardwareResultsTests {
         func encoder(_ node: String) -> HardwareEncoder {
             let path = HardwareEncoder.Path(
                 bitDepth: 8, vaProfile: "p", vaEntrypoint: "e", vaRTFormat: "f",
-                features: Array(repeating: String(repeating: "x", count: 9999), count: 999),
+                features: Array(repeating: CodecFeature(rawValue: String(repeating: "x", count: 9999)), count: 999),
                 adjustments: [
                     "ctb_size": .int(64), "list": .array([.int(1), .array([.int(2)]), .null]),
                     "deep": .object(["a": .int(1)]),
@@ -66,7 +66,7 @@ struct HardwareResultsTests {
             to: ProbeRequest(.node("/dev/a")))
         #expect(results.hardware.map(\.node) == ["/dev/a"])
         let paths = results.hardware[0].paths
-        #expect(paths.count == 16 && paths[0].features.count == 16 && paths[0].features[0].utf8.count < 600)
+        #expect(paths.count == 16 && paths[0].features.count == 16 && paths[0].features[0].rawValue.utf8.count < 600)
         #expect(paths[0].adjustments == ["ctb_size": .int(64), "list": .array([.int(1)])])
     }
 

@@ -15,7 +15,7 @@ struct MetricsTests {
     private func session(_ encoder: String? = "x265", fallback: String? = nil) -> SessionRegistry.Running {
         SessionRegistry.Running(
             id: "a", uid: 1, pid: 2, codec: "hevc", width: 64, height: 64, pixelFormat: "NV12",
-            created: Self.start, encoderID: encoder, usingHardware: encoder.map { _ in false },
+            created: Self.start, codecID: encoder, usingHardware: encoder.map { _ in false },
             fallbackReason: fallback)
     }
 

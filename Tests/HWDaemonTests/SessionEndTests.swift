@@ -103,7 +103,7 @@ struct SessionEndTests {
         results.add(.answer(ProbeAnswer(vulkan: VulkanReport(state: .ready, devices: [device]))), to: request)
         #expect(results.vulkanHints.faults == ["a": "half floats came out wrong"])
         results.add(.failure(.crashed, "it crashed"), to: request)
-        #expect(results.vulkanHints.avoidReason == "colour conversion is done on the CPU: it crashed")
+        #expect(results.vulkanHints.avoidReason == "color conversion is done on the CPU: it crashed")
         results.add(.answer(ProbeAnswer()), to: request)
         #expect(results.snapshot.vulkan?.state == .failed && results.vulkanHints.avoidReason == nil)
     }
@@ -114,7 +114,7 @@ struct SessionEndTests {
             id: "soft", name: "soft", codec: "hevc", hardware: false, version: "1", bitDepths: [8],
             pixelFormats: ["NV12"])
         var path = CodecPath(
-            id: "p", codec: "hevc", operation: "encode", profile: "main", bitDepth: 8, driver: "soft 1")
+            id: "p", codec: "hevc", operation: .encode, profile: "main", bitDepth: 8, driver: "soft 1")
         path.claimed = true
         path.verified = true
         results.add(
@@ -139,7 +139,7 @@ struct SessionEndTests {
             .answer(ProbeAnswer(encoders: [encoder("soft", hardware: false), encoder("liar", hardware: true)])),
             to: ProbeRequest(.software))
         var path = CodecPath(
-            id: String(repeating: "i", count: 100_000), codec: "hevc", operation: "encode", profile: "main",
+            id: String(repeating: "i", count: 100_000), codec: "hevc", operation: .encode, profile: "main",
             bitDepth: 8, device: "/dev/a", driver: "d")
         path.quirks = Array(repeating: "q", count: 1000)
         var stranger = path

@@ -33,9 +33,9 @@ struct SessionTests {
 
         let listed = try #require(try sessions(broker).first { $0.session == id })
         #expect(listed.uid == geteuid())
-        #expect(listed.width == 64 && listed.pixelFormat == "NV12" && listed.kind == "compression")
+        #expect(listed.width == 64 && listed.pixelFormat == "NV12" && listed.kind == .compression)
         try waitFor("the worker's report") {
-            try sessions(broker).first { $0.session == id }?.encoderID == "org.hwdaemon.encoder.x265"
+            try sessions(broker).first { $0.session == id }?.codecID == "org.hwdaemon.encoder.x265"
         }
         #expect(try result(broker, id, wait: 0).finished == false)
 
@@ -145,7 +145,7 @@ struct SessionTests {
 
     @Test func aWorkerThatHangsInHardwareIsKilledSooner() throws {
         let script =
-            "#!/bin/sh\nprintf '{\"created\":{\"encoderID\":\"hw\",\"usingHardware\":true}}' >&4\n"
+            "#!/bin/sh\nprintf '{\"created\":{\"codecID\":\"hw\",\"usingHardware\":true}}' >&4\n"
             + Self.poke(.busySinceNs, #"\001\000\000\000\000\000\000\000"#) + "exec sleep 60\n"
         let broker = try BrokerProcess(
             ["--set", "HardwareStallTimeout=400ms"], workers: ["hwdaemon-encoder": script])
@@ -168,7 +168,7 @@ struct SessionTests {
         let script = """
             #!/bin/sh
             printf 'not JSON' >&4
-            printf '{"created":{"encoderID":"bad\\\\u0007name","usingHardware":true}}' >&4
+            printf '{"created":{"codecID":"bad\\\\u0007name","usingHardware":true}}' >&4
             printf '{"ended":{"code":-12902,"reason":"two\\\\nlines"}}' >&4
             i=0; while [ $i -lt 200 ]; do printf '{}' >&4 2>/dev/null || break; i=$((i+1)); done
             sleep 1; exit 3
@@ -176,9 +176,9 @@ struct SessionTests {
         let broker = try BrokerProcess(workers: ["hwdaemon-encoder": script])
         let client = try broker.connect()
         try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
-        try waitFor("the report") { try sessions(broker).first?.encoderID != nil }
+        try waitFor("the report") { try sessions(broker).first?.codecID != nil }
         let session = try #require(try sessions(broker).first)
-        #expect(session.encoderID == "bad name")
+        #expect(session.codecID == "bad name")
         let end = try result(broker, session.session)
         #expect(end.code == -12902)
         #expect(end.reason == "two lines")

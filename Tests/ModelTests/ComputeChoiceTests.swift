@@ -85,7 +85,7 @@ import Testing
         report.choose(preferring: nil)
         #expect(report.devices.allSatisfy { !$0.chosen })
         #expect(
-            report.reason == "colour conversion is done on the CPU: no Vulkan GPU; the devices here: "
+            report.reason == "color conversion is done on the CPU: no Vulkan GPU; the devices here: "
                 + "one (not used: half floats came out wrong), llvmpipe")
     }
 }

@@ -9,70 +9,76 @@ private func makeSession(_ format: PixelFormat = .nv12) throws -> CompressionSes
         codec: "hevc", width: 64, height: 64, pixelFormat: format.rawValue,
         timeBase: try #require(Rational(1, 30)))
     return CompressionSession(
-        request: request, properties: PropertyStore(backend: .x265), maxPoolBytes: 1 << 20)
+        request: request, properties: PropertyStore(backend: .x265))
 }
 
-private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> FrameRequest {
-    FrameRequest(
-        frameID: id, pts: pts, duration: 1, poolID: pool, forceKeyFrame: false, baseFrameQP: -1,
+/// Pool 1 with 64 KiB.
+private func makePools() throws -> PoolLedger<Void> {
+    var pools = PoolLedger<Void>(maxBytes: 1 << 20)
+    try pools.add(1, (), size: 65536, isWritable: false)
+    return pools
+}
+
+private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
+    EncodeFrame(
+        frameID: id, pts: pts, duration: 1, poolID: pool,
         layout: FrameLayout.packed(.nv12, width: 64, height: 64).layout)
 }
 
 @Suite struct CompressionSessionTests {
     @Test func framesAreTakenFromPrepareToComplete() throws {
         var session = try makeSession()
-        try session.addPool(1, size: 65536)
-        #expect(throws: SessionError.self) { try session.admit(frame(1, pts: 0)) }
+        let pools = try makePools()
+        #expect(throws: SessionError.self) { try session.admit(frame(1, pts: 0), in: pools) }
         #expect(try session.prepare() != nil)
         #expect(try session.prepare() == nil)
-        try session.admit(frame(1, pts: 0))
+        try session.admit(frame(1, pts: 0), in: pools)
         session.complete()
-        let error = #expect(throws: SessionError.self) { try session.admit(frame(2, pts: 1)) }
+        let error = #expect(throws: SessionError.self) { try session.admit(frame(2, pts: 1), in: pools) }
         #expect(error?.status == .invalidSession)
     }
 
     @Test func creditsBoundWhatIsInFlight() throws {
         var session = try makeSession()
-        try session.addPool(1, size: 65536)
+        let pools = try makePools()
         _ = try session.prepare()
         let most = UInt64(CompressionSession.maxFramesInFlight)
-        for id in 0..<most { try session.admit(frame(id, pts: Int64(id))) }
-        #expect(throws: SessionError.self) { try session.admit(frame(most, pts: Int64(most))) }
+        for id in 0..<most { try session.admit(frame(id, pts: Int64(id)), in: pools) }
+        #expect(throws: SessionError.self) { try session.admit(frame(most, pts: Int64(most)), in: pools) }
         session.release(0)
-        try session.admit(frame(most, pts: Int64(most)))
+        try session.admit(frame(most, pts: Int64(most)), in: pools)
     }
 
     @Test func framesOutOfTurnAreRefused() throws {
         var session = try makeSession()
-        try session.addPool(1, size: 65536)
+        let pools = try makePools()
         _ = try session.prepare()
-        try session.admit(frame(1, pts: 5))
-        #expect(throws: SessionError.self, "same id") { try session.admit(frame(1, pts: 6)) }
-        #expect(throws: SessionError.self, "same pts") { try session.admit(frame(2, pts: 5)) }
-        #expect(throws: SessionError.self, "earlier pts") { try session.admit(frame(2, pts: 4)) }
-        #expect(throws: SessionError.self, "no such pool") { try session.admit(frame(2, pts: 7, pool: 9)) }
+        try session.admit(frame(1, pts: 5), in: pools)
+        #expect(throws: SessionError.self, "same id") { try session.admit(frame(1, pts: 6), in: pools) }
+        #expect(throws: SessionError.self, "same pts") { try session.admit(frame(2, pts: 5), in: pools) }
+        #expect(throws: SessionError.self, "earlier pts") { try session.admit(frame(2, pts: 4), in: pools) }
+        #expect(throws: SessionError.self, "no such pool") {
+            try session.admit(frame(2, pts: 7, pool: 9), in: pools)
+        }
         var qp = frame(2, pts: 7)
         qp.baseFrameQP = 52
-        #expect(throws: SessionError.self, "QP") { try session.admit(qp) }
+        #expect(throws: SessionError.self, "QP") { try session.admit(qp, in: pools) }
         for pts in [Int64.max, .min, 1 << 56] {
-            #expect(throws: SessionError.self, "pts near overflow") { try session.admit(frame(2, pts: pts)) }
+            #expect(throws: SessionError.self, "pts near overflow") {
+                try session.admit(frame(2, pts: pts), in: pools)
+            }
         }
-        try session.admit(frame(2, pts: 7))
+        try session.admit(frame(2, pts: 7), in: pools)
     }
 
-    @Test func poolsAreCountedAndHeld() throws {
+    @Test func holdsThePoolsOfFramesInFlight() throws {
         var session = try makeSession()
-        try session.addPool(1, size: 1 << 19)
-        #expect(throws: SessionError.self, "taken") { try session.addPool(1, size: 1) }
-        #expect(throws: SessionError.self, "over the limit") { try session.addPool(2, size: (1 << 19) + 1) }
-        #expect(throws: SessionError.self, "overflow") { try session.addPool(2, size: .max) }
-        #expect(throws: SessionError.self, "empty") { try session.addPool(2, size: 0) }
+        let pools = try makePools()
         _ = try session.prepare()
-        try session.admit(frame(1, pts: 0))
-        #expect(throws: SessionError.self, "in flight") { try session.removePool(1) }
+        try session.admit(frame(1, pts: 0), in: pools)
+        #expect(session.isUsing(pool: 1) && !session.isUsing(pool: 2))
         session.release(1)
-        try session.removePool(1)
-        #expect(throws: SessionError.self, "gone") { try session.removePool(1) }
+        #expect(!session.isUsing(pool: 1))
     }
 
     @Test func propertiesCloseWithTheEncoder() throws {
@@ -103,5 +109,31 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> FrameRequest {
                 codec: codec, width: width, height: height, pixelFormat: format, timeBase: Rational(1))
         }
         #expect(error?.status == status)
+    }
+}
+
+@Suite struct PoolLedgerTests {
+    @Test func enforcesTheLimitsOfPools() throws {
+        var pools = PoolLedger<String>(maxBytes: 1 << 20)
+        try pools.add(1, "one", size: 1 << 19, isWritable: true)
+        #expect(pools[1]?.size == 1 << 19 && pools[1]?.isWritable == true && pools[2] == nil)
+        for (reason, id, size) in [
+            ("number in use", 1, 1), ("over the limit", 2, (1 << 19) + 1), ("overflow", 2, .max), ("empty", 2, 0),
+        ] as [(String, UInt32, UInt64)] {
+            #expect(throws: SessionError.self, "\(reason)") {
+                try pools.add(id, "two", size: size, isWritable: true)
+            }
+        }
+        for id in 2...16 { try pools.add(UInt32(id), "more", size: 1, isWritable: false) }
+        #expect(throws: SessionError.self, "17 pools") { try pools.add(17, "more", size: 1, isWritable: false) }
+    }
+
+    @Test func removesOnlyUnusedPools() throws {
+        var pools = PoolLedger<String>(maxBytes: 1 << 20)
+        try pools.add(1, "one", size: 1 << 20, isWritable: true)
+        #expect(throws: SessionError.self, "in flight") { try pools.remove(1, isInUse: true) }
+        #expect(try pools.remove(1, isInUse: false) == "one")
+        #expect(throws: SessionError.self, "gone") { try pools.remove(1, isInUse: false) }
+        try pools.add(2, "two", size: 1 << 20, isWritable: true)
     }
 }

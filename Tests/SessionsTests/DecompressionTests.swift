@@ -14,7 +14,7 @@ private func path(
     _ device: String, depth: Int = 8, verified: Bool = true, reason: String? = nil, maxWidth: Int? = nil
 ) -> CodecPath {
     var path = CodecPath(
-        id: "hevc-decode-\(depth)", codec: "hevc", operation: "decode", profile: depth > 8 ? "main10" : "main",
+        id: "hevc-decode-\(depth)", codec: "hevc", operation: .decode, profile: depth > 8 ? "main10" : "main",
         bitDepth: depth, device: device, driver: "driver")
     path.claimed = true
     path.verified = verified
@@ -259,48 +259,55 @@ private func path(
             codec: "hevc", formatDescription: DecoderConfigurationRecord(nalUnits: sets).bytes(),
             timeBase: Rational(1), pixelFormat: nil)
         return DecompressionSession(
-            request: request, properties: PropertyStore(backend: .libavcodec), maxPoolBytes: 1 << 20)
+            request: request, properties: PropertyStore(backend: .libavcodec))
     }
 
-    private func packet(_ id: UInt64, _ change: (inout PacketRequest) -> Void = { _ in }) -> PacketRequest {
-        var packet = PacketRequest(
-            frameID: id, pts: Int64(id), duration: 0, poolID: 1, offset: 0, size: 100, isOutput: true)
+    /// Pool 1 with 4096 bytes.
+    private func pools() throws -> PoolLedger<Void> {
+        var pools = PoolLedger<Void>(maxBytes: 1 << 20)
+        try pools.add(1, (), size: 4096, isWritable: false)
+        return pools
+    }
+
+    private func packet(_ id: UInt64, _ change: (inout DecodeFrame) -> Void = { _ in }) -> DecodeFrame {
+        var packet = DecodeFrame(
+            frameID: id, pts: Int64(id), duration: 0, poolID: 1, offset: 0, size: 100)
         change(&packet)
         return packet
     }
 
     @Test func packetsOutsideTheirPoolAreRefused() throws {
         var session = try session()
-        try session.addPool(1, size: 4096)
-        try session.admit(packet(1) { $0.offset = 3996 })
-        let wrong: [(inout PacketRequest) -> Void] = [
+        let pools = try pools()
+        try session.admit(packet(1) { $0.offset = 3996 }, in: pools)
+        let wrong: [(inout DecodeFrame) -> Void] = [
             { $0.offset = 3997 }, { $0.offset = .max }, { $0.size = 4097 }, { $0.poolID = 2 },
             { $0.pts = 1 << 61 }, { $0.duration = -1 }, { $0.frameID = 1 }, { $0.size = .max },
         ]
         for change in wrong {
-            #expect(throws: SessionError.self) { try session.admit(packet(2, change)) }
+            #expect(throws: SessionError.self) { try session.admit(packet(2, change), in: pools) }
         }
-        try session.admit(packet(2) { $0.pts = .min })
-        #expect(throws: SessionError.self) { try session.removePool(1) }
+        try session.admit(packet(2) { $0.pts = .min }, in: pools)
+        #expect(session.isUsing(pool: 1))
         session.release(1)
         session.release(2)
-        try session.removePool(1)
+        #expect(!session.isUsing(pool: 1))
     }
 
     @Test func creditsBoundWhatIsInFlight() throws {
         var session = try session()
-        try session.addPool(1, size: 4096)
-        for id in 0..<UInt64(DecompressionSession.maxPacketsInFlight) { try session.admit(packet(id)) }
-        #expect(throws: SessionError.self) { try session.admit(packet(99)) }
+        let pools = try pools()
+        for id in 0..<UInt64(DecompressionSession.maxPacketsInFlight) { try session.admit(packet(id), in: pools) }
+        #expect(throws: SessionError.self) { try session.admit(packet(99), in: pools) }
         session.release(0)
-        try session.admit(packet(99))
+        try session.admit(packet(99), in: pools)
     }
 
     @Test func propertiesFreezeWithTheFirstPacket() throws {
         var session = try session()
         try session.setProperties(["RealTime": .bool(true), "ThreadCount": .int(2)])
-        try session.addPool(1, size: 4096)
-        try session.admit(packet(1))
+        let pools = try pools()
+        try session.admit(packet(1), in: pools)
         #expect(throws: SessionError.self) { try session.setProperties(["RealTime": .bool(false)]) }
         try session.setProperties(["CleanAperture": .string("32x32+0+4")])
         #expect(session.cleanAperture(width: 64, height: 64)?.y == 4)

@@ -117,7 +117,7 @@ import Testing
 
     @Test func theSessionTellsWhatBecameOfTheRates() throws {
         var session = CompressionSession(
-            request: .sample, properties: PropertyStore(backend: .x265), maxPoolBytes: 1 << 20)
+            request: .sample, properties: PropertyStore(backend: .x265))
         try session.setProperties(["BaseLayerFrameRate": .int(25), "ExpectedFrameRate": .int(60)])
         let told = try session.properties.copy(["NumberOfTemporalLevels", "Notices"])
         #expect(told["NumberOfTemporalLevels"] == .int(3))

@@ -10,18 +10,18 @@ import Testing
     /// Bytes of such a frame.
     static let size: UInt64 = 16 * 4 * 4
 
-    static func frame(from: (UInt32, UInt64), to: (UInt32, UInt64)) -> TransferFrameRequest {
-        func place(_ pool: UInt32, _ offset: UInt64) -> TransferFrameRequest.Place {
-            TransferFrameRequest.Place(
+    static func frame(from: (UInt32, UInt64), to: (UInt32, UInt64)) -> TransferFrame {
+        func place(_ pool: UInt32, _ offset: UInt64) -> TransferFrame.Place {
+            TransferFrame.Place(
                 poolID: pool, layout: FrameLayout(planes: [FrameLayout.Plane(offset: offset, stride: 64)]))
         }
-        return TransferFrameRequest(
+        return TransferFrame(
             frameID: 1, source: place(from.0, from.1), target: place(to.0, to.1), color: nil)
     }
 
     @Test func orderCountsWhereOneWritesWhatTheOtherTouches() {
         let first = Self.frame(from: (1, 0), to: (2, 0))
-        let cases: [(TransferFrameRequest, Bool)] = [
+        let cases: [(TransferFrame, Bool)] = [
             (Self.frame(from: (1, 0), to: (2, Self.size)), false),  // the same source
             (Self.frame(from: (1, Self.size), to: (2, Self.size)), false),
             (Self.frame(from: (1, Self.size), to: (2, Self.size - 1)), true),  // over the last byte

@@ -61,7 +61,7 @@ private let picture = FrameDecoded(
                 Packet(
                     packetID: 1, frameID: 2, pts: -4, dts: -5, duration: 6, arenaID: 7,
                     flags: [.sync, .disposable],
-                    offset: 8, size: 9, nalUnitType: 20, temporalLevel: 3)))
+                    offset: 8, size: 9, nalUnitType: 20, temporalID: 3)))
     }
 
     /// docs/protocol.md: fixed little-endian fields at these places.
@@ -76,7 +76,7 @@ private let picture = FrameDecoded(
             bytes(
                 Packet(
                     packetID: 0, frameID: 0, pts: 0, dts: 0, duration: 0, arenaID: 0, flags: [], offset: 0, size: 0,
-                    nalUnitType: 0, temporalLevel: 0)
+                    nalUnitType: 0, temporalID: 0)
             ).count == 64)
     }
 

@@ -82,9 +82,9 @@ import Testing
                 text.contains("error \(status.name) (") || text.contains("error \(status.name)("), "\(status.name)")
         }
         let info = SessionInfo(
-            session: "s", kind: "compression", pid: 1, uid: 1, codec: "hevc", width: 1, height: 1,
+            session: "s", kind: .compression, pid: 1, uid: 1, codec: "hevc", width: 1, height: 1,
             pixelFormat: "NV12",
-            encoderID: "e", usingHardware: false, fallbackReason: "r", framesIn: 1, framesOut: 1, bytesOut: 1,
+            codecID: "e", usingHardware: false, fallbackReason: "r", framesIn: 1, framesOut: 1, bytesOut: 1,
             pendingFrames: 0, ageMs: 1)
         let fields = try #require(
             try JSONSerialization.jsonObject(with: Data(try JSON.encode(info))) as? [String: Any])

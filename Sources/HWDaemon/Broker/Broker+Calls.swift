@@ -54,10 +54,10 @@ extension Broker {
     }
 
     private func supportedProperties(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        let encoderID = try call.checkedParameters(GetSupportedProperties.Parameters.self).encoderID
+        let codecID = try call.checkedParameters(GetSupportedProperties.Parameters.self).codecID
         prober.whenKnown { snapshot in
             do throws(SessionError) {
-                connection.reply(with: try SupportedProperties.answer(encoderID, snapshot))
+                connection.reply(with: try SupportedProperties.answer(codecID, snapshot))
             } catch {
                 connection.reply(VarlinkError(error))
             }

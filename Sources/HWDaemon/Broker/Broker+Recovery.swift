@@ -25,7 +25,7 @@ extension Broker {
             failureBackoff.add(failure, now: .now)
             worker.logger.warning(
                 "the session starts again without its hardware",
-                metadata: ["\(worker.kind.noun)": "\(failure.encoderID)", "reason": "\(failure.reason)"])
+                metadata: ["\(worker.kind.noun)": "\(failure.codecID)", "reason": "\(failure.reason)"])
             var start = worker.start
             start.failures.append(failure)
             let next: SessionWorker
@@ -46,10 +46,10 @@ extension Broker {
     }
 
     /// What the first worker died of, if that was hardware it had not been told to leave alone.
-    private static func failure(_ worker: SessionWorker, _ end: SessionEnd) -> EncoderFailure? {
-        guard let encoderID = worker.opening,
-            worker.hardware.contains(encoderID),
-            !worker.start.failures.contains(where: { $0.encoderID == encoderID })
+    private static func failure(_ worker: SessionWorker, _ end: SessionEnd) -> CodecFailure? {
+        guard let codecID = worker.opening,
+            worker.hardware.contains(codecID),
+            !worker.start.failures.contains(where: { $0.codecID == codecID })
         else { return nil }
         let reason =
             switch end.cause {
@@ -62,7 +62,7 @@ extension Broker {
                     "its driver ended the process while opening it"
                 }
             }
-        return EncoderFailure(encoderID: encoderID, reason: reason, isTransient: false)
+        return CodecFailure(codecID: codecID, reason: reason, isTransient: false)
     }
 
     /// Sends an error as the call's reply; a client that does not take it at once has gone.

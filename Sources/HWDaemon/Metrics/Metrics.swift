@@ -96,7 +96,7 @@ struct Metrics {
 
     private static func seconds(_ nanoseconds: UInt64) -> Double { Double(nanoseconds) / 1e9 }
 
-    private static func encoder(_ session: SessionRegistry.Running) -> String { session.encoderID ?? "none" }
+    private static func encoder(_ session: SessionRegistry.Running) -> String { session.codecID ?? "none" }
 
     private static func hardware(_ session: SessionRegistry.Running) -> String {
         session.usingHardware == true ? "true" : "false"

@@ -11,17 +11,17 @@ struct FailureBackoff {
     /// How many are remembered: an encoder and a decoder for every node.
     private static let maximum = 2 * Devices.maximum
 
-    private var failures: [(failure: EncoderFailure, until: MonotonicTime)] = []
+    private var failures: [(failure: CodecFailure, until: MonotonicTime)] = []
 
     /// Remembers a failure.
-    mutating func add(_ failure: EncoderFailure, now: MonotonicTime) {
-        failures.removeAll { $0.failure.encoderID == failure.encoderID || $0.until <= now }
+    mutating func add(_ failure: CodecFailure, now: MonotonicTime) {
+        failures.removeAll { $0.failure.codecID == failure.codecID || $0.until <= now }
         if failures.count >= Self.maximum { failures.removeFirst() }
         failures.append((failure, now + Self.pause))
     }
 
     /// The failures that still count.
-    func present(now: MonotonicTime) -> [EncoderFailure] {
+    func present(now: MonotonicTime) -> [CodecFailure] {
         failures.filter { now < $0.until }.map(\.failure)
     }
 

@@ -174,12 +174,11 @@ extension ProbeResults {
             var path = path
             path.id = line(path.id)
             path.codec = line(path.codec)
-            path.operation = line(path.operation)
             path.profile = line(path.profile)
             path.driver = line(path.driver)
             path.reason = path.reason.map(line)
             path.quirks = path.quirks.prefix(maxList).map(line)
-            path.features = path.features.prefix(maxList).map(line)
+            path.features = bounded(path.features)
             path.hardware = path.hardware.map {
                 HardwareLimits(
                     entrypoint: line($0.entrypoint), maxWidth: $0.maxWidth, maxHeight: $0.maxHeight,
@@ -207,6 +206,10 @@ extension ProbeResults {
         }
     }
 
+    private static func bounded(_ features: [CodecFeature]) -> [CodecFeature] {
+        features.prefix(maxList).map { CodecFeature(rawValue: line($0.rawValue)) }
+    }
+
     fileprivate static func bounded(_ hardware: [HardwareEncoder], node: String) -> [HardwareEncoder] {
         hardware.prefix(maxList).filter { $0.node == node }.map { encoder in
             HardwareEncoder(
@@ -215,7 +218,7 @@ extension ProbeResults {
                     HardwareEncoder.Path(
                         bitDepth: path.bitDepth, vaProfile: line(path.vaProfile),
                         vaEntrypoint: line(path.vaEntrypoint), vaRTFormat: line(path.vaRTFormat),
-                        features: path.features.prefix(maxList).map(line),
+                        features: bounded(path.features),
                         adjustments: bounded(path.adjustments))
                 })
         }

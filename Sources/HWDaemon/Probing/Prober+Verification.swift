@@ -57,7 +57,7 @@ extension Prober {
         switch kind {
         case .compression: snapshot.encoders.contains(where: \.hardware)
         case .decompression:
-            snapshot.paths.contains { $0.operation == "decode" && $0.device != nil && $0.verified }
+            snapshot.paths.contains { $0.operation == .decode && $0.device != nil && $0.verified }
         case .transfer: true
         }
     }

@@ -52,7 +52,7 @@ extension Broker {
                     hardwareStallSeconds: settings.hardwareStallTimeout / .seconds(1)),
                 hardware: isEncoder ? prober.hardware : [], vulkan: prober.vulkanHints)
             let mayOpen = parameters.kind.hardware(of: job)
-            job.failures = failureBackoff.present(now: .now).filter { mayOpen.contains($0.encoderID) }
+            job.failures = failureBackoff.present(now: .now).filter { mayOpen.contains($0.codecID) }
             let worker = try startWorker(
                 job, parameters.kind, connection: connection.fileDescriptor, log)
             workers[id] = worker
@@ -121,11 +121,11 @@ extension Broker {
     }
 
     private func handleReport(_ report: WorkerReport, of id: String) {
-        guard case .created(let encoderID, let usingHardware, let fallbackReason) = report else { return }
-        let encoder = SessionEnd.oneLine(encoderID, maximum: 256)
+        guard case .created(let codecID, let usingHardware, let fallbackReason) = report else { return }
+        let encoder = SessionEnd.oneLine(codecID, maximum: 256)
         let reason = fallbackReason.map { SessionEnd.oneLine($0) }
         let session = registry.setEncoder(
-            id, encoderID: encoder, usingHardware: usingHardware, fallbackReason: reason)
+            id, codecID: encoder, usingHardware: usingHardware, fallbackReason: reason)
         if let session { metrics.sessionCreated(session) }
         workers[id]?.logger.info(
             "session created",
@@ -202,10 +202,10 @@ extension Broker {
             let isTold = session.kind != .decompression
             let (width, height) = (counters?[.width] ?? 0, counters?[.height] ?? 0)
             return SessionInfo(
-                session: session.id, kind: session.kind.rawValue, pid: session.pid, uid: session.uid,
+                session: session.id, kind: session.kind, pid: session.pid, uid: session.uid,
                 codec: session.codec, width: isTold ? session.width : Int(clamping: width),
                 height: isTold ? session.height : Int(clamping: height),
-                pixelFormat: session.pixelFormat, encoderID: session.encoderID,
+                pixelFormat: session.pixelFormat, codecID: session.codecID,
                 usingHardware: session.usingHardware, fallbackReason: session.fallbackReason,
                 framesIn: framesIn, framesOut: framesOut, bytesOut: counters?[.bytesOut] ?? 0,
                 pendingFrames: framesIn > framesOut ? framesIn - framesOut : 0,

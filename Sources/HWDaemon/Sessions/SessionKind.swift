@@ -3,49 +3,7 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDWire
 
-/// What a session is for, and everything the broker does differently because of it.
-enum SessionKind: String, Hashable, Sendable, CaseIterable {
-    case compression
-    case decompression
-    case transfer
-
-    /// The worker's file in the directory of programs.
-    var program: String {
-        switch self {
-        case .compression: "hwdaemon-encoder"
-        case .decompression: "hwdaemon-decoder"
-        case .transfer: "hwdaemon-transfer"
-        }
-    }
-
-    /// What sentences call the worker.
-    var noun: String {
-        switch self {
-        case .compression: "encoder"
-        case .decompression: "decoder"
-        case .transfer: "converter"
-        }
-    }
-
-    /// The status of a worker that died.
-    var malfunction: Status {
-        switch self {
-        case .compression: .videoEncoderMalfunction
-        case .decompression: .videoDecoderMalfunction
-        // VideoToolbox has no malfunction of transfer sessions.
-        case .transfer: .invalidSession
-        }
-    }
-
-    /// The status of a session that a limit forbids.
-    var notAvailableNow: Status {
-        switch self {
-        case .compression: .videoEncoderNotAvailableNow
-        case .decompression: .videoDecoderNotAvailableNow
-        case .transfer: .allocationFailed
-        }
-    }
-
+extension SessionKind {
     /// The ids of the hardware that a worker of this kind may open.
     func hardware(of start: WorkerStart) -> Set<String> {
         switch self {

@@ -27,7 +27,7 @@ struct SessionRegistry {
         var height: Int
         var pixelFormat: String
         var created: MonotonicTime
-        var encoderID: String?
+        var codecID: String?
         var usingHardware: Bool?
         var fallbackReason: String?
     }
@@ -78,10 +78,10 @@ struct SessionRegistry {
     ///
     /// - Returns: the session if this is the first time.
     mutating func setEncoder(
-        _ id: String, encoderID: String, usingHardware: Bool, fallbackReason: String?
+        _ id: String, codecID: String, usingHardware: Bool, fallbackReason: String?
     ) -> Running? {
-        let isFirst = running[id]?.encoderID == nil
-        running[id]?.encoderID = encoderID
+        let isFirst = running[id]?.codecID == nil
+        running[id]?.codecID = codecID
         running[id]?.usingHardware = usingHardware
         running[id]?.fallbackReason = fallbackReason
         return isFirst ? running[id] : nil

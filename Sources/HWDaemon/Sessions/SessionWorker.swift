@@ -143,7 +143,7 @@ final class SessionWorker {
             return logger.warning("ignored a packet of the worker: \(error.reason)")
         }
         switch report {
-        case .opening(let encoderID): opening = SessionEnd.oneLine(encoderID, maximum: 256)
+        case .opening(let codecID): opening = SessionEnd.oneLine(codecID, maximum: 256)
         case .ended(let code, let reason):
             // Its own answer to the call, where it comes before `created`, follows.
             unanswered = nil

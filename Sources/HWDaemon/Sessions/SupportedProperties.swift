@@ -9,21 +9,21 @@ enum SupportedProperties {
     ///
     /// - Throws: `CouldNotFindVideoEncoder` for one that is not there.
     static func answer(
-        _ encoderID: String?, _ snapshot: ProbeSnapshot
+        _ codecID: String?, _ snapshot: ProbeSnapshot
     ) throws(SessionError) -> GetSupportedProperties.Reply {
         let decoders = DecoderPolicy.candidates(snapshot)
-        if let encoderID, let decoder = decoders.first(where: { $0.id == encoderID }) {
+        if let codecID, let decoder = decoders.first(where: { $0.id == codecID }) {
             return reply(decoder.isHardware ? .vaapiDecoder : .libavcodec)
         }
         let encoders = snapshot.encoders
         let encoder = encoders.first { encoder in
-            if let encoderID { encoder.id == encoderID } else { !encoder.hardware }
+            if let codecID { encoder.id == codecID } else { !encoder.hardware }
         }
         guard let encoder else {
             let known = (encoders.map(\.id) + decoders.map(\.id)).joined(separator: ", ")
             throw SessionError(
                 .couldNotFindVideoEncoder,
-                "there is no encoder \(encoderID ?? "in software") here; there is \(known.isEmpty ? "none" : known)"
+                "there is no encoder \(codecID ?? "in software") here; there is \(known.isEmpty ? "none" : known)"
             )
         }
         return reply(encoder.hardware ? .vaapi : .x265)

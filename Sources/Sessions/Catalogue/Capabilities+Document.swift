@@ -19,7 +19,7 @@ extension Capabilities.Path {
         id = try fields.decode(String.self, forKey: .id)
         enabled = try fields.decodeIfPresent(Bool.self, forKey: .enabled) ?? true
         codec = try fields.decode(String.self, forKey: .codec)
-        operation = try fields.decode(Capabilities.Operation.self, forKey: .operation)
+        operation = try fields.decode(CodecOperation.self, forKey: .operation)
         profile = try fields.decode(String.self, forKey: .profile)
         bitDepth = try fields.decode(Int.self, forKey: .bitDepth)
         vaProfile = try fields.decode(String.self, forKey: .vaProfile)
@@ -27,7 +27,7 @@ extension Capabilities.Path {
         vaRTFormat = try fields.decode(String.self, forKey: .vaRTFormat)
         software = try fields.decodeIfPresent(String.self, forKey: .software)
         pixelFormats = try fields.decode([String].self, forKey: .pixelFormats)
-        features = try fields.decodeIfPresent([String].self, forKey: .features) ?? []
+        features = try fields.decodeIfPresent([CodecFeature].self, forKey: .features) ?? []
     }
 }
 
@@ -49,7 +49,7 @@ extension Capabilities.Quirk {
         pciIDs = try fields.decodeIfPresent([String].self, forKey: .pciIDs) ?? []
         paths = try fields.decodeIfPresent([String].self, forKey: .paths) ?? ["*"]
         disablePath = try fields.decodeIfPresent(Bool.self, forKey: .disablePath) ?? false
-        disableFeatures = try fields.decodeIfPresent([String].self, forKey: .disableFeatures) ?? []
+        disableFeatures = try fields.decodeIfPresent([CodecFeature].self, forKey: .disableFeatures) ?? []
         adjust = try fields.decodeIfPresent([String: PropertyValue].self, forKey: .adjust) ?? [:]
         why = try fields.decode(String.self, forKey: .why)
         link = try fields.decodeIfPresent(String.self, forKey: .link)

@@ -28,7 +28,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         /// `hevc`.
         public var codec: String
         /// Which way.
-        public var operation: Operation
+        public var operation: CodecOperation
         /// The profile.
         public var profile: String
         /// Bits of a coded sample.
@@ -44,12 +44,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         /// DRM fourccs of its frames.
         public var pixelFormats: [String]
         /// What sessions may ask of it.
-        public var features: [String]
-    }
-
-    /// The direction of a path.
-    public enum Operation: String, Codable, Hashable, Sendable {
-        case encode, decode
+        public var features: [CodecFeature]
     }
 
     /// What some driver does differently, and what is done about it.
@@ -69,7 +64,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         /// Whether the paths are not to be used at all.
         public var disablePath: Bool
         /// Features that are not to be used.
-        public var disableFeatures: [String]
+        public var disableFeatures: [CodecFeature]
         /// Numbers and switches for the encoder.
         public var adjust: [String: PropertyValue]
         /// The driver's fault, and what is done about it, in a sentence.
@@ -135,7 +130,7 @@ extension CodecPath {
     /// A path of the catalogue, on a node or in software.
     public init(_ path: Capabilities.Path, device: String? = nil, driver: String) {
         self.init(
-            id: path.id, codec: path.codec, operation: path.operation.rawValue, profile: path.profile,
+            id: path.id, codec: path.codec, operation: path.operation, profile: path.profile,
             bitDepth: path.bitDepth, device: device, driver: driver, features: path.features)
     }
 }

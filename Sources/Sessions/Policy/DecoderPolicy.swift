@@ -126,7 +126,7 @@ public enum DecoderPolicy {
     /// Every hardware decoder that was found, with the path it stands for.
     private static func hardware(_ snapshot: ProbeSnapshot) -> [(decoder: Candidate, path: CodecPath)] {
         snapshot.paths.compactMap { path in
-            guard path.operation == "decode", path.codec == "hevc", path.claimed, let device = path.device else {
+            guard path.operation == .decode, path.codec == "hevc", path.claimed, let device = path.device else {
                 return nil
             }
             // By its place on the bus, which outlives the node's number.

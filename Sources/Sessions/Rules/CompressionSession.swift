@@ -1,38 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// A frame as a client announces it.
-public struct FrameRequest: Hashable, Sendable {
-    /// The client's number for it.
-    public var frameID: UInt64
-    /// Presentation time, in units of the session's time base.
-    public var pts: Int64
-    /// Duration in the same units; 0 when unknown.
-    public var duration: Int64
-    /// The pool it lies in.
-    public var poolID: UInt32
-    /// Whether to code it as a key frame: an IRAP picture without leading pictures.
-    public var forceKeyFrame: Bool
-    /// The quantisation parameter to code it with; -1 for the session's.
-    public var baseFrameQP: Int32
-    /// Where its planes lie.
-    public var layout: FrameLayout
-
-    /// Names a frame.
-    public init(
-        frameID: UInt64, pts: Int64, duration: Int64, poolID: UInt32, forceKeyFrame: Bool, baseFrameQP: Int32,
-        layout: FrameLayout
-    ) {
-        self.frameID = frameID
-        self.pts = pts
-        self.duration = duration
-        self.poolID = poolID
-        self.forceKeyFrame = forceKeyFrame
-        self.baseFrameQP = baseFrameQP
-        self.layout = layout
-    }
-}
-
 /// What a compression session allows at which moment: a pure state machine.
 ///
 /// The worker's I/O thread asks it before it acts; nothing here does I/O or knows an encoder.
@@ -59,16 +27,14 @@ public struct CompressionSession: Sendable {
 
     private var encoderNotes: [String] = []
 
-    private var pools: PoolLedger
     private var inFlight: [UInt64: UInt32] = [:]
     private var lastPTS: Int64?
     private var keyFrames: KeyFrameClock
 
     /// A session just created.
-    public init(request: CompressionRequest, properties: PropertyStore, maxPoolBytes: UInt64) {
+    public init(request: CompressionRequest, properties: PropertyStore) {
         self.request = request
         self.properties = properties
-        pools = PoolLedger(maxBytes: maxPoolBytes)
         keyFrames = KeyFrameClock(seconds: nil, timeBase: request.timeBase)
     }
 
@@ -118,27 +84,19 @@ public struct CompressionSession: Sendable {
         publish(.notices, notices.isEmpty ? nil : .string(notices.joined(separator: "; ")))
     }
 
-    /// Takes a pool of `size` bytes.
-    ///
-    /// - Throws: `Parameter` when the number is taken or the session's limit would be passed.
-    public mutating func addPool(_ id: UInt32, size: UInt64) throws(SessionError) {
-        try pools.add(id, size: size)
-    }
-
-    /// Forgets a pool.
-    ///
-    /// - Throws: `Parameter` when it does not exist or a frame in flight lies in it.
-    public mutating func removePool(_ id: UInt32) throws(SessionError) {
-        try pools.remove(id, inUse: inFlight.values)
-    }
+    /// Whether a frame in flight lies in a pool.
+    public func isUsing(pool id: UInt32) -> Bool { inFlight.values.contains(id) }
 
     /// Takes a frame, after checking everything a client could get wrong about it.
     ///
-    /// - Returns: the frame, its `forceKeyFrame` set when `MaxKeyFrameIntervalDuration` asks for it.
+    /// - Returns: the frame, with `forceKeyFrame` set where `MaxKeyFrameIntervalDuration` requires a key frame, and the
+    ///   memory of its pool.
     /// - Throws: `InvalidSession` after `complete`, else `Parameter`; the session cannot go on after either, because
     ///   the client's idea of it has parted from ours.
     @discardableResult
-    public mutating func admit(_ frame: FrameRequest) throws(SessionError) -> FrameRequest {
+    public mutating func admit<Memory>(
+        _ frame: EncodeFrame, in pools: PoolLedger<Memory>
+    ) throws(SessionError) -> (frame: EncodeFrame, memory: Memory) {
         guard state == .encoding else {
             throw SessionError(.invalidSession, "frame \(frame.frameID) came after the session was completed")
         }
@@ -148,7 +106,7 @@ public struct CompressionSession: Sendable {
         guard inFlight[frame.frameID] == nil else {
             throw SessionError(.parameter, "frame \(frame.frameID) is in flight already")
         }
-        guard let poolSize = pools.size(frame.poolID) else {
+        guard let pool = pools[frame.poolID] else {
             throw SessionError(
                 .parameter, "frame \(frame.frameID) names pool \(frame.poolID), which does not exist")
         }
@@ -163,12 +121,17 @@ public struct CompressionSession: Sendable {
             throw SessionError(.parameter, "frame \(frame.frameID) has BaseFrameQP \(frame.baseFrameQP)")
         }
         try frame.layout.validate(
-            request.pixelFormat, width: request.width, height: request.height, poolSize: poolSize)
+            request.pixelFormat, width: request.width, height: request.height, poolSize: pool.size)
         lastPTS = frame.pts
         inFlight[frame.frameID] = frame.poolID
         var admitted = frame
-        admitted.forceKeyFrame = keyFrames.isDue(pts: frame.pts, isForced: frame.forceKeyFrame)
-        return admitted
+        let isForced = frame.flags.contains(.forceKeyFrame)
+        if keyFrames.isDue(pts: frame.pts, isForced: isForced) {
+            admitted.flags.insert(.forceKeyFrame)
+        } else {
+            admitted.flags.remove(.forceKeyFrame)
+        }
+        return (admitted, pool.memory)
     }
 
     /// The encoder has read the frame.

@@ -48,37 +48,6 @@ public struct DecompressionRequest: Hashable, Sendable {
     }
 }
 
-/// A packet as a client announces it.
-public struct PacketRequest: Hashable, Sendable {
-    /// The client's number for it.
-    public var frameID: UInt64
-    /// Presentation time, in units of the session's time base; `Int64.min` when there is none.
-    public var pts: Int64
-    /// Duration in the same units; 0 when unknown.
-    public var duration: Int64
-    /// The pool it lies in.
-    public var poolID: UInt32
-    /// Bytes from the pool's start.
-    public var offset: UInt64
-    /// Its bytes.
-    public var size: UInt32
-    /// Whether its picture is to be given out.
-    public var isOutput: Bool
-
-    /// Names a packet.
-    public init(
-        frameID: UInt64, pts: Int64, duration: Int64, poolID: UInt32, offset: UInt64, size: UInt32, isOutput: Bool
-    ) {
-        self.frameID = frameID
-        self.pts = pts
-        self.duration = duration
-        self.poolID = poolID
-        self.offset = offset
-        self.size = size
-        self.isOutput = isOutput
-    }
-}
-
 /// What a decompression session allows at which moment: a pure state machine.
 ///
 /// The worker's I/O thread asks it before it acts; nothing here does I/O or knows a decoder.
@@ -97,14 +66,12 @@ public struct DecompressionSession: Sendable {
     /// Whether a packet was taken, so that only `live` properties may change.
     public private(set) var isDecoding = false
 
-    private var pools: PoolLedger
     private var inFlight: [UInt64: UInt32] = [:]
 
     /// A session just created.
-    public init(request: DecompressionRequest, properties: PropertyStore, maxPoolBytes: UInt64) {
+    public init(request: DecompressionRequest, properties: PropertyStore) {
         self.request = request
         self.properties = properties
-        pools = PoolLedger(maxBytes: maxPoolBytes)
     }
 
     /// Sets properties, all or none.
@@ -117,31 +84,24 @@ public struct DecompressionSession: Sendable {
     /// Makes a read-only property tell `value`.
     public mutating func publish(_ key: PropertyKey, _ value: PropertyValue?) { properties.publish(key, value) }
 
-    /// Takes a pool of `size` bytes.
-    ///
-    /// - Throws: `Parameter` when the number is taken or the session's limit would be passed.
-    public mutating func addPool(_ id: UInt32, size: UInt64) throws(SessionError) {
-        try pools.add(id, size: size)
-    }
-
-    /// Forgets a pool.
-    ///
-    /// - Throws: `Parameter` when it does not exist or a packet in flight lies in it.
-    public mutating func removePool(_ id: UInt32) throws(SessionError) {
-        try pools.remove(id, inUse: inFlight.values)
-    }
+    /// Whether a packet in flight lies in a pool.
+    public func isUsing(pool id: UInt32) -> Bool { inFlight.values.contains(id) }
 
     /// Takes a packet, after checking everything a client could get wrong about it.
     ///
+    /// - Returns: the memory of its pool.
     /// - Throws: `Parameter`; the session cannot go on, because the client's idea of it has parted from ours.
-    public mutating func admit(_ packet: PacketRequest) throws(SessionError) {
+    @discardableResult
+    public mutating func admit<Memory>(
+        _ packet: DecodeFrame, in pools: PoolLedger<Memory>
+    ) throws(SessionError) -> Memory {
         guard inFlight.count < Self.maxPacketsInFlight else {
             throw SessionError(.parameter, "more than \(Self.maxPacketsInFlight) packets in flight")
         }
         guard inFlight[packet.frameID] == nil else {
             throw SessionError(.parameter, "packet \(packet.frameID) is in flight already")
         }
-        guard let poolSize = pools.size(packet.poolID) else {
+        guard let pool = pools[packet.poolID] else {
             throw SessionError(
                 .parameter, "packet \(packet.frameID) names pool \(packet.poolID), which does not exist")
         }
@@ -149,15 +109,17 @@ public struct DecompressionSession: Sendable {
             throw SessionError(
                 .parameter, "packet \(packet.frameID) has \(packet.size) bytes, which no picture has")
         }
-        guard packet.offset <= poolSize, UInt64(packet.size) <= poolSize - packet.offset else {
-            throw SessionError(.parameter, "packet \(packet.frameID) ends past the pool's \(poolSize) bytes")
+        guard packet.offset <= pool.size, UInt64(packet.size) <= pool.size - packet.offset else {
+            throw SessionError(.parameter, "packet \(packet.frameID) ends past the pool's \(pool.size) bytes")
         }
-        guard packet.pts == .min || packet.pts.magnitude < 1 << 60, (0..<Ticks.bound).contains(packet.duration)
+        guard packet.pts == DecodeFrame.noPTS || packet.pts.magnitude < 1 << 60,
+            (0..<Ticks.bound).contains(packet.duration)
         else {
             throw SessionError(.parameter, "packet \(packet.frameID) has an impossible pts or duration")
         }
         isDecoding = true
         inFlight[packet.frameID] = packet.poolID
+        return pool.memory
     }
 
     /// The decoder has read the packet.

@@ -1,44 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import HWDModel
+public import HWDModel
 
-/// The pools a client has registered with a session, and what they may come to.
-struct PoolLedger: Sendable {
-    /// Pools a client may have.
-    static let maxPools = 16
+/// The pools that a client has registered with a session, within the session's limits.
+///
+/// `Memory` is whatever the owner maps a pool to: this module does no I/O and only returns it.
+public struct PoolLedger<Memory> {
+    /// A registered pool.
+    public struct Pool {
+        public let memory: Memory
+        /// Bytes that frames may name.
+        public let size: UInt64
+        /// Whether it can hold results.
+        public let isWritable: Bool
+    }
+
+    /// Pools that a client may have at once.
+    static var maxPools: Int { 16 }
 
     private let maxBytes: UInt64
-    private var sizes: [UInt32: UInt64] = [:]
+    private var pools: [UInt32: Pool] = [:]
 
-    /// No pools; together they may have so many bytes.
-    init(maxBytes: UInt64) { self.maxBytes = maxBytes }
+    /// - Parameter maxBytes: the limit of all pools together.
+    public init(maxBytes: UInt64) { self.maxBytes = maxBytes }
 
-    /// Bytes of a pool; nil for one that is not there.
-    func size(_ id: UInt32) -> UInt64? { sizes[id] }
+    public subscript(id: UInt32) -> Pool? { pools[id] }
 
-    /// Takes a pool of `size` bytes.
+    /// Registers a pool of `size` bytes.
     ///
-    /// - Throws: `Parameter` when the number is taken or the session's limit would be passed.
-    mutating func add(_ id: UInt32, size: UInt64) throws(SessionError) {
-        guard sizes[id] == nil else { throw SessionError(.parameter, "pool \(id) exists already") }
-        guard sizes.count < Self.maxPools else {
+    /// - Throws: `Parameter` when the number is in use or a limit would be exceeded.
+    public mutating func add(
+        _ id: UInt32, _ memory: Memory, size: UInt64, isWritable: Bool
+    ) throws(SessionError) {
+        guard pools[id] == nil else { throw SessionError(.parameter, "pool \(id) exists already") }
+        guard pools.count < Self.maxPools else {
             throw SessionError(.parameter, "a session has at most \(Self.maxPools) pools")
         }
-        let used = sizes.values.reduce(0, +)
+        let used = pools.values.reduce(0) { $0 + $1.size }
         guard size > 0, size <= maxBytes - used else {
             throw SessionError(
-                .parameter, "a pool of \(size) bytes passes the session's limit of \(maxBytes) bytes")
+                .parameter, "a pool of \(size) bytes exceeds the session's limit of \(maxBytes) bytes")
         }
-        sizes[id] = size
+        pools[id] = Pool(memory: memory, size: size, isWritable: isWritable)
     }
 
-    /// Forgets a pool.
+    /// Unregisters a pool and returns its memory.
     ///
     /// - Throws: `Parameter` when it does not exist or something in flight lies in it.
-    mutating func remove(_ id: UInt32, inUse: some Sequence<UInt32>) throws(SessionError) {
-        guard sizes[id] != nil else { throw SessionError(.parameter, "there is no pool \(id)") }
-        guard !inUse.contains(id) else {
-            throw SessionError(.parameter, "pool \(id) still has frames in flight")
-        }
-        sizes[id] = nil
+    public mutating func remove(_ id: UInt32, isInUse: Bool) throws(SessionError) -> Memory {
+        guard let pool = pools[id] else { throw SessionError(.parameter, "there is no pool \(id)") }
+        guard !isInUse else { throw SessionError(.parameter, "pool \(id) still has frames in flight") }
+        pools[id] = nil
+        return pool.memory
     }
 }
+
+extension PoolLedger: Sendable where Memory: Sendable {}
+extension PoolLedger.Pool: Sendable where Memory: Sendable {}

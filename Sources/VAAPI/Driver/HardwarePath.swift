@@ -11,13 +11,13 @@ public struct HardwarePath: Hashable, Sendable {
     /// libva's surface format, without `VA_RT_FORMAT_` (`YUV420`).
     public var vaRTFormat: String
     /// The catalogue's features that are left (`b-frames`).
-    public var features: [String]
+    public var features: [CodecFeature]
     /// Numbers and switches of the quirks, by the catalogue's names (`ctb_size`); later quirks win.
     public var adjustments: [String: PropertyValue]
 
     /// A path by its parts.
     public init(
-        vaProfile: String, vaEntrypoint: String, vaRTFormat: String, features: [String] = ["b-frames"],
+        vaProfile: String, vaEntrypoint: String, vaRTFormat: String, features: [CodecFeature] = [.bFrames],
         adjustments: [String: PropertyValue] = [:]
     ) {
         self.vaProfile = vaProfile

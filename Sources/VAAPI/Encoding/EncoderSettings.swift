@@ -92,7 +92,7 @@ struct EncoderSettings {
         }
 
         var limits = ReferenceLimits(attributes.encoding, adjustments)
-        if !path.features.contains("b-frames") { limits.allowsFuture = false }
+        if !path.features.contains(.bFrames) { limits.allowsFuture = false }
         if !takesSliceHeaders {
             // The driver writes slice headers, and with them reference picture sets, of its own: the picture before.
             limits.list0 = min(limits.list0, 1)
@@ -122,7 +122,7 @@ struct EncoderSettings {
     ) throws(VAAPIFailure) {
         let count = configuration.temporalLevels.count
         guard count > 1 else { return }
-        guard path.features.contains("temporal-layers"), takesSliceHeaders else {
+        guard path.features.contains(.temporalLayers), takesSliceHeaders else {
             throw cannot("no temporal levels: the driver writes slice headers of its own")
         }
         guard structure.temporalLevels == count else {

@@ -177,9 +177,9 @@ extension EndToEndFaults {
             try victim.decode(stream.units[0])
             try other.decode(stream.units[0])
             let info = try server.session(victim.id)
-            #expect(info.kind == "decompression")
+            #expect(info.kind == .decompression)
             #expect((info.width, info.height) == (128, 96))
-            #expect(info.encoderID == "org.hwdaemon.decoder.libavcodec")
+            #expect(info.codecID == "org.hwdaemon.decoder.libavcodec")
             kill(info.pid, SIGKILL)
             let start = MonotonicTime.now
             let error = sessionError { while true { _ = try victim.session.nextEvent(timeout: .seconds(5)) } }

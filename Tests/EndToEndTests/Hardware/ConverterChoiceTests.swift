@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(properties[.pixelTransferDeviceReason] == .string(summary.reason))
             #expect(properties[.fallbackReason] == nil)
             let session = try #require(try server.sessions().first)
-            #expect(session.encoderID == "org.hwdaemon.transfer.vulkan" && session.usingHardware == true)
+            #expect(session.codecID == "org.hwdaemon.transfer.vulkan" && session.usingHardware == true)
             transfer.invalidate()
         }
 

@@ -37,11 +37,11 @@ extension EndToEnd {
             #expect(!device.chosen && device.choice.hasPrefix("software: only where a session asks for Vulkan"))
             #expect(
                 report.reason?.hasPrefix(
-                    "colour conversion is done on the CPU: no Vulkan GPU; the devices here: llvm")
+                    "color conversion is done on the CPU: no Vulkan GPU; the devices here: llvm")
                     == true)
             let text = try Programs.hwctl(["probe"], socket: server.socket).text
             #expect(text.contains("VULKAN DEVICE") && text.contains("memfd pages (of 4 KiB, verified)"), "\(text)")
-            #expect(text.contains("buffers of 128 MiB") && text.contains("(colour conversion is done on the CPU"))
+            #expect(text.contains("buffers of 128 MiB") && text.contains("(color conversion is done on the CPU"))
 
             guard let judge = Programs.find("vulkaninfo") else {
                 print("skipped: vulkaninfo is not installed; see scripts/install-deps")
@@ -106,7 +106,7 @@ extension EndToEnd {
                 let folder = try Scratch()
                 let server = try TestDaemon(environment: FakeVulkan.environment(drivers, in: folder))
                 let report = try Self.probe(server)
-                let line = "colour conversion is done on the CPU: \(reason)"
+                let line = "color conversion is done on the CPU: \(reason)"
                 #expect(report == VulkanReport(state: .absent, reason: line))
                 #expect(try Programs.hwctl(["probe"], socket: server.socket).text.contains("(none: \(line))"))
             }
@@ -116,7 +116,7 @@ extension EndToEnd {
             environment["LD_LIBRARY_PATH"] = folder.root
             let report = try Self.probe(try TestDaemon(environment: environment))
             #expect(report.state == .absent && report.devices.isEmpty)
-            let start = "colour conversion is done on the CPU: no Vulkan on this machine: "
+            let start = "color conversion is done on the CPU: no Vulkan on this machine: "
             #expect(report.reason?.hasPrefix(start) == true, "\(report.reason ?? "")")
         }
 
@@ -133,7 +133,7 @@ extension EndToEnd {
             let report = try #require(snapshot.vulkan)
             #expect(report.state == (mode == "crash" ? .crashed : .timedOut))
             #expect(
-                report.reason == "colour conversion is done on the CPU: the probe of Vulkan's drivers \(end)")
+                report.reason == "color conversion is done on the CPU: the probe of Vulkan's drivers \(end)")
             #expect(snapshot.encoders.map(\.id) == ["org.hwdaemon.encoder.x265"])
             #expect(snapshot.paths.count == 4 && snapshot.paths.allSatisfy(\.verified))
             #expect(run.seconds < 15)

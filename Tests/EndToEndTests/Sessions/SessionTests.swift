@@ -255,7 +255,7 @@ extension EndToEnd {
             try encoder.finish()
             let entry = try server.session(encoder.id)
             #expect(entry.width == 64 && entry.height == 64 && entry.pixelFormat == "NV12")
-            #expect(entry.encoderID == "org.hwdaemon.encoder.x265" && entry.usingHardware == false)
+            #expect(entry.codecID == "org.hwdaemon.encoder.x265" && entry.usingHardware == false)
             #expect(entry.framesIn == 3 && entry.framesOut == 3 && entry.pendingFrames == 0)
             #expect(entry.bytesOut == UInt64(encoder.coded.reduce(0) { $0 + $1.bytes.count }))
             #expect(server.workers.map(\.pid) == [entry.pid])

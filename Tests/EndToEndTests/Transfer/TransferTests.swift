@@ -161,8 +161,8 @@ extension EndToEnd {
             #expect(again.status == .ok && transfer.results.last == transfer.results.first)
             let session = try #require(try server.sessions().first)
             #expect(
-                session.kind == "transfer" && session.framesIn == 7
-                    && session.encoderID == "org.hwdaemon.transfer.cpu")
+                session.kind == .transfer && session.framesIn == 7
+                    && session.codecID == "org.hwdaemon.transfer.cpu")
             #expect(session.width == 32 && session.height == 16)
             transfer.session.invalidate()
             #expect(try server.result(transfer.session.created.session).code == 0)

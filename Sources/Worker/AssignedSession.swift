@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
+public import HWDModel
+public import HWDTransport
+public import HWDWire
+
+/// A session that the broker assigned to this process; its Create call is not answered yet.
+///
+/// Used from the thread that starts the process.
+public final class AssignedSession {
+    public let start: WorkerStart
+    /// The counters that the broker reads.
+    public let stats: StatsPage
+
+    private let kind: SessionKind
+    private let signals: SignalFD
+    private var connection: OwnedFD?
+
+    private static let replyTimeout = Duration.seconds(5)
+
+    init(
+        _ kind: SessionKind, _ start: WorkerStart, connection: consuming OwnedFD, signals: SignalFD
+    ) throws(SessionError) {
+        self.kind = kind
+        self.start = start
+        self.signals = signals
+        do throws(SessionError) {
+            stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
+        } catch {
+            Self.refuse(error, connection.rawValue)
+        }
+        self.connection = consume connection
+    }
+
+    /// Reports that a driver is about to open `codecID`, or with nil that it has returned.
+    ///
+    /// The driver may crash or hang this process. The broker then knows which one did, and answers the call itself.
+    public func willOpen(_ codecID: String?) {
+        if let codecID { WorkerStartup.report(.opening(codecID: codecID)) }
+        stats.set(.busySinceNs, codecID == nil ? 0 : MonotonicTime.now.nanoseconds)
+    }
+
+    /// Answers the Create call; the connection then carries the session's messages.
+    public func accept(_ reply: some Encodable, _ report: WorkerReport) throws -> SessionPort {
+        WorkerStartup.report(report)
+        guard let connection = connection.take() else {
+            throw SessionError(.invalidSession, "the Create call was answered before")
+        }
+        try VarlinkConnection.send(
+            try VarlinkReply.encode(reply), to: connection.rawValue,
+            deadline: MonotonicTime.now + Self.replyTimeout)
+        return try SessionPort(
+            kind: kind, maxPoolBytes: start.limits.maxPoolBytes, stats: stats, signals: signals,
+            connection: connection)
+    }
+
+    /// Answers the Create call with an error and ends the process.
+    public func refuse(_ error: SessionError) -> Never { Self.refuse(error, connection?.rawValue ?? -1) }
+
+    private static func refuse(_ error: SessionError, _ connection: Int32) -> Never {
+        WorkerStartup.report(.ended(code: error.status.rawValue, reason: error.reason))
+        try? VarlinkConnection.send(
+            VarlinkReply.encode(VarlinkError(error)), to: connection, deadline: MonotonicTime.now + replyTimeout)
+        exit(ExitStatus.ok.rawValue)
+    }
+}
