@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# deps demo test bench lint fuzz install clean; see README.md.
+# deps demo test check bench lint fuzz install clean; see README.md.
 
 SHELL := /bin/bash
 # The toolchain's linker: the system's gold warns of each unsafe C function in the static standard library.
@@ -12,7 +12,7 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all deps demo test bench lint fuzz install clean release manual
+.PHONY: all deps demo test check bench lint fuzz install clean release manual
 
 all: release manual
 
@@ -26,12 +26,22 @@ release: deps
 demo: release
 	@scripts/demo
 
+# A list of skips that are no failure, for machines that are known, such as CI's: SKIPS=scripts/allowed-skips.
+RUN_TESTS = scripts/run-tests $(if $(SKIPS),--allowed-skips $(SKIPS))
+
+# What protects every change, in minutes. Suites named Long run in `make check`.
 test: deps
 	swift build --build-tests --quiet
 	@$(MAKE) --silent -C Tests/HWSim check
-	timeout --foreground --kill-after=30 1500 swift test --skip-build --quiet
+	@$(RUN_TESTS) --name test --timeout 900 -- --skip '/Long/'
 	@scripts/check-links
 	@scripts/check-systemd
+
+# What takes longer: whole clips, campaigns, and an app that uses HWClient as a package.
+check: deps
+	swift build --build-tests --quiet
+	@$(RUN_TESTS) --name check --timeout 1500 -- --filter '/Long/'
+	@scripts/check-sample
 
 bench: release
 	@scripts/bench
@@ -65,7 +75,7 @@ install:
 	sed 's|/usr/libexec/|$(PREFIX)/libexec/|' systemd/hwdaemon.service >$(LIB)/systemd/system/hwdaemon.service
 	install -m 644 systemd/hwdaemon.sysusers $(LIB)/sysusers.d/hwdaemon.conf
 	install -m 644 systemd/hwdaemon.tmpfiles $(LIB)/tmpfiles.d/hwdaemon.conf
-	# A configuration that is there already is its admin's.
+	# Keeps an existing configuration.
 	[ -e $(DESTDIR)$(SYSCONFDIR)/hwdaemon/hwdaemon.conf ] || \
 	    install -m 644 systemd/hwdaemon.conf $(DESTDIR)$(SYSCONFDIR)/hwdaemon/
 

@@ -7,7 +7,7 @@ internal import HWDWire
 internal import HWDWorker
 
 extension DecodeThread {
-    /// Hands a picture over, with what its packet told of it.
+    /// Sends a picture to the client, with the metadata of its packet.
     mutating func emit(_ picture: OutputPicture, _ owner: any AnyObject & Sendable) throws(SessionError) {
         guard let entry = sent.removeValue(forKey: picture.sequence) else { return }
         if picture.isHardware { hasBeenHardware = true }
@@ -25,14 +25,21 @@ extension DecodeThread {
         }
         var (picture, owner) = (picture, owner)
         if let conversion {
-            let wanted = worker.withSession { $0.destinationAlphaMode }
-            (picture, color, owner) = try conversion.convert(picture, owner, color, alpha: wanted)
+            let mode = worker.withSession { $0.destinationAlphaMode }
+            (picture, color, owner) = try conversion.convert(picture, owner, color, alpha: mode)
         }
         flags.formUnion(FrameDecoded.Flags(picture.alpha))
+        lastPicture += 1
+        worker.send(message(picture, entry, color, flags), slot: picture.slot, owner)
+    }
+
+    /// Describes a picture to the client.
+    private func message(
+        _ picture: OutputPicture, _ entry: Sent, _ color: ColorDescription, _ flags: FrameDecoded.Flags
+    ) -> FrameDecoded {
         let (aperture, carriesMetadata) = worker.withSession { session in
             (session.cleanAperture(width: picture.width, height: picture.height), session.carriesHDRMetadata)
         }
-        lastPicture += 1
         var message = FrameDecoded(
             pictureID: lastPicture, frameID: entry.packet.frameID, pts: entry.packet.pts,
             duration: entry.packet.duration, arenaID: PictureStore.arena(of: picture.slot), flags: flags,
@@ -46,37 +53,37 @@ extension DecodeThread {
             if entry.unit.hasLostSideData { message.flags.insert(.sideDataLost) }
             message.add(entry.unit.sideData)
         }
-        worker.send(message, slot: picture.slot, owner)
+        return message
     }
 
-    /// Tells when the hardware stopped, or began again, to do the work.
-    mutating func noteHardware(_ now: Bool, _ why: String?) throws(SessionError) {
-        guard worker.setup.choice.decoder.isHardware, now != isHardware else { return }
-        isHardware = now
-        let reason = now ? nil : why ?? "the driver gave no surfaces"
-        if let reason, worker.setup.wanted.requireHardware {
+    /// Publishes and reports a switch between hardware and software.
+    mutating func noteHardware(_ isNowHardware: Bool, _ cause: String?) throws(SessionError) {
+        guard worker.setup.choice.decoder.isHardware, isNowHardware != isHardware else { return }
+        isHardware = isNowHardware
+        let reason = isNowHardware ? nil : cause ?? "the driver provided no surfaces"
+        if let reason, worker.setup.requirements.requireHardware {
             throw SessionError(
                 hasBeenHardware ? .videoDecoderMalfunction : .videoDecoderNotAvailableNow,
                 "hardware is required, but \(reason)")
         }
         worker.withSession { session in
-            session.publish(.usingHardwareDecoder, .bool(now))
+            session.publish(.usingHardwareDecoder, .bool(isNowHardware))
             session.publish(.fallbackReason, reason.map(PropertyValue.string))
         }
-        worker.report(isHardware: now, reason)
+        worker.report(isHardware: isNowHardware, reason)
     }
 
-    /// Packets of which no picture came and none will.
-    mutating func giveUp(before limit: Int64) {
+    /// Reports packets before `limit` as lost whose pictures the decoder has not output.
+    mutating func reportLost(before limit: Int64) {
         guard sent.count > Int(Self.maxDelay) || limit == .max else { return }
         for (sequence, entry) in sent.sorted(by: { $0.key < $1.key }) where sequence < limit {
             sent[sequence] = nil
             guard entry.type != nil, entry.packet.isOutput else { continue }
-            report(entry.packet, .videoDecoderBadData, .dropped, "no picture came of the packet")
+            report(entry.packet, .videoDecoderBadData, .dropped, "the packet yielded no picture")
         }
     }
 
-    /// Tells what became of a packet.
+    /// Sends a packet's report.
     func report(
         _ packet: DecodeFrame, _ status: Status, _ flags: PacketReport.Flags, _ reason: String
     ) {

@@ -9,7 +9,7 @@ internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker
 
-/// The thread that calls the decoder, which may take seconds, so that the I/O thread never does.
+/// The thread that calls the decoder: a call may take seconds, for which the I/O thread must not wait.
 struct DecodeThread {
     /// A packet inside the decoder.
     struct Sent {
@@ -31,23 +31,23 @@ struct DecodeThread {
     private var lastSequence: Int64 = 0
     var lastPicture: UInt64 = 0
     var isHardware: Bool
-    /// Whether a picture ever came from the hardware.
+    /// Whether hardware has decoded a picture.
     var hasBeenHardware = false
-    /// What was fed since the last key frame, so that software can take over in the middle; nil when it is too much.
+    /// The packets since the last key frame, from which software can take over; nil when they exceed `maxGroup`.
     private var group: [(sequence: Int64, input: DecoderInput)]? = []
     private var groupBytes = 0
-    /// Packets in a row that hardware failed at which must not be replaced.
+    /// Consecutive packets that required hardware failed to decode.
     private var failures = 0
 
-    /// Bytes of a group of pictures that are kept.
+    /// The limit of `group` in bytes.
     private static let maxGroup = 64 << 20
-    /// Packets in a row that required hardware may fail at: one may be the packet's fault.
+    /// The limit of `failures`: a single one may be the packet's fault.
     private static let maxFailures = 8
 
-    /// Packets after which one that gave no picture is given up: more than any stream reorders.
+    /// Packets after which a missing picture is reported as lost; no stream reorders by more.
     static let maxDelay: Int64 = 128
 
-    /// Brings pictures to RGB; nil where they are given as they are decoded.
+    /// Converts pictures to RGB; nil where they are sent as decoded.
     let conversion: OutputConversion?
 
     init(worker: WorkerSession, tasks: WorkQueue<DecodeTask>, decoder: (any PictureDecoder)?) {
@@ -57,11 +57,10 @@ struct DecodeThread {
         let request = worker.setup.session.request
         reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
         isHardware = worker.setup.choice.decoder.isHardware
-        conversion = worker.setup.requested.map { requested in
-            OutputConversion(
-                requested.color, to: requested.format, from: worker.store, into: worker.output,
-                decodedOn: worker.setup.choice.decoder.gpu, vulkan: worker.vulkan
-            ) { chosen, copyReason in
+        let stores = OutputConversion.Stores(decoded: worker.store, converted: worker.output)
+        let devices = OutputConversion.Devices(decoder: worker.setup.choice.decoder.gpu, vulkan: worker.vulkan)
+        conversion = worker.setup.output.map { output in
+            OutputConversion(to: output.format, output.color, stores, devices) { chosen, copyReason in
                 let (device, reason) = (chosen.converter.device, chosen.reason)
                 let fallback = chosen.fallbackReason ?? copyReason
                 worker.withSession { session in
@@ -100,13 +99,14 @@ struct DecodeThread {
 
     private mutating func finish() throws(SessionError) {
         try decoder?.finish { (event) throws(SessionError) in try take(event) }
-        giveUp(before: .max)
+        reportLost(before: .max)
         damage.flush()
     }
 
     private mutating func decode(_ pending: PendingPacket) throws(SessionError) {
-        // Copied first: the client can change what it shares at any time. Its place was checked when it was admitted.
         let packet = pending.packet
+        // Copied before it is parsed, because the client can change shared memory at any time; admission has checked
+        // the range.
         let start = Int(packet.offset)
         let bytes = Array(pending.pool.bytes[start..<start + Int(packet.size)])
         worker.releasePacket(packet.frameID)
@@ -114,44 +114,58 @@ struct DecodeThread {
         let unit = reader.read(bytes)
         lastSequence += 1
         let sequence = lastSequence
-        if !unit.isRefused, let type = unit.pictureType, damage.hasBegun || type.isIRAP,
-            !gate.admits(type, level: unit.temporalLevel, limit: pending.maxLevel)
-        {
-            reader.deferParameterSets(unit)
-            if unit.endsSequence { damage.endSequence() }
-            return report(
-                packet, .ok, [.dropped, .aboveLevel],
-                "the picture is of temporal level \(unit.temporalLevel), above those that are decoded")
-        }
-        if let fault = unit.fault {
-            let isLost = unit.isRefused || unit.pictureType == nil
-            report(packet, fault.status, isLost ? .dropped : [], fault.reason)
-            if unit.isRefused { return damage.damage(sequence) }
-        } else if unit.bytes.isEmpty {
-            // Messages and other layers alone are no fault.
-            return report(
-                packet, bytes.isEmpty ? .videoDecoderBadData : .ok, .dropped, "the packet has nothing to decode")
-        }
-        guard !unit.bytes.isEmpty else { return }
-        if let type = unit.pictureType {
-            switch damage.admit(sequence, type) {
-            case .decode: break
-            case .waitsForKeyFrame:
-                reader.deferParameterSets(unit)
-                return report(
-                    packet, .videoDecoderBadData, .dropped, "a picture came before the first key frame")
-            case .skippedLeading:
-                return report(
-                    packet, .ok, .dropped, "a leading picture refers to what was before the first key frame")
-            }
-        }
+        guard !isAboveLevel(unit, pending), hasContent(unit, packet, sequence, isEmpty: bytes.isEmpty),
+            isDecodable(unit, packet, sequence)
+        else { return }
         if unit.fault != nil { damage.damage(sequence) }
         if unit.endsSequence { damage.endSequence() }
         sent[sequence] = Sent(packet: packet, type: unit.pictureType, unit: unit, isReported: unit.fault != nil)
         sent[sequence]?.unit.bytes = []
         sent[sequence]?.unit.alpha = nil
         try feed(DecoderInput(base: unit.bytes, alpha: unit.alpha), sequence)
-        giveUp(before: sequence - Self.maxDelay)
+        reportLost(before: sequence - Self.maxDelay)
+    }
+
+    /// Whether `MaxTemporalLevel` drops a picture; reports it then.
+    private mutating func isAboveLevel(_ unit: CodedUnit, _ pending: PendingPacket) -> Bool {
+        guard !unit.isRefused, let type = unit.pictureType, damage.hasBegun || type.isIRAP,
+            !gate.admits(type, level: unit.temporalLevel, limit: pending.maxLevel)
+        else { return false }
+        reader.deferParameterSets(unit)
+        if unit.endsSequence { damage.endSequence() }
+        report(
+            pending.packet, .ok, [.dropped, .aboveLevel],
+            "the picture's temporal level \(unit.temporalLevel) is above MaxTemporalLevel")
+        return true
+    }
+
+    /// Whether a packet has NAL units to decode; reports its faults.
+    private mutating func hasContent(
+        _ unit: CodedUnit, _ packet: DecodeFrame, _ sequence: Int64, isEmpty: Bool
+    ) -> Bool {
+        if let fault = unit.fault {
+            let isLost = unit.isRefused || unit.pictureType == nil
+            report(packet, fault.status, isLost ? .dropped : [], fault.reason)
+            if unit.isRefused { damage.damage(sequence) }
+        } else if unit.bytes.isEmpty {
+            // A packet of SEI messages or of other layers only is not damaged.
+            report(packet, isEmpty ? .videoDecoderBadData : .ok, .dropped, "the packet has nothing to decode")
+        }
+        return !unit.isRefused && !unit.bytes.isEmpty
+    }
+
+    /// Whether the references of a packet's picture were decoded; reports where they were not.
+    private mutating func isDecodable(_ unit: CodedUnit, _ packet: DecodeFrame, _ sequence: Int64) -> Bool {
+        guard let type = unit.pictureType else { return true }
+        switch damage.admit(sequence, type) {
+        case .decode: return true
+        case .waitsForKeyFrame:
+            reader.deferParameterSets(unit)
+            report(packet, .videoDecoderBadData, .dropped, "the picture precedes the first key frame")
+        case .skippedLeading:
+            report(packet, .ok, .dropped, "the leading picture refers to pictures before the first key frame")
+        }
+        return false
     }
 
     private mutating func feed(_ input: DecoderInput, _ sequence: Int64) throws(SessionError) {
@@ -167,7 +181,7 @@ struct DecodeThread {
         do throws(SessionError) {
             try decoder.decode(input, sequence: sequence) { (event) throws(SessionError) in try take(event) }
         } catch {
-            guard error.status == .videoDecoderMalfunction, !worker.setup.wanted.requireHardware else {
+            guard error.status == .videoDecoderMalfunction, !worker.setup.requirements.requireHardware else {
                 throw error
             }
             failure = error.reason
@@ -183,11 +197,11 @@ struct DecodeThread {
         if groupBytes <= Self.maxGroup { group?.append((sequence, input)) } else { group = nil }
     }
 
-    /// The driver failed: software decodes what was fed since the last key frame once more, and goes on.
+    /// Replaces a failed driver by software, which decodes the packets since the last key frame again.
     ///
-    /// What was given out before is not given again.
+    /// Pictures that were sent before are not sent again.
     private mutating func replaceHardware(_ reason: String, _ sequence: Int64) throws(SessionError) {
-        if worker.setup.wanted.requireHardware {
+        if worker.setup.requirements.requireHardware {
             failures += 1
             guard failures < Self.maxFailures else {
                 throw SessionError(.videoDecoderMalfunction, "hardware is required, but it failed: \(reason)")

@@ -7,42 +7,49 @@ internal import HWDShaders
 internal import HWDTransport
 internal import HWDWire
 
-/// Brings decoded pictures to the RGB that a session asked for, into memory that its client reads.
+/// Converts decoded pictures to the RGB that a session requests, into memory that its client reads.
 final class OutputConversion {
-    private let wanted: OutputColorRequest
+    /// The memory on both sides of the conversion.
+    struct Stores {
+        var decoded: PictureStore
+        var converted: PictureStore
+    }
+
+    /// The devices involved.
+    struct Devices {
+        /// The PCI address of the GPU that decodes; nil when unknown.
+        var decoder: String?
+        /// What is known of Vulkan; its preferred GPU is the one that decodes.
+        var vulkan: VulkanHints
+    }
+
+    private let outputColor: OutputColorRequest
     private let format: PixelFormat
     private let decoded: PictureStore
     private let output: PictureStore
+    private let devices: Devices
     private let gpu = SharedGPU()
-    /// The GPU that decodes, by its PCI address; nil when it is not known.
-    private let decoder: String?
-    /// Why surfaces are copied out of the decoder's device instead of read there; nil as long as they need not be.
+    /// Why surfaces are copied from the decoder's device instead of imported; nil while they are imported.
     private var copyReason: String?
-    /// The arenas that the GPU uses: what was decoded last, and converted.
+    /// The arenas of the last picture that the GPU uses.
     private var arenas: (decoded: SharedMemory?, output: SharedMemory?) = (nil, nil)
-    /// The last conversion: streams seldom change their colour.
+    /// The last conversion; streams seldom change their color.
     private var last: (conversion: Conversion, chosen: ConverterChoice.Chosen)?
-    /// What is known of Vulkan; its GPU to prefer is the one that decodes.
-    private let vulkan: VulkanHints
-    /// What converts and why, told when it is made; and why surfaces are copied first, when that is known.
+    /// Called with each new converter, and with the reason for copying surfaces if there is one.
     private let onChoice: (ConverterChoice.Chosen, String?) -> Void
 
-    /// A conversion of pictures that lie in one store to another.
     init(
-        _ wanted: OutputColorRequest, to format: PixelFormat, from decoded: PictureStore, into output: PictureStore,
-        decodedOn decoder: String?, vulkan: VulkanHints,
+        to format: PixelFormat, _ color: OutputColorRequest, _ stores: Stores, _ devices: Devices,
         onChoice: @escaping (ConverterChoice.Chosen, String?) -> Void
     ) {
-        self.vulkan = vulkan
-        self.wanted = wanted
         self.format = format
-        self.decoded = decoded
-        self.output = output
+        outputColor = color
+        (decoded, output) = (stores.decoded, stores.converted)
+        self.devices = devices
         self.onChoice = onChoice
-        self.decoder = decoder
     }
 
-    /// Gives a slot back when it goes.
+    /// Frees a slot when it is deinitialized.
     private final class Holder: Sendable {
         let store: PictureStore
         let slot: Int
@@ -50,13 +57,13 @@ final class OutputConversion {
         deinit { store.free(slot) }
     }
 
-    /// A picture's double in RGB, and what keeps it where it is.
+    /// Converts a picture to RGB; returns it with its color and the owner of its memory.
     ///
     /// - Parameters:
-    ///   - owner: what keeps the picture where it is: a surface, or what holds its slot.
-    ///   - color: what the picture's values mean.
-    ///   - mode: whether its colours are to be multiplied by alpha; nil leaves them as they are.
-    /// - Throws: `PixelTransferNotSupported` for a colour that is not converted; what waiting for the client throws.
+    ///   - owner: the owner of the picture's memory: a surface, or the holder of its slot.
+    ///   - color: the picture's color.
+    ///   - mode: whether result colors are multiplied by alpha; nil keeps the stream's mode.
+    /// - Throws: `PixelTransferNotSupported` for a color that cannot be converted, and what waiting for the client throws.
     func convert(
         _ picture: OutputPicture, _ owner: any AnyObject & Sendable, _ color: ColorDescription,
         alpha mode: AlphaChannelMode?
@@ -67,7 +74,7 @@ final class OutputConversion {
             return try convert(copy, holder, color, alpha: mode)
         }
         let (width, height) = (picture.width, picture.height)
-        // What is opaque has one mode only.
+        // The mode does not matter to opaque pictures.
         var (from, to) = (AlphaMode.premultiplied, AlphaMode.premultiplied)
         if case .present(let coded) = picture.alpha {
             from = coded == .straight ? .straight : .premultiplied
@@ -80,22 +87,18 @@ final class OutputConversion {
         let holder = Holder(output, slot.id)
         guard let read = decoded.place(of: picture.slot), let written = output.place(of: slot.id),
             let source = read.memory.bytes.baseAddress
-        else { throw SessionError(.videoDecoderMalfunction, "a picture lies in memory that is not there") }
+        else { throw SessionError(.videoDecoderMalfunction, "the memory of a picture is missing") }
         try picture.layout.validate(
             picture.format, width: width, height: height, poolSize: UInt64(read.memory.size))
         arenas = (use(read, insteadOf: arenas.decoded), use(written, insteadOf: arenas.output))
         try converter.convert(
-            picture.layout.planes.map { PlaneView(base: source + Int($0.offset), stride: Int($0.stride)) },
-            into: packed.layout.planes.map {
-                MutablePlaneView(base: slot.base + Int($0.offset), stride: Int($0.stride))
-            }
-        )
+            picture.layout.planes(at: source), into: packed.layout.mutablePlanes(at: slot.base))
         var result = described(picture, in: slot)
         if case .present(let coded) = picture.alpha { result.alpha = .present(mode ?? coded) }
-        return (result, wanted.targetCodePoints, holder)
+        return (result, outputColor.targetCodePoints, holder)
     }
 
-    /// A surface's double, read by the GPU that decoded it; nil where it has to be copied out first.
+    /// Converts a surface on the GPU that decoded it; nil where it has to be copied to memory first.
     private func convert(
         _ surface: DecodedSurface, _ color: ColorDescription
     ) throws(SessionError) -> (OutputPicture, ColorDescription, any AnyObject & Sendable)? {
@@ -103,7 +106,7 @@ final class OutputConversion {
         let picture = surface.picture
         let opaque = (AlphaMode.premultiplied, AlphaMode.premultiplied)
         let converter = try converter(for: try conversion(of: picture, color, alpha: opaque))
-        guard let address = gpu.pciAddress, address == decoder?.lowercased() else {
+        guard let address = gpu.pciAddress, address == devices.decoder?.lowercased() else {
             copyReason = "the decoder's device is not the one that converts"
             return nil
         }
@@ -120,12 +123,10 @@ final class OutputConversion {
                         DMABufPicture.Plane(
                             object: $0.object, offset: $0.offset, pitch: $0.pitch, modifier: $0.modifier)
                     }),
-                into: packed.layout.planes.map {
-                    MutablePlaneView(base: slot.base + Int($0.offset), stride: Int($0.stride))
-                })
-            return (described(picture, in: slot), wanted.targetCodePoints, holder)
+                into: packed.layout.mutablePlanes(at: slot.base))
+            return (described(picture, in: slot), outputColor.targetCodePoints, holder)
         } catch {
-            // What did not work once is not tried with every picture.
+            // After one failure later surfaces are copied without another attempt.
             copyReason = "surfaces are copied before they are converted: \(error.reason)"
             if let last { onChoice(last.chosen, copyReason) }
             return nil
@@ -141,11 +142,11 @@ final class OutputConversion {
                 format: picture.format, width: width, height: height,
                 signal: try SignalDescription(color, width: width, height: height), alpha: alpha.from),
             target: ImageDescription(
-                format: format, width: width, height: height, signal: wanted.target, alpha: alpha.to),
-            options: wanted.options)
+                format: format, width: width, height: height, signal: outputColor.target, alpha: alpha.to),
+            options: outputColor.options)
     }
 
-    /// What is told of a picture's double in a slot.
+    /// The description of a converted picture in a slot.
     private func described(_ picture: OutputPicture, in slot: FrameSlot) -> OutputPicture {
         var result = picture
         result.format = format
@@ -157,9 +158,9 @@ final class OutputConversion {
         return result
     }
 
-    /// Has the GPU use a slot in place, and let go of the arena before.
+    /// Makes the GPU use a slot in place, and forget the previous arena.
     ///
-    /// Slot by slot, because a driver touches all of what it is given, and few slots of an arena ever are.
+    /// Slots are imported one by one, because a driver touches all imported memory and few slots of an arena are used.
     private func use(
         _ place: (memory: SharedMemory, bytes: Range<Int>), insteadOf last: SharedMemory?
     ) -> SharedMemory {
@@ -175,7 +176,8 @@ final class OutputConversion {
         let chosen = try ConverterChoice.choose(
             for: conversion,
             ConverterChoice.Request(
-                wanted.device, preferred: vulkan.preferred, faults: vulkan.faults, avoidReason: vulkan.avoidReason),
+                outputColor.device, preferred: devices.vulkan.preferred, faults: devices.vulkan.faults,
+                avoidReason: devices.vulkan.avoidReason),
             sharing: gpu)
         last = (conversion, chosen)
         onChoice(chosen, copyReason)

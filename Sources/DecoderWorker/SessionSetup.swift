@@ -10,14 +10,14 @@ struct SessionSetup {
     let session: DecompressionSession
     let choice: DecoderPolicy.Choice
     /// The requirements on the decoder, for a second choice when one fails.
-    let wanted: DecoderPolicy.Request
+    let requirements: DecoderPolicy.Request
     /// The RGB that pictures are converted to; nil where they stay Y'CbCr.
-    let requested: (color: OutputColorRequest, format: PixelFormat)?
+    let output: (color: OutputColorRequest, format: PixelFormat)?
 
     /// Decodes and checks the call and chooses the decoder.
     ///
     /// - Throws: the session's error, which is the reply to the client.
-    init(_ start: WorkerStart, failures: [DecoderPolicy.Failure] = []) throws(SessionError) {
+    init(_ start: WorkerStart, failures: [CodecFailure] = []) throws(SessionError) {
         let call = try VarlinkCall(decoding: Array(start.call.utf8))
         let parameters = try call.parameters(CreateDecompressionSession.Parameters.self)
         guard let description = Hexadecimal.bytes(parameters.formatDescription) else {
@@ -26,10 +26,10 @@ struct SessionSetup {
         let request = try DecompressionRequest(
             codec: parameters.codec, formatDescription: description, timeBase: parameters.timeBase,
             pixelFormat: parameters.pixelFormat)
-        wanted = try DecoderPolicy.Request(
+        requirements = try DecoderPolicy.Request(
             specification: parameters.decoderSpecification ?? [:], bitDepth: request.format.bitDepth,
-            width: request.format.width, height: request.format.height)
-        choice = try DecoderPolicy.choose(wanted, snapshot: start.snapshot, failures: failures)
+            size: request.format.size)
+        choice = try DecoderPolicy.choose(requirements, snapshot: start.snapshot, failures: failures)
 
         var properties = PropertyStore(backend: choice.decoder.isHardware ? .vaapiDecoder : .libavcodec)
         properties.publish(.decoderID, .string(choice.decoder.id))
@@ -47,9 +47,9 @@ struct SessionSetup {
         try session.setProperties(parameters.properties ?? [:])
         self.session = session
         if request.isConverted, let format = request.pixelFormat {
-            requested = (try OutputColorRequest(session, format), format)
+            output = (try OutputColorRequest(session, format), format)
         } else {
-            requested = nil
+            output = nil
         }
     }
 
@@ -61,7 +61,7 @@ struct SessionSetup {
 
     /// Opens the decoder that was chosen.
     func openDecoder(
-        _ decoder: DecoderPolicy.Candidate, memory: any PictureMemory, session: DecompressionSession
+        _ decoder: DecoderDescription, memory: any PictureMemory, session: DecompressionSession
     ) throws(SessionError) -> any PictureDecoder {
         var options = HEVCDecoder.Options()
         (options.isRealTime, options.threads) = session.options
@@ -70,7 +70,7 @@ struct SessionSetup {
         // The reply to Create named the format: it stays the same when software takes over.
         options.isSemiPlanar = choice.decoder.isHardware
         // A GPU that converts may read surfaces in place.
-        options.keepsSurfaces = requested != nil && !session.request.readsAlpha
+        options.keepsSurfaces = output != nil && !session.request.readsAlpha
         if session.request.readsAlpha {
             return try AlphaHEVCDecoder(session.request.format, options, memory: memory)
         }

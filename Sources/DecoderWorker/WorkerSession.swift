@@ -60,9 +60,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     private static func open(
         _ assigned: AssignedSession, _ store: PictureStore
     ) throws(SessionError) -> (SessionSetup, (any PictureDecoder)?) {
-        var failures = assigned.start.failures.map {
-            DecoderPolicy.Failure(decoderID: $0.codecID, reason: $0.reason, isTransient: $0.isTransient)
-        }
+        var failures = assigned.start.failures
         while true {
             let setup = try SessionSetup(assigned.start, failures: failures)
             let decoder = setup.choice.decoder
@@ -73,8 +71,8 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
                 return (setup, try setup.openDecoder(decoder, memory: store, session: setup.session))
             } catch {
                 failures.append(
-                    DecoderPolicy.Failure(
-                        decoderID: decoder.id, reason: error.reason,
+                    CodecFailure(
+                        codecID: decoder.id, reason: error.reason,
                         isTransient: error.status == .videoDecoderNotAvailableNow))
             }
         }

@@ -39,7 +39,7 @@ enum LayeredEncoder {
             throw VAAPIFailure(
                 SessionError(
                     .couldNotFindVideoEncoder,
-                    "its driver writes its own slice headers, which an alpha layer cannot follow"))
+                    "its driver writes slice headers of its own, which an alpha layer cannot follow"))
         }
         let second = try VAAPIEncoder(
             node: node, path: path, configuration.alphaLayer(layerFormat), timeout: timeout)

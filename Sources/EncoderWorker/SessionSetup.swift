@@ -27,9 +27,7 @@ struct SessionSetup {
         let initial = parameters.properties ?? [:]
         let policyRequest = try Self.policyRequest(request, parameters.encoderSpecification ?? [:], initial)
 
-        var failures = start.failures.map {
-            EncoderPolicy.Failure(encoderID: $0.codecID, reason: $0.reason, isTransient: $0.isTransient)
-        }
+        var failures = start.failures
         while true {
             // Each round adds a failure of another encoder, so that there are no more rounds than encoders.
             let choice = try EncoderPolicy.choose(policyRequest, snapshot: start.snapshot, failures: failures)
@@ -43,11 +41,11 @@ struct SessionSetup {
                 opened = try Self.open(choice.encoder, session, start, willOpen)
             } catch {
                 failures.append(
-                    EncoderPolicy.Failure(
-                        encoderID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
+                    CodecFailure(
+                        codecID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
                 continue
             }
-            try session.note(opened.notes)
+            try session.addNotices(opened.notes)
             (self.session, self.choice, hardware) = (session, choice, opened)
             return
         }
@@ -63,7 +61,7 @@ struct SessionSetup {
     ) throws(SessionError) -> EncoderPolicy.Request {
         let profile = try profile(initial, request)
         var policyRequest = try EncoderPolicy.Request(specification: specification, bitDepth: profile.bitDepth)
-        policyRequest.size = EncoderPolicy.Request.Size(width: request.width, height: request.height)
+        policyRequest.size = PictureSize(width: request.width, height: request.height)
         policyRequest.softwareProperties = softwareProperties(initial)
         return policyRequest
     }
@@ -107,7 +105,7 @@ struct SessionSetup {
     private static func softwareProperties(_ initial: [String: PropertyValue]) -> [String] {
         initial.filter { name, value in
             guard value != .null, let row = PropertyTable.row(PropertyKey(rawValue: name)) else { return false }
-            return row.access != .readOnly && row.honouredBy.contains(.x265) && !row.honouredBy.contains(.vaapi)
+            return row.access != .readOnly && row.supportedBy.contains(.x265) && !row.supportedBy.contains(.vaapi)
         }.keys.sorted()
     }
 

@@ -72,7 +72,7 @@ enum TransferParameters {
         if format == .rgba16f, let transfer = image.transfer, transfer != TransferFunction.linear.rawValue {
             throw SessionError(
                 .pixelTransferNotSupported,
-                "\(side): half floats are extended linear here, not \(transfer.prefix(64))")
+                "\(side): half floats are always extended linear, not \(transfer.prefix(64))")
         }
         let range: SampleRange = try named(
             image.range, "\(side).range", else: signal.isFullRange ? .full : .video)
@@ -99,20 +99,20 @@ enum TransferParameters {
     }
 
     /// Parses the options of the conversion.
-    static func options(_ wanted: CreateTransferSession.Options?) throws(SessionError) -> ConversionOptions {
+    static func options(_ requested: CreateTransferSession.Options?) throws(SessionError) -> ConversionOptions {
         var options = ConversionOptions()
-        guard let wanted else { return options }
-        options.referenceWhite = wanted.referenceWhite ?? options.referenceWhite
-        options.hlgPeak = wanted.hlgPeak ?? options.hlgPeak
-        options.overRange = try named(wanted.overRange, "options.over_range", else: options.overRange)
+        guard let requested else { return options }
+        options.referenceWhite = requested.referenceWhite ?? options.referenceWhite
+        options.hlgPeak = requested.hlgPeak ?? options.hlgPeak
+        options.overRange = try named(requested.overRange, "options.over_range", else: options.overRange)
         options.chromaDownsampling = try named(
-            wanted.chromaDownsampling, "options.chroma_downsampling", else: options.chromaDownsampling)
-        options.dither = wanted.dither ?? options.dither
-        options.targetHeadroom = wanted.targetHeadroom
-        options.masteringPeak = wanted.masteringPeak
-        options.effects.exposure = wanted.exposure ?? options.effects.exposure
-        options.effects.saturation = wanted.saturation ?? options.effects.saturation
-        options.effects.sepia = wanted.sepia ?? options.effects.sepia
+            requested.chromaDownsampling, "options.chroma_downsampling", else: options.chromaDownsampling)
+        options.dither = requested.dither ?? options.dither
+        options.targetHeadroom = requested.targetHeadroom
+        options.masteringPeak = requested.masteringPeak
+        options.effects.exposure = requested.exposure ?? options.effects.exposure
+        options.effects.saturation = requested.saturation ?? options.effects.saturation
+        options.effects.sepia = requested.sepia ?? options.effects.sepia
         return options
     }
 }

@@ -103,21 +103,6 @@ public struct HardwareEncoder: Codable, Hashable, Sendable {
     }
 }
 
-/// An encoder, decoder or converter that did not open.
-public struct CodecFailure: Codable, Hashable, Sendable {
-    public var codecID: String
-    /// The cause, without a full stop.
-    public var reason: String
-    /// Whether it may open later.
-    public var isTransient: Bool
-
-    public init(codecID: String, reason: String, isTransient: Bool) {
-        self.codecID = codecID
-        self.reason = reason
-        self.isTransient = isTransient
-    }
-}
-
 /// The limits that a session's worker enforces.
 public struct WorkerLimits: Codable, Hashable, Sendable {
     /// Bytes of all pools that a client registers.

@@ -18,9 +18,8 @@ public final class AssignedSession {
 
     private static let replyTimeout = Duration.seconds(5)
 
-    init(
-        _ kind: SessionKind, _ start: WorkerStart, connection: consuming OwnedFD, signals: SignalFD
-    ) throws(SessionError) {
+    /// Ends the process, with a refusal to the client, where the broker's page of counters cannot be mapped.
+    init(_ kind: SessionKind, _ start: WorkerStart, connection: consuming OwnedFD, signals: SignalFD) {
         self.kind = kind
         self.start = start
         self.signals = signals

@@ -26,7 +26,7 @@ public enum WorkerStartup {
             var bytes: [UInt8] = []
             guard let connection = try receiveSession(&bytes, rehearse) else { exit(ExitStatus.ok.rawValue) }
             let start = try JSON.decode(WorkerStart.self, from: bytes)
-            try serve(try AssignedSession(kind, start, connection: connection, signals: signals))
+            try serve(AssignedSession(kind, start, connection: connection, signals: signals))
         } catch {
             // Before the Create reply the client only sees the connection close; the daemon logs this reason.
             let reason = "the \(kind.noun) process could not start: \(error)"

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Testing
 
-/// Real processes over the real socket, one test after the other: timing counts, and x265 takes every core anyway.
+/// Real processes over the real socket, one test after the other.
+///
+/// Tests of `EndToEndFaults` run beside these, so that two are under way at a time, whatever the number of cores: each
+/// starts a daemon of its own, x265 takes every core there is, and several tests bound how long something may take.
+/// Suites named `Long` are left out of `make test`; `make check` runs them.
 @Suite(.serialized)
 struct EndToEnd {}
 
-/// Drivers that hang, crash and lie, where more is waited for than computed: beside the others, for the sake of the clock.
+/// Drivers, clients and files that misbehave: much of the time these tests wait rather than compute.
 @Suite(.serialized)
 struct EndToEndFaults {
+    typealias Alpha = EndToEnd.Alpha
     typealias Hardware = EndToEnd.Hardware
+    typealias StandardStreams = EndToEnd.StandardStreams
+    typealias Transfers = EndToEnd.Transfers
 }

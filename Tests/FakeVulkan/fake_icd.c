@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A Vulkan driver for tests: lavapipe in the clothes of a GPU. Its file's name says how it behaves and where it sits:
+// A Vulkan driver for tests: lavapipe presented as a GPU. The file's name selects its behaviour and PCI bus:
 // fake-MODE-BUS.so, BUS being the hexadecimal PCI bus. FAKE_VULKAN_DRIVER is lavapipe's library. Modes:
 //
 //   gpu      a discrete GPU that converts right
@@ -8,7 +8,7 @@
 //   old      a discrete GPU of Vulkan 1.0
 //   empty    starts and has no device
 //   crash, hang    in vkCreateInstance
-//   late-crash, late-hang    in vkCreateDevice, after it has told what it can do
+//   late-crash, late-hang    in vkCreateDevice, after it has reported its features
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
 //     swiftc -parse-as-library -sanitize=fuzzer,address Sources/HEVC/*.swift Tests/Fuzz/HEVCFuzz.swift -o hevc-fuzz
 //     SWIFT_BACKTRACE=enable=no ./hevc-fuzz -max_total_time=30 CORPUS
 //
-// Parsers may only throw. What they accept must be writable, and read back the same.
+// Parsers may throw but not trap. Accepted input must be writable, and parse to the same value again.
 
 /// Feeds one input to every parser.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -29,7 +29,7 @@ public func fuzzOne(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
     return 0
 }
 
-/// A walk through a stream's NAL units.
+/// Parses a stream's NAL units in order.
 struct Walk {
     var sets = ParameterSets()
     var detector = AccessUnitDetector()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Both decoders of what comes over the socket, for libFuzzer: bytes may be refused, never trap. Built by scripts/fuzz.
+// A libFuzzer target over the decoders of everything that comes over the socket: they may throw but not trap. Built
+// by scripts/fuzz.
 
 /// Feeds one input to the message header, to every binary payload and to the Varlink decoders.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -49,11 +50,11 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// What decodes must encode to the bytes it came from, reserved fields aside.
+/// Checks that an accepted payload round-trips, except for reserved fields.
 private func round<P: SessionPayload & Equatable>(_ type: P.Type, _ bytes: [UInt8]) {
     guard let value = try? P(decoding: bytes.span.bytes) else { return }
     var writer = ByteWriter()
     value.encode(into: &writer)
     let again = try? P(decoding: writer.bytes.span.bytes)
-    precondition(again == value, "\(type) does not survive its own encoding")
+    precondition(again == value, "\(type) does not round-trip")
 }

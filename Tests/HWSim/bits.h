@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Reads the syntax elements of an RBSP. What lies behind its end reads as 0 and sets `overrun`.
+// Reads the syntax elements of an RBSP. Bits past its end read as 0 and sets `overrun`.
 struct bit_reader {
     const uint8_t *bytes;
     size_t bits, position;

@@ -100,7 +100,7 @@ static void count(struct driver *driver, enum entry entry, uint64_t start) {
     uint64_t end = thread_nanoseconds();
     calls->count++;
     calls->counts[entry]++;
-    // Half of each reading lies outside of its call, and no caller would have it without the trace.
+    // Half of each clock reading is outside of the measured call; without the trace no caller would spend it.
     add(calls, entry, end - start + calls->reading);
     if (entry != AT_vaEndPicture) return;
     fprintf(driver->trace, "calls %llu cpu_ns %llu\n", (unsigned long long)calls->count, (unsigned long long)calls->time);

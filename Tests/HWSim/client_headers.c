@@ -110,7 +110,7 @@ bool read_client_headers(struct encoder *encoder, const struct encode_job *job, 
         if (packed->type == VAEncPackedHeaderSlice) continue;
         bool parameters = packed->type == VAEncPackedHeaderSequence || packed->type == VAEncPackedHeaderPicture;
         if (parameters && job->context->config.entrypoint && DRIVER(job->driver_context)->personality.own_headers) continue;
-        // As given; what is not escaped yet becomes so, but for the start code.
+        // Emitted as sent; what is not escaped yet is escaped, except for the start code.
         size_t code = packed->escaped ? packed->size : start_code(packed->data, packed->size);
         int zeros = 0;
         bytes_append(&encoder->headers, packed->data, code);

@@ -11,7 +11,7 @@
 // What is kept about each 8x8 block of the picture.
 struct block {
     uint8_t depth;  // of the coding quadtree
-    bool skip, intra, coded;  // coded: it lies in a luma transform block with coefficients
+    bool skip, intra, coded;  // coded: part of a luma transform block with coefficients
     bool left_edge, top_edge;  // a transform block begins here
     int8_t qp;  // QpY
 };

@@ -123,7 +123,7 @@ bool choose_split(const struct coder *coder, int x, int y, int log2, enum cu_mod
         *mode = CU_SKIP;
         return false;
     }
-    // Intra blocks cost more than their energy says, because their mean has to be coded too.
+    // Intra blocks cost more than their energy suggests, because their mean has to be coded too.
     bool merge = inter && whole.error <= 1.3 * whole.energy + 4 * coder->still_limit[0];
     *mode = merge ? CU_MERGE : CU_INTRA;
     if (smallest) return false;

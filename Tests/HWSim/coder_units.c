@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Coding units and their transform trees (H.265, 7.3.8.5 to 7.3.8.10): first reconstructed, then written, because the
-// syntax tells of coefficients before it comes to them.
+// syntax signals coefficients before it codes them.
 #include <stdlib.h>
 #include <string.h>
 

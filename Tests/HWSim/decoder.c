@@ -152,7 +152,7 @@ static const char *append_slice(
     return NULL;
 }
 
-// Sends the stream through; true when the frame of this very packet came out.
+// Decodes the stream; true when the frame of this packet came out.
 static bool decode_stream(struct hwsim_decoder *decoder) {
     decoder->packet->data = decoder->stream.data;
     decoder->packet->size = (int)decoder->stream.count;

@@ -25,7 +25,7 @@ struct hwsim_slice {
 
 /// Decodes one picture into `target`.
 ///
-/// Like the long slice format says, everything but the slice data comes from the buffers; `matrix` is NULL where the
+/// As in the long slice format, everything but the slice data comes from the buffers; `matrix` is NULL where the
 /// client sent none. What a GPU would do with damage is done here: references that were never decoded are grey, and
 /// slice data that makes no sense leaves a bad picture, with success. Buffers that contradict themselves or the stream
 /// are refused, and the target is grey then.

@@ -12,7 +12,7 @@ uint32_t decoder_picture_blocks(const VAPictureParameterBufferHEVC *picture) {
         * (uint32_t)((picture->pic_height_in_luma_samples + round) >> bits);
 }
 
-// A list with a zero in it says that a coefficient was forgotten (scaling_list_dc_coef and ScalingFactor are 1…255).
+// A zero in a list means that a coefficient was not filled in (scaling_list_dc_coef and ScalingFactor are 1…255).
 static bool has_zero(const uint8_t *values, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (values[i] == 0) return true;
@@ -51,7 +51,7 @@ static const char *check_stream(const VAPictureParameterBufferHEVC *picture, con
     int type = slice->data[0] >> 1 & 63;
     if (slice->data[0] & 0x81 || slice->data[1] >> 3 || (type > 9 && type < 16) || type > 21)
         return "the slice's data does not begin with a slice's NAL unit header of the base layer";
-    // These flags are for the short slice format; a client that sets one must not lie.
+    // These flags are for the short slice format; a client that sets one must set it correctly.
     if (picture->slice_parsing_fields.bits.IdrPicFlag && type != 19 && type != 20)
         return "IdrPicFlag, but the stream has no IDR";
     if (picture->slice_parsing_fields.bits.RapPicFlag && type < 16) return "RapPicFlag, but the stream has no IRAP";

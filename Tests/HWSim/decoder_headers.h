@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Headers written from VA-API's decoding buffers (H.265 7.3.2 and 7.3.6), for a decoder that wants a whole stream.
+// Headers written from VA-API's decoding buffers (H.265 7.3.2 and 7.3.6), for a decoder that needs a whole stream.
 #ifndef HWSIM_DECODER_HEADERS_H
 #define HWSIM_DECODER_HEADERS_H
 
 #include "bits.h"
 #include "decoder_references.h"
 
-/// nal_unit_type, table 7-1. These two are all that is needed: the others say when a picture is shown or may be thrown
-/// away, and that is the client's business.
+/// nal_unit_type, table 7-1. The two slice types suffice: the others differ in when a picture is output or discarded,
+/// which the client decides.
 enum { NAL_TRAIL_R = 1, NAL_BLA_N_LP = 18, NAL_VPS = 32, NAL_SPS = 33, NAL_PPS = 34 };
 
-/// What is wrong with the buffers: NULL, or a sentence. All that the functions below index or shift by is checked here;
+/// The fault of the buffers, or NULL. Everything that the functions below index or shift by is checked here;
 /// values that only a stream's reader would mind are left to it.
 const char *decoder_check_picture(const VAPictureParameterBufferHEVC *picture, const VAIQMatrixBufferHEVC *matrix);
 const char *decoder_check_slice(const VAPictureParameterBufferHEVC *picture, const struct hwsim_slice *slice);

@@ -30,7 +30,7 @@ struct decoder_references {
     int place[15];
 };
 
-/// A picture that the decoder holds: the client's name for it. A surface is reused, so that one alone says nothing.
+/// A picture that the decoder holds: the client's name for it. Surfaces are reused, so the surface alone does not identify it.
 struct decoder_held {
     VASurfaceID surface;
     int32_t order;

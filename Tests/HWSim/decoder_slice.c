@@ -5,7 +5,7 @@
 static int minimum(int a, int b) { return a < b ? a : b; }
 static int maximum(int a, int b) { return a > b ? a : b; }
 
-// The number of bits of a u(v) that tells `values` values apart: Ceil( Log2( values ) ).
+// The number of bits of a u(v) with `values` values: Ceil( Log2( values ) ).
 static int index_bits(uint32_t values) { return values < 2 ? 0 : 32 - __builtin_clz(values - 1); }
 
 // One entry of a list's prediction weights, as the buffer has them.

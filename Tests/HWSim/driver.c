@@ -57,6 +57,28 @@ static FILE *file_named_by(const char *variable) {
     return path && *path ? fopen(path, "ae") : NULL;
 }
 
+static void describe(VADriverContextP context, struct driver *driver) {
+    context->pDriverData = driver;
+    context->version_major = 1;
+    context->version_minor = 17;
+    context->max_profiles = 4;
+    context->max_entrypoints = 4;
+    context->max_attributes = VAConfigAttribTypeMax;
+    context->max_image_formats = 2;
+    context->max_subpic_formats = 1;
+    context->max_display_attributes = 1;
+    context->str_vendor = driver->personality.vendor;
+    struct VADriverVTable *table = context->vtable;
+    table->vaTerminate = terminate;
+    query_install(table);
+    context_install(table);
+    surface_install(table);
+    image_install(table);
+    buffer_install(table);
+    submission_install(table);
+    stubs_install(table);
+}
+
 __attribute__((visibility("default"))) VAStatus __vaDriverInit_1_0(VADriverContextP context);
 
 VAStatus __vaDriverInit_1_0(VADriverContextP context) {
@@ -84,27 +106,8 @@ VAStatus __vaDriverInit_1_0(VADriverContextP context) {
     pthread_condattr_destroy(&clock);
     driver->trace = file_named_by("HWSIM_TRACE");
     driver->recon = file_named_by("HWSIM_RECON");
-
-    context->pDriverData = driver;
-    context->version_major = 1;
-    context->version_minor = 17;
-    context->max_profiles = 4;
-    context->max_entrypoints = 4;
-    context->max_attributes = VAConfigAttribTypeMax;
-    context->max_image_formats = 2;
-    context->max_subpic_formats = 1;
-    context->max_display_attributes = 1;
-    context->str_vendor = driver->personality.vendor;
-    struct VADriverVTable *table = context->vtable;
-    table->vaTerminate = terminate;
-    query_install(table);
-    context_install(table);
-    surface_install(table);
-    image_install(table);
-    buffer_install(table);
-    submission_install(table);
-    stubs_install(table);
-    if (driver->trace && !calls_install(driver, table)) {
+    describe(context, driver);
+    if (driver->trace && !calls_install(driver, context->vtable)) {
         terminate(context);
         return VA_STATUS_ERROR_ALLOCATION_FAILED;
     }

@@ -109,7 +109,7 @@ static VAStatus encode(VADriverContextP driver_context, struct context *context)
             return VA_STATUS_SUCCESS;
         }
         if (personality->fail_at && job.number >= personality->fail_at) {
-            refuse(message, "it was told to fail");
+            refuse(message, "it was asked to fail");
             status = VA_STATUS_ERROR_OPERATION_FAILED;
         } else {
             hold(&job, 1);
@@ -148,7 +148,7 @@ static VAStatus decode(VADriverContextP driver_context, struct context *context)
         return VA_STATUS_SUCCESS;
     }
     if (personality->decode_fail_at && number >= personality->decode_fail_at) {
-        driver_complain(driver_context, "decoding: picture %u was told to fail", number);
+        driver_complain(driver_context, "decoding: picture %u was asked to fail", number);
         return VA_STATUS_ERROR_DECODING_ERROR;
     }
     for (unsigned i = 0; i < submission->part_count; i++) count += submission->parts[i].count;

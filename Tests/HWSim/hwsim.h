@@ -14,7 +14,7 @@
 #include "hwsim_picture.h"
 #include "personality.h"
 
-// What libva calls the driver with, as objects with ids. One lock guards all of it; encoding itself runs without the
+// The objects behind libva's ids. One lock guards all of it; encoding itself runs without the
 // lock, on objects that are marked busy meanwhile.
 
 enum object_kind { OBJECT_CONFIG = 1, OBJECT_CONTEXT, OBJECT_SURFACE, OBJECT_BUFFER, OBJECT_IMAGE };
@@ -41,14 +41,14 @@ struct surface {
     struct object object;
     struct hwsim_picture picture;
     uint32_t fourcc;
-    int memory_width, memory_height;  // what really is there, in samples
+    int memory_width, memory_height;  // of the allocation, in samples
     size_t size;
-    uint8_t *memory;  // its own, or NULL when it is imported
+    uint8_t *memory;  // NULL when the surface is imported
     uint8_t *mapped[4];
     size_t mapped_size[4];
     unsigned busy, derived;
     bool hung;
-    // As a reconstruction: which picture it holds.
+    // The picture that it holds as a reconstruction.
     bool reconstructed;
     bool discardable;  // no picture of its temporal level may refer to it
     int poc, temporal_id;
@@ -60,7 +60,7 @@ struct buffer {
     VABufferType type;
     unsigned size, count;
     uint8_t *data;
-    struct surface *surface;  // whose memory `data` is, of a derived image
+    struct surface *surface;  // owner of `data`, for a derived image
     unsigned busy;
     bool hung;
     VACodedBufferSegment segments[2];
@@ -90,7 +90,7 @@ struct calls;
 
 struct driver {
     pthread_mutex_t lock;
-    pthread_cond_t never;  // what waits for a hung picture waits for this
+    pthread_cond_t never;  // never signalled: waits for a hung picture end by timeout
     struct heap heap;
     struct personality personality;
     unsigned pictures, decoded;  // submitted so far to encoders and to decoders
@@ -109,7 +109,7 @@ void heap_remove(struct heap *, void *object);
 void *heap_next(const struct heap *, enum object_kind, unsigned *place);
 void heap_free(struct heap *);
 
-// driver.c: says what is wrong, to libva's error callback and to the trace.
+// driver.c: reports an error to libva's error callback and to the trace.
 void driver_complain(VADriverContextP, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // query.c
@@ -133,10 +133,10 @@ void image_install(struct VADriverVTable *);
 // buffer.c
 void buffer_install(struct VADriverVTable *);
 void buffer_free(struct driver *, struct buffer *);
-// Zeroed memory that begins with a page, as a device's does; freed by free.
+// Zeroed, page-aligned memory, as a device's is; freed by free.
 void *pages(size_t size);
 struct buffer *buffer_add(struct driver *, VABufferType, unsigned size, unsigned count, const void *data);
-// Fills the coded buffer's segments; `bytes` may be none.
+// Fills the coded buffer's segments; `bytes` may be NULL.
 void buffer_set_coded(struct buffer *, const struct bytes *, uint32_t status, bool in_two);
 
 // context.c
@@ -151,7 +151,7 @@ void submission_free(struct submission *);
 bool calls_install(struct driver *, struct VADriverVTable *);
 void calls_end(struct driver *);
 
-// stubs.c: what a driver has to have and this one does not.
+// stubs.c: entry points that libva requires and this driver does not implement.
 void stubs_install(struct VADriverVTable *);
 
 #endif

@@ -8,7 +8,7 @@
 // DRM_FORMAT_MOD_LINEAR, and DRM_FORMAT_MOD_INVALID ("as it is").
 static bool linear(uint64_t modifier) { return modifier == 0 || modifier == 0x00ffffffffffffff; }
 
-// Where plane `index` lies: the second of one layer, or the first of the second layer.
+// Plane `index`: the second of one layer, or the first of the second layer.
 struct place {
     uint32_t object, offset, pitch;
 };
@@ -34,7 +34,7 @@ void surface_unmap(struct surface *surface) {
 static bool map_objects(struct surface *surface, const VADRMPRIMESurfaceDescriptor *descriptor) {
     for (uint32_t i = 0; i < descriptor->num_objects; i++) {
         int file = descriptor->objects[i].fd;
-        // What the client says of the size is no size: memory behind a file's end would be a SIGBUS.
+        // The client's size is not trusted: access past the end of a file raises SIGBUS.
         off_t end = lseek(file, 0, SEEK_END);
         if (end <= 0 || (uint64_t)end < descriptor->objects[i].size || !linear(descriptor->objects[i].drm_format_modifier))
             return false;

@@ -103,20 +103,17 @@ static bool slice_from_buffers(const struct encode_job *job, const struct sps *s
     return true;
 }
 
-bool make_own_headers(struct encoder *encoder, const struct encode_job *job, char *message) {
-    const struct personality *personality = &DRIVER(job->driver_context)->personality;
-    const struct submission *submission = job->context->submission;
-    bool reads = personality->reads_headers && encoder->packed_count;
+// The parameter sets of the stream: from the client's packed headers, or from its buffers with the crop of its packed SPS.
+static bool own_sets(struct encoder *encoder, const struct encode_job *job, bool reads_headers, char *message) {
     struct sps *sps = &encoder->own.sps[0];
     struct pps *pps = &encoder->own.pps[0];
-    struct slice first = encoder->settings[0].header;
-    if (reads) {
-        *pps = encoder->client.pps[first.pps_id];
+    if (reads_headers) {
+        *pps = encoder->client.pps[encoder->settings[0].header.pps_id];
         *sps = encoder->client.sps[pps->sps_id];
         if (!check_sets(job, sps, pps, message)) return false;
         sps->rps_count = 0;
         sps->long_term = sps->extension = false;
-        sps->id = pps->id = pps->sps_id = first.pps_id = 0;
+        sps->id = pps->id = pps->sps_id = 0;
         pps->dependent_slices = pps->slice_header_extension = pps->extension = false;
         pps->extra_slice_header_bits = 0;
         pps->deblocking_override = true;
@@ -133,33 +130,42 @@ bool make_own_headers(struct encoder *encoder, const struct encode_job *job, cha
     }
     if (sps->scaling_lists || sps->pcm || sps->chroma_format != 1 || sps->depth_luma != sps->depth_chroma)
         return refuse(message, "scaling lists, PCM and other chroma formats are not implemented");
-    align_size(personality, sps);
+    align_size(&DRIVER(job->driver_context)->personality, sps);
+    return true;
+}
+
+// As many slices as the client asks for, but of whole rows of the hardware's CTBs.
+static bool own_slices(struct encoder *encoder, const struct encode_job *job, bool reads_headers, char *message) {
+    const struct submission *submission = job->context->submission;
+    const struct sps *sps = &encoder->own.sps[0];
+    const struct slice first = encoder->settings[0].header;
     if (submission->slice_count > MAX_SLICES) return refuse(message, "too many slices");
     encoder->slice_count = submission->slice_count;
     int ctb = 1 << sps->log2_ctb, wide = (sps->width + ctb - 1) / ctb, rows = (sps->height + ctb - 1) / ctb;
     if ((int)encoder->slice_count > rows) return refuse(message, "%u slices of %d rows of CTBs", encoder->slice_count, rows);
     for (unsigned i = 0; i < encoder->slice_count; i++) {
-        const VAEncSliceParameterBufferHEVC *buffer = &submission->slices[i];
         struct slice *slice = &encoder->settings[i].header;
-        if (!reads) {
-            if (!slice_from_buffers(job, sps, buffer, slice, message)) return false;
-        } else {
-            *slice = first;
-        }
-        // As many slices as the client wants, but of whole rows of the hardware's CTBs.
+        if (reads_headers) *slice = first;
+        else if (!slice_from_buffers(job, sps, &submission->slices[i], slice, message)) return false;
         slice->address = (int)i * rows / (int)encoder->slice_count * wide;
         encoder->settings[i].end = (int)(i + 1) * rows / (int)encoder->slice_count * wide;
         slice->first = !slice->address;
         slice->pps_id = 0;
     }
-    // Where a decoder may begin, it finds the parameter sets.
-    const struct slice *slice = &encoder->settings[0].header;
-    if (slice->nal.type < NAL_BLA_W_LP) return true;
-    struct bytes raw = encoder->headers;  // what the client sent besides comes after them
+    return true;
+}
+
+bool make_own_headers(struct encoder *encoder, const struct encode_job *job, char *message) {
+    bool reads_headers = DRIVER(job->driver_context)->personality.reads_headers && encoder->packed_count;
+    if (!own_sets(encoder, job, reads_headers, message)) return false;
+    if (!own_slices(encoder, job, reads_headers, message)) return false;
+    // Parameter sets precede each picture at which a decoder may begin.
+    if (encoder->settings[0].header.nal.type < NAL_BLA_W_LP) return true;
+    struct bytes raw = encoder->headers;  // other headers of the client follow the parameter sets
     encoder->headers = (struct bytes){0};
-    write_vps(&encoder->headers, sps);
-    write_sps(&encoder->headers, sps);
-    write_pps(&encoder->headers, pps);
+    write_vps(&encoder->headers, &encoder->own.sps[0]);
+    write_sps(&encoder->headers, &encoder->own.sps[0]);
+    write_pps(&encoder->headers, &encoder->own.pps[0]);
     bytes_append(&encoder->headers, raw.data, raw.count);
     bytes_free(&raw);
     return !encoder->headers.failed || refuse(message, "out of memory");

@@ -107,6 +107,92 @@ bool parse_rps(
     return true;
 }
 
+// From sps_seq_parameter_set_id to the sub-layer ordering info (7.3.2.2.1).
+static bool parse_sps_format(struct bit_reader *reader, struct sps *sps, char *message) {
+    uint32_t number = read_ue(reader);
+    if (number > 15) return refuse(message, "an SPS with the id %u", number);
+    sps->id = (int)number;
+    sps->chroma_format = (int)read_ue(reader);
+    if (sps->chroma_format != 1)
+        return refuse(message, "chroma_format_idc %d; this driver has 4:2:0 only", sps->chroma_format);
+    uint32_t width = read_ue(reader), height = read_ue(reader);
+    if (!width || !height || width > 16384 || height > 16384) return refuse(message, "an SPS of %ux%u", width, height);
+    sps->width = (int)width;
+    sps->height = (int)height;
+    if (read_bits(reader, 1))
+        for (int i = 0; i < 4; i++) sps->crop[i] = (int)(read_ue(reader) & 0xffff);
+    if (2 * (sps->crop[0] + sps->crop[1]) >= sps->width || 2 * (sps->crop[2] + sps->crop[3]) >= sps->height)
+        return refuse(message, "the conformance window leaves no picture");
+    sps->depth_luma = (int)read_ue(reader) + 8;
+    sps->depth_chroma = (int)read_ue(reader) + 8;
+    sps->log2_poc_lsb = (int)read_ue(reader) + 4;
+    if (sps->log2_poc_lsb > 16) return refuse(message, "log2_max_pic_order_cnt_lsb %d", sps->log2_poc_lsb);
+    bool each = read_bits(reader, 1);
+    for (int i = each ? 0 : sps->sub_layers - 1; i < sps->sub_layers; i++)
+        for (int value = 0; value < 3; value++) sps->ordering[i][value] = (int)(read_ue(reader) & 0xff);
+    for (int i = 0; !each && i < sps->sub_layers - 1; i++)
+        memcpy(sps->ordering[i], sps->ordering[sps->sub_layers - 1], sizeof sps->ordering[i]);
+    return true;
+}
+
+// Block sizes and the tools up to PCM.
+static bool parse_sps_blocks(struct bit_reader *reader, struct sps *sps, char *message) {
+    uint32_t sizes[4];
+    for (int i = 0; i < 4; i++) sizes[i] = read_ue(reader);
+    sps->hierarchy_inter = (int)read_ue(reader);
+    sps->hierarchy_intra = (int)read_ue(reader);
+    for (int i = 0; i < 4; i++)
+        if (sizes[i] > 3) return refuse(message, "block sizes that HEVC does not have");
+    sps->log2_min_cb = (int)sizes[0] + 3;
+    sps->log2_ctb = sps->log2_min_cb + (int)sizes[1];
+    sps->log2_min_tb = (int)sizes[2] + 2;
+    sps->log2_max_tb = sps->log2_min_tb + (int)sizes[3];
+    sps->scaling_lists = read_bits(reader, 1);
+    if (sps->scaling_lists) return refuse(message, "scaling lists are not implemented");
+    sps->amp = read_bits(reader, 1);
+    sps->sao = read_bits(reader, 1);
+    sps->pcm = read_bits(reader, 1);
+    return !sps->pcm || refuse(message, "PCM is not implemented");
+}
+
+// From the reference picture sets to the end.
+static bool parse_sps_references(struct bit_reader *reader, struct sps *sps, char *message) {
+    uint32_t count = read_ue(reader);
+    if (count > 64) return refuse(message, "%u reference picture sets in the SPS", count);
+    sps->rps_count = (int)count;
+    for (int i = 0; i < sps->rps_count; i++)
+        if (!parse_rps(reader, i, sps->rps_count, sps->rps, &sps->rps[i], message)) return false;
+    sps->long_term = read_bits(reader, 1);
+    if (sps->long_term) {
+        uint32_t pictures = read_ue(reader);
+        if (pictures > 32) return refuse(message, "%u long-term pictures in the SPS", pictures);
+        sps->long_term_count = (int)pictures;
+        skip_bits(reader, pictures * (size_t)(sps->log2_poc_lsb + 1));
+    }
+    sps->temporal_mvp = read_bits(reader, 1);
+    sps->strong_intra = read_bits(reader, 1);
+    if (read_bits(reader, 1) && !parse_vui(reader, sps->sub_layers)) return refuse(message, "the SPS's VUI is damaged");
+    sps->extension = read_bits(reader, 1);
+    if (sps->extension && read_bits(reader, 8)) return refuse(message, "SPS extensions are not implemented");
+    if (!read_bits(reader, 1) || reader->overrun) return refuse(message, "the SPS does not end where it should");
+    return true;
+}
+
+static bool check_sps(const struct sps *sps, char *message) {
+    if (sps->depth_luma != sps->depth_chroma || (sps->depth_luma != 8 && sps->depth_luma != 10))
+        return refuse(message, "bit depths %d and %d; this driver has 8 and 10", sps->depth_luma, sps->depth_chroma);
+    int largest = sps->log2_ctb < 5 ? sps->log2_ctb : 5;
+    if (sps->log2_ctb < 4 || sps->log2_ctb > 6 || sps->log2_min_tb >= sps->log2_min_cb || sps->log2_max_tb > largest ||
+        sps->log2_max_tb < 3 || sps->hierarchy_inter > sps->log2_ctb - sps->log2_min_tb ||
+        sps->hierarchy_intra > sps->log2_ctb - sps->log2_min_tb)
+        return refuse(message, "CTB %d, CB from %d, TB %d to %d do not go together or are not implemented",
+            1 << sps->log2_ctb, 1 << sps->log2_min_cb, 1 << sps->log2_min_tb, 1 << sps->log2_max_tb);
+    if (sps->width & ((1 << sps->log2_min_cb) - 1) || sps->height & ((1 << sps->log2_min_cb) - 1))
+        return refuse(message, "%dx%d is no multiple of the smallest coding block, %d", sps->width, sps->height,
+            1 << sps->log2_min_cb);
+    return true;
+}
+
 bool parse_sps(struct bit_reader *reader, struct parameter_sets *sets, int *id, char *message) {
     struct sps sps = {.present = true};
     uint32_t vps = read_bits(reader, 4);
@@ -114,77 +200,26 @@ bool parse_sps(struct bit_reader *reader, struct parameter_sets *sets, int *id, 
     if (sps.sub_layers > 7) return refuse(message, "an SPS of %d sub-layers", sps.sub_layers);
     read_bits(reader, 1);
     parse_profile(reader, sps.sub_layers, &sps);
-    uint32_t number = read_ue(reader);
-    if (number > 15) return refuse(message, "an SPS with the id %u", number);
-    sps.id = (int)number;
-    sps.chroma_format = (int)read_ue(reader);
-    if (sps.chroma_format != 1) return refuse(message, "chroma_format_idc %d; this driver has 4:2:0 only", sps.chroma_format);
-    uint32_t width = read_ue(reader), height = read_ue(reader);
-    if (!width || !height || width > 16384 || height > 16384) return refuse(message, "an SPS of %ux%u", width, height);
-    sps.width = (int)width;
-    sps.height = (int)height;
-    if (read_bits(reader, 1))
-        for (int i = 0; i < 4; i++) sps.crop[i] = (int)(read_ue(reader) & 0xffff);
-    if (2 * (sps.crop[0] + sps.crop[1]) >= sps.width || 2 * (sps.crop[2] + sps.crop[3]) >= sps.height)
-        return refuse(message, "the conformance window leaves no picture");
-    sps.depth_luma = (int)read_ue(reader) + 8;
-    sps.depth_chroma = (int)read_ue(reader) + 8;
-    sps.log2_poc_lsb = (int)read_ue(reader) + 4;
-    if (sps.log2_poc_lsb > 16) return refuse(message, "log2_max_pic_order_cnt_lsb %d", sps.log2_poc_lsb);
-    bool each = read_bits(reader, 1);
-    for (int i = each ? 0 : sps.sub_layers - 1; i < sps.sub_layers; i++)
-        for (int value = 0; value < 3; value++) sps.ordering[i][value] = (int)(read_ue(reader) & 0xff);
-    for (int i = 0; !each && i < sps.sub_layers - 1; i++)
-        memcpy(sps.ordering[i], sps.ordering[sps.sub_layers - 1], sizeof sps.ordering[i]);
-    uint32_t sizes[4];
-    for (int i = 0; i < 4; i++) sizes[i] = read_ue(reader);
-    sps.hierarchy_inter = (int)read_ue(reader);
-    sps.hierarchy_intra = (int)read_ue(reader);
-    for (int i = 0; i < 4; i++)
-        if (sizes[i] > 3) return refuse(message, "block sizes that HEVC does not have");
-    sps.log2_min_cb = (int)sizes[0] + 3;
-    sps.log2_ctb = sps.log2_min_cb + (int)sizes[1];
-    sps.log2_min_tb = (int)sizes[2] + 2;
-    sps.log2_max_tb = sps.log2_min_tb + (int)sizes[3];
-    sps.scaling_lists = read_bits(reader, 1);
-    if (sps.scaling_lists) return refuse(message, "scaling lists are not implemented");
-    sps.amp = read_bits(reader, 1);
-    sps.sao = read_bits(reader, 1);
-    sps.pcm = read_bits(reader, 1);
-    if (sps.pcm) return refuse(message, "PCM is not implemented");
-    uint32_t count = read_ue(reader);
-    if (count > 64) return refuse(message, "%u reference picture sets in the SPS", count);
-    sps.rps_count = (int)count;
-    for (int i = 0; i < sps.rps_count; i++)
-        if (!parse_rps(reader, i, sps.rps_count, sps.rps, &sps.rps[i], message)) return false;
-    sps.long_term = read_bits(reader, 1);
-    if (sps.long_term) {
-        uint32_t pictures = read_ue(reader);
-        if (pictures > 32) return refuse(message, "%u long-term pictures in the SPS", pictures);
-        sps.long_term_count = (int)pictures;
-        skip_bits(reader, pictures * (size_t)(sps.log2_poc_lsb + 1));
-    }
-    sps.temporal_mvp = read_bits(reader, 1);
-    sps.strong_intra = read_bits(reader, 1);
-    if (read_bits(reader, 1) && !parse_vui(reader, sps.sub_layers)) return refuse(message, "the SPS's VUI is damaged");
-    sps.extension = read_bits(reader, 1);
-    if (sps.extension && read_bits(reader, 8)) return refuse(message, "SPS extensions are not implemented");
-    if (!read_bits(reader, 1) || reader->overrun) return refuse(message, "the SPS does not end where it should");
-    if (!sets->vps[vps]) return refuse(message, "the SPS names the VPS %u, which was not given", vps);
-    if (sps.depth_luma != sps.depth_chroma || (sps.depth_luma != 8 && sps.depth_luma != 10))
-        return refuse(message, "bit depths %d and %d; this driver has 8 and 10", sps.depth_luma, sps.depth_chroma);
-    int largest = sps.log2_ctb < 5 ? sps.log2_ctb : 5;
-    if (sps.log2_ctb < 4 || sps.log2_ctb > 6 || sps.log2_min_tb >= sps.log2_min_cb || sps.log2_max_tb > largest ||
-        sps.log2_max_tb < 3 || sps.hierarchy_inter > sps.log2_ctb - sps.log2_min_tb ||
-        sps.hierarchy_intra > sps.log2_ctb - sps.log2_min_tb)
-        return refuse(message, "CTB %d, CB from %d, TB %d to %d do not go together or are not implemented",
-            1 << sps.log2_ctb, 1 << sps.log2_min_cb, 1 << sps.log2_min_tb, 1 << sps.log2_max_tb);
-    if (sps.width & ((1 << sps.log2_min_cb) - 1) || sps.height & ((1 << sps.log2_min_cb) - 1))
-        return refuse(message, "%dx%d is no multiple of the smallest coding block, %d", sps.width, sps.height,
-            1 << sps.log2_min_cb);
+    if (!parse_sps_format(reader, &sps, message) || !parse_sps_blocks(reader, &sps, message) ||
+        !parse_sps_references(reader, &sps, message))
+        return false;
+    if (!sets->vps[vps]) return refuse(message, "the SPS names the VPS %u, which was not sent", vps);
+    if (!check_sps(&sps, message)) return false;
     *id = sps.id;
     sets->sps[sps.id] = sps;
     return true;
+}
+
+static bool check_pps(const struct pps *pps, char *message) {
+    if (pps->default_active[0] > 15 || pps->default_active[1] > 15 || pps->cb_offset < -12 || pps->cb_offset > 12 ||
+        pps->cr_offset < -12 || pps->cr_offset > 12 || pps->cu_qp_delta_depth > 3 ||
+        pps->init_qp < -12 || pps->init_qp > 51 || pps->beta_offset_div2 < -6 || pps->beta_offset_div2 > 6 ||
+        pps->tc_offset_div2 < -6 || pps->tc_offset_div2 > 6)
+        return refuse(message, "the PPS has a value out of range");
+    if (pps->wavefront) return refuse(message, "wavefronts are not implemented");
+    if (pps->weighted || pps->weighted_bi) return refuse(message, "weighted prediction is not implemented");
+    if (pps->transquant_bypass) return refuse(message, "lossless coding is not implemented");
+    return !pps->constrained_intra || refuse(message, "constrained intra prediction is not implemented");
 }
 
 bool parse_pps(struct bit_reader *reader, struct parameter_sets *sets, int *id, char *message) {
@@ -230,16 +265,8 @@ bool parse_pps(struct bit_reader *reader, struct parameter_sets *sets, int *id, 
     pps.extension = read_bits(reader, 1);
     if (pps.extension && read_bits(reader, 8)) return refuse(message, "PPS extensions are not implemented");
     if (!read_bits(reader, 1) || reader->overrun) return refuse(message, "the PPS does not end where it should");
-    if (!sets->sps[pps.sps_id].present) return refuse(message, "the PPS names the SPS %u, which was not given", sps);
-    if (pps.default_active[0] > 15 || pps.default_active[1] > 15 || pps.cb_offset < -12 || pps.cb_offset > 12 ||
-        pps.cr_offset < -12 || pps.cr_offset > 12 || pps.cu_qp_delta_depth > 3 ||
-        pps.init_qp < -12 || pps.init_qp > 51 || pps.beta_offset_div2 < -6 || pps.beta_offset_div2 > 6 ||
-        pps.tc_offset_div2 < -6 || pps.tc_offset_div2 > 6)
-        return refuse(message, "the PPS has a value out of range");
-    if (pps.wavefront) return refuse(message, "wavefronts are not implemented");
-    if (pps.weighted || pps.weighted_bi) return refuse(message, "weighted prediction is not implemented");
-    if (pps.transquant_bypass) return refuse(message, "lossless coding is not implemented");
-    if (pps.constrained_intra) return refuse(message, "constrained intra prediction is not implemented");
+    if (!sets->sps[pps.sps_id].present) return refuse(message, "the PPS names the SPS %u, which was not sent", sps);
+    if (!check_pps(&pps, message)) return false;
     *id = pps.id;
     sets->pps[pps.id] = pps;
     return true;

@@ -20,7 +20,7 @@ static int64_t rounding_of(const struct quantiser *quantiser, int shift) {
     return (int64_t)(quantiser->intra ? 171 : 85) << (shift - 9);
 }
 
-// Makes the parity of a sub-block's sum tell the sign of its first coefficient, changing what costs the least. `low` is
+// Makes the parity of a sub-block's sum signal the sign of its first coefficient, by the cheapest change. `low` is
 // how much each level is below what it stands for, in 256ths.
 static void hide_sign(int16_t *levels, const int16_t *coefficients, const int32_t *low, const int *places) {
     int first = -1, last = -1, sum = 0;
@@ -88,7 +88,7 @@ CLONES void dequantise(
     const struct quantiser *quantiser, const int16_t *levels, int16_t *coefficients, int log2, int *columns, int *rows) {
     int size = 1 << log2, shift = quantiser->depth + log2 - 9;  // flat scaling is 16
     int32_t scale = inverse_scale[quantiser->qp % 6] << (quantiser->qp / 6), add = 1 << (shift - 1);
-    // Levels beyond this give the largest coefficient anyway; cut to it, 32 bits do.
+    // Larger levels scale to the largest coefficient anyway; clipped, they fit 32 bits.
     int32_t most = (32767 << shift) / scale + 1;
     uint16_t over[32] = {0};
     *rows = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What the driver says it can, and configurations made of that.
+// The driver's capabilities, and configurations.
 #include "hwsim.h"
 
 static int depth_index(VAProfile profile) {

@@ -81,7 +81,7 @@ int rate_choose(struct rate *rate, int class, uint32_t samples, int lowest, int 
 }
 
 void rate_update(struct rate *rate, int class, int qp, double bits) {
-    // Some bits are there at any QP; they tell nothing of complexity, but count.
+    // Some bits are spent at any QP: they are no measure of complexity, but they count.
     double complexity = (bits < 200 ? 200 : bits) * exp2(qp / 6.0);
     rate->complexity[class] = rate->known[class] ? 0.6 * rate->complexity[class] + 0.4 * complexity : complexity;
     rate->known[class] = true;

@@ -25,7 +25,7 @@ struct rate {
     unsigned pictures;
 };
 
-// Takes over what the client says; false, with a message, when that makes no sense.
+// Applies the client's parameters; false, with a message, when they are invalid.
 bool rate_configure(struct rate *, uint32_t mode, const struct submission *, char *message);
 // The QP for the next picture, within [lowest, highest].
 int rate_choose(struct rate *, int class, uint32_t samples, int lowest, int highest);

@@ -53,7 +53,7 @@ struct sub_block {
     int count;
 };
 
-// greater1 says how the sub-block before ended (the standard's greater1Ctx): 0 after a level above 1.
+// greater1 is the standard's greater1Ctx at the end of the previous sub-block: 0 after a level above 1.
 static void code_levels(
     struct cabac *cabac, const struct sub_block *block, bool first_block, bool luma, bool sign_hiding, int *greater1) {
     int set = (!first_block && luma ? 2 : 0) + (*greater1 == 0), context = 1, above = -1;
@@ -75,7 +75,7 @@ static void code_levels(
     cabac_bypass_bits(cabac, hidden ? block->signs >> 1 : block->signs, signs);
     int rice = 0;
     for (int i = 0; i < block->count; i++) {
-        // What the flags have told already: one of the first eight also has greater2.
+        // The part that the flags have coded: one of the first eight also has greater2.
         int magnitude = block->magnitudes[i], base = i >= 8 ? 1 : i == above ? 3 : 2;
         if (magnitude >= base) {
             code_remaining(cabac, (uint32_t)(magnitude - base), rice);
@@ -84,62 +84,86 @@ static void code_levels(
     }
 }
 
-void code_residual(
-    struct cabac *cabac, const int16_t *levels, int log2, bool luma, bool sign_hiding, bool transform_skip) {
-    const int size = 1 << log2, blocks = log2 - 2;
-    if (transform_skip && log2 == 2) cabac_encode(cabac, CONTEXT_TRANSFORM_SKIP + !luma, 0);
+// A transform block's levels, and what must be known of all of it before its sub-blocks are coded.
+struct residual {
+    const int16_t *levels;
+    int log2;
+    bool luma, sign_hiding;
+    // One more each way, so that neighbours right of and below the block count as not coded.
+    bool coded[9][9];
+    int last_block, last;  // in scan order: the last sub-block with a level, and the last level in it
+};
 
-    bool coded[9][9] = {{false}};  // one more each way, so that what lies right of and below the block is not coded
-    int last_block = -1, last = -1, last_x = 0, last_y = 0;
+static const int16_t *corner_of(const struct residual *residual, int bx, int by) {
+    return residual->levels + by * 4 * (1 << residual->log2) + bx * 4;
+}
+
+// Marks the coded sub-blocks and finds the last significant level; returns its place as x | y << 8.
+static int find_last(struct residual *residual) {
+    const int size = 1 << residual->log2, blocks = residual->log2 - 2;
+    int last_x = 0, last_y = 0;
+    residual->last_block = residual->last = -1;
     for (int i = (1 << (2 * blocks)) - 1; i >= 0; i--) {
         int bx = diagonal_scan[blocks][i] & 7, by = diagonal_scan[blocks][i] >> 3;
-        const int16_t *corner = levels + by * 4 * size + bx * 4;
+        const int16_t *corner = corner_of(residual, bx, by);
         uint16_t any = 0;
         for (int y = 0; y < 4; y++)
             for (int x = 0; x < 4; x++) any |= (uint16_t)corner[y * size + x];
-        coded[by][bx] = any != 0;
-        if (!any || last_block >= 0) continue;
-        last_block = i;
-        for (last = 15;; last--) {
-            last_x = diagonal_scan[2][last] & 7, last_y = diagonal_scan[2][last] >> 3;
+        residual->coded[by][bx] = any != 0;
+        if (!any || residual->last_block >= 0) continue;
+        residual->last_block = i;
+        for (residual->last = 15;; residual->last--) {
+            last_x = diagonal_scan[2][residual->last] & 7, last_y = diagonal_scan[2][residual->last] >> 3;
             if (corner[last_y * size + last_x]) break;
         }
         last_x += bx * 4, last_y += by * 4;
     }
+    return last_x | last_y << 8;
+}
+
+static void code_sub_block(struct cabac *cabac, const struct residual *residual, int i, int *greater1) {
+    const int log2 = residual->log2, size = 1 << log2, blocks = log2 - 2;
+    const bool luma = residual->luma;
+    int bx = diagonal_scan[blocks][i] & 7, by = diagonal_scan[blocks][i] >> 3;
+    const int16_t *corner = corner_of(residual, bx, by);
+    bool coded = residual->coded[by][bx];
+    int neighbours = residual->coded[by][bx + 1] | residual->coded[by + 1][bx] << 1;
+    bool inferred = i == residual->last_block || i == 0;
+    if (!inferred) cabac_encode(cabac, CONTEXT_SUB_BLOCK + (luma ? 0 : 2) + (neighbours != 0), coded);
+    if (!inferred && !coded) return;
+
+    struct sub_block block = {.count = 0};
+    int base = luma ? (log2 == 3 ? 9 : 21) + (i ? 3 : 0) : 27 + (log2 == 3 ? 9 : 12);
+    for (int n = i == residual->last_block ? residual->last : 15; n >= 0; n--) {
+        int x = diagonal_scan[2][n] & 7, y = diagonal_scan[2][n] >> 3, level = corner[y * size + x];
+        bool is_last = i == residual->last_block && n == residual->last;
+        // The first level of a sub-block that has some is inferred when no other is significant.
+        bool must = n == 0 && !inferred && !block.count;
+        if (!is_last && !must) {
+            int context;
+            if (log2 == 2) context = (luma ? 0 : 27) + small_significant[y * 4 + x];
+            else if (i == 0 && n == 0) context = luma ? 0 : 27;
+            else context = base + significant[neighbours][y * 4 + x];
+            cabac_encode(cabac, CONTEXT_SIGNIFICANT + context, level != 0);
+        }
+        if (!level) continue;
+        block.places[block.count] = n;
+        block.signs = block.signs << 1 | (level < 0);
+        block.magnitudes[block.count++] = abs(level);
+    }
+    if (block.count) code_levels(cabac, &block, i == 0, luma, residual->sign_hiding, greater1);
+}
+
+void code_residual(
+    struct cabac *cabac, const int16_t *levels, int log2, bool luma, bool sign_hiding, bool transform_skip) {
+    if (transform_skip && log2 == 2) cabac_encode(cabac, CONTEXT_TRANSFORM_SKIP + !luma, 0);
+    struct residual residual = {.levels = levels, .log2 = log2, .luma = luma, .sign_hiding = sign_hiding};
+    int last = find_last(&residual), last_x = last & 255, last_y = last >> 8;
     code_last_prefix(cabac, CONTEXT_LAST_X, last_x, log2, luma);
     code_last_prefix(cabac, CONTEXT_LAST_Y, last_y, log2, luma);
     code_last_suffix(cabac, last_x);
     code_last_suffix(cabac, last_y);
 
     int greater1 = 1;
-    for (int i = last_block; i >= 0; i--) {
-        int bx = diagonal_scan[blocks][i] & 7, by = diagonal_scan[blocks][i] >> 3;
-        const int16_t *corner = levels + by * 4 * size + bx * 4;
-        int neighbours = coded[by][bx + 1] | coded[by + 1][bx] << 1;
-        bool inferred = i == last_block || i == 0;
-        if (!inferred)
-            cabac_encode(cabac, CONTEXT_SUB_BLOCK + (luma ? 0 : 2) + (neighbours != 0), coded[by][bx]);
-        if (!inferred && !coded[by][bx]) continue;
-
-        struct sub_block block = {.count = 0};
-        int base = luma ? (log2 == 3 ? 9 : 21) + (i ? 3 : 0) : 27 + (log2 == 3 ? 9 : 12);
-        for (int n = i == last_block ? last : 15; n >= 0; n--) {
-            int x = diagonal_scan[2][n] & 7, y = diagonal_scan[2][n] >> 3, level = corner[y * size + x];
-            bool told = i == last_block && n == last;
-            // The last one of a sub-block that is known to have some must be one when no other is.
-            bool must = n == 0 && !inferred && !block.count;
-            if (!told && !must) {
-                int context;
-                if (log2 == 2) context = (luma ? 0 : 27) + small_significant[y * 4 + x];
-                else if (i == 0 && n == 0) context = luma ? 0 : 27;
-                else context = base + significant[neighbours][y * 4 + x];
-                cabac_encode(cabac, CONTEXT_SIGNIFICANT + context, level != 0);
-            }
-            if (!level) continue;
-            block.places[block.count] = n;
-            block.signs = block.signs << 1 | (level < 0);
-            block.magnitudes[block.count++] = abs(level);
-        }
-        if (block.count) code_levels(cabac, &block, i == 0, luma, sign_hiding, &greater1);
-    }
+    for (int i = residual.last_block; i >= 0; i--) code_sub_block(cabac, &residual, i, &greater1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// vaBeginPicture and vaRenderPicture: what the client says about a picture is copied, buffer by buffer.
+// vaBeginPicture and vaRenderPicture: a picture's buffers are copied one by one.
 #include "submission.h"
 
 #include <stdlib.h>

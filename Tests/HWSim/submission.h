@@ -72,7 +72,7 @@ struct encode_job {
 
 struct encoder *encoder_create(void);
 void encoder_free(struct encoder *);
-// Fills job->output and the rest, or says why not (message: MESSAGE_SIZE bytes).
+// Fills job->output and the rest, or the reason why not (message: MESSAGE_SIZE bytes).
 VAStatus encoder_run(struct encoder *, struct encode_job *, char *message);
 // After a picture: what it reconstructed into the surface is likely to be referred to soon.
 void encoder_keep(struct encoder *, const struct surface *);

@@ -84,7 +84,7 @@ void transform_forward(const int16_t *residual, int16_t *coefficients, int log2,
 }
 
 // The other way: out[x][i] = sum over k < rows of matrix(k, i) * in[k][x]. The forward pass wrote its result
-// transposed, so two such passes give the block back upright.
+// transposed, so two such passes restore the orientation.
 INLINE void inverse_pass(const int16_t *in, int16_t *out, const int size, int shift, int rows, int width) {
     int32_t even[32][32], odd[32];
     const int step = 32 / size;

@@ -23,7 +23,7 @@ struct quantiser {
 
 // Returns how many levels are not 0. With sign hiding the levels' parities carry the hidden signs.
 int quantise(const struct quantiser *, const int16_t *coefficients, int16_t *levels, int log2);
-// Also tells within how many columns and rows all the levels lie.
+// Also returns how many columns and rows contain all levels.
 void dequantise(
     const struct quantiser *, const int16_t *levels, int16_t *coefficients, int log2, int *columns, int *rows);
 

@@ -216,7 +216,7 @@ bool slice_lists(const struct slice *slice, int poc, int lists[2][MAX_REFERENCES
     int candidates[2][MAX_REFERENCES], count = 0, negative = slice->rps.negative, all = negative + slice->rps.positive;
     for (int i = 0; i < all; i++) count += slice->rps.used[i];
     if (!count || count > MAX_REFERENCES) return false;
-    // List 0 has what lies before first, list 1 what lies after.
+    // List 0 begins with the pictures before, list 1 with those after.
     for (int list = 0; list < 2; list++) {
         int n = 0;
         for (int part = 0; part < 2; part++) {

@@ -15,31 +15,31 @@ import Testing
         return "\(candidates[choice.index].name): \(choice.reason)"
     }
 
-    @Test func gpusComeByKindAndThenInOrder() throws {
+    @Test func choosesGPUsByKindThenByOrder() throws {
         let all = try choose([software, integrated, first, second])
         #expect(all == "one: the first of 3 GPUs: a discrete GPU")
         #expect(try choose([software, integrated]) == "iGPU: the only GPU")
     }
 
-    @Test func theGPUOfVAAPIComesBeforeBetterOnes() throws {
+    @Test func prefersTheGPUOfVAAPI() throws {
         let request = ComputeChoice.Request(preferred: "0000:00:02.0")
         let reason = "the GPU that VA-API uses, at 0000:00:02.0"
         #expect(try choose([software, first, integrated], request) == "iGPU: \(reason)")
-        // Where Vulkan does not know it, the others are as good as ever.
+        // Vulkan may not list that GPU, or it may be faulty.
         #expect(try choose([software, first], request) == "one: the only GPU")
         var broken = integrated
         broken.fault = "it is wrong"
         #expect(try choose([broken, first], request) == "one: the only GPU")
     }
 
-    @Test func softwareIsTheLastResortAndOnlyWhereItIsAllowed() throws {
+    @Test func choosesSoftwareOnlyWhereItIsAllowed() throws {
         #expect(throws: SessionError.self) { try choose([software]) }
         let request = ComputeChoice.Request(allowsSoftware: true)
         #expect(try choose([software], request).hasPrefix("llvmpipe: software: "))
         #expect(try choose([software, integrated], request) == "iGPU: the only GPU")
     }
 
-    @Test func aRequiredDeviceIsThatOneOrNone() throws {
+    @Test func choosesNoOtherThanARequiredDevice() throws {
         let chosen = try choose([first, second], ComputeChoice.Request(required: "0000:0A:00.0"))
         #expect(chosen == "two: asked for by its PCI address, 0000:0a:00.0")
         let none = #expect(throws: SessionError.self) {
@@ -54,7 +54,7 @@ import Testing
         #expect(refused?.reason == "one is not used: half floats came out wrong")
     }
 
-    @Test func aReportNamesTheChoiceOfEachDevice() {
+    @Test func reportsTheReasonForEachDevice() {
         func device(_ id: String, _ candidate: ComputeChoice.Candidate, verified: Bool) -> ComputeDevice {
             var device = ComputeDevice(
                 id: id, name: candidate.name, driver: "d", apiVersion: "1.3.0", kind: candidate.kind,

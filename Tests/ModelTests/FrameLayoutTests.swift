@@ -4,11 +4,11 @@ import Testing
 
 @Suite struct FrameLayoutTests {
     @Test(arguments: PixelFormat.allCases, [(1, 1), (2, 2), (64, 2), (853, 480), (1920, 1080)])
-    func packedLayoutFitsItsOwnSizeAndNoLess(format: PixelFormat, size: (Int, Int)) throws {
+    func packedLayoutsNeedExactlyTheirSize(format: PixelFormat, size: (Int, Int)) throws {
         let (width, height) = size
         let packed = FrameLayout.packed(format, width: width, height: height)
         try packed.layout.validate(format, width: width, height: height, poolSize: UInt64(packed.size))
-        // The last row needs its samples only, so the smallest pool ends with them.
+        // The last row needs only its samples, so the smallest pool ends with them.
         let last = format.planeCount - 1
         let slack = Int(packed.layout.planes[last].stride) - format.rowBytes(plane: last, width: width)
         let smallest = UInt64(packed.size - slack)
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func basesShiftEveryPlane() {
+    @Test func baseOffsetsEveryPlane() {
         let at0 = FrameLayout.packed(.nv12, width: 640, height: 360)
         let at4096 = FrameLayout.packed(.nv12, width: 640, height: 360, base: 4096)
         #expect(at0.size == at4096.size)
@@ -26,7 +26,7 @@ import Testing
     }
 
     /// NV12 of 640x360 is 640*360*3/2 bytes (drm_fourcc.h: 2x2 subsampled Cr:Cb plane).
-    @Test func sizesArePublishedOnes() {
+    @Test func sizesMatchDRM() {
         #expect(FrameLayout.packed(.nv12, width: 640, height: 360).size == 640 * 360 * 3 / 2)
         #expect(FrameLayout.packed(.p010, width: 640, height: 360).size == 640 * 360 * 3)
     }
@@ -39,14 +39,14 @@ import Testing
             ("offset that overflows", [(UInt64.max - 8, 64), (4096, 64)]),
             ("stride that leaves the pool", [(0, UInt32.max), (4096, 64)]),
         ] as [(String, [(UInt64, UInt32)])])
-    func lyingLayoutsAreRefused(what: String, planes: [(UInt64, UInt32)]) {
+    func refusesLayoutsOutsideThePool(fault: String, planes: [(UInt64, UInt32)]) {
         let layout = FrameLayout(planes: planes.map { .init(offset: $0.0, stride: $0.1) })
-        #expect(throws: SessionError.self, "\(what)") {
+        #expect(throws: SessionError.self, "\(fault)") {
             try layout.validate(.nv12, width: 64, height: 64, poolSize: 8192)
         }
     }
 
-    @Test func sixteenBitSamplesMustBeAligned() {
+    @Test func refusesUnalignedSixteenBitSamples() {
         let layout = FrameLayout(planes: [.init(offset: 1, stride: 128), .init(offset: 16384, stride: 128)])
         #expect(throws: SessionError.self) { try layout.validate(.p010, width: 64, height: 64, poolSize: 1 << 20) }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HWDSessions
 
-/// What the reader makes of streams with an alpha layer, NAL unit by NAL unit.
+/// Extraction of the alpha layer, NAL unit by NAL unit.
 @Suite struct AlphaLayerTests {
     /// The parameter sets of a 640x360 stream with alpha by x265 4.3, and its message: straight, 0 to 255.
     static let vps =
@@ -35,7 +35,7 @@ import Testing
         return units
     }
 
-    /// A slice whose contents nobody here looks at.
+    /// A slice with contents that these tests do not read.
     static func slice(_ type: NALUnitType, layer: Int) throws -> [UInt8] {
         try NALUnitHeader(type, nuhLayerId: layer).bytes() + [0x80, 1, 2, UInt8(layer)]
     }
@@ -44,7 +44,7 @@ import Testing
         try packet([slice(type, layer: 0)] + (alpha.map { [try slice($0, layer: 1)] } ?? []))
     }
 
-    @Test func layersArePartedAndTheSecondStandsAlone() throws {
+    @Test func separatesTheAlphaLayerAsAStream() throws {
         var reader = StreamReader(try Self.format(), readsAlpha: true)
         let key = reader.read(try Self.picture(.idrNLP, alpha: .idrNLP))
         #expect(try Self.units(key.bytes) == [try Self.slice(.idrNLP, layer: 0)])
@@ -54,24 +54,26 @@ import Testing
         let types = try units.map { try NALUnitHeader(nal: $0).nalUnitType }
         #expect(types.last == .idrNLP && types.contains(.vps) && alpha.pictureType == .idrNLP)
         #expect(units.last?.suffix(4) == [0x80, 1, 2, 1])
-        // A stream of one layer, whose ids lead from PPS to SPS to VPS.
+        // A stream of one layer with consistent ids.
         let sets = try ParameterSets(nalUnits: units.dropLast())
         let sps = try sets.active(ppsId: 1).sps
         #expect(sps.spsSeqParameterSetId == 1 && sps.width == 640 && sps.header.nuhLayerId == 0)
         #expect(sets.videoParameterSets[sps.spsVideoParameterSetId]?.vpsMaxLayersMinus1 == 0)
-        #expect(alpha.meaning.mode == .straight && alpha.meaning.isModeSignaled && alpha.meaning.opacities == nil)
-        // Later pictures bring their slices alone.
+        let interpretation = alpha.interpretation
+        #expect(
+            interpretation.mode == .straight && interpretation.isModeSignaled && interpretation.opacities == nil)
+        // Later pictures have slices only.
         let next = reader.read(try Self.picture(.trailR, alpha: .trailR))
         #expect(try Self.units(next.alpha?.bytes ?? []).count == 1 && next.alpha?.fault == nil)
     }
 
-    @Test func nothingOfTheSecondLayerIsReadUnasked() throws {
+    @Test func ignoresTheAlphaLayerUnlessRequested() throws {
         let format = try Self.format()
         var reader = StreamReader(format)
         let unit = reader.read(try Self.picture(.idrNLP, alpha: .idrNLP))
         #expect(unit.alpha == nil)
         #expect(try Self.units(unit.bytes) == [try Self.slice(.idrNLP, layer: 0)])
-        // Nor does a decoder learn of it.
+        // The decoder's record does not contain it either.
         for nal in format.record.nalUnits {
             #expect(try NALUnitHeader(nal: nal).nuhLayerId == 0)
             if let vps = try? VideoParameterSet(nal: nal) { #expect(vps.vpsExtension == nil) }
@@ -81,12 +83,12 @@ import Testing
         #expect(try VideoParameterSet(nal: vps).vpsMaxLayersMinus1 == 0)
     }
 
-    @Test func whatIsMissingIsTold() throws {
+    @Test func reportsMissingAlphaSlices() throws {
         var reader = StreamReader(try Self.format(), readsAlpha: true)
         _ = reader.read(try Self.picture(.idrNLP, alpha: .idrNLP))
         let without = try #require(reader.read(try Self.picture(.trailR)).alpha)
         #expect(without.bytes.isEmpty && without.fault == "the access unit has no slices of the alpha layer")
-        // Messages alone are no picture.
+        // Messages alone are not a picture.
         let messages = reader.read(try Self.packet([Self.bytes(Self.message)]))
         #expect(messages.alpha?.fault == nil && messages.alpha?.bytes == [])
         var single = StreamReader(
@@ -97,7 +99,7 @@ import Testing
         #expect(single.read(try Self.picture(.idrNLP, alpha: .idrNLP)).alpha == nil)
     }
 
-    @Test func layersThatCannotStandAloneAreLeftOutWithTheReason() throws {
+    @Test func reportsWhyALayerCannotBeExtracted() throws {
         var vps = try VideoParameterSet(nal: Self.bytes(Self.vps))
         var layers = try #require(try vps.multilayerExtension())
         var relations = try #require(layers.relations)
@@ -121,7 +123,7 @@ import Testing
         #expect(refused.bytes.isEmpty && refused.fault?.contains("16384x16384") == true)
     }
 
-    @Test func shortSPSIsMadeWholeByTheVPS() throws {
+    @Test func completesAShortSPSFromTheVPS() throws {
         var short = try SequenceParameterSet(nal: Self.bytes(Self.alphaSPS))
         let whole = short
         short.spsMaxSubLayersMinus1 = 7
@@ -137,7 +139,7 @@ import Testing
         #expect(made == whole)
     }
 
-    @Test func orderCountOfAnIDRPictureIsKeptOrTakenOut() throws {
+    @Test func preservesOrRemovesTheOrderCountOfAnIDRPicture() throws {
         var vps = try VideoParameterSet(nal: Self.bytes(Self.vps))
         var layers = try #require(try vps.multilayerExtension())
         layers.relations?.pocLsbNotPresentFlag = false
@@ -160,14 +162,14 @@ import Testing
         }
     }
 
-    @Test func valuesMeanWhatTheMessageOrTheRangeSays() throws {
+    @Test func interpretsValuesByMessageOrRange() throws {
         var info = AlphaChannelInfo(alphaChannelUseIdc: 1)
         #expect(AlphaInterpretation(info, isFullRange: false).opacities == nil, "the message's values hold")
         #expect(AlphaInterpretation(info, isFullRange: true).mode == .premultiplied)
         #expect(AlphaInterpretation(nil, isFullRange: nil).opacities == nil)
-        let told = AlphaInterpretation(nil, isFullRange: false)
-        #expect(told.mode == .premultiplied && !told.isModeSignaled)
-        let expanded = try #require(told.opacities)
+        let videoRange = AlphaInterpretation(nil, isFullRange: false)
+        #expect(videoRange.mode == .premultiplied && !videoRange.isModeSignaled)
+        let expanded = try #require(videoRange.opacities)
         #expect([expanded[0], expanded[16], expanded[126], expanded[235], expanded[255]] == [0, 0, 128, 255, 255])
         (info.alphaTransparentValue, info.alphaOpaqueValue) = (255, 0)
         #expect(AlphaInterpretation(info, isFullRange: nil).opacities?.elementsEqual((0...255).reversed()) == true)

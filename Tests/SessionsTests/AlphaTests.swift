@@ -4,7 +4,7 @@ import Testing
 
 @testable import HWDSessions
 
-/// What sessions of hevc-with-alpha are created for, and what their properties resolve to.
+/// Requests and properties of hevc-with-alpha sessions.
 @Suite struct AlphaTests {
     private func request(_ format: String = "YUVA", codec: String = "hevc-with-alpha") throws -> CompressionRequest
     {
@@ -17,21 +17,22 @@ import Testing
         return try EncoderConfiguration(request: try request(), properties: store)
     }
 
-    @Test func codecAndPixelFormatGoTogether() throws {
+    @Test func refusesPixelFormatsThatTheCodecExcludes() throws {
         #expect(try request().hasAlpha && request().bitDepth == 8)
         #expect(try !request("NV12", codec: "hevc").hasAlpha)
-        for (format, codec, words) in [
-            ("NV12", "hevc-with-alpha", "not one of YUVA"), ("YUVA", "hevc", "which hevc takes"),
+        for (format, codec, fragment) in [
+            ("NV12", "hevc-with-alpha", "not one of YUVA"), ("YUVA", "hevc", "which hevc supports"),
             ("P010", "hevc-with-alpha", "YUVA, AB4H"),
         ] {
             let error = #expect(throws: SessionError.self) { try request(format, codec: codec) }
-            #expect(error?.status == .parameter && error?.reason.contains(words) == true, "\(error?.reason ?? "")")
+            #expect(
+                error?.status == .parameter && error?.reason.contains(fragment) == true, "\(error?.reason ?? "")")
         }
         let error = #expect(throws: SessionError.self) { try request("YUVA", codec: "prores") }
         #expect(error?.status == .couldNotFindVideoEncoder)
     }
 
-    @Test func modesAndQualityHaveTheirDefaults() throws {
+    @Test func resolvesDefaultModesAndQuality() throws {
         let plain = try #require(try configuration([:]).alpha)
         #expect(plain == AlphaSettings(mode: .premultiplied, sourceMode: .premultiplied, quality: 0.75))
         let straight = try #require(try configuration(["AlphaChannelMode": .string("straight")]).alpha)
@@ -47,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func rateGovernsTheBaseAlone() throws {
+    @Test func appliesTheRateToTheBaseLayerOnly() throws {
         let whole = try configuration([
             "AverageBitRate": .int(1_000_000), "DataRateLimits": .array([.int(500_000), .int(1)]),
             "MaxAllowedFrameQP": .int(40), "PixelAspectRatio": .string("4:3"), "ColorPrimaries": .int(9),
@@ -61,7 +62,7 @@ import Testing
         #expect(alpha.maxKeyFrameInterval == 12 && base.alpha == nil && !base.request.hasAlpha)
     }
 
-    @Test func propertiesOfAlphaBelongToSessionsWithAlpha() throws {
+    @Test func refusesAlphaPropertiesInSessionsWithoutAlpha() throws {
         var store = PropertyStore(backend: .x265)
         for row in PropertyTable.compression where row.isForAlpha {
             let error = #expect(throws: SessionError.self) {
@@ -75,7 +76,7 @@ import Testing
                 == .string("premultiplied"))
     }
 
-    @Test func whatCannotBeExportedIsToldBeforehand() {
+    @Test func reportsBeforehandWhatCannotBeExported() {
         let good = AlphaExport.Source(hasAlpha: true, width: 1920, height: 1080)
         #expect(AlphaExport.check(good) == AlphaExport.Verdict())
         let main10 = AlphaExport.Settings(profileLevel: ProfileLevel(.main10), fileEnding: "webm")

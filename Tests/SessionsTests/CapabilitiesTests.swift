@@ -5,7 +5,7 @@ import HWDModel
 import HWDSessions
 import Testing
 
-/// A catalogue from files laid over each other.
+/// A catalogue merged from several files.
 private func merged(_ texts: String...) throws -> Capabilities {
     var document = Capabilities.emptyDocument
     for text in texts {
@@ -20,7 +20,7 @@ private func merged(_ texts: String...) throws -> Capabilities {
 private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("../..").standardizedFileURL
 
-/// Vendor strings as the drivers write them.
+/// Vendor strings of drivers.
 private enum Vendor {
     static let mesa22 =
         "Mesa Gallium driver 22.3.6 for AMD Radeon RX 580 Series (polaris10, LLVM 15.0.6, DRM 3.49, 6.1.0)"
@@ -35,7 +35,7 @@ private enum Vendor {
 
     init() throws { builtIn = try merged(Capabilities.embeddedDocument) }
 
-    @Test func theBuiltInCatalogueIsTheFile() throws {
+    @Test func embedsTheCatalogueFile() throws {
         let file = try String(contentsOf: root.appendingPathComponent("capabilities.json"), encoding: .utf8)
         #expect(try merged(file) == builtIn)
         #expect(
@@ -46,7 +46,7 @@ private enum Vendor {
         #expect(builtIn.quirks.allSatisfy { $0.link != nil && !$0.why.isEmpty })
     }
 
-    /// Why the schema cannot be asked, or nil.
+    /// Why the schema cannot be checked; nil when it can.
     private static let noValidator: String? = {
         let python = Process()
         python.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -57,11 +57,11 @@ private enum Vendor {
         return python.terminationStatus == 0 ? nil : "python3 has no jsonschema with draft 2020-12"
     }()
 
-    @Test(.enabled(if: noValidator == nil, "skipped: \(noValidator ?? "")"))
-    func theFileIsOfItsSchema() throws {
+    @Test(.enabled(if: noValidator == nil, "\(noValidator ?? "")"))
+    func catalogueConformsToItsSchema() throws {
         let python = Process()
         python.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        // What must not pass is tried too: a schema that takes everything proves nothing.
+        // Invalid documents must fail, too: a schema that accepts everything proves nothing.
         let script = """
             import copy, json, sys
             from jsonschema import Draft202012Validator as V
@@ -112,7 +112,7 @@ private enum Vendor {
         #expect(builtIn.quirks(driver: driver, pciID: pciID, path: path).map(\.id) == expected)
     }
 
-    @Test func quirksTakeFeaturesAndPathsAway() throws {
+    @Test func quirksDisableFeaturesAndPaths() throws {
         let entry = try #require(builtIn.path("hevc-main-encode"))
         var path = CodecPath(entry, device: "/dev/dri/renderD128", driver: Vendor.mesa25)
         #expect(builtIn.apply(to: &path))
@@ -120,10 +120,10 @@ private enum Vendor {
         #expect(path.features == ["alpha-layer"] && path.reason == nil)
         path = CodecPath(entry, device: "/dev/dri/renderD128", driver: Vendor.nvidia)
         #expect(!builtIn.apply(to: &path))
-        #expect(path.reason == "disabled by the quirk nvidia-decode-only: nvidia-vaapi-driver is a decoder only")
+        #expect(path.reason == "disabled by the quirk nvidia-decode-only: nvidia-vaapi-driver only decodes")
     }
 
-    @Test func overridesReplaceFieldByFieldAndTheLastOneWins() throws {
+    @Test func overridesReplaceFieldsAndTheLastOneWins() throws {
         let changed = try merged(
             Capabilities.embeddedDocument,
             #"""
@@ -144,12 +144,12 @@ private enum Vendor {
     @Test(
         "A file that is not of the form is refused by name",
         arguments: [
-            ("[]", "a catalogue is a JSON object"), ("{}", "schema is missing"),
-            (#"{"schema": 2}"#, "schema is 2, not 1"), (#"{"schema": 1, "quirk": []}"#, "quirk is no field"),
+            ("[]", "the catalogue is not a JSON object"), ("{}", "schema is missing"),
+            (#"{"schema": 2}"#, "schema is 2, not 1"), (#"{"schema": 1, "quirk": []}"#, "quirk is not a field"),
             (#"{"schema": 1, "paths": {}}"#, "paths is not a list"),
             (#"{"schema": 1, "paths": [7]}"#, "paths[0] has no id"),
             (#"{"schema": 1, "quirks": [{"id": "a"}, {"id": "a"}]}"#, "a is in quirks twice"),
-            (#"{"schema": 1, "quirks": [{"id": "a", "disable": 1}]}"#, "a: disable is no field of quirks"),
+            (#"{"schema": 1, "quirks": [{"id": "a", "disable": 1}]}"#, "a: disable is not a field of quirks"),
             (
                 #"{"schema": 1, "quirks": [{"id": "a", "driver": "{version}{version}", "why": "w"}]}"#,
                 "a: driver is not a pattern"
@@ -193,7 +193,7 @@ private enum Vendor {
     @Test(arguments: ["", ".", "1.", ".1", "1..2", "1.x", "-1", "+1", "1234567890", "1.2.3.4.5.6.7.8.9", "１"])
     func notAVersion(_ text: String) { #expect(DriverVersion(text) == nil) }
 
-    @Test func theFirstVersionIsInAndTheLastIsOut() throws {
+    @Test func includesTheFirstVersionAndExcludesTheLast() throws {
         let range = Capabilities.Versions(from: "22.0", before: "23")
         for (version, isIn) in [("21.9.9", false), ("22", true), ("22.99", true), ("23.0.0", false), ("24", false)]
         {
@@ -220,7 +220,7 @@ private enum Vendor {
     }
 
     @Test(
-        "A star stands for any text",
+        "A star matches any text",
         arguments: [
             ("*", "", true), ("*", "anything", true), ("a*c", "abbc", true), ("a*c", "ac", true),
             ("a*c", "acb", false), ("a*b*c", "a-b-b-c", true), ("abc", "abc", true), ("abc", "ABC", false),
@@ -230,12 +230,12 @@ private enum Vendor {
         #expect((try #require(DriverPattern(pattern)).match(text) != nil) == matches)
     }
 
-    @Test func nothingIsNoPattern() {
+    @Test func refusesAnEmptyPattern() {
         #expect(DriverPattern("") == nil)
         #expect(DriverPattern("{version} and {version}") == nil)
     }
 
-    @Test func longTextsOfAHostileDriverAreMatchedSoon() throws {
+    @Test func matchesLongHostileTextsQuickly() throws {
         let pattern = try #require(DriverPattern("*a*a*a*a*a*{version}*a*a*b"))
         let start = ContinuousClock.now
         #expect(pattern.match(String(repeating: "a1", count: 500)) == nil)

@@ -26,7 +26,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
 }
 
 @Suite struct CompressionSessionTests {
-    @Test func framesAreTakenFromPrepareToComplete() throws {
+    @Test func acceptsFramesFromPrepareToComplete() throws {
         var session = try makeSession()
         let pools = try makePools()
         #expect(throws: SessionError.self) { try session.admit(frame(1, pts: 0), in: pools) }
@@ -38,7 +38,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         #expect(error?.status == .invalidSession)
     }
 
-    @Test func creditsBoundWhatIsInFlight() throws {
+    @Test func limitsFramesInFlight() throws {
         var session = try makeSession()
         let pools = try makePools()
         _ = try session.prepare()
@@ -49,7 +49,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         try session.admit(frame(most, pts: Int64(most)), in: pools)
     }
 
-    @Test func framesOutOfTurnAreRefused() throws {
+    @Test func refusesFramesOutOfOrder() throws {
         var session = try makeSession()
         let pools = try makePools()
         _ = try session.prepare()
@@ -71,7 +71,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         try session.admit(frame(2, pts: 7), in: pools)
     }
 
-    @Test func holdsThePoolsOfFramesInFlight() throws {
+    @Test func reportsThePoolsOfFramesInFlight() throws {
         var session = try makeSession()
         let pools = try makePools()
         _ = try session.prepare()
@@ -81,7 +81,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         #expect(!session.isUsing(pool: 1))
     }
 
-    @Test func propertiesCloseWithTheEncoder() throws {
+    @Test func refusesPropertyChangesOnceTheEncoderIsOpen() throws {
         var session = try makeSession()
         try session.setProperties(["Quality": .double(0.7)])
         _ = try session.prepare()
@@ -89,7 +89,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         #expect(error?.status == .propertyReadOnly)
     }
 
-    @Test func aProfileThatCannotHoldTheSourceIsRefused() throws {
+    @Test func refusesAProfileBelowTheSourceDepth() throws {
         var session = try makeSession(.p010)
         let error = #expect(throws: SessionError.self) {
             try session.setProperties(["ProfileLevel": .string("HEVC_Main_AutoLevel")])
@@ -103,7 +103,7 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         ("hevc", 64, -1, "NV12", .parameter), ("hevc", 1 << 20, 64, "NV12", .parameter),
         ("hevc", 64, 64, "XR24", .parameter),
     ])
-    func impossibleRequestsAreRefused(codec: String, width: Int, height: Int, format: String, status: Status) {
+    func refusesImpossibleRequests(codec: String, width: Int, height: Int, format: String, status: Status) {
         let error = #expect(throws: SessionError.self) {
             try CompressionRequest(
                 codec: codec, width: width, height: height, pixelFormat: format, timeBase: Rational(1))

@@ -4,14 +4,14 @@ import Testing
 
 @testable import HWDSessions
 
-/// x265's order of pictures with one reference in each direction, b-adapt 0 and a B pyramid, after its documentation:
-/// an anchor every so many frames, or where one is demanded; between two of them the middle one is referred to.
+/// x265's picture order with one reference in each direction, b-adapt 0 and a B pyramid, according to its
+/// documentation: anchors at a fixed distance or on request; the middle picture between two anchors is a reference.
 private struct OrderModel {
     let groupSize: Int
     let interval: Int
     let isOpenGOP: Bool
 
-    /// What each frame refers to.
+    /// The references of each frame.
     func references(_ frames: [LevelPlanner.Frame]) -> [[Int]] {
         var references = [[Int]](repeating: [], count: frames.count)
         var (anchor, key) = (0, 0)
@@ -22,7 +22,7 @@ private struct OrderModel {
             guard isAnchor || number == frames.count - 1 else { continue }
             let isClosed = frame.kind == .keyFrame || isKey && !isOpenGOP
             if isKey { key = number }
-            // Before a key frame that begins anew the last B picture would become an anchor of x265's own choice.
+            // Before an IDR picture x265 would make the last B picture an anchor.
             if isClosed {
                 references[number] = number - anchor > 1 ? [-1] : []
             } else if !isKey {
@@ -44,8 +44,8 @@ private struct OrderModel {
 @Suite struct LevelPlannerTests {
     private static let bases = [120, 60, 30, 15]
 
-    /// Whatever the length and the forced key frames: each frame comes once and in order, has the level of its place,
-    /// and refers to lower levels alone.
+    /// With any length and any forced key frames, each frame is planned once and in order, has the level of its position,
+    /// and refers to lower levels only.
     @Test(arguments: bases, [false, true])
     func everyFrameRefersToLowerLevels(base: Int, isOpenGOP: Bool) throws {
         let levels = try TemporalLevels(base: Rational(Int32(base)), full: Rational(240))
@@ -75,7 +75,7 @@ private struct OrderModel {
         let model = OrderModel(groupSize: levels.groupSize, interval: interval, isOpenGOP: isOpenGOP)
         for (frame, references) in zip(queue, model.references(queue)) {
             let start = starts.filter { $0 <= frame.number }.max() ?? 0
-            #expect(frame.level == levels.level(atPlace: frame.number - start))
+            #expect(frame.level == levels.level(atPosition: frame.number - start))
             for reference in references {
                 try #require(queue.indices.contains(reference), "\(frame) ends its group otherwise than planned")
                 #expect(
@@ -85,7 +85,7 @@ private struct OrderModel {
         }
     }
 
-    @Test func theRestOfAGroupIsDividedAtItsPowersOfTwo() throws {
+    @Test func dividesAnIncompleteGroupAtPowersOfTwo() throws {
         var planner = LevelPlanner(
             try TemporalLevels(base: Rational(30), full: Rational(240)), keyFrameInterval: 248, isOpenGOP: true)
         var queue: [LevelPlanner.Frame] = []

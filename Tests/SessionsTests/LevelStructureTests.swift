@@ -5,7 +5,7 @@ import Testing
 
 @testable import HWDSessions
 
-/// Temporal levels where the order of pictures is ours: hardware's.
+/// Temporal levels of streams whose picture order the session determines (hardware).
 @Suite struct LevelStructureTests {
     private func plan(_ structure: PictureStructure, frames: Int, forced: Set<Int>) -> [PlannedPicture] {
         var planner = StructurePlanner(structure)
@@ -30,10 +30,10 @@ import Testing
         }
     }
 
-    /// Whatever the structure, length and forced key frames: what is left when levels are taken away from the top is
-    /// decoded in the buffer that the parameter sets tell of it, and shown every second, fourth, … frame.
+    /// With any structure, length and forced key frames, every subset of lower levels can be decoded with the buffer size
+    /// in the parameter sets, and shows every second, fourth, … frame.
     @Test(arguments: structures)
-    func everyPartDecodes(structure: PictureStructure) throws {
+    func decodesEverySubset(structure: PictureStructure) throws {
         let group = structure.groupSize
         for frames in [1, 2, 3, 7, 8, 9, 16, 30, 41] {
             for forced in [[], [1], [5, 6], [3, 9, 10, 30]] as [Set<Int>] {
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func aChainRefersToWhatIsBelow() {
+    @Test func chainRefersToLowerLevels() {
         let pictures = plan(PictureStructure(anchorReferences: 2, temporalLevels: 4), frames: 10, forced: [])
         #expect(pictures.map(\.frame) == Array(0..<10))
         #expect(pictures.map(\.temporalID) == [0, 3, 2, 3, 1, 3, 2, 3, 0, 3])
@@ -77,7 +77,7 @@ import Testing
             try EncoderConfiguration(request: .sample, properties: store), limits: limits)
     }
 
-    @Test func propertiesAndLimitsSettleTheStructure() throws {
+    @Test func choosesTheStructureByPropertiesAndLimits() throws {
         let plain = ReferenceLimits(list0: 8, list1: 8)
         let four: [String: PropertyValue] = ["BaseLayerFrameRate": .int(30)]
         var found = try structure(four, plain)
@@ -88,13 +88,13 @@ import Testing
         #expect(found.isChain)
         found = try structure(four.merging(["MaxFrameDelayCount": .int(8)]) { $1 }, plain)
         #expect(found.anchorDistance == 8)
-        // Intel's low-power encoder: B pictures of earlier ones, three in all.
+        // Intel's low-power encoder: low-delay B pictures, three references in total.
         let low = ReferenceLimits(list0: 3, list1: 3, total: 3, allowsFuture: false, requiresLowDelayB: true)
         found = try structure(four, low)
         #expect(found.isChain && found.isLowDelayB && found.maxReferences <= 3)
         found = try structure(["BaseLayerFrameRate": .int(15)], plain)
         #expect(found.isChain && found.temporalLevels == 5)
-        // One reference is too few for a third level.
+        // One reference is not enough for a third level.
         #expect(try structure(four, ReferenceLimits(list0: 1)).temporalLevels == 1)
         #expect(try structure(["BaseLayerFrameRate": .int(120)], ReferenceLimits(list0: 1)).temporalLevels == 2)
         #expect(try structure(four, ReferenceLimits(list0: 0)).temporalLevels == 1)

@@ -13,18 +13,18 @@ private let fullMachine = ProbeSnapshot(
     encoders: [hardware, software], nodes: [RenderNode(node: "/dev/dri/renderD128", state: .ready)])
 
 @Suite struct PolicyTests {
-    @Test func preferTakesHardwareWhereItIs() throws {
+    @Test func prefersHardware() throws {
         let choice = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: fullMachine)
         #expect(choice.encoder.id == "hw" && choice.fallbackReason == nil)
     }
 
-    @Test func preferFallsBackAndSaysWhy() throws {
+    @Test func fallsBackWithAReason() throws {
         let choice = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: bareMachine)
         #expect(choice.encoder.id == "sw")
-        #expect(choice.fallbackReason == "this machine has no render node (/dev/dri/renderD*)")
+        #expect(choice.fallbackReason?.contains("no render node") == true)
     }
 
-    @Test func theNodesOwnReasonIsTheReason() throws {
+    @Test func reportsTheReasonOfTheNode() throws {
         let snapshot = ProbeSnapshot(
             encoders: [software],
             nodes: [
@@ -35,7 +35,7 @@ private let fullMachine = ProbeSnapshot(
         #expect(choice.fallbackReason == "/dev/dri/renderD128: permission denied: join render")
     }
 
-    @Test func requireIsRefusedWithTheReasonAndNotServedInSoftware() {
+    @Test func refusesRequiredHardwareInsteadOfFallingBack() {
         let error = #expect(throws: SessionError.self) {
             try EncoderPolicy.choose(EncoderPolicy.Request(requireHardware: true), snapshot: bareMachine)
         }
@@ -43,7 +43,7 @@ private let fullMachine = ProbeSnapshot(
         #expect(error?.reason.contains("no render node") == true)
     }
 
-    @Test func requireImpliesEnable() throws {
+    @Test func requiringHardwareEnablesIt() throws {
         let request = try EncoderPolicy.Request(
             specification: [
                 "EnableHardwareAcceleratedVideoEncoder": .bool(false),
@@ -53,32 +53,33 @@ private let fullMachine = ProbeSnapshot(
         #expect(try EncoderPolicy.choose(request, snapshot: fullMachine).encoder.id == "hw")
     }
 
-    @Test func offIsNoFallback() throws {
+    @Test func reportsNoFallbackWhenHardwareIsDisabled() throws {
         let choice = try EncoderPolicy.choose(EncoderPolicy.Request(enableHardware: false), snapshot: fullMachine)
         #expect(choice.encoder.id == "sw" && choice.fallbackReason == nil)
     }
 
-    @Test func aDepthHardwareCannotWriteIsSaid() throws {
+    @Test func reportsADepthThatHardwareDoesNotEncode() throws {
         let choice = try EncoderPolicy.choose(EncoderPolicy.Request(bitDepth: 10), snapshot: fullMachine)
         #expect(choice.encoder.id == "sw")
-        #expect(choice.fallbackReason == "no hardware encoder here writes 10-bit HEVC")
+        #expect(choice.fallbackReason?.contains("10-bit") == true)
     }
 
     @Test(arguments: [(true, Status.videoEncoderNotAvailableNow), (false, .couldNotFindVideoEncoder)])
-    func aFailureIsNotTriedAgain(isTransient: Bool, status: Status) throws {
-        let failure = EncoderPolicy.Failure(encoderID: "hw", reason: "the context did not open", isTransient: isTransient)
+    func doesNotRetryAFailedEncoder(isTransient: Bool, status: Status) throws {
+        let failure = CodecFailure(codecID: "hw", reason: "the context did not open", isTransient: isTransient)
         let choice = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: fullMachine, failures: [failure])
         #expect(choice.encoder.id == "sw")
         #expect(choice.fallbackReason == "hw failed: the context did not open")
         let error = #expect(throws: SessionError.self) {
-            try EncoderPolicy.choose(EncoderPolicy.Request(requireHardware: true), snapshot: fullMachine, failures: [failure])
+            try EncoderPolicy.choose(
+                EncoderPolicy.Request(requireHardware: true), snapshot: fullMachine, failures: [failure])
         }
         #expect(error?.status == status)
     }
 
-    @Test func anEncoderThatIsNotThereIsNamed() {
+    @Test func namesAnUnknownEncoder() {
         let error = #expect(throws: SessionError.self) {
-            try EncoderPolicy.choose(EncoderPolicy.Request(encoderID: "nvenc"), snapshot: bareMachine)
+            try EncoderPolicy.choose(EncoderPolicy.Request(codecID: "nvenc"), snapshot: bareMachine)
         }
         #expect(error?.status == .couldNotFindVideoEncoder)
         #expect(error?.reason.contains("nvenc") == true && error?.reason.contains("sw") == true)
@@ -89,14 +90,14 @@ private let fullMachine = ProbeSnapshot(
         ("EnableHardwareAcceleratedVideoEncoder", .string("yes"), .parameter),
         ("EncoderID", .int(3), .parameter),
     ])
-    func aBadSpecificationIsRefused(key: String, value: PropertyValue, status: Status) {
+    func refusesAnInvalidSpecification(key: String, value: PropertyValue, status: Status) {
         let error = #expect(throws: SessionError.self) {
             try EncoderPolicy.Request(specification: [key: value], bitDepth: 8)
         }
         #expect(error?.status == status)
     }
 
-    /// Two GPUs: the first codes 8 bits, the second both depths and small pictures only.
+    /// Two GPUs: the first encodes 8 bits, the second both depths but only small pictures.
     private static let twoGPUs: ProbeSnapshot = {
         var first = hardware
         (first.device, first.pciAddress) = ("/dev/dri/renderD128", "0000:03:00.0")
@@ -111,25 +112,26 @@ private let fullMachine = ProbeSnapshot(
             ])
     }()
 
-    @Test func afterAFailureTheNextHardwareIsTriedAndThenSoftware() throws {
-        var failures = [EncoderPolicy.Failure(encoderID: "hw", reason: "it crashed", isTransient: false)]
+    @Test func triesTheNextHardwareAfterAFailureThenSoftware() throws {
+        var failures = [CodecFailure(codecID: "hw", reason: "it crashed", isTransient: false)]
         let second = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: Self.twoGPUs, failures: failures)
         #expect(second.encoder.id == "hw2" && second.fallbackReason == nil)
-        failures.append(EncoderPolicy.Failure(encoderID: "hw2", reason: "it is busy", isTransient: true))
+        failures.append(CodecFailure(codecID: "hw2", reason: "it is busy", isTransient: true))
         let third = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: Self.twoGPUs, failures: failures)
         #expect(third.encoder.id == "sw")
         #expect(third.fallbackReason == "hw failed: it crashed; hw2 failed: it is busy")
         let error = #expect(throws: SessionError.self) {
-            try EncoderPolicy.choose(EncoderPolicy.Request(requireHardware: true), snapshot: Self.twoGPUs, failures: failures)
+            try EncoderPolicy.choose(
+                EncoderPolicy.Request(requireHardware: true), snapshot: Self.twoGPUs, failures: failures)
         }
-        // One of them may be there later.
+        // One of them may become available.
         #expect(error?.status == .videoEncoderNotAvailableNow)
     }
 
     @Test(arguments: [
         "0000:03:00.0", "/dev/dri/renderD128", "/dev/dri/by-path/pci-0000:03:00.0-render",
     ])
-    func aGPUIsNamedByItsPlaceOrItsNode(name: String) throws {
+    func selectsAGPUByAddressOrNode(name: String) throws {
         let wanted = try EncoderPolicy.Request(
             specification: ["RequiredEncoderGPURegistryID": .string(name)], bitDepth: 8)
         #expect(wanted.requireHardware && wanted.enableHardware)
@@ -140,37 +142,34 @@ private let fullMachine = ProbeSnapshot(
         #expect(!preferred.requireHardware)
     }
 
-    @Test func aGPUThatIsNotThereIsSaid() throws {
-        let wanted = try EncoderPolicy.Request(specification: ["RequiredEncoderGPURegistryID": .string("x")], bitDepth: 8)
+    @Test func refusesAnUnknownRequiredGPU() throws {
+        let wanted = try EncoderPolicy.Request(
+            specification: ["RequiredEncoderGPURegistryID": .string("x")], bitDepth: 8)
         let error = #expect(throws: SessionError.self) { try EncoderPolicy.choose(wanted, snapshot: Self.twoGPUs) }
         #expect(error?.status == .couldNotFindVideoEncoder)
-        #expect(
-            error?.reason == "hardware is required, but no hardware encoder is on x; there is one on 0000:03:00.0, "
-                + "/dev/dri/renderD129")
-        // One that is only preferred is not missed.
+        #expect(error?.reason.contains("0000:03:00.0, /dev/dri/renderD129") == true)
+        // An unknown preferred GPU is ignored.
         let preferred = try EncoderPolicy.Request(
             specification: ["PreferredEncoderGPURegistryID": .string("x")], bitDepth: 8)
         #expect(try EncoderPolicy.choose(preferred, snapshot: Self.twoGPUs).encoder.id == "hw")
     }
 
-    @Test func picturesThatAreTooLargeForTheHardwareGoElsewhere() throws {
+    @Test func skipsHardwareForPicturesThatExceedItsLimits() throws {
         var request = EncoderPolicy.Request(bitDepth: 10)
-        request.size = EncoderPolicy.Request.Size(width: 1280, height: 720)
+        request.size = PictureSize(width: 1280, height: 720)
         #expect(try EncoderPolicy.choose(request, snapshot: Self.twoGPUs).encoder.id == "hw2")
-        request.size = EncoderPolicy.Request.Size(width: 1920, height: 1080)
+        request.size = PictureSize(width: 1920, height: 1080)
         let choice = try EncoderPolicy.choose(request, snapshot: Self.twoGPUs)
         #expect(choice.encoder.id == "sw")
-        #expect(
-            choice.fallbackReason
-                == "no hardware encoder here takes pictures of 1920x1080: hw2 takes 1x1 to 1280x720")
+        #expect(choice.fallbackReason?.contains("hw2 takes 1x1 to 1280x720") == true)
     }
 
-    @Test func propertiesThatOnlySoftwareHonoursChooseSoftwareUnlessHardwareIsRequired() throws {
+    @Test func choosesSoftwareForPropertiesThatOnlyItSupportsUnlessHardwareIsRequired() throws {
         var request = EncoderPolicy.Request()
         request.softwareProperties = ["X265Preset"]
         let choice = try EncoderPolicy.choose(request, snapshot: fullMachine)
-        #expect(choice.encoder.id == "sw" && choice.fallbackReason == "only software honours X265Preset")
-        // Then the property is refused by its name, as it is not supported there.
+        #expect(choice.encoder.id == "sw" && choice.fallbackReason?.contains("X265Preset") == true)
+        // The session then refuses the property by name.
         request.requireHardware = true
         #expect(try EncoderPolicy.choose(request, snapshot: fullMachine).encoder.id == "hw")
     }
@@ -179,13 +178,14 @@ private let fullMachine = ProbeSnapshot(
         (RenderNode.State.verifying, Status.videoEncoderNotAvailableNow),
         (.busy, .videoEncoderNotAvailableNow), (.crashed, .couldNotFindVideoEncoder),
     ])
-    func hardwareThatMayComeIsNotAvailableNow(state: RenderNode.State, status: Status) throws {
+    func reportsHardwareUnderVerificationAsNotAvailableNow(state: RenderNode.State, status: Status) throws {
         let snapshot = ProbeSnapshot(
             encoders: [software], nodes: [RenderNode(node: "/dev/a", state: state, reason: "so it is")])
         let error = #expect(throws: SessionError.self) {
             try EncoderPolicy.choose(EncoderPolicy.Request(requireHardware: true), snapshot: snapshot)
         }
-        #expect(error?.status == status && error?.reason == "hardware is required, but /dev/a: so it is")
-        #expect(try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: snapshot).fallbackReason == "/dev/a: so it is")
+        #expect(error?.status == status && error?.reason.contains("/dev/a: so it is") == true)
+        let choice = try EncoderPolicy.choose(EncoderPolicy.Request(), snapshot: snapshot)
+        #expect(choice.fallbackReason == "/dev/a: so it is")
     }
 }

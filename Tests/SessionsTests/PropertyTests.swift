@@ -8,7 +8,7 @@ private let request = CompressionRequest.sample
 
 extension CompressionRequest {
     static var sample: CompressionRequest {
-        // 1920x1080 NV12 is always possible.
+        // 1920x1080 NV12 is always valid.
         (try? CompressionRequest(
             codec: "hevc", width: 1920, height: 1080, pixelFormat: "NV12", timeBase: Rational(1)))
             ?? { preconditionFailure("the sample request is refused") }()
@@ -23,7 +23,7 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
 
 @Suite struct PropertyTests {
     @Test(arguments: PropertyTable.compression.map(\.key.rawValue))
-    func everyRowIsFoundAndRefusesAnArray(name: String) throws {
+    func everyPropertyIsFoundAndRefusesAnArray(name: String) throws {
         let row = try #require(PropertyTable.row(PropertyKey(rawValue: name)))
         #expect(!row.summary.isEmpty && row.summary.hasSuffix("."))
         #expect(throws: SessionError.self) { try row.validate(.array([])) }
@@ -31,13 +31,13 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
     }
 
     @Test(arguments: PropertyTable.compression.filter { $0.access == .readOnly }.map(\.key.rawValue))
-    func readOnlyRowsRefuseToBeSet(name: String) {
+    func refusesToSetReadOnlyProperties(name: String) {
         var store = PropertyStore(backend: .x265)
         let error = #expect(throws: SessionError.self) { try store.set([name: .bool(true)], isOpen: false) }
         #expect(error?.status == .propertyReadOnly)
     }
 
-    @Test func unknownKeysAndForeignKeysAreNotSupported() {
+    @Test func refusesUnknownKeysAndThoseOfOtherBackEnds() {
         var store = PropertyStore(backend: .vaapi)
         for name in ["H264EntropyMode", "X265Params"] {
             let error = #expect(throws: SessionError.self) { try store.set([name: .string("")], isOpen: false) }
@@ -46,7 +46,7 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         #expect(throws: SessionError.self) { try store.copy(["Nonsense"]) }
     }
 
-    @Test func settingIsAllOrNothing() throws {
+    @Test func setsAllOrNone() throws {
         var store = PropertyStore(backend: .x265)
         #expect(throws: SessionError.self) {
             try store.set(["AllowOpenGOP": .bool(false), "Quality": .double(7)], isOpen: false)
@@ -73,7 +73,7 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         ["AllowTemporalCompression": .bool(false), "MaxKeyFrameInterval": .int(30)],
         ["PrioritizeEncodingSpeedOverQuality": .bool(true), "X265Preset": .string("slow")],
     ])
-    func contradictionsAreRefusedByName(values: [String: PropertyValue]) {
+    func refusesContradictionsByName(values: [String: PropertyValue]) {
         let error = #expect(throws: SessionError.self) { try configuration(values) }
         #expect(error?.status == .parameter)
         #expect(values.keys.allSatisfy { error?.reason.contains($0) == true }, "\(error?.reason ?? "")")
@@ -92,13 +92,13 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         ("MaxKeyFrameIntervalDuration", .double(-1)), ("HDRMetadataInsertionMode", .string("auto")),
         ("ColorPrimaries", .int(256)), ("ColorPrimaries", .string("ITU_R_9999")), ("X265Preset", .string("warp")),
     ])
-    func valuesOutOfRangeAreRefused(name: String, value: PropertyValue) {
+    func refusesValuesOutOfRange(name: String, value: PropertyValue) {
         let error = #expect(throws: SessionError.self) { try configuration([name: value]) }
         #expect(error?.status == .parameter)
         #expect(error?.reason.contains(name) == true)
     }
 
-    @Test func colourNamesAndNumbersMeanTheSame() throws {
+    @Test func acceptsColorsByNameAndNumber() throws {
         let named = try configuration([
             "ColorPrimaries": .string("ITU_R_2020"), "TransferFunction": .string("ITU_R_2100_HLG"),
             "YCbCrMatrix": .string("ITU_R_2020"),
@@ -109,7 +109,7 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         #expect(named.color == numbered.color && named.color.isHDR)
     }
 
-    @Test func realTimeDoesNotReorder() throws {
+    @Test func realTimeDisablesReordering() throws {
         #expect(try !configuration(["RealTime": .bool(true)]).allowFrameReordering)
         #expect(try configuration([:]).allowFrameReordering)
     }
@@ -119,11 +119,11 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         "analysis-save=x", "dolby-vision-rpu=x", "nalu-file=x", "annexb=1", "no-annexb", "repeat-headers",
         "input-res=1x1", "level-idc=3", "nonsense=1", "=",
     ])
-    func x265OptionsThatAreTheSessionsOrNameFilesAreRefused(text: String) {
+    func refusesX265OptionsThatTheSessionSetsOrThatNameFiles(text: String) {
         #expect(throws: SessionError.self) { try X265Options(parsing: text) }
     }
 
-    @Test func x265OptionsKeepTheirOrder() throws {
+    @Test func keepsTheOrderOfX265Options() throws {
         let options = try X265Options(parsing: "crf=28:no-sao:ref=2:aq_mode=3:scaling-list=default").options
         #expect(options.map(\.name) == ["crf", "no-sao", "ref", "aq-mode", "scaling-list"])
         #expect(options.map(\.value) == ["28", nil, "2", "3", "default"])
@@ -132,7 +132,7 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
 
 @Suite struct KeyFrameClockTests {
     /// Key frames every 2 s by presentation time, with a gap and a forced one in between (time base 1/10 s).
-    @Test func keyFramesComeByPresentationTime() {
+    @Test func requestsKeyFramesByPresentationTime() {
         var clock = KeyFrameClock(seconds: 2, timeBase: Rational(1, 10) ?? Rational(1))
         let frames: [(pts: Int64, forced: Bool, due: Bool)] = [
             (5, false, true), (15, false, false), (24, false, false), (25, false, true), (30, true, true),
@@ -144,7 +144,7 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         }
     }
 
-    @Test func withoutADurationOnlyForcedFramesAreKeyFrames() {
+    @Test func requestsOnlyForcedKeyFramesWithoutADuration() {
         var clock = KeyFrameClock(seconds: 0, timeBase: Rational(1))
         let due = [(0, false), (1_000_000, true), (Int64.max / 4, false)].map {
             clock.isDue(pts: $0.0, isForced: $0.1)
@@ -159,7 +159,7 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         ("HEVC_Main_4_1", 1920, 1080, 60), ("HEVC_Main_4", 1920, 1080, 30), ("HEVC_Main10_5_1", 3840, 2160, 60),
         ("HEVC_Main_6_2", 8192, 4320, 120), ("HEVC_Main_2", 352, 288, 30),
     ])
-    func sizesOfTheStandardFitTheirLevel(name: String, width: Int, height: Int, rate: Int32) throws {
+    func acceptsTheSizesThatTheStandardListsPerLevel(name: String, width: Int, height: Int, rate: Int32) throws {
         let level = try #require(ProfileLevel(name: name)?.level)
         try level.validate(width: width, height: height, frameRate: Rational(rate))
         #expect(throws: SessionError.self, "rate") {
@@ -170,7 +170,7 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         }
     }
 
-    @Test func namesReadBack() {
+    @Test func parsesEveryName() {
         for name in ProfileLevel.names { #expect(ProfileLevel(name: name)?.name == name) }
         #expect(ProfileLevel(name: "HEVC_Main_7") == nil)
         #expect(ProfileLevel(name: "") == nil)
@@ -180,7 +180,7 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
 @Suite struct DecodeTimesTests {
     /// Decoding order of a pyramid of 4: I0 P4 B2 b1 b3 …; D = 2 (sps_max_num_reorder_pics).
     @Test(arguments: [1, 1001, 40000] as [Int64], [0, -70000, 123_456_789] as [Int64])
-    func timesRiseAndNeverPassThePresentation(tick: Int64, start: Int64) {
+    func timesIncreaseAndNeverExceedPresentation(tick: Int64, start: Int64) {
         var times = DecodeTimes(reorderDepth: 2, nominalDuration: tick)
         var order = [0]
         for base in stride(from: 0, to: 400, by: 4) { order += [base + 4, base + 2, base + 1, base + 3] }
@@ -201,8 +201,8 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         #expect(times.next() == nil)
     }
 
-    /// The farthest times a session admits, at the deepest reordering of the standard.
-    @Test func timesFarApartDoNotOverflow() {
+    /// The largest times that a session accepts, with the deepest reordering of the standard.
+    @Test func doesNotOverflowWithLargeTimes() {
         let far: Int64 = (1 << 56) - 1
         var times = DecodeTimes(reorderDepth: 16, nominalDuration: .max / 64)
         for pts in [-far, far - 1, far] { times.frameIn(pts: pts) }
@@ -210,14 +210,14 @@ private func configuration(_ values: [String: PropertyValue]) throws -> EncoderC
         #expect(given.count == 3 && given == given.sorted() && given.allSatisfy { $0 <= -far })
     }
 
-    @Test func aSinglePictureHasATime() {
+    @Test func handlesASinglePicture() {
         var times = DecodeTimes(reorderDepth: 2, nominalDuration: 0)
         times.frameIn(pts: 10)
         #expect(times.next() == 8)
         #expect(times.next() == nil)
     }
 
-    @Test func withoutReorderingDecodingIsPresentation() {
+    @Test func equalsPresentationWithoutReordering() {
         var times = DecodeTimes(reorderDepth: 0, nominalDuration: 1)
         for pts in [3, 9, 10] as [Int64] {
             times.frameIn(pts: pts)

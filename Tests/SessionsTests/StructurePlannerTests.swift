@@ -4,10 +4,10 @@ import HWDModel
 import HWDSessions
 import Testing
 
-/// The decoded picture buffer of H.265 C.5.2, fed with a plan: what a decoder makes of it.
+/// The decoded picture buffer of H.265 C.5.2, which decodes a plan.
 struct DecoderModel {
     let needs: SubLayerOrdering
-    /// PicOrderCntVal of pictures in the buffer; true while one waits to be shown.
+    /// PicOrderCntVal of pictures in the buffer; true while one waits for output.
     var buffer: [Int: Bool] = [:]
     /// PicOrderCntVal of the pictures that a later one may refer to.
     var references: Set<Int> = []
@@ -34,7 +34,7 @@ struct DecoderModel {
         try #require(kept.isSubset(of: references), "\(picture) keeps what is not there")
         references = kept
         for poc in buffer.keys where buffer[poc] == false && !kept.contains(poc) { buffer[poc] = nil }
-        // C.5.2.2: room for the picture, and no more waiting than sps_max_num_reorder_pics.
+        // C.5.2.2: room for the picture, and at most sps_max_num_reorder_pics waiting for output.
         while waiting > needs.maxNumReorderPics || buffer.count > needs.maxDecPicBufferingMinus1 {
             try #require(waiting > 0, "the buffer is full of references")
             bumpOne()
@@ -73,7 +73,7 @@ struct DecoderModel {
         let leads = picture.poc < randomAccess.poc
         #expect(picture.isKeyFrame || picture.nalUnitType.isRASL == leads)
         if !leads, !picture.isKeyFrame {
-            // A trailing picture keeps nothing from before the IRAP picture, nor anything that leads it.
+            // A trailing picture keeps neither pictures before the IRAP picture nor its leading pictures.
             #expect(picture.kept.allSatisfy { $0 >= randomAccess.poc && !randomAccess.before.contains($0) })
         }
         if picture.kind == .cra { #expect(before.isEmpty && after.isEmpty) }
@@ -107,9 +107,9 @@ struct DecoderModel {
         }
     }
 
-    /// Whatever the structure, length and forced key frames: a decoder shows every frame once and in order.
+    /// With any structure, length and forced key frames, a decoder outputs every frame once and in order.
     @Test(arguments: structures)
-    func everyPlanDecodes(structure: PictureStructure) throws {
+    func decodesEveryPlan(structure: PictureStructure) throws {
         for frames in [1, 2, 3, 4, 5, 9, 16, 31, 64] {
             for forced in [[], [1], [5, 6], [3, 9, 10, 30]] as [Set<Int>] {
                 let pictures = plan(structure, frames: frames, forced: forced)
@@ -132,7 +132,7 @@ struct DecoderModel {
         }
         #expect(pictures.count - (keys.last?.frame ?? 0) <= structure.keyFrameInterval)
         #expect(forced.filter { $0 < pictures.count }.isSubset(of: Set(keys.map(\.frame))))
-        // A forced key frame, and any with closed GOPs, has nothing after it that is shown before it.
+        // No picture after a forced key frame, or any key frame of closed GOPs, is shown before it.
         var latest = 0
         for picture in pictures {
             if picture.kind == .idr { latest = picture.frame }
@@ -141,7 +141,7 @@ struct DecoderModel {
         if !structure.isOpenGOP { #expect(keys.allSatisfy { $0.kind == .idr }) }
     }
 
-    @Test func thePyramidIsTheUsualOne() {
+    @Test func plansTheUsualPyramid() {
         let pictures = plan(PictureStructure(anchorDistance: 4, anchorReferences: 2), frames: 9)
         #expect(pictures.map(\.poc) == [0, 4, 2, 1, 3, 8, 6, 5, 7])
         #expect(pictures.map(\.level) == [0, 0, 1, 2, 2, 0, 1, 2, 2])
@@ -153,7 +153,7 @@ struct DecoderModel {
             ])
     }
 
-    @Test func openGOPsHaveLeadingPictures() {
+    @Test func plansLeadingPicturesOfOpenGOPs() {
         let pictures = plan(
             PictureStructure(anchorDistance: 4, keyFrameInterval: 6, isOpenGOP: true), frames: 11)
         #expect(pictures.map(\.poc) == [0, 4, 2, 1, 3, 6, 5, 10, 8, 7, 9])
@@ -170,7 +170,7 @@ struct DecoderModel {
         return try EncoderConfiguration(request: request, properties: store)
     }
 
-    @Test func propertiesAndLimitsSettleTheStructure() throws {
+    @Test func choosesTheStructureByPropertiesAndLimits() throws {
         let plain = ReferenceLimits(list0: 3, list1: 1)
         var structure = PictureStructure(try configuration([:]), limits: plain)
         #expect(structure.anchorDistance == 4 && structure.isOpenGOP && structure.picturesInFlight == 2)
@@ -190,8 +190,8 @@ struct DecoderModel {
         #expect(structure.isLowDelayB && structure.anchorDistance == 1 && structure.anchorReferences == 3)
     }
 
-    /// iHD: more than three references in all corrupt the picture.
-    @Test(arguments: 1...5) func referencesKeepToTheirTotal(total: Int) throws {
+    /// iHD: more than three references in total corrupt the picture.
+    @Test(arguments: 1...5) func respectsTheTotalOfReferences(total: Int) throws {
         for list0 in 1...4 {
             for list1 in 0...4 {
                 for isLowDelayB in [false, true] where list1 > 0 || !isLowDelayB {
@@ -208,7 +208,7 @@ struct DecoderModel {
     }
 
     @Test(arguments: [0, 1, 2, 3, 4, 5, 20])
-    func theDelayIsBounded(delay: Int) throws {
+    func respectsTheDelay(delay: Int) throws {
         let structure = PictureStructure(
             try configuration(["MaxFrameDelayCount": .int(Int64(delay))]),
             limits: ReferenceLimits(list0: 2, list1: 2))

@@ -16,32 +16,32 @@ import Testing
         ("30", "60", 2), ("30000/1001", "60000/1001", 2), ("29.97", "240", 4), ("30", "60000/1001", 2),
         ("240000/1001", "240", 1), ("240", "240000/1001", 1),
     ])
-    func aRatioThatIsAPowerOfTwoIsKept(base: String, full: String, count: Int) throws {
+    func keepsARatioThatIsAPowerOfTwo(base: String, full: String, count: Int) throws {
         let levels = try levels(base, full)
         #expect(levels.count == count && levels.notice == nil)
         #expect(levels.groupSize == 1 << (count - 1))
         #expect(levels.frameRate(through: count - 1).value == levels.frameRate.value)
     }
 
-    /// The base layer is never faster than asked for, and its rate is told.
+    /// The base layer is never faster than requested, and its rate is reported.
     @Test(arguments: [
         ("25", "60", 3, "15"), ("50", "120", 3, "30"), ("24", "30", 2, "15"), ("100", "240", 3, "60"),
     ])
-    func anyOtherGetsTheNextLowerBase(base: String, full: String, count: Int, rate: String) throws {
+    func roundsOtherRatiosToTheNextLowerBase(base: String, full: String, count: Int, rate: String) throws {
         let levels = try levels(base, full)
         #expect(levels.count == count)
-        #expect(levels.notice?.contains("\(rate) frames a second instead of \(base)") == true)
+        #expect(levels.notice?.contains("\(rate) frames per second instead of \(base)") == true)
     }
 
     @Test(arguments: [("60", "30"), ("1", "240"), ("7", "240")])
-    func whatCannotBeIsRefused(base: String, full: String) {
+    func refusesImpossibleRates(base: String, full: String) {
         let error = #expect(throws: SessionError.self) { try levels(base, full) }
         #expect(error?.status == .parameter)
         #expect(error?.reason.contains("BaseLayerFrameRate \(base)") == true)
         #expect(error?.reason.contains("ExpectedFrameRate \(full)") == true)
     }
 
-    @Test func aFramesLevelFollowsFromItsPlace() throws {
+    @Test func derivesAFramesLevelFromItsPosition() throws {
         #expect(try (0..<9).map(levels("30", "240").level) == [0, 3, 2, 3, 1, 3, 2, 3, 0])
         #expect(try (0..<5).map(levels("30", "60").level) == [0, 1, 0, 1, 0])
         #expect(try (0..<3).map(levels("30", "30").level) == [0, 0, 0])
@@ -59,7 +59,7 @@ import Testing
         "BaseLayerFrameRate": .int(30), "ExpectedFrameRate": .int(240),
     ]
 
-    @Test func keyFramesComeAtWholeGroups() throws {
+    @Test func alignsKeyFramesToGroups() throws {
         #expect(try configuration(Self.both).maxKeyFrameInterval == 248)
         #expect(
             try configuration(Self.both.merging(["MaxKeyFrameInterval": .int(30)]) { $1 }).maxKeyFrameInterval == 24
@@ -77,21 +77,21 @@ import Testing
         both.merging(["X265Params": .string("aq-mode=2:no-open-gop")]) { $1 },
         both.merging(["X265Params": .string("ref=3")]) { $1 },
     ])
-    func contradictionsAreNamed(properties: [String: PropertyValue]) {
+    func namesContradictions(properties: [String: PropertyValue]) {
         let error = #expect(throws: SessionError.self) { try configuration(properties) }
         #expect(error?.status == .parameter)
         let named = properties.keys.filter { error?.reason.contains($0) == true }
         #expect(named.count >= min(2, properties.count), "\(error?.reason ?? "")")
     }
 
-    @Test func hardwareNeedsNoReorderingAndTheDelayMaySuffice() throws {
+    @Test func hardwareNeedsNeitherReorderingNorALongDelay() throws {
         _ = try configuration(Self.both.merging(["RealTime": .bool(true)]) { $1 }, .vaapi)
         _ = try configuration(Self.both.merging(["MaxFrameDelayCount": .int(27)]) { $1 })
         _ = try configuration(Self.both.merging(["X265Params": .string("aq-mode=2:slices=2")]) { $1 })
     }
 
-    /// Both layers have the same levels; in x265 one encoder begins where the other has ended.
-    @Test func streamsWithAlphaHaveThemInBothLayers() throws {
+    /// Both layers have the same levels; with x265 the alpha encoder follows the base encoder.
+    @Test func appliesLevelsToBothLayersOfAlphaStreams() throws {
         let request = try CompressionRequest(
             codec: CompressionRequest.alphaCodec, width: 64, height: 64, pixelFormat: PixelFormat.yuva.rawValue,
             timeBase: Rational(1))
@@ -115,18 +115,18 @@ import Testing
         #expect(PictureStructure(hardware.alphaLayer(.yu12), limits: limits) == structure)
     }
 
-    @Test func theSessionTellsWhatBecameOfTheRates() throws {
+    @Test func reportsRoundedRatesInNotices() throws {
         var session = CompressionSession(
             request: .sample, properties: PropertyStore(backend: .x265))
         try session.setProperties(["BaseLayerFrameRate": .int(25), "ExpectedFrameRate": .int(60)])
-        let told = try session.properties.copy(["NumberOfTemporalLevels", "Notices"])
-        #expect(told["NumberOfTemporalLevels"] == .int(3))
-        #expect(told["Notices"]?.description.contains("15 frames a second instead of 25") == true)
+        let copied = try session.properties.copy(["NumberOfTemporalLevels", "Notices"])
+        #expect(copied["NumberOfTemporalLevels"] == .int(3))
+        #expect(copied["Notices"]?.description.contains("15 frames per second instead of 25") == true)
         try session.setProperties(["BaseLayerFrameRate": .int(15)])
         #expect(try session.properties.copy(["Notices"])["Notices"] == .null)
     }
 
-    @Test func aShareIsOfABitRateAndBetweenLevels() throws {
+    @Test func requiresABitRateAndLevelsForAShare() throws {
         let share: [String: PropertyValue] = ["BaseLayerBitRateFraction": .double(0.5)]
         for (more, name) in [
             (Self.both, "AverageBitRate"), (["AverageBitRate": .int(100_000)], "BaseLayerFrameRate"),
@@ -142,32 +142,32 @@ import Testing
         #expect(error?.status == .propertyNotSupported)
     }
 
-    /// Coders that answer an offset more or less than expected, tens of pictures later, with a key frame every second.
+    /// Encoders that respond more or less to an offset than expected, tens of pictures later, with a key frame per second.
     @Test(arguments: [0.3, 0.5, 0.7], [0.6, 1.0, 1.4])
-    func aShareIsReachedAndKept(fraction: Double, answer: Double) throws {
+    func reachesAndKeepsAShare(fraction: Double, answer: Double) throws {
         let levels = try levels("30", "240")
         var share = BaseLevelShare(fraction: fraction, baseFrameRate: 30)
         var inside: [(frame: Int, offset: Double)] = []
         var bits = [[0, 0], [0, 0]]
         for frame in 0..<1920 {
-            let offset = share.offset(of: UInt64(frame), level: levels.level(atPlace: frame))
+            let offset = share.offset(of: UInt64(frame), level: levels.level(atPosition: frame))
             inside.append((frame, offset))
             guard inside.count > 60 else { continue }
             let (number, old) = inside.removeFirst()
-            let level = levels.level(atPlace: number)
+            let level = levels.level(atPosition: number)
             let cost = number % 240 == 0 ? 20_000.0 : [3000, 900, 500, 300][level]
             let size = Int(cost * exp2(-old * answer / 6))
-            share.take(UInt64(number), level: level, bits: size)
+            share.record(UInt64(number), level: level, bits: size)
             bits[number < 480 ? 0 : 1][level == 0 ? 0 : 1] += size
         }
         let found = bits.map { Double($0[0]) / Double($0[0] + $0[1]) }
         #expect(abs(found[1] - fraction) < 0.02, "\(found)")
         #expect(abs(found[0] - fraction) < 0.1, "\(found)")
-        #expect(abs(share.difference) < BaseLevelShare.widest)
+        #expect(abs(share.difference) < BaseLevelShare.maxDifference)
     }
 
-    /// The key frame comes before the limit, where a group begins, and not in the middle of one.
-    @Test func keyFramesByTheClockKeepTheRhythm() throws {
+    /// A key frame is requested before the limit, at the start of a group and not in the middle.
+    @Test func alignsTimedKeyFramesToGroups() throws {
         let timeBase = try #require(Rational(1, 240))
         let clockOf = { (seconds: Double) in
             KeyFrameClock(seconds: seconds, timeBase: timeBase, levels: try? levels("30", "240"))
@@ -177,7 +177,7 @@ import Testing
             let keys = (0..<500).filter { clock.isDue(pts: Int64($0), isForced: false) }
             #expect(keys == Array(stride(from: 0, to: 500, by: frames)), "\(seconds) s")
         }
-        // Where a group alone is longer, the limit counts.
+        // With groups longer than the limit, the limit applies.
         var clock = clockOf(4.9 / 240)
         #expect((0..<12).filter { clock.isDue(pts: Int64($0), isForced: false) } == [0, 5, 10])
     }

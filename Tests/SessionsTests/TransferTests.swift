@@ -4,10 +4,10 @@ import Testing
 
 @testable import HWDSessions
 
-/// Which frames of a pixel-transfer session may be under way together.
-@Suite struct TransferOrder {
+/// Which frames of a pixel-transfer session may be converted concurrently.
+@Suite struct TransferOrderTests {
     static let side = TransferSide(format: .bgra8, width: 16, height: 4)
-    /// Bytes of such a frame.
+    /// Bytes of a frame.
     static let size: UInt64 = 16 * 4 * 4
 
     static func frame(from: (UInt32, UInt64), to: (UInt32, UInt64)) -> TransferFrame {
@@ -19,13 +19,13 @@ import Testing
             frameID: 1, source: place(from.0, from.1), target: place(to.0, to.1), color: nil)
     }
 
-    @Test func orderCountsWhereOneWritesWhatTheOtherTouches() {
+    @Test func requiresOrderWhenAFrameWritesWhatAnotherTouches() {
         let first = Self.frame(from: (1, 0), to: (2, 0))
         let cases: [(TransferFrame, Bool)] = [
             (Self.frame(from: (1, 0), to: (2, Self.size)), false),  // the same source
             (Self.frame(from: (1, Self.size), to: (2, Self.size)), false),
             (Self.frame(from: (1, Self.size), to: (2, Self.size - 1)), true),  // over the last byte
-            (Self.frame(from: (2, 0), to: (3, 0)), true),  // made of the first
+            (Self.frame(from: (2, 0), to: (3, 0)), true),  // reads the first's target
             (Self.frame(from: (3, 0), to: (1, 0)), true),  // over its source
             (Self.frame(from: (3, 0), to: (4, 0)), false),
         ]

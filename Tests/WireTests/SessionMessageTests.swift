@@ -30,7 +30,7 @@ private let picture = FrameDecoded(
     sideData: [FrameSideData(.contentLight, [1, 2, 3, 4]), FrameSideData(.dolbyVisionRPU, [])])
 
 @Suite struct SessionMessageTests {
-    @Test func messagesSurviveTheWire() throws {
+    @Test func messagesRoundTrip() throws {
         #expect(try roundTrip(frame))
         #expect(try roundTrip(AddPool(poolID: 3, size: 1 << 40)))
         #expect(try roundTrip(RemovePool(poolID: 3)))
@@ -64,8 +64,8 @@ private let picture = FrameDecoded(
                     offset: 8, size: 9, nalUnitType: 20, temporalID: 3)))
     }
 
-    /// docs/protocol.md: fixed little-endian fields at these places.
-    @Test func fieldsLieWhereTheProtocolSays() {
+    /// docs/protocol.md: fixed little-endian fields at these offsets.
+    @Test func fieldOffsetsMatchTheProtocol() {
         let wire = bytes(frame)
         #expect(wire.count == 40 + 2 * 16)
         #expect(Array(wire[0..<8]) == [7, 0, 0, 0, 0, 0, 0, 0])
@@ -81,7 +81,7 @@ private let picture = FrameDecoded(
     }
 
     /// docs/protocol.md: 88 bytes, 16 for each plane, 8 and its bytes for each side data.
-    @Test func picturesLieWhereTheProtocolSays() {
+    @Test func pictureOffsetsMatchTheProtocol() {
         let wire = bytes(picture)
         #expect(wire.count == 88 + 2 * 16 + 8 + 4 + 8)
         #expect(Array(wire[40..<44]) == Array("P010".utf8))
@@ -91,7 +91,7 @@ private let picture = FrameDecoded(
         #expect(bytes(packet).count == 48)
     }
 
-    @Test func cutDecodingMessagesAreRefused() {
+    @Test func refusesTruncatedDecodingMessages() {
         let wire = bytes(picture)
         for length in 0..<wire.count {
             #expect(throws: SessionError.self) { try FrameDecoded(decoding: Array(wire[..<length]).span.bytes) }
@@ -106,7 +106,7 @@ private let picture = FrameDecoded(
         #expect(throws: SessionError.self) { try DecodeFrame(decoding: unknown.span.bytes) }
     }
 
-    @Test func everyOtherLengthIsRefused() {
+    @Test func refusesFramesOfAnyOtherLength() {
         let wire = bytes(frame)
         for length in 0..<wire.count {
             let cut = Array(wire[..<length])
@@ -116,7 +116,7 @@ private let picture = FrameDecoded(
         #expect(throws: SessionError.self) { try EncodeFrame(decoding: longer.span.bytes) }
     }
 
-    @Test func unknownFlagsAndPlaneCountsAreRefused() {
+    @Test func refusesUnknownFlagsAndTooManyPlanes() {
         var flags = bytes(frame)
         flags[28] |= 0x80
         #expect(throws: SessionError.self) { try EncodeFrame(decoding: flags.span.bytes) }
@@ -125,7 +125,7 @@ private let picture = FrameDecoded(
         #expect(throws: SessionError.self) { try EncodeFrame(decoding: planes.span.bytes) }
     }
 
-    @Test func aHeaderKeepsToItsBounds() throws {
+    @Test func headersEnforceTheirLimits() throws {
         #expect(throws: SessionError.self) { try MessageHeader(length: 65537, opcode: 1, fdCount: 0, sequence: 1) }
         #expect(throws: SessionError.self) { try MessageHeader(length: 0, opcode: 1, fdCount: 9, sequence: 1) }
         let header = try MessageHeader(length: 65536, opcode: 6, fdCount: 8, sequence: 5)

@@ -5,13 +5,13 @@ import HWDWire
 import Testing
 
 @Suite struct VarlinkTests {
-    @Test func aCreateCallReadsAsTheInterfaceDefinesIt() throws {
+    @Test func encodesCreateCallsAsTheInterfaceDefinesThem() throws {
         let parameters = CreateCompressionSession.Parameters(
             width: 1280, height: 720, pixelFormat: .nv12, timeBase: try #require(Rational(1, 12800)),
             encoderSpecification: [.requireHardware: .bool(true)], properties: [.quality: .double(0.5)])
         let text = try VarlinkCall.encode(
             method: CreateCompressionSession.method, parameters: parameters, upgrade: true)
-        // An outside parser finds the names of org.hwdaemon.varlink.
+        // An independent parser finds the names of org.hwdaemon.varlink.
         let outside = try #require(try JSONSerialization.jsonObject(with: Data(text)) as? [String: Any])
         let inside = try #require(outside["parameters"] as? [String: Any])
         #expect(outside["method"] as? String == "org.hwdaemon.CreateCompressionSession")
@@ -30,7 +30,7 @@ import Testing
         String(repeating: "[", count: 60000),
         "{\"method\":\"a\",\"parameters\":" + String(repeating: "{\"a\":", count: 9000) + "1",
     ])
-    func nonsenseIsRefusedNotTrapped(text: String) {
+    func refusesMalformedCalls(text: String) {
         #expect(throws: SessionError.self) { try VarlinkCall(decoding: Array(text.utf8)) }
     }
 
@@ -43,7 +43,7 @@ import Testing
             "denominator"
         ),
     ])
-    func aBadParameterIsNamed(text: String, field: String) throws {
+    func namesTheFaultyParameter(text: String, field: String) throws {
         let call = try VarlinkCall(decoding: Array(text.utf8))
         let error = #expect(throws: SessionError.self) {
             try call.parameters(CreateCompressionSession.Parameters.self)
@@ -63,8 +63,8 @@ import Testing
         #expect(got == sent)
     }
 
-    /// The definition names every method, every error a session can answer, and every field of the types.
-    @Test func theDefinitionKnowsWhatTheCodeSays() throws {
+    /// The definition lists every method, every error of a session and every field of its types.
+    @Test func definitionMatchesTheCode() throws {
         let text = Interface.definition
         for method in [
             Probe.method, ListEncoders.method, CreateCompressionSession.method, GetSessionResult.method,
@@ -91,7 +91,7 @@ import Testing
         for field in fields.keys { #expect(text.contains("  \(field): "), "\(field)") }
     }
 
-    @Test("A document of many levels is refused at once, one with brackets in its texts is not")
+    @Test("Deeply nested documents are refused quickly; brackets in strings do not count")
     func nesting() throws {
         func nested(_ depth: Int) -> [UInt8] {
             Array((String(repeating: "[", count: depth) + String(repeating: "]", count: depth)).utf8)
@@ -100,7 +100,7 @@ import Testing
         let error = #expect(throws: SessionError.self) { try JSON.decode(PropertyValue.self, from: nested(17)) }
         #expect(error?.status == .parameter && error?.reason.contains("levels") == true)
 
-        // 60 arrays of 490 levels kept the decoder busy for minutes.
+        // Without the limit the decoder needs minutes for 60 arrays of 490 levels.
         let many = nested(490).map { String(UnicodeScalar($0)) }.joined()
         let document = "[" + Array(repeating: many, count: 60).joined(separator: ",") + "]"
         let start = ContinuousClock.now

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-// The catalogue as a document: fields that may be left out, merging, and what is refused.
+// The catalogue as a JSON document: optional fields, merging and validation.
 
 extension Capabilities.Path {
     enum CodingKeys: String, CodingKey, CaseIterable {
@@ -13,7 +13,7 @@ extension Capabilities.Path {
         case pixelFormats = "pixel_formats"
     }
 
-    /// Reads a path; `enabled`, `software` and `features` may be left out.
+    /// Reads a path; `enabled`, `software` and `features` are optional.
     public init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         id = try fields.decode(String.self, forKey: .id)
@@ -39,7 +39,7 @@ extension Capabilities.Quirk {
         case disableFeatures = "disable_features"
     }
 
-    /// Reads a quirk; only `id`, `driver` and `why` may not be left out.
+    /// Reads a quirk; only `id`, `driver` and `why` are mandatory.
     public init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         id = try fields.decode(String.self, forKey: .id)
@@ -57,14 +57,14 @@ extension Capabilities.Quirk {
 }
 
 extension Capabilities {
-    /// A catalogue with an override laid over it: entries are matched by `id`, and their fields replaced one by one.
+    /// Applies an override to a catalogue: matches entries by `id` and replaces their fields one by one.
     ///
-    /// - Throws: `Parameter` when the override is not of the catalogue's form; the reason says where.
+    /// - Throws: `Parameter` when the override is not a catalogue; the reason names the place.
     public static func merge(
         _ override: PropertyValue, over base: PropertyValue
     ) throws(SessionError) -> PropertyValue {
         guard case .object(var merged) = base, case .object(let fields) = override else {
-            throw SessionError(.parameter, "a catalogue is a JSON object")
+            throw SessionError(.parameter, "the catalogue is not a JSON object")
         }
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
             switch name {
@@ -75,14 +75,14 @@ extension Capabilities {
                 }
             case "paths": merged[name] = try mergeLists(value, over: merged[name], name, Path.CodingKeys.names)
             case "quirks": merged[name] = try mergeLists(value, over: merged[name], name, Quirk.CodingKeys.names)
-            default: throw SessionError(.parameter, "\(name) is no field of a catalogue")
+            default: throw SessionError(.parameter, "\(name) is not a field of a catalogue")
             }
         }
         guard fields["schema"] != nil else { throw SessionError(.parameter, "schema is missing") }
         return .object(merged)
     }
 
-    /// The catalogue without entries, onto which the first file is merged.
+    /// A catalogue without entries, which the first file is merged into.
     public static let emptyDocument = PropertyValue.object([
         "schema": .int(Int64(currentSchema)), "paths": .array([]), "quirks": .array([]),
     ])
@@ -99,7 +99,7 @@ extension Capabilities {
                 throw SessionError(.parameter, "\(name)[\(index)] has no id")
             }
             if let field = fields.keys.sorted().first(where: { !known.contains($0) }) {
-                throw SessionError(.parameter, "\(id): \(field) is no field of \(name)")
+                throw SessionError(.parameter, "\(id): \(field) is not a field of \(name)")
             }
             guard seen.insert(id).inserted else { throw SessionError(.parameter, "\(id) is in \(name) twice") }
             let old = entries.firstIndex { entry in
@@ -117,7 +117,7 @@ extension Capabilities {
         return .array(entries)
     }
 
-    /// Checks what types alone do not say.
+    /// Checks constraints that the types do not express.
     ///
     /// - Throws: `Parameter`, naming the entry.
     public func validate() throws(SessionError) {

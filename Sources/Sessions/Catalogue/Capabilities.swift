@@ -1,100 +1,93 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// The catalogue, `capabilities.json`: the paths that a probe looks for, and the quirks of drivers it works around.
+/// The catalogue, `capabilities.json`: the codec paths that a probe checks, and workarounds for drivers.
 ///
-/// `docs/capabilities.schema.json` says what the fields mean.
+/// `docs/capabilities.schema.json` documents the fields.
 public struct Capabilities: Codable, Hashable, Sendable {
     /// The version of the format.
     public static let currentSchema = 1
-    /// The catalogue this version was built with, a JSON document.
+    /// The catalogue built into this version, a JSON document.
     public static var embeddedDocument: String { text }
-    /// Paths, and quirks, that a catalogue may have.
+    /// Limit of paths and of quirks.
     static let maxEntries = 256
 
     /// The version of the format.
     public var schema: Int
-    /// What to look for.
     public var paths: [Path]
-    /// What to work around.
     public var quirks: [Quirk]
 
-    /// A codec, a direction and a profile, and who can do it.
+    /// A codec, a direction and a profile, with the VA-API and software implementations to use.
     public struct Path: Codable, Hashable, Sendable {
-        /// Its name.
         public var id: String
-        /// Whether a probe looks for it.
+        /// Whether a probe checks it.
         public var enabled: Bool
         /// `hevc`.
         public var codec: String
-        /// Which way.
         public var operation: CodecOperation
-        /// The profile.
         public var profile: String
         /// Bits of a coded sample.
         public var bitDepth: Int
         /// libva's name of the profile (`VAProfileHEVCMain`).
         public var vaProfile: String
-        /// libva's names of the entry points, the best first.
+        /// libva's names of the entry points, preferred ones first.
         public var vaEntrypoints: [String]
         /// libva's surface format, without `VA_RT_FORMAT_`.
         public var vaRTFormat: String
-        /// The library that does it without hardware; nil for none.
+        /// The library for the path without hardware; nil for none.
         public var software: String?
         /// DRM fourccs of its frames.
         public var pixelFormats: [String]
-        /// What sessions may ask of it.
+        /// Optional features that sessions may use.
         public var features: [CodecFeature]
     }
 
-    /// What some driver does differently, and what is done about it.
+    /// A driver's deviation and the workaround for it.
     public struct Quirk: Codable, Hashable, Sendable {
-        /// Its name.
         public var id: String
-        /// Whether it counts.
+        /// Whether it is applied.
         public var enabled: Bool
         /// A `DriverPattern`.
         public var driver: String
-        /// The versions it is about, where the pattern finds one; nil for all.
+        /// The affected versions, as matched by the pattern's `{version}`; nil for all.
         public var versions: Versions?
-        /// Patterns of PCI vendor and device numbers (`8086:8a5*`); empty for every device.
+        /// Patterns of PCI vendor and device ids (`8086:8a5*`); empty for every device.
         public var pciIDs: [String]
-        /// Patterns of the paths it is about.
+        /// Patterns of the affected paths.
         public var paths: [String]
-        /// Whether the paths are not to be used at all.
+        /// Whether the paths must not be used.
         public var disablePath: Bool
-        /// Features that are not to be used.
+        /// Features that must not be used.
         public var disableFeatures: [CodecFeature]
-        /// Numbers and switches for the encoder.
+        /// Settings for the encoder or decoder.
         public var adjust: [String: PropertyValue]
-        /// The driver's fault, and what is done about it, in a sentence.
+        /// The deviation and the workaround, in one clause.
         public var why: String
-        /// Where more is said about it.
+        /// A URL with details.
         public var link: String?
     }
 
     /// A range of versions.
     public struct Versions: Codable, Hashable, Sendable {
-        /// The first; nil for any.
+        /// The first affected version; nil for no lower bound.
         public var from: String?
-        /// The first that is out; nil for none.
+        /// The first version that is no longer affected; nil for no upper bound.
         public var before: String?
 
-        /// A range.
         public init(from: String? = nil, before: String? = nil) {
             self.from = from
             self.before = before
         }
     }
 
-    /// The path with this name, if a probe looks for it.
+    /// The enabled path with this name.
     public func path(_ id: String) -> Path? { paths.first { $0.id == id && $0.enabled } }
 
-    /// The quirks that a driver has on a path.
+    /// The quirks that apply to a driver on a path.
     ///
     /// - Parameters:
-    ///   - driver: what the driver calls itself.
-    ///   - pciID: the device's PCI vendor and device number, where it has one.
+    ///   - driver: the driver's vendor string.
+    ///   - pciID: the device's PCI vendor and device id; nil without one.
     public func quirks(driver: String, pciID: String?, path: String) -> [Quirk] {
         quirks.filter { quirk in
             guard quirk.enabled, let match = DriverPattern(quirk.driver)?.match(driver) else { return false }
@@ -105,19 +98,19 @@ public struct Capabilities: Codable, Hashable, Sendable {
         }
     }
 
-    /// Notes the quirks of a path's driver on it; true unless one of them forbids the path.
+    /// Applies the quirks of a path's driver to it; returns false when one of them disables the path.
     public func apply(to path: inout CodecPath, pciID: String? = nil) -> Bool {
         let found = quirks(driver: path.driver, pciID: pciID, path: path.id)
         path.quirks = found.map(\.id)
         path.features.removeAll { feature in found.contains { $0.disableFeatures.contains(feature) } }
-        guard let forbidding = found.first(where: \.disablePath) else { return true }
-        path.reason = "disabled by the quirk \(forbidding.id): \(forbidding.why)"
+        guard let disabling = found.first(where: \.disablePath) else { return true }
+        path.reason = "disabled by the quirk \(disabling.id): \(disabling.why)"
         return false
     }
 }
 
 extension Capabilities.Versions {
-    /// Whether a version lies within; one that is not known lies in no range.
+    /// Whether the range contains a version; an unknown version is only in the unbounded range.
     public func contains(_ version: DriverVersion?) -> Bool {
         guard let version else { return from == nil && before == nil }
         if let from = from.flatMap({ DriverVersion($0) }), version < from { return false }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// Numbers separated by dots, compared one by one; a missing number counts as 0.
+/// Numbers separated by dots, compared one by one; a missing number is 0.
 public struct DriverVersion: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// The numbers, without zeros at the end.
+    /// The numbers without trailing zeros.
     public let numbers: [Int]
 
     /// Reads `22.3.6`: one to eight numbers of at most nine digits; nil for anything else.
@@ -19,31 +19,28 @@ public struct DriverVersion: Hashable, Sendable, Comparable, CustomStringConvert
         self.numbers = numbers
     }
 
-    /// Whether the left one is the older.
     public static func < (left: DriverVersion, right: DriverVersion) -> Bool {
         left.numbers.lexicographicallyPrecedes(right.numbers)
     }
 
-    /// The numbers with dots between them.
     public var description: String {
         numbers.isEmpty ? "0" : numbers.map(String.init).joined(separator: ".")
     }
 }
 
-/// A pattern for what a driver calls itself: `*` stands for any text, `{version}`, at most once, for its version.
+/// A pattern for a driver's vendor string: `*` matches any text, `{version}` (at most once) matches its version.
 ///
 /// Example: `Mesa Gallium driver {version} for AMD *`.
 public struct DriverPattern: Hashable, Sendable {
     private let before: Glob
     private let after: Glob?
 
-    /// What a matching text told.
     public struct Match: Hashable, Sendable {
-        /// The version; nil where the pattern has none.
+        /// Nil when the pattern has no `{version}`.
         public var version: DriverVersion?
     }
 
-    /// Reads a pattern; nil for an empty one and for a second `{version}`.
+    /// Nil for an empty pattern and for a second `{version}`.
     public init?(_ text: String) {
         var parts: [Glob] = []
         var rest = Array(text.utf8)[...]
@@ -64,7 +61,7 @@ public struct DriverPattern: Hashable, Sendable {
         after = parts.isEmpty ? nil : Glob(part)
     }
 
-    /// Matches the whole of `text`, upper and lower case told apart; nil where it does not.
+    /// Matches the whole of `text`, case-sensitively; nil when it does not match.
     public func match(_ text: String) -> Match? {
         let bytes = Array(text.utf8)
         guard let after else { return before.matches(bytes[...]) ? Match(version: nil) : nil }
@@ -74,7 +71,7 @@ public struct DriverPattern: Hashable, Sendable {
                 start += 1
                 continue
             }
-            // The longest run of digits and dots that ends in a digit: never a part of a number.
+            // The longest run of digits and dots that ends in a digit, so that numbers are never split.
             var end = start
             while end < bytes.count, Glob.isDigit(bytes[end]) || bytes[end] == UInt8(ascii: ".") { end += 1 }
             let next = end
@@ -90,7 +87,7 @@ public struct DriverPattern: Hashable, Sendable {
     }
 }
 
-/// A pattern in which `*` stands for any text, none included.
+/// A pattern in which `*` matches any text, including none.
 struct Glob: Hashable, Sendable {
     private let pattern: [UInt8]
 
@@ -101,7 +98,7 @@ struct Glob: Hashable, Sendable {
 
     func matches(_ text: String) -> Bool { matches(Array(text.utf8)[...]) }
 
-    /// Goes back to the last `*` only, which is enough: steps are at most the product of both lengths.
+    /// Backtracks to the last `*` only, which is sufficient: the steps are at most the product of both lengths.
     func matches(_ text: ArraySlice<UInt8>) -> Bool {
         var position = 0
         var index = text.startIndex

@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// Whether something can be exported as HEVC with alpha, told before anything is encoded.
+/// Checks before encoding whether a source can be exported as HEVC with alpha.
 public enum AlphaExport {
-    /// What is to be exported.
     public struct Source: Hashable, Sendable {
-        /// Whether its pictures have an alpha channel.
+        /// Whether the pictures have an alpha channel.
         public var hasAlpha: Bool
-        /// Samples a row.
         public var width: Int
-        /// Rows.
         public var height: Int
         /// Bits of a sample.
         public var bitDepth: Int
-        /// Its colour.
         public var color: ColorDescription
 
-        /// A source by what is known of it.
         public init(
             hasAlpha: Bool, width: Int, height: Int, bitDepth: Int = 8, color: ColorDescription = ColorDescription()
         ) {
@@ -28,32 +23,29 @@ public enum AlphaExport {
         }
     }
 
-    /// What it is to become.
+    /// The format to export.
     public struct Settings: Hashable, Sendable {
-        /// `ProfileLevel`; nil leaves it to the session.
+        /// `ProfileLevel`; nil for the session's default.
         public var profileLevel: ProfileLevel?
-        /// The ending of the file: mov, mp4 or hevc.
+        /// The file name extension: mov, mp4 or hevc.
         public var fileEnding: String
 
-        /// Settings; by default a .mov in the profile that fits.
         public init(profileLevel: ProfileLevel? = nil, fileEnding: String = "mov") {
             self.profileLevel = profileLevel
             self.fileEnding = fileEnding
         }
     }
 
-    /// The answer.
     public struct Verdict: Hashable, Sendable {
-        /// Why it cannot be; empty when it can.
+        /// Why the source cannot be exported; empty when it can.
         public var reasons: [String] = []
-        /// What is lost or risked where it can, a sentence each.
+        /// Losses and risks of the export, a clause each.
         public var notes: [String] = []
 
-        /// Whether it can be exported with alpha.
         public var isPossible: Bool { reasons.isEmpty }
     }
 
-    /// Whether a source can be exported with alpha, and why not.
+    /// Whether a source can be exported with alpha.
     public static func check(_ source: Source, _ settings: Settings = Settings()) -> Verdict {
         var verdict = Verdict()
         if !source.hasAlpha { verdict.reasons.append("the source has no alpha channel") }
@@ -64,16 +56,16 @@ public enum AlphaExport {
         } catch { verdict.reasons.append(error.reason) }
         if let wanted = settings.profileLevel, wanted.profile != .main {
             verdict.reasons.append(
-                "\(wanted.name) has \(wanted.profile.bitDepth) bits; streams with alpha are Main, of 8")
+                "\(wanted.name) has \(wanted.profile.bitDepth) bits; streams with alpha are Main, with 8")
         }
         switch settings.fileEnding {
         case "mov", "mp4": break
         case "hevc":
-            verdict.notes.append("a raw stream with an alpha layer confuses players that know none")
-        default: verdict.reasons.append("a .\(settings.fileEnding) file does not hold HEVC with alpha")
+            verdict.notes.append("players without support for alpha may fail on a raw stream with an alpha layer")
+        default: verdict.reasons.append("a .\(settings.fileEnding) file cannot contain HEVC with alpha")
         }
         if source.bitDepth > 8 { verdict.notes.append("\(source.bitDepth) bits are reduced to 8") }
-        if source.color.isHDR { verdict.notes.append("HDR in 8 bits a sample shows banding") }
+        if source.color.isHDR { verdict.notes.append("HDR with 8 bits per sample shows banding") }
         if source.color.isFullRange { verdict.notes.append("full range becomes video range") }
         return verdict
     }

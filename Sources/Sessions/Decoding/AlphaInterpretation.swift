@@ -2,21 +2,21 @@
 public import HWDHEVC
 public import HWDModel
 
-/// What the samples of a stream's alpha layer mean.
+/// How to interpret the samples of a stream's alpha layer.
 public struct AlphaInterpretation: Hashable, Sendable {
-    /// Whether the base layer's colours are multiplied by alpha.
+    /// Whether the base layer's colors are multiplied by alpha.
     ///
-    /// Premultiplied where no message tells: VideoToolbox's default.
+    /// Premultiplied without a message, as in VideoToolbox.
     public let mode: AlphaChannelMode
-    /// Whether a message told the mode.
+    /// Whether a message signals the mode.
     public let isModeSignaled: Bool
-    /// The opacity, 0…255, that each decoded value of 8 bits stands for; nil where it is the value itself.
+    /// The opacity, 0…255, of each decoded 8-bit value; nil when it equals the value.
     public let opacities: [UInt8]?
 
-    /// By the alpha_channel_info message (H.265 F.14.2.8) and the range of the layer's SPS, each nil where there is none.
+    /// Takes the alpha_channel_info message (H.265 F.14.2.8) and the range of the layer's SPS, each nil when absent.
     ///
-    /// The message's values for transparent and opaque hold where there is one; else a video-range SPS (16…235) is
-    /// expanded. Encoders are about that write full-range alpha with the message, and leave the SPS at video range.
+    /// The message's values for transparent and opaque take precedence; without a message, a video-range SPS (16…235)
+    /// is expanded. Some encoders write the message and full-range alpha, but an SPS with video range.
     public init(_ info: AlphaChannelInfo?, isFullRange: Bool?) {
         switch info?.alphaChannelUseIdc {
         case 0: (mode, isModeSignaled) = (.straight, true)
@@ -35,12 +35,12 @@ public struct AlphaInterpretation: Hashable, Sendable {
     private static func opacities(_ info: AlphaChannelInfo) -> [UInt8]? {
         let shift = info.alphaChannelBitDepthMinus8
         let (transparent, opaque) = (info.alphaTransparentValue >> shift, info.alphaOpaqueValue >> shift)
-        // A message that makes everything equal is not meant.
+        // A message with equal values is an error.
         guard transparent != opaque else { return nil }
         return table(transparent: transparent, opaque: opaque) { value in
             var value = value
             if info.alphaChannelIncrFlag, value > min(opaque, transparent) { value += 1 }
-            // alpha_channel_clip_type_flag 0 leaves only the two ends; 1 clips to them, which happens anyway.
+            // alpha_channel_clip_type_flag 0 rounds to the two values; 1 clips to them, which `table` does in any case.
             if info.alphaChannelClipTypeFlag == false {
                 value = 2 * value > transparent + opaque ? max(transparent, opaque) : min(transparent, opaque)
             }
@@ -48,7 +48,7 @@ public struct AlphaInterpretation: Hashable, Sendable {
         }
     }
 
-    /// 256 opacities on the line through both ends; nil when each is its own value.
+    /// 256 opacities, linear between transparent and opaque; nil when each equals its index.
     private static func table(transparent: Int, opaque: Int, _ sample: (Int) -> Int) -> [UInt8]? {
         let span = opaque - transparent
         let table = (0...255).map { value -> UInt8 in
@@ -59,17 +59,15 @@ public struct AlphaInterpretation: Hashable, Sendable {
     }
 }
 
-/// The alpha layer's part of one packet, as a stream of its own.
+/// The alpha layer's part of one packet, as a separate stream.
 public struct AlphaUnit: Hashable, Sendable {
-    /// Its slices and parameter sets with `nuh_layer_id` 0, each behind its length in 4 bytes; empty without slices.
+    /// Slices and parameter sets with `nuh_layer_id` 0 and 4-byte lengths; empty without slices.
     public var bytes: [UInt8] = []
-    /// `nal_unit_type` of its first slice segment; nil without one.
+    /// `nal_unit_type` of the first slice segment; nil without one.
     public var pictureType: NALUnitType?
-    /// What its samples mean.
-    public var meaning: AlphaInterpretation
-    /// Why its picture has no alpha, or none that can be trusted; nil when all is well.
+    public var interpretation: AlphaInterpretation
+    /// Why its picture's alpha is missing or damaged; nil otherwise.
     public var fault: String?
 
-    /// Nothing yet.
-    public init(meaning: AlphaInterpretation) { self.meaning = meaning }
+    public init(interpretation: AlphaInterpretation) { self.interpretation = interpretation }
 }

@@ -2,18 +2,17 @@
 internal import HWDHEVC
 internal import HWDModel
 
-/// Takes the alpha layer out of a stream's NAL units and makes a stream of its own of it, for a second decoder.
+/// Extracts the alpha layer from a stream's NAL units as a separate stream for a second decoder.
 ///
-/// Slices keep their bytes: only `nuh_layer_id` becomes 0, and where the layer's IDR slices tell an order count the
-/// header is written anew. Parameter sets keep their ids. Nothing passes that asks for more memory than level 6.2 does.
+/// Slices keep their bytes except for `nuh_layer_id`, which becomes 0; only IDR slices with an order count get a new
+/// header. Parameter sets keep their ids. SPSs that need more memory than level 6.2 allows are refused.
 struct AlphaLayerReader: Sendable {
-    /// What the VPS says of the layer.
+    /// The layer as the VPS describes it.
     private enum Layer {
-        /// There is no alpha layer.
         case none
-        /// `nuh_layer_id`, its place in the VPS, and whether IDR slices tell an order count.
+        /// `nuh_layer_id`, the index in the VPS, and whether IDR slices carry slice_pic_order_cnt_lsb.
         case alpha(id: Int, index: Int, idrHasOrderCount: Bool)
-        /// There are layers that may be one, but not one that can be read.
+        /// A layer may be alpha, but it cannot be read.
         case unreadable(String)
     }
 
@@ -21,32 +20,32 @@ struct AlphaLayerReader: Sendable {
     private var vps = VideoParameterSet()
     private var info: AlphaChannelInfo?
     private var isFullRange: Bool?
-    /// The layer's parameter sets, rewritten, and those of the base, which it may share; by type and id.
+    /// Rewritten parameter sets of the layer, and those of the base layer, which it may share; by type and id.
     private var own: [Int: [UInt8]] = [:]
     private var shared: [Int: [UInt8]] = [:]
     private var sets = ParameterSets()
-    /// Why nothing can be decoded until another SPS comes.
+    /// Why nothing can be decoded before a new SPS.
     private var refusal: String?
-    private var unit = AlphaUnit(meaning: AlphaInterpretation(nil, isFullRange: nil))
+    private var unit = AlphaUnit(interpretation: AlphaInterpretation(nil, isFullRange: nil))
     private var endsSequence = false
-    /// The layer's parameter sets since the last picture, which come before the next one.
+    /// The layer's parameter sets since the last picture, to be output before the next one.
     private var newSets = PendingUnits()
 
     init() {}
 
-    /// What the layer's samples mean; nil when the stream has no alpha layer.
-    var meaning: AlphaInterpretation? {
+    /// Nil when the stream has no alpha layer.
+    var interpretation: AlphaInterpretation? {
         guard case .alpha = layer else { return nil }
         return AlphaInterpretation(info, isFullRange: isFullRange)
     }
 
-    /// Why a stream of several layers is taken for one without alpha; nil where it is not.
+    /// Why a stream of several layers is treated as one without alpha; nil otherwise.
     var reason: String? {
         guard case .unreadable(let reason) = layer else { return nil }
         return reason
     }
 
-    /// Takes the next NAL unit, of whatever layer.
+    /// Reads the next NAL unit, of any layer.
     mutating func take(_ nal: ArraySlice<UInt8>) {
         guard let header = try? NALUnitHeader(nal: nal) else { return }
         switch (layer, header.nalUnitType) {
@@ -66,15 +65,15 @@ struct AlphaLayerReader: Sendable {
         }
     }
 
-    /// What the packet had of the layer; nil when the stream has no alpha layer.
+    /// Returns the packet's part of the layer; nil when the stream has no alpha layer.
     ///
     /// - Parameter hasPicture: whether the packet has a picture of the base layer.
     mutating func finish(hasPicture: Bool) -> AlphaUnit? {
         defer {
-            unit = AlphaUnit(meaning: AlphaInterpretation(info, isFullRange: isFullRange))
+            unit = AlphaUnit(interpretation: AlphaInterpretation(info, isFullRange: isFullRange))
             endsSequence = false
         }
-        unit.meaning = AlphaInterpretation(info, isFullRange: isFullRange)
+        unit.interpretation = AlphaInterpretation(info, isFullRange: isFullRange)
         switch layer {
         case .none: return nil
         case .unreadable: return unit.fault == nil ? nil : unit
@@ -100,7 +99,7 @@ struct AlphaLayerReader: Sendable {
             else { return }
             guard id > 0, list.relations?.directDependencyFlag != true else {
                 return layer = .unreadable(
-                    "the alpha layer is predicted from the base layer, which no decoder here does")
+                    "the alpha layer is predicted from the base layer, which is not supported")
             }
             let hasOrderCount = list.relations.map { !$0.pocLsbNotPresentFlag } ?? false
             layer = .alpha(id: id, index: index, idrHasOrderCount: hasOrderCount)
@@ -109,7 +108,8 @@ struct AlphaLayerReader: Sendable {
             (own, shared, refusal) = ([:], [:], nil)
         } catch {
             layer = .unreadable(
-                "the stream has further layers, and its VPS does not tell whether one is alpha: \(error.reason)")
+                "the stream has several layers, and the VPS that would name an alpha layer is damaged: \(error.reason)"
+            )
         }
     }
 
@@ -124,11 +124,11 @@ struct AlphaLayerReader: Sendable {
         guard case .alpha(_, let index, _) = layer else { return }
         do throws(BitstreamError) {
             guard nal.count <= PendingUnits.maxSetSize else {
-                throw BitstreamError(.outOfRange, "it has \(nal.count) bytes")
+                throw BitstreamError(.outOfRange, "\(nal.count) bytes exceed the limit")
             }
             let sps = try SequenceParameterSet(nal: nal).standalone(vps: vps, layerIndex: index)
             do throws(SessionError) { try StreamFormat.check(sps) } catch {
-                if header.nuhLayerId > 0 { refusal = "of the alpha layer, \(error.reason)" }
+                if header.nuhLayerId > 0 { refusal = "the alpha layer cannot be decoded: \(error.reason)" }
                 return
             }
             let key = Self.key(.sps, sps.spsSeqParameterSetId)
@@ -149,7 +149,7 @@ struct AlphaLayerReader: Sendable {
 
     private mutating func takePPS(_ nal: ArraySlice<UInt8>, _ header: NALUnitHeader) {
         guard nal.count <= PendingUnits.maxSetSize else { return }
-        // Only the id is of interest; what else is in it is the decoder's to judge.
+        // Only the id is needed here; the decoder validates the rest.
         var reader = BitReader(EmulationPrevention.remove(from: nal.dropFirst(2).prefix(16)))
         guard let id = try? reader.readUE(), id < 64 else { return }
         let key = Self.key(.pps, Int(id))
@@ -164,7 +164,7 @@ struct AlphaLayerReader: Sendable {
         guard case .alpha(_, _, let idrHasOrderCount) = layer else { return }
         if unit.pictureType == nil {
             unit.pictureType = header.nalUnitType
-            // All sets before every picture that decoding can start from: the decoder may just have been opened.
+            // All sets precede every random access picture: the decoder may just have been opened.
             if header.nalUnitType.isIRAP {
                 if let known = try? vps.singleLayer.nalUnit() { append(known) }
                 for (_, set) in shared.filter({ own[$0.key] == nil }).sorted(by: { $0.key < $1.key }) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDHEVC
 
-/// Which pictures can be trusted: damage lasts until the next key frame.
+/// Tracks which pictures are intact: damage lasts until the next key frame.
 ///
-/// Packets are numbered in decoding order. Where one is damaged or lost, every picture behind it may refer to it, up to
-/// the next IRAP picture; leading pictures that may be skipped (RASL) refer to what was before that one, too.
+/// Packets are numbered in decoding order. When one is damaged or lost, every later picture up to the next IRAP picture
+/// may refer to it; RASL pictures of that IRAP picture may, too.
 public struct DamageTracker: Sendable {
-    /// What to do with a packet.
+    /// How to treat a packet.
     public enum Verdict: Hashable, Sendable {
         case decode
-        /// Nothing before it can be decoded from: it is dropped.
+        /// No key frame precedes it: it is dropped.
         case waitsForKeyFrame
-        /// A RASL picture whose IRAP picture was the first: the standard has it dropped (H.265 8.1.3).
+        /// A RASL picture whose IRAP picture starts a sequence: the standard requires dropping it (H.265 8.1.3).
         case skippedLeading
     }
 
@@ -22,22 +22,22 @@ public struct DamageTracker: Sendable {
         var damagedFrom: Int64?
     }
 
-    /// The runs from key frame to key frame whose pictures may still come out, oldest first.
+    /// The runs from key frame to key frame with pictures that may still be output, oldest first.
     private var runs: [Run] = []
     private var isFirst = true
     private var startsSequence = true
     private var skipsLeading = false
 
-    /// Runs remembered; more key frames than that are never between a packet and its picture.
+    /// Limit of runs; no more key frames than this are between a packet and the output of its picture.
     private static let maxRuns = 64
 
-    /// Nothing decoded yet: a key frame must come first.
+    /// The first packet to decode must be a key frame.
     public init() {}
 
-    /// Whether a key frame has come, so that something can be decoded.
+    /// Whether decoding has started at a key frame.
     public var hasBegun: Bool { !isFirst }
 
-    /// Takes the next packet's number and type.
+    /// Classifies the next packet by number and type.
     public mutating func admit(_ sequence: Int64, _ type: NALUnitType) -> Verdict {
         if type.isIRAP {
             // H.265 8.1.3: NoRaslOutputFlag is 1 for IDR and BLA pictures and for the first one of a sequence.
@@ -51,23 +51,23 @@ public struct DamageTracker: Sendable {
         return type.isRASL && skipsLeading ? .skippedLeading : .decode
     }
 
-    /// The packet with this number is damaged, or was lost.
+    /// Reports that the packet with this number is damaged or lost.
     public mutating func damage(_ sequence: Int64) {
         guard let index = runs.lastIndex(where: { $0.start <= sequence }) else { return }
         runs[index].damagedFrom = min(runs[index].damagedFrom ?? sequence, sequence)
     }
 
-    /// Whether a picture may have made-up samples.
+    /// Whether a picture may have concealed samples.
     public func isDamaged(_ sequence: Int64, _ type: NALUnitType) -> Bool {
         guard let index = runs.lastIndex(where: { $0.start <= sequence }) else { return false }
         if let from = runs[index].damagedFrom, from <= sequence { return true }
         return type.isRASL && index > 0 && runs[index - 1].damagedFrom != nil
     }
 
-    /// An end-of-sequence NAL unit came.
+    /// Reports an end-of-sequence NAL unit.
     public mutating func endSequence() { startsSequence = true }
 
-    /// The decoder was flushed: a key frame must come first again.
+    /// Reports a flush of the decoder: the next packet to decode must be a key frame.
     public mutating func flush() {
         (isFirst, startsSequence) = (true, true)
         runs = []

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDHEVC
 
-/// Which pictures a decoder gets when only the lower temporal levels are wanted, a limit that may change at any picture.
+/// Selects the pictures to decode when only the lower temporal levels are requested; the limit may change at any picture.
 ///
-/// Levels can be dropped at once: nothing below refers to them. They come back where the stream allows it (H.265
-/// 7.4.2.2): at a key frame, at a TSA picture (to any level) or at a STSA picture (to its own level) of the level just
-/// above the one that is decoded.
+/// Levels can be dropped at once, since no lower level refers to them. They resume where the stream allows it (H.265
+/// 7.4.2.2): at a key frame, or at a TSA picture (to any level) or STSA picture (to its own level) of the level above
+/// the highest one decoded.
 public struct LevelGate: Sendable {
-    /// The highest level whose pictures are decoded; everything up to it has been since the last switch.
+    /// The highest level decoded; all levels up to it have been decoded since the last switch.
     private var open = Self.highest
-    /// The level that was decoded before the last key frame, which its RASL pictures depend on.
+    /// The level decoded before the last key frame, which that key frame's RASL pictures depend on.
     private var openBefore = Self.highest
 
-    /// The highest TemporalId there can be (H.265 7.4.2.2).
+    /// The highest TemporalId (H.265 7.4.2.2).
     public static let highest = 6
 
-    /// Every level is decoded.
+    /// Starts with every level decoded.
     public init() {}
 
-    /// Whether a picture of this type and level is decoded while `limit` is the highest level that is wanted.
+    /// Whether to decode a picture of this type and level while `limit` is the highest level requested.
     public mutating func admits(_ type: NALUnitType, level: Int, limit: Int) -> Bool {
         if limit < open { open = max(0, limit) }
         openBefore = min(openBefore, open)
@@ -27,7 +27,7 @@ public struct LevelGate: Sendable {
             open = max(0, limit)
             return true
         }
-        // Leading pictures may refer to what came before the key frame, of whatever level that is.
+        // RASL pictures may refer to pictures of any level before the key frame.
         if type.isRASL { return level <= openBefore }
         openBefore = Self.highest
         if level == open + 1, level <= limit {

@@ -1,62 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// What is to be said of a picture's alpha.
+/// The state of a picture's alpha.
 public enum PictureAlpha: Hashable, Sendable {
-    /// Its stream has none, or none was asked for.
+    /// The stream has no alpha, or it was not requested.
     case none
-    /// It is the stream's.
+    /// Decoded from the stream.
     case present(AlphaChannelMode)
-    /// The stream has alpha, but none came for this picture: it is opaque.
+    /// The stream has alpha, but not for this picture, which is opaque.
     case missing
 }
 
-/// A packet as decoders take it.
+/// A packet for a decoder.
 public struct DecoderInput: Sendable {
-    /// The base layer's NAL units with 4-byte lengths.
+    /// NAL units of the base layer, with 4-byte lengths.
     public var base: [UInt8]
-    /// The alpha layer's part; nil where there is none, or it is not asked for.
+    /// The alpha layer's part; nil when there is none or it was not requested.
     public var alpha: AlphaUnit?
-    /// Bytes of both.
     public var byteCount: Int { base.count + (alpha?.bytes.count ?? 0) }
 
-    /// A packet.
     public init(base: [UInt8], alpha: AlphaUnit? = nil) {
         self.base = base
         self.alpha = alpha
     }
 }
 
-/// A picture as a decoder gives it, in presentation order.
+/// A picture from a decoder, in presentation order.
 public struct OutputPicture: Hashable, Sendable {
     /// The number of the packet it was decoded from.
     public var sequence: Int64
-    /// Samples a row, the conformance window applied.
+    /// Width in luma samples, cropped to the conformance window.
     public var width: Int
-    /// Rows, the conformance window applied.
+    /// Height in luma samples, cropped to the conformance window.
     public var height: Int
-    /// How its samples lie.
     public var format: PixelFormat
-    /// Bits of a sample as the stream codes it.
+    /// Bits of a sample in the stream.
     public var bitDepth: Int
-    /// What its values mean.
     public var color: ColorDescription
-    /// Width over height of a sample; nil when not told.
+    /// Width over height of a sample; nil when not signaled.
     public var sampleAspectRatio: Rational?
-    /// Whether decoding could start here.
     public var isKeyFrame: Bool
-    /// Whether the decoder itself calls it damaged.
+    /// Whether the decoder reports it as damaged.
     public var isDamaged: Bool
-    /// Whether its surface was a hardware one.
+    /// Whether it was decoded to a hardware surface.
     public var isHardware: Bool
-    /// The slot of the session's memory that it lies in.
+    /// Its slot in the session's memory.
     public var slot: Int
-    /// Where its planes lie, counted from the start of the slot's memory.
+    /// The location of its planes, relative to the start of the slot.
     public var layout: FrameLayout
-    /// What its alpha plane is, where its format has one.
     public var alpha = PictureAlpha.none
 
-    /// Describes a picture.
     public init(
         sequence: Int64, width: Int, height: Int, format: PixelFormat, bitDepth: Int, color: ColorDescription,
         sampleAspectRatio: Rational?, isKeyFrame: Bool, isDamaged: Bool, isHardware: Bool, slot: Int,
@@ -77,35 +70,35 @@ public struct OutputPicture: Hashable, Sendable {
     }
 }
 
-/// What a decoder tells of besides pictures.
+/// A decoder's output.
 public enum DecoderEvent: Sendable {
-    /// A picture; its samples stay where they are as long as the object lives.
+    /// A picture; its samples remain valid as long as the object is retained.
     case picture(OutputPicture, any AnyObject & Sendable)
-    /// Something is wrong with the packet of this number.
+    /// The packet with this number is damaged, for this reason.
     case damage(Int64, String)
-    /// Something is wrong with the alpha of the packet of this number; its picture comes all the same.
+    /// The alpha of the packet with this number is damaged, for this reason; its picture is output nevertheless.
     case alphaDamage(Int64, String)
 }
 
-/// Takes what a decoder gives; may wait for its client.
+/// Handles a decoder's output; may block until the client has room.
 public typealias DecoderEventHandler = (DecoderEvent) throws(SessionError) -> Void
 
 /// An open decoder, used from one thread.
 public protocol PictureDecoder: AnyObject, Sendable {
-    /// Why pictures are not decoded in hardware although they were to be; nil while they are, or were not to be.
+    /// Why pictures are not decoded in hardware although hardware was requested; nil otherwise.
     var fallbackReason: String? { get }
 
-    /// What hardware failed at since the last look, on streams that may be sound; nil when it did not.
+    /// Returns and clears the hardware's last failure that the stream may not have caused; nil without one.
     func takeHardwareFailure() -> String?
 
-    /// Takes a packet and gives the pictures that are ready.
+    /// Decodes a packet and emits the pictures that are ready.
     ///
     /// - Parameters:
-    ///   - sequence: the packet's number, rising.
-    /// - Throws: `VideoDecoderMalfunction` when the decoder cannot go on, or what `handler` throws.
+    ///   - sequence: the packet's number, greater than the one before.
+    /// - Throws: `VideoDecoderMalfunction` when the decoder cannot continue, or what `handler` throws.
     func decode(_ input: DecoderInput, sequence: Int64, _ handler: DecoderEventHandler) throws(SessionError)
 
-    /// Gives every picture still inside; the next packet must be a key frame.
+    /// Emits every remaining picture; the next packet must be a key frame.
     ///
     /// - Throws: as `decode`.
     func finish(_ handler: DecoderEventHandler) throws(SessionError)

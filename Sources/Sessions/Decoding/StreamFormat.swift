@@ -2,41 +2,43 @@
 public import HWDHEVC
 public import HWDModel
 
-/// An HEVC stream's format as a client describes it, checked: what can be decoded here, and how packets are framed.
+/// A validated format description of an HEVC stream that can be decoded here, with the framing of its packets.
 public struct StreamFormat: Hashable, Sendable {
-    /// How NAL units stand in a packet.
+    /// How packets delimit NAL units.
     public enum Framing: Hashable, Sendable {
-        /// Behind their length, in so many bytes (ISO/IEC 14496-15).
+        /// By a length of this many bytes before each (ISO/IEC 14496-15).
         case lengthPrefixed(Int)
-        /// Behind start codes (H.265 Annex B).
+        /// By start codes (H.265 Annex B).
         case byteStream
     }
 
-    /// Bytes a description may have: a message's payload.
+    /// Limit of a description in bytes, so that it fits a message.
     public static let maxDescription = 60_000
-    /// Largest width and height of a coded picture.
+    /// Limit of a coded picture's width and height.
     public static let maxDimension = CompressionRequest.maxDimension
-    /// MaxLumaPs of level 6.2 (H.265 table A.8), which bounds every buffer of a decoder.
+    /// MaxLumaPs of level 6.2 (H.265 table A.8), which limits every buffer of a decoder.
     public static let maxLumaSamples = 35_651_584
 
-    /// How NAL units stand in a packet.
     public let framing: Framing
-    /// The parameter sets of the base layer, for 4-byte lengths, as decoders are opened with them.
+    /// The base layer's parameter sets for opening a decoder, with `lengthSize` 4.
     public let record: DecoderConfigurationRecord
-    /// The description's SEI NAL units, which hold for the whole stream.
+    /// The description's SEI NAL units, which apply to the whole stream.
     public let messages: [[UInt8]]
-    /// What the description says of all layers: its NAL units as they came.
+    /// The description's NAL units of all layers, unchanged.
     let layers: [[UInt8]]
-    /// Samples a row of the pictures, 0 when the parameter sets come in the packets only.
+    /// Width in luma samples; 0 when all parameter sets are in the packets.
     public let width: Int
-    /// Rows of the pictures, 0 when the parameter sets come in the packets only.
+    /// Height in luma samples; 0 when all parameter sets are in the packets.
     public let height: Int
     /// Bits of a sample, 8 or 10.
     public let bitDepth: Int
 
-    /// The layout libavcodec decodes to in software.
+    /// Nil when all parameter sets are in the packets.
+    public var size: PictureSize? { width > 0 ? PictureSize(width: width, height: height) : nil }
+
+    /// The format that libavcodec decodes to in software.
     public var planarFormat: PixelFormat { bitDepth > 8 ? .i010 : .yu12 }
-    /// The layout hardware decodes to.
+    /// The format that hardware decodes to.
     public var semiPlanarFormat: PixelFormat { bitDepth > 8 ? .p010 : .nv12 }
 
     /// Reads an hvcC record (ISO/IEC 14496-15, 8.3.3.1) or Annex B parameter sets.
@@ -44,39 +46,11 @@ public struct StreamFormat: Hashable, Sendable {
     /// - Throws: `VideoDecoderBadData` for bytes that are neither, `VideoDecoderUnsupportedDataFormat` for a stream
     ///   that is not 4:2:0 of 8 or 10 bits, or larger than level 6.2 allows.
     public init(description: [UInt8]) throws(SessionError) {
-        guard !description.isEmpty, description.count <= Self.maxDescription else {
-            throw SessionError(
-                .videoDecoderBadData, "a format description of \(description.count) bytes is not possible")
-        }
-        var record: DecoderConfigurationRecord
-        do throws(BitstreamError) {
-            if description[0] == 1 {
-                record = try DecoderConfigurationRecord(bytes: description)
-                framing = .lengthPrefixed(record.lengthSize)
-            } else {
-                let kept = AnnexB.NALUnits(description).filter { nal in
-                    guard let header = try? NALUnitHeader(nal: nal) else { return false }
-                    return header.nalUnitType.isParameterSet || header.nalUnitType == .prefixSEI
-                }
-                record = try DecoderConfigurationRecord(nalUnits: kept.map { Array($0) }, completeness: false)
-                framing = .byteStream
-            }
-        } catch {
-            throw SessionError(.videoDecoderBadData, "the format description is damaged: \(error.reason)")
-        }
-        record.lengthSize = 4
-        layers = record.nalUnits
-        messages = record.nalUnits.filter { (try? NALUnitHeader(nal: $0))?.nalUnitType == .prefixSEI }
-        // Layers above the base, and messages, are not the decoder's business.
-        record.arrays = record.arrays.compactMap { array in
-            var array = array
-            array.nalUnits = array.nalUnits.filter { nal in
-                guard let header = try? NALUnitHeader(nal: nal) else { return false }
-                return header.nuhLayerId == 0 && header.nalUnitType.isParameterSet
-            }
-            if array.nalUnitType == .vps { array.nalUnits = array.nalUnits.map(Self.singleLayer) }
-            return array.nalUnits.isEmpty ? nil : array
-        }
+        let full: DecoderConfigurationRecord
+        (full, framing) = try Self.parse(description)
+        layers = full.nalUnits
+        messages = full.nalUnits.filter { (try? NALUnitHeader(nal: $0))?.nalUnitType == .prefixSEI }
+        record = Self.baseLayer(of: full)
         var sets: [SequenceParameterSet] = []
         for nal in record.nalUnits where (try? NALUnitHeader(nal: nal))?.nalUnitType == .sps {
             do throws(BitstreamError) { sets.append(try SequenceParameterSet(nal: nal)) } catch {
@@ -92,12 +66,52 @@ public struct StreamFormat: Hashable, Sendable {
                 chroma: record.chromaFormatIdc, 8 + record.bitDepthLumaMinus8, 8 + record.bitDepthChromaMinus8)
             (width, height, bitDepth) = (0, 0, 8 + record.bitDepthLumaMinus8)
         }
-        self.record = record
     }
 
-    /// A stream of 8 bits whose parameter sets all come in its packets, behind 4-byte lengths.
+    private static func parse(
+        _ description: [UInt8]
+    ) throws(SessionError) -> (record: DecoderConfigurationRecord, framing: Framing) {
+        guard !description.isEmpty, description.count <= maxDescription else {
+            throw SessionError(
+                .videoDecoderBadData,
+                "the format description of \(description.count) bytes is empty or exceeds \(maxDescription) bytes")
+        }
+        do throws(BitstreamError) {
+            // configurationVersion is 1; a byte stream starts with 0.
+            if description[0] == 1 {
+                let record = try DecoderConfigurationRecord(bytes: description)
+                return (record, .lengthPrefixed(record.lengthSize))
+            }
+            let kept = AnnexB.NALUnits(description).filter { nal in
+                guard let header = try? NALUnitHeader(nal: nal) else { return false }
+                return header.nalUnitType.isParameterSet || header.nalUnitType == .prefixSEI
+            }
+            let record = try DecoderConfigurationRecord(nalUnits: kept.map { Array($0) }, completeness: false)
+            return (record, .byteStream)
+        } catch {
+            throw SessionError(.videoDecoderBadData, "the format description is damaged: \(error.reason)")
+        }
+    }
+
+    /// The record without other layers and messages, which decoders do not need.
+    private static func baseLayer(of record: DecoderConfigurationRecord) -> DecoderConfigurationRecord {
+        var record = record
+        record.lengthSize = 4
+        record.arrays = record.arrays.compactMap { array in
+            var array = array
+            array.nalUnits = array.nalUnits.filter { nal in
+                guard let header = try? NALUnitHeader(nal: nal) else { return false }
+                return header.nuhLayerId == 0 && header.nalUnitType.isParameterSet
+            }
+            if array.nalUnitType == .vps { array.nalUnits = array.nalUnits.map(singleLayer) }
+            return array.nalUnits.isEmpty ? nil : array
+        }
+        return record
+    }
+
+    /// The format of an 8-bit stream with 4-byte lengths whose parameter sets are all in its packets.
     ///
-    /// - Throws: as `init(description:)`, which takes what it is given here.
+    /// - Throws: as `init(description:)`; this description is valid.
     public static func inBand() throws(SessionError) -> StreamFormat {
         let bytes: [UInt8]
         do throws(BitstreamError) { bytes = try DecoderConfigurationRecord().bytes() } catch {
@@ -106,14 +120,14 @@ public struct StreamFormat: Hashable, Sendable {
         return try StreamFormat(description: bytes)
     }
 
-    /// What the alpha layer's samples mean; nil when the description tells of none.
+    /// How to interpret the alpha layer; nil when the description declares none.
     public var alpha: AlphaInterpretation? {
         var reader = AlphaLayerReader()
         for nal in layers { reader.take(nal[...]) }
-        return reader.meaning
+        return reader.interpretation
     }
 
-    /// A VPS as a stream without further layers has it, so that no decoder looks for them; as it is where it cannot be read.
+    /// The VPS reduced to its base layer, so that decoders do not look for others; unchanged when it cannot be parsed.
     static func singleLayer(_ nal: [UInt8]) -> [UInt8] {
         guard let vps = try? VideoParameterSet(nal: nal), vps.vpsMaxLayersMinus1 > 0 || vps.vpsExtension != nil
         else {
@@ -122,10 +136,10 @@ public struct StreamFormat: Hashable, Sendable {
         return (try? vps.singleLayer.nalUnit()) ?? nal
     }
 
-    /// Whether pictures of an SPS can be decoded here.
+    /// Checks that pictures of an SPS can be decoded here.
     ///
-    /// - Throws: `VideoDecoderUnsupportedDataFormat`, saying what stands in the way; `VideoDecoderBadData` for a
-    ///   conformance window that leaves nothing.
+    /// - Throws: `VideoDecoderUnsupportedDataFormat`, naming the obstacle; `VideoDecoderBadData` for a conformance window
+    ///   that leaves no samples.
     static func check(_ sps: SequenceParameterSet) throws(SessionError) {
         try check(chroma: sps.chromaFormatIdc, sps.bitDepthLuma, sps.bitDepthChroma)
         let (width, height) = (sps.picWidthInLumaSamples, sps.picHeightInLumaSamples)
@@ -134,13 +148,13 @@ public struct StreamFormat: Hashable, Sendable {
         else {
             throw SessionError(
                 .videoDecoderUnsupportedDataFormat,
-                "a picture of \(width)x\(height) is outside what H.265 level 6.2 allows")
+                "a picture of \(width)x\(height) exceeds H.265 level 6.2")
         }
         let cropped = sps.croppedLumaSamples
         guard (0..<width).contains(cropped.left), (0..<width).contains(cropped.right),
             (0..<height).contains(cropped.top), (0..<height).contains(cropped.bottom), sps.width > 0, sps.height > 0
         else {
-            throw SessionError(.videoDecoderBadData, "the SPS's conformance window leaves nothing of the picture")
+            throw SessionError(.videoDecoderBadData, "the SPS's conformance window leaves no samples")
         }
     }
 
@@ -149,13 +163,14 @@ public struct StreamFormat: Hashable, Sendable {
         guard chroma == 1 else {
             throw SessionError(
                 .videoDecoderUnsupportedDataFormat,
-                "the stream is \((0..<4).contains(chroma) ? names[chroma] : "of an unknown chroma format"); "
-                    + "4:2:0 is decoded here")
+                "the stream is \((0..<4).contains(chroma) ? names[chroma] : "of an unknown chroma format"), not 4:2:0"
+            )
         }
         guard luma == chromaDepth, luma == 8 || luma == 10 else {
             throw SessionError(
                 .videoDecoderUnsupportedDataFormat,
-                "the stream has \(luma) bits a luma and \(chromaDepth) a chroma sample; 8 and 10 are decoded here")
+                "the stream has luma of \(luma) and chroma of \(chromaDepth) bits; only 8 or 10 bits for both are supported"
+            )
         }
     }
 }

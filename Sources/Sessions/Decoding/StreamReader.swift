@@ -2,32 +2,32 @@
 public import HWDHEVC
 public import HWDModel
 
-/// One packet as it goes to a decoder, and what it says of itself.
+/// One packet for a decoder, with the properties read from it.
 public struct CodedUnit: Sendable {
-    /// The base layer's slices and parameter sets, each behind its length in 4 bytes.
+    /// Slices and parameter sets of the base layer, with 4-byte lengths.
     public var bytes: [UInt8] = []
-    /// `nal_unit_type` of its first slice segment; nil without one.
+    /// `nal_unit_type` of the first slice segment; nil without one.
     public var pictureType: NALUnitType?
-    /// TemporalId of that; 0 without one.
+    /// TemporalId of the first slice segment; 0 without one.
     public var temporalLevel = 0
-    /// What came with its picture, as it is to be told with it.
+    /// Metadata to be output with its picture.
     public var sideData: [FrameSideData] = []
-    /// `preferred_transfer_characteristics` (SEI 147) in force; nil when the VUI holds.
+    /// `preferred_transfer_characteristics` (SEI 147) in effect; nil when the VUI applies.
     public var preferredTransfer: UInt8?
-    /// Whether an end-of-sequence NAL unit is in it.
+    /// Whether it contains an end-of-sequence NAL unit.
     public var endsSequence = false
-    /// What is wrong with the packet; the rest of it is in `bytes`.
+    /// The packet's first error; the readable rest is in `bytes`.
     public var fault: SessionError?
-    /// Whether `fault` is such that nothing may be decoded of it.
+    /// Whether `fault` prohibits decoding any of it.
     public var isRefused = false
-    /// Whether the packet brings an SPS that was not there before.
+    /// Whether the packet activates a different SPS.
     public var changesFormat = false
-    /// Whether there were more metadata than a picture can carry.
+    /// Whether metadata beyond the limit were dropped.
     public var hasLostSideData = false
-    /// The alpha layer's part; nil where alpha is not read, or the stream has none.
+    /// The alpha layer's part; nil when alpha is not read or the stream has none.
     public var alpha: AlphaUnit?
 
-    /// Bytes of metadata kept with a picture; what a stream sends beyond that is not kept, however much it is.
+    /// Limit of a picture's metadata in bytes; metadata beyond it are dropped.
     public static let maxSideData = 48 << 10
 
     mutating func add(_ kind: FrameSideData.Kind, _ bytes: some Collection<UInt8>) {
@@ -37,13 +37,13 @@ public struct CodedUnit: Sendable {
     }
 }
 
-/// Takes packets apart before a decoder sees them: drops what decoders need not read, keeps metadata, and lets no
-/// parameter set pass that asks for more memory than level 6.2 does.
+/// Parses packets before they reach a decoder: drops NAL units that decoders do not need, collects metadata, and refuses
+/// SPSs that need more memory than level 6.2 allows.
 ///
-/// Every NAL unit of the base layer counts. The alpha layer is taken out beside it where it is asked for; other layers
-/// (Dolby Vision's enhancement) are left out.
+/// It passes the base layer. The alpha layer is extracted on request; other layers (Dolby Vision's enhancement layer)
+/// are dropped.
 public struct StreamReader: Sendable {
-    /// NAL units a packet may have: level 6.2 allows 600 slice segments a picture (H.265 table A.8).
+    /// Limit of NAL units in a packet; level 6.2 allows 600 slice segments per picture (H.265 table A.8).
     private static let maxUnits = 4096
 
     private let framing: StreamFormat.Framing
@@ -51,37 +51,36 @@ public struct StreamReader: Sendable {
     private var lastSPS: Int?
     private var staticData: [FrameSideData.Kind: [UInt8]] = [:]
     private var preferredTransfer: UInt8?
-    /// Parameter sets to go before the next packet's.
+    /// Parameter sets to be inserted before the next packet.
     private var pending = PendingUnits()
-    /// Why nothing can be decoded until another SPS comes.
+    /// Why nothing can be decoded before a new SPS.
     private var refusal: SessionError?
-    /// Nil where alpha is not asked for.
+    /// Nil when alpha was not requested.
     private var alpha: AlphaLayerReader?
 
-    /// Reads packets of a stream that `format` describes.
+    /// Reads packets of a stream in this format.
     public init(_ format: StreamFormat, readsAlpha: Bool = false) {
         framing = format.framing
         alpha = readsAlpha ? AlphaLayerReader() : nil
-        note(format)
+        adopt(format)
     }
 
-    /// Another format from the next packet on; packets stay framed as they were.
+    /// Changes the format from the next packet on; the framing of packets cannot change.
     ///
     /// - Throws: `FormatDescriptionChangeNotSupported` when the framing differs.
     public mutating func change(to format: StreamFormat) throws(SessionError) {
         guard framing == format.framing else {
             throw SessionError(
                 .formatDescriptionChangeNotSupported,
-                "the new format frames NAL units in another way than the session's packets")
+                "the new format's framing of NAL units differs from that of the session's packets")
         }
         pending = PendingUnits()
         for nal in format.record.nalUnits { pending.append(nal[...]) }
         refusal = nil
-        note(format)
+        adopt(format)
     }
 
-    /// A packet that came out of `read` is not decoded: its parameter sets, and where a sequence ends, go before the
-    /// next one's.
+    /// Keeps the parameter sets and end-of-sequence NAL units of a packet that is not decoded, for the next packet.
     public mutating func deferParameterSets(_ unit: CodedUnit) {
         guard var units = try? LengthPrefixedNALUnits(unit.bytes[...]) else { return }
         while let nal = try? units.next() {
@@ -90,7 +89,7 @@ public struct StreamReader: Sendable {
         }
     }
 
-    private mutating func note(_ format: StreamFormat) {
+    private mutating func adopt(_ format: StreamFormat) {
         var ignored = CodedUnit()
         for nal in format.record.nalUnits where (try? NALUnitHeader(nal: nal))?.nalUnitType == .sps {
             takeSPS(nal[...], &ignored)
@@ -102,7 +101,7 @@ public struct StreamReader: Sendable {
         _ = alpha?.finish(hasPicture: false)
     }
 
-    /// Takes a packet apart.
+    /// Parses a packet.
     public mutating func read(_ packet: [UInt8]) -> CodedUnit {
         var unit = CodedUnit()
         unit.bytes.reserveCapacity(packet.count + 64)
@@ -119,8 +118,9 @@ public struct StreamReader: Sendable {
         }
         if let part = alpha?.finish(hasPicture: unit.pictureType != nil) { unit.alpha = part }
         unit.preferredTransfer = preferredTransfer
-        let held: [FrameSideData.Kind] = [.masteringDisplay, .contentLight, .ambientViewing]
-        unit.sideData = held.compactMap { kind in staticData[kind].map { FrameSideData(kind, $0) } } + unit.sideData
+        let kinds: [FrameSideData.Kind] = [.masteringDisplay, .contentLight, .ambientViewing]
+        unit.sideData =
+            kinds.compactMap { kind in staticData[kind].map { FrameSideData(kind, $0) } } + unit.sideData
         return unit
     }
 
@@ -131,7 +131,7 @@ public struct StreamReader: Sendable {
         func countOne() throws(BitstreamError) {
             count += 1
             guard count <= Self.maxUnits else {
-                throw BitstreamError(.outOfRange, "it has more than \(Self.maxUnits) NAL units")
+                throw BitstreamError(.outOfRange, "there are more than \(Self.maxUnits) NAL units")
             }
         }
         switch framing {
@@ -155,7 +155,7 @@ public struct StreamReader: Sendable {
         guard !header.nalUnitType.isParameterSet || nal.count <= PendingUnits.maxSetSize else {
             unit.fault =
                 unit.fault
-                ?? SessionError(.videoDecoderBadData, "a parameter set of \(nal.count) bytes is left out")
+                ?? SessionError(.videoDecoderBadData, "a parameter set of \(nal.count) bytes exceeds the limit")
             return
         }
         switch header.nalUnitType {
@@ -185,7 +185,7 @@ public struct StreamReader: Sendable {
         unit.bytes += nal
     }
 
-    /// An SPS: one that was seen before passes, a new one is looked at first.
+    /// Accepts the SPS in effect at once, and validates any other.
     private mutating func takeSPS(_ nal: ArraySlice<UInt8>, _ unit: inout CodedUnit) {
         if let lastSPS, let known = spsInForce[lastSPS], known.elementsEqual(nal) {
             refusal = nil
@@ -204,7 +204,7 @@ public struct StreamReader: Sendable {
             lastSPS = id
         } catch {
             refusal = SessionError(
-                .videoDecoderBadData, "nothing can be decoded behind a damaged SPS: \(error.reason)")
+                .videoDecoderBadData, "the SPS is damaged: \(error.reason)")
         }
     }
 

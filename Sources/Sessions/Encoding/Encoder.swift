@@ -1,56 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// What a coded picture refers to and whether others refer to it, as an encoder settles it by looking ahead.
+/// The references from and to a coded picture, as an encoder's look-ahead determines them.
 public enum PictureKind: UInt8, Hashable, Sendable {
-    /// A key frame that nothing after it refers across.
+    /// A key frame that no later picture refers across.
     case idr
-    /// Without references; a key frame where pictures before it are shown after it (CRA).
+    /// Without references; as a key frame a CRA picture, which leading pictures may refer across.
     case intra
-    /// References before it.
+    /// References to earlier pictures.
     case predicted
-    /// References on both sides, and referred to itself.
+    /// References in both directions, and is a reference itself.
     case bidirectionalReference
-    /// References on both sides.
+    /// References in both directions.
     case bidirectional
 }
 
-/// A frame on its way into an encoder: where its samples lie for the length of one call.
+/// A frame for an encoder; its samples are valid for the duration of one call.
 @safe public struct InputPicture {
-    /// One plane: its first sample and the bytes from row to row.
-    @safe public struct Plane {
-        /// The first sample.
-        public let base: UnsafeRawPointer
-        /// Bytes from a row to the next.
-        public let stride: Int
-
-        /// Names a plane.
-        ///
-        /// The memory must hold every row the pixel format demands, for as long as the call lasts.
-        @unsafe public init(base: UnsafeRawPointer, stride: Int) {
-            unsafe self.base = base
-            self.stride = stride
-        }
-    }
-
-    /// As many as the session's pixel format has.
-    public let planes: [Plane]
-    /// The client's number for the frame.
+    /// The planes of the session's pixel format.
+    public let planes: [PlaneView]
+    /// The client's identifier of the frame.
     public let frameID: UInt64
     /// Presentation time, in units of the session's time base.
     public let pts: Int64
     /// Whether to code it as a key frame: an IRAP picture without leading pictures.
     public let forceKeyFrame: Bool
-    /// The quantisation parameter to code it with; nil for the session's.
+    /// The quantization parameter of the picture; nil for the session's.
     public let baseFrameQP: Int?
-    /// What the picture must become; nil leaves that to the encoder.
+    /// The required kind; nil for the encoder's choice.
     public let kind: PictureKind?
-    /// The temporal level of a picture whose `kind` is told; nil where the encoder settles both.
+    /// The temporal level of a picture with a required `kind`; nil when the encoder chooses both.
     public let temporalLevel: Int?
 
-    /// Names a frame.
     public init(
-        planes: [Plane], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
+        planes: [PlaneView], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
         kind: PictureKind? = nil, temporalLevel: Int? = nil
     ) {
         self.kind = kind
@@ -63,22 +46,21 @@ public enum PictureKind: UInt8, Hashable, Sendable {
     }
 }
 
-/// What an encoder says about a coded picture; its bytes come beside it.
+/// An encoder's description of a coded picture; the bytes are passed separately.
 public struct EncodedPicture: Hashable, Sendable {
-    /// The frame it was coded from.
+    /// The source frame.
     public var frameID: UInt64
-    /// That frame's presentation time.
+    /// The frame's presentation time.
     public var pts: Int64
     /// Decoding time, in the same units.
     public var dts: Int64
-    /// `nal_unit_type` of its first slice segment (H.265 table 7-1).
+    /// `nal_unit_type` of the first slice segment (H.265 table 7-1).
     public var nalUnitType: UInt8
     /// `TemporalId`.
     public var temporalLevel: UInt8
-    /// What the encoder made of it; nil where that is not told.
+    /// Nil when the encoder does not report it.
     public var kind: PictureKind?
 
-    /// Describes a picture.
     public init(
         frameID: UInt64, pts: Int64, dts: Int64, nalUnitType: UInt8, temporalLevel: UInt8, kind: PictureKind? = nil
     ) {
@@ -97,20 +79,20 @@ public struct EncodedPicture: Hashable, Sendable {
     public var isDisposable: Bool { nalUnitType < 16 && nalUnitType % 2 == 0 }
 }
 
-/// Takes what an encoder gives: the picture, and its length-prefixed NAL units (4-byte lengths, no parameter sets).
+/// Handles an encoder's output: the picture, and its NAL units with 4-byte lengths, without parameter sets.
 public typealias EncodedPictureHandler = (EncodedPicture, RawSpan) throws(SessionError) -> Void
 
 /// An open encoder, used from one thread.
 public protocol Encoder: AnyObject {
-    /// The hvcC record (ISO/IEC 14496-15, 8.3.3.1) of the packets to come.
+    /// The hvcC record (ISO/IEC 14496-15, 8.3.3.1) of the stream.
     var formatDescription: [UInt8] { get }
 
-    /// Takes a frame, whose memory is free again afterwards, and gives the pictures that are ready.
+    /// Encodes a frame, whose memory is unused after the call, and emits the pictures that are ready.
     ///
     /// - Throws: `VideoEncoderMalfunction` when the encoder fails, or what `handler` throws.
     func encode(_ picture: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError)
 
-    /// Gives every picture still inside; the encoder takes no frame afterwards.
+    /// Emits every remaining picture; no frame may follow.
     ///
     /// - Throws: as `encode`.
     func finish(_ handler: EncodedPictureHandler) throws(SessionError)

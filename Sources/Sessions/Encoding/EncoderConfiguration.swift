@@ -1,69 +1,66 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// How many bits a picture gets.
+/// How the encoder chooses the bits or the quantization of a picture.
 public enum RateControl: Hashable, Sendable {
-    /// 0…1.
+    /// Constant quality, 0…1.
     case quality(Double)
-    /// Bits a second, in the long term.
+    /// Long-term average in bits per second.
     case averageBitRate(Int64)
-    /// Bits a second, over every second.
+    /// Bits in every second.
     case constantBitRate(Int64)
-    /// One quantisation parameter.
+    /// One quantization parameter.
     case constantQP(Int)
 }
 
-/// Everything an encoder needs to know to open, resolved from the request and the properties.
+/// Everything that opening an encoder requires, resolved from the request and the properties.
 public struct EncoderConfiguration: Hashable, Sendable {
-    /// Size, time base, and the format that the encoder takes.
+    /// Size, time base, and the pixel format that the encoder gets.
     public var request: CompressionRequest
-    /// What frames in RGB are, and how they are converted to that format; nil where frames are coded as they come.
+    /// How frames in RGB are converted to the request's format; nil for frames that are coded without conversion.
     public var conversion: FrameConversionSettings?
-    /// The profile.
     public var profile: Profile
-    /// What becomes of alpha; nil for a stream without.
+    /// Nil for a stream without alpha.
     public var alpha: AlphaSettings?
-    /// The level; nil leaves it to the stream.
+    /// Nil for the lowest level that holds the stream.
     public var level: Level?
-    /// How many bits.
     public var rateControl: RateControl
-    /// A hard limit on top.
+    /// A hard limit in addition to `rateControl`.
     public var dataRateLimit: DataRateLimit?
-    /// Lowest quantisation parameter; nil sets no bound.
+    /// Lowest quantization parameter; nil sets no bound.
     public var minQP: Int?
-    /// Highest quantisation parameter; nil sets no bound.
+    /// Highest quantization parameter; nil sets no bound.
     public var maxQP: Int?
-    /// Most frames from a key frame to the next; nil leaves it to the encoder.
+    /// Maximum frames from a key frame to the next; nil for the encoder's default.
     public var maxKeyFrameInterval: Int?
     /// Whether B pictures may be used.
     public var allowFrameReordering: Bool
     /// Whether key frames may be CRA pictures.
     public var allowOpenGOP: Bool
-    /// Whether latency counts more than anything.
+    /// Whether latency takes precedence over compression.
     public var realTime: Bool
-    /// Whether speed counts more than compression.
+    /// Whether speed takes precedence over compression.
     public var prioritizesSpeed: Bool
-    /// Most frames the encoder may hold; nil sets no bound.
+    /// Maximum frames that the encoder may hold; nil sets no bound.
     public var maxFrameDelay: Int?
-    /// Frames to look ahead; nil leaves it to the encoder.
+    /// Frames of look-ahead; nil for the encoder's default.
     public var lookAhead: Int?
-    /// Frames a second.
+    /// Frames per second.
     public var frameRate: Rational
-    /// Its temporal levels; with more than one `maxKeyFrameInterval` is set, to a multiple of their group.
+    /// With more than one level, `maxKeyFrameInterval` is set to a multiple of the levels' group.
     public var temporalLevels: TemporalLevels
-    /// The part of the bits that level 0 of several gets; nil leaves it to the encoder.
+    /// The share of bits for temporal level 0; nil for the encoder's default.
     public var baseLevelFraction: Double?
-    /// For the VUI.
+    /// Written to the VUI.
     public var color: ColorDescription
-    /// For the VUI; nil says nothing.
+    /// Written to the VUI; nil leaves it out.
     public var pixelAspectRatio: Rational?
     /// Payload of SEI 137; nil writes none.
     public var masteringDisplay: [UInt8]?
     /// Payload of SEI 144; nil writes none.
     public var contentLight: [UInt8]?
-    /// x265's preset.
     public var x265Preset: String
-    /// x265's options, passed through.
+    /// Options passed to x265 as they are.
     public var x265Options: X265Options
 
     /// Resolves the properties.
@@ -71,72 +68,62 @@ public struct EncoderConfiguration: Hashable, Sendable {
     /// - Throws: `Parameter` when properties contradict each other or the request; the reason names them.
     public init(request: CompressionRequest, properties: PropertyStore) throws(SessionError) {
         try PropertyValidation.check(request: request, properties: properties)
-        self.request = request
-
-        let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:))
-        profile = asked?.profile ?? Profile(holding: request.bitDepth)
+        let requested = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:))
+        profile = requested?.profile ?? Profile(holding: request.bitDepth)
         alpha = request.hasAlpha ? AlphaSettings(properties) : nil
-        level = asked?.level
+        level = requested?.level
         frameRate = properties.value(.expectedFrameRate).flatMap(PropertyText.frameRate) ?? Rational(30)
         let coded = PaddedSize(request)
         try level?.validate(width: coded.width, height: coded.height, frameRate: frameRate)
 
-        x265Options = try X265Options(parsing: properties.string(.x265Params) ?? "")
-        rateControl =
-            if let bitRate = properties.integer(.averageBitRate) {
-                .averageBitRate(bitRate)
-            } else if let bitRate = properties.integer(.constantBitRate) {
-                .constantBitRate(bitRate)
-            } else if let qp = properties.integer(.qp) {
-                .constantQP(Int(qp))
-            } else {
-                .quality(properties.number(.quality) ?? 0.5)
-            }
+        rateControl = RateControl(properties)
         dataRateLimit = properties.value(.dataRateLimits).flatMap(PropertyText.dataRateLimits)
         minQP = properties.integer(.minAllowedFrameQP).map(Int.init)
         maxQP = properties.integer(.maxAllowedFrameQP).map(Int.init)
 
-        let interval = properties.integer(.maxKeyFrameInterval) ?? 0
-        maxKeyFrameInterval = interval > 0 ? Int(interval) : nil
-        if properties.bool(.allowTemporalCompression) == false { maxKeyFrameInterval = 1 }
         realTime = properties.bool(.realTime) ?? false
-        allowFrameReordering = properties.bool(.allowFrameReordering) ?? true
-        if realTime || maxKeyFrameInterval == 1 { allowFrameReordering = false }
         allowOpenGOP = properties.bool(.allowOpenGOP) ?? true
         maxFrameDelay = properties.integer(.maxFrameDelayCount).map(Int.init)
         lookAhead = properties.integer(.suggestedLookAheadFrameCount).map(Int.init)
+        maxKeyFrameInterval = Self.keyFrameInterval(properties)
+        allowFrameReordering = properties.bool(.allowFrameReordering) ?? true
+        if realTime || maxKeyFrameInterval == 1 { allowFrameReordering = false }
         temporalLevels = try Self.temporalLevels(properties, frameRate)
         baseLevelFraction = properties.number(.baseLayerBitRateFraction)
-        if baseLevelFraction != nil { try PropertyValidation.checkShare(temporalLevels, properties) }
-        if temporalLevels.count > 1 {
-            let most = maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval
-            try PropertyValidation.check(temporalLevels, keyFrameInterval: most, request, properties)
-            maxKeyFrameInterval = most - most % temporalLevels.groupSize
-        }
 
-        color = ColorDescription(
-            primaries: properties.codePoint(.colorPrimaries, ColorNames.primaries),
-            transfer: properties.codePoint(.transferFunction, ColorNames.transfer),
-            matrix: properties.codePoint(.yCbCrMatrix, ColorNames.matrix),
-            isFullRange: properties.bool(.fullRangeVideo) ?? false,
-            chromaLocation: properties.integer(.chromaLocation).map(UInt8.init(truncatingIfNeeded:)))
+        self.request = request
+        color = Self.color(request, properties)
         if !request.pixelFormat.isYCbCr {
-            // What is not told is BT.709's, and the stream says so.
-            let unspecified = ColorDescription.unspecified
-            if color.primaries == unspecified { color.primaries = 1 }
-            if color.transfer == unspecified { color.transfer = 1 }
-            if color.matrix == unspecified { color.matrix = color.primaries == 9 ? 9 : 1 }
             conversion = FrameConversionSettings(format: request.pixelFormat, properties)
             self.request.pixelFormat = request.hasAlpha ? .yuva : profile.bitDepth > 8 ? .p010 : .nv12
         }
         pixelAspectRatio = properties.string(.pixelAspectRatio).flatMap(PropertyText.aspectRatio)
-        let insertsHDR = properties.string(.hdrMetadataInsertionMode) != "None"
-        masteringDisplay =
-            insertsHDR ? properties.string(.masteringDisplayColorVolume).flatMap(Hexadecimal.bytes) : nil
-        contentLight = insertsHDR ? properties.string(.contentLightLevelInfo).flatMap(Hexadecimal.bytes) : nil
-
+        if properties.string(.hdrMetadataInsertionMode) != "None" {
+            masteringDisplay = properties.string(.masteringDisplayColorVolume).flatMap(Hexadecimal.bytes)
+            contentLight = properties.string(.contentLightLevelInfo).flatMap(Hexadecimal.bytes)
+        }
         prioritizesSpeed = properties.bool(.prioritizeSpeed) ?? false
         x265Preset = prioritizesSpeed ? "veryfast" : properties.string(.x265Preset) ?? "medium"
+        x265Options = try X265Options(parsing: properties.string(.x265Params) ?? "")
+        try alignKeyFrames(request, properties)
+    }
+
+    /// Rounds the key frame interval down to a multiple of the temporal levels' group, after checking the properties
+    /// that several levels exclude.
+    private mutating func alignKeyFrames(
+        _ request: CompressionRequest, _ properties: PropertyStore
+    ) throws(SessionError) {
+        if baseLevelFraction != nil { try PropertyValidation.checkShare(temporalLevels, properties) }
+        guard temporalLevels.count > 1 else { return }
+        let interval = maxKeyFrameInterval ?? PictureStructure.defaultKeyFrameInterval
+        try PropertyValidation.check(temporalLevels, keyFrameInterval: interval, request, properties)
+        maxKeyFrameInterval = interval - interval % temporalLevels.groupSize
+    }
+
+    private static func keyFrameInterval(_ properties: PropertyStore) -> Int? {
+        if properties.bool(.allowTemporalCompression) == false { return 1 }
+        let interval = properties.integer(.maxKeyFrameInterval) ?? 0
+        return interval > 0 ? Int(interval) : nil
     }
 
     private static func temporalLevels(
@@ -147,17 +134,49 @@ public struct EncoderConfiguration: Hashable, Sendable {
         }
         guard properties.isSet(.expectedFrameRate) else {
             throw SessionError(
-                .parameter, "BaseLayerFrameRate is a part of ExpectedFrameRate: set that too, before or with it")
+                .parameter, "BaseLayerFrameRate requires ExpectedFrameRate: set that before it or with it")
         }
         return try TemporalLevels(base: base, full: frameRate)
     }
 
-    /// Bits a second that the stream never or only for a while exceeds; nil where nothing bounds it.
+    private static func color(_ request: CompressionRequest, _ properties: PropertyStore) -> ColorDescription {
+        var color = ColorDescription(
+            primaries: properties.codePoint(.colorPrimaries, ColorNames.primaries),
+            transfer: properties.codePoint(.transferFunction, ColorNames.transfer),
+            matrix: properties.codePoint(.yCbCrMatrix, ColorNames.matrix),
+            isFullRange: properties.bool(.fullRangeVideo) ?? false,
+            chromaLocation: properties.integer(.chromaLocation).map(UInt8.init(truncatingIfNeeded:)))
+        guard !request.pixelFormat.isYCbCr else { return color }
+        // RGB is converted to a known color space, BT.709 by default, and the stream signals it.
+        let unspecified = ColorDescription.unspecified
+        if color.primaries == unspecified { color.primaries = 1 }
+        if color.transfer == unspecified { color.transfer = 1 }
+        if color.matrix == unspecified { color.matrix = color.primaries == 9 ? 9 : 1 }
+        return color
+    }
+
+    /// The bit rate in bits per second that the stream exceeds at most for a while; nil without a limit.
     public var bitRate: Int64? {
         if let limit = dataRateLimit { return Int64(Double(limit.bytes) * 8 / limit.seconds) }
         switch rateControl {
         case .averageBitRate(let bitRate), .constantBitRate(let bitRate): return bitRate
         case .quality, .constantQP: return nil
         }
+    }
+}
+
+extension RateControl {
+    /// The rate property that is set; `PropertyValidation` ensures that there is at most one.
+    fileprivate init(_ properties: PropertyStore) {
+        self =
+            if let bitRate = properties.integer(.averageBitRate) {
+                .averageBitRate(bitRate)
+            } else if let bitRate = properties.integer(.constantBitRate) {
+                .constantBitRate(bitRate)
+            } else if let qp = properties.integer(.qp) {
+                .constantQP(Int(qp))
+            } else {
+                .quality(properties.number(.quality) ?? 0.5)
+            }
     }
 }

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
 
-/// The size a picture is coded at when an encoder takes neither odd nor tiny ones.
+/// The coded size of a picture for encoders that accept neither odd nor tiny sizes.
 ///
-/// H.265 counts the conformance window in chroma samples (7.4.3.2.1), so a 4:2:0 stream cannot say an odd size: it shows
-/// the next even one, and the container's clean aperture has the last word.
+/// The conformance window of H.265 is in chroma samples (7.4.3.2.1), so a 4:2:0 stream cannot have an odd size: it has
+/// the next even one, and the container's clean aperture states the exact size.
 public struct PaddedSize: Hashable, Sendable {
-    /// Luma samples a row handed to the encoder: even, at least 16.
+    /// Width for the encoder in luma samples: even, at least 16.
     public let width: Int
-    /// Rows handed to the encoder: even, at least 16.
+    /// Height for the encoder in luma samples: even, at least 16.
     public let height: Int
-    /// Luma samples a row that the stream shows: the next even number.
+    /// Width that the stream shows: the next even number.
     public let shownWidth: Int
-    /// Rows that the stream shows: the next even number.
+    /// Height that the stream shows: the next even number.
     public let shownHeight: Int
-    /// Whether the encoder gets more than the frame has.
+    /// Whether the encoder's size exceeds the frame's.
     public let isPadded: Bool
 
-    /// The smallest coding tree block of H.265 that libx265 takes.
+    /// The smallest coding tree block of H.265 that libx265 supports.
     public static let minimum = 16
 
-    /// For frames of a session.
     public init(_ request: CompressionRequest) {
         shownWidth = (request.width + 1) / 2 * 2
         shownHeight = (request.height + 1) / 2 * 2

@@ -2,95 +2,30 @@
 public import HWDHEVC
 internal import HWDModel
 
-/// The parameter sets and slice headers of a stream whose syntax is ours: those of hardware encoders.
+/// The parameter sets and slice headers that the session writes itself, as it does for hardware encoders.
 public struct StreamSyntax: Sendable {
-    /// The VPS.
     public let vps: VideoParameterSet
-    /// The SPS.
     public let sps: SequenceParameterSet
-    /// The PPS.
     public let pps: PictureParameterSet
-    /// How pictures depend on each other.
     public let structure: PictureStructure
-    /// Blocks and tools.
     public let tools: CodingTools
     private let sets: ParameterSets
 
-    /// Writes parameter sets for a session.
+    /// Makes the parameter sets of a session.
     ///
     /// - Parameters:
-    ///   - initialQP: what slice_qp_delta counts from, 0…51.
-    ///   - bitRate: bits a second at most, for the level and tier; nil where nothing bounds them.
+    ///   - initialQP: the base of slice_qp_delta, 0…51.
+    ///   - bitRate: the limit in bits per second, which determines level and tier; nil without a limit.
     public init(
         _ configuration: EncoderConfiguration, size: CodedSize, structure: PictureStructure, tools: CodingTools,
         initialQP: Int = 26, bitRate: Int64? = nil
     ) {
         self.structure = structure
         self.tools = tools
-        var tier = ProfileTierLevel()
-        let level =
-            configuration.level
-            ?? Level.needed(
-                width: size.width, height: size.height, frameRate: configuration.frameRate, bitRate: bitRate)
-        tier.generalLevelIdc = 3 * level.number
-        var profile = ProfileTier()
-        // A.3.2, A.3.3: a Main stream is a Main 10 stream too.
-        profile.profileIdc = configuration.profile == .main ? 1 : 2
-        profile.profileCompatibilityFlags = configuration.profile == .main ? 3 << 29 : 1 << 29
-        profile.progressiveSourceFlag = true
-        profile.frameOnlyConstraintFlag = true
-        profile.tierFlag = level.needsHighTier(bitRate)
-        tier.general = profile
-        let ordering = SubLayerOrderingInfo(subLayers: structure.subLayers)
-        if structure.temporalLevels > 1 {
-            let levels = configuration.temporalLevels.levelIdcs(
-                general: tier.generalLevelIdc, width: size.width, height: size.height, bitRate: bitRate)
-            tier.subLayers = levels.map { SubLayerProfileTierLevel(levelIdc: $0) }
-        }
-
-        var vps = VideoParameterSet()
-        vps.vpsMaxSubLayersMinus1 = structure.temporalLevels - 1
-        vps.profileTierLevel = tier
-        vps.orderingInfo = ordering
-        self.vps = vps
-
-        var sps = SequenceParameterSet()
-        sps.spsMaxSubLayersMinus1 = structure.temporalLevels - 1
-        sps.spsTemporalIdNestingFlag = true
-        sps.profileTierLevel = tier
-        sps.orderingInfo = ordering
-        sps.picWidthInLumaSamples = size.width
-        sps.picHeightInLumaSamples = size.height
-        if size.width != size.shownWidth || size.height != size.shownHeight {
-            sps.conformanceWindow = WindowOffsets(
-                right: (size.width - size.shownWidth) / 2, bottom: (size.height - size.shownHeight) / 2)
-        }
-        sps.bitDepthLumaMinus8 = configuration.profile.bitDepth - 8
-        sps.bitDepthChromaMinus8 = configuration.profile.bitDepth - 8
-        // 8 bits: POC differences stay far below 128.
-        sps.log2MaxPicOrderCntLsbMinus4 = 4
-        sps.log2MinLumaCodingBlockSizeMinus3 = tools.log2MinCBSize - 3
-        sps.log2DiffMaxMinLumaCodingBlockSize = tools.log2CTBSize - tools.log2MinCBSize
-        sps.log2MinLumaTransformBlockSizeMinus2 = tools.log2MinTBSize - 2
-        sps.log2DiffMaxMinLumaTransformBlockSize = tools.log2MaxTBSize - tools.log2MinTBSize
-        sps.maxTransformHierarchyDepthInter = tools.transformDepthInter
-        sps.maxTransformHierarchyDepthIntra = tools.transformDepthIntra
-        sps.ampEnabledFlag = tools.usesAMP
-        sps.sampleAdaptiveOffsetEnabledFlag = tools.usesSAO
-        sps.spsTemporalMvpEnabledFlag = tools.usesTemporalMVP
-        sps.strongIntraSmoothingEnabledFlag = tools.usesStrongIntraSmoothing
-        sps.vuiParameters = VUIParameters(configuration)
-        self.sps = sps
-
-        var pps = PictureParameterSet()
-        pps.initQpMinus26 = initialQP - 26
-        pps.signDataHidingEnabledFlag = tools.usesSignDataHiding
-        pps.transformSkipEnabledFlag = tools.usesTransformSkip
-        pps.constrainedIntraPredFlag = tools.usesConstrainedIntra
-        if tools.usesCUQPDelta { pps.diffCuQpDeltaDepth = tools.log2CTBSize - tools.log2MinCBSize }
-        pps.ppsLoopFilterAcrossSlicesEnabledFlag = true
-        self.pps = pps
-
+        let tier = ProfileTierLevel(configuration, size: size, structure: structure, bitRate: bitRate)
+        vps = VideoParameterSet(structure: structure, tier: tier)
+        sps = SequenceParameterSet(configuration, size: size, structure: structure, tools: tools, tier: tier)
+        pps = PictureParameterSet(tools: tools, initialQP: initialQP)
         var sets = ParameterSets()
         sets.add(vps)
         sets.add(sps)
@@ -131,15 +66,101 @@ public struct StreamSyntax: Sendable {
         return header
     }
 
-    /// A slice header as the start of its NAL unit: without start code, with emulation prevention, up to and with
-    /// `byte_alignment()`.
+    /// The first bytes of a slice's NAL unit: the header up to and including `byte_alignment()`, with emulation
+    /// prevention, without a start code.
     public func nalUnitStart(_ header: SliceSegmentHeader) throws(BitstreamError) -> [UInt8] {
         try SliceSegment(sliceHeader: header, data: []).nalUnit(parameterSets: sets)
     }
 }
 
+extension ProfileTierLevel {
+    /// The session's profile, and the configured level or the lowest that holds the stream.
+    fileprivate init(
+        _ configuration: EncoderConfiguration, size: CodedSize, structure: PictureStructure, bitRate: Int64?
+    ) {
+        self.init()
+        let level =
+            configuration.level
+            ?? Level.needed(
+                width: size.width, height: size.height, frameRate: configuration.frameRate, bitRate: bitRate)
+        generalLevelIdc = 3 * level.number
+        var profile = ProfileTier()
+        // A.3.2, A.3.3: a Main stream conforms to Main 10, too.
+        profile.profileIdc = configuration.profile == .main ? 1 : 2
+        profile.profileCompatibilityFlags = configuration.profile == .main ? 3 << 29 : 1 << 29
+        profile.progressiveSourceFlag = true
+        profile.frameOnlyConstraintFlag = true
+        profile.tierFlag = level.needsHighTier(bitRate)
+        general = profile
+        if structure.temporalLevels > 1 {
+            let levels = configuration.temporalLevels.levelIdcs(
+                general: generalLevelIdc, width: size.width, height: size.height, bitRate: bitRate)
+            subLayers = levels.map { SubLayerProfileTierLevel(levelIdc: $0) }
+        }
+    }
+}
+
+extension VideoParameterSet {
+    fileprivate init(structure: PictureStructure, tier: ProfileTierLevel) {
+        self.init()
+        vpsMaxSubLayersMinus1 = structure.temporalLevels - 1
+        profileTierLevel = tier
+        orderingInfo = SubLayerOrderingInfo(subLayers: structure.subLayers)
+    }
+}
+
+extension SequenceParameterSet {
+    fileprivate init(
+        _ configuration: EncoderConfiguration, size: CodedSize, structure: PictureStructure, tools: CodingTools,
+        tier: ProfileTierLevel
+    ) {
+        self.init()
+        spsMaxSubLayersMinus1 = structure.temporalLevels - 1
+        spsTemporalIdNestingFlag = true
+        profileTierLevel = tier
+        orderingInfo = SubLayerOrderingInfo(subLayers: structure.subLayers)
+        picWidthInLumaSamples = size.width
+        picHeightInLumaSamples = size.height
+        if size.width != size.shownWidth || size.height != size.shownHeight {
+            conformanceWindow = WindowOffsets(
+                right: (size.width - size.shownWidth) / 2, bottom: (size.height - size.shownHeight) / 2)
+        }
+        bitDepthLumaMinus8 = configuration.profile.bitDepth - 8
+        bitDepthChromaMinus8 = configuration.profile.bitDepth - 8
+        // 8 bits: POC differences stay far below 128.
+        log2MaxPicOrderCntLsbMinus4 = 4
+        apply(tools)
+        vuiParameters = VUIParameters(configuration)
+    }
+
+    private mutating func apply(_ tools: CodingTools) {
+        log2MinLumaCodingBlockSizeMinus3 = tools.log2MinCBSize - 3
+        log2DiffMaxMinLumaCodingBlockSize = tools.log2CTBSize - tools.log2MinCBSize
+        log2MinLumaTransformBlockSizeMinus2 = tools.log2MinTBSize - 2
+        log2DiffMaxMinLumaTransformBlockSize = tools.log2MaxTBSize - tools.log2MinTBSize
+        maxTransformHierarchyDepthInter = tools.transformDepthInter
+        maxTransformHierarchyDepthIntra = tools.transformDepthIntra
+        ampEnabledFlag = tools.usesAMP
+        sampleAdaptiveOffsetEnabledFlag = tools.usesSAO
+        spsTemporalMvpEnabledFlag = tools.usesTemporalMVP
+        strongIntraSmoothingEnabledFlag = tools.usesStrongIntraSmoothing
+    }
+}
+
+extension PictureParameterSet {
+    fileprivate init(tools: CodingTools, initialQP: Int) {
+        self.init()
+        initQpMinus26 = initialQP - 26
+        signDataHidingEnabledFlag = tools.usesSignDataHiding
+        transformSkipEnabledFlag = tools.usesTransformSkip
+        constrainedIntraPredFlag = tools.usesConstrainedIntra
+        if tools.usesCUQPDelta { diffCuQpDeltaDepth = tools.log2CTBSize - tools.log2MinCBSize }
+        ppsLoopFilterAcrossSlicesEnabledFlag = true
+    }
+}
+
 extension VUIParameters {
-    /// Colour, sample aspect ratio and frame timing of a session.
+    /// Color, sample aspect ratio and frame timing of a session.
     public init(_ configuration: EncoderConfiguration) {
         self.init()
         if let aspect = configuration.pixelAspectRatio {

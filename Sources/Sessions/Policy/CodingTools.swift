@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The blocks and tools of H.265 that a stream uses: what the encoder offers and what it insists on.
+/// The block sizes and coding tools of H.265 that an encoder supports or requires.
 public struct CodingTools: Hashable, Sendable {
     /// CtbLog2SizeY, 4…6.
     public var log2CTBSize = 5
@@ -31,22 +31,22 @@ public struct CodingTools: Hashable, Sendable {
     /// `cu_qp_delta_enabled_flag`, down to the smallest coding block.
     public var usesCUQPDelta = false
 
-    /// Blocks of 32 down to 8 samples, transforms of 32 down to 4, no tools.
+    /// Blocks of 32 to 8 samples, transforms of 32 to 4, no tools.
     public init() {}
 }
 
-/// The size a picture is coded at on hardware, and the part of it that is shown.
+/// The coded size of a picture on hardware, and the part of it that is shown.
 public struct CodedSize: Hashable, Sendable {
-    /// Luma samples a row that are coded.
+    /// Coded width in luma samples.
     public var width: Int
-    /// Rows that are coded.
+    /// Coded height in luma samples.
     public var height: Int
-    /// Luma samples a row that the stream shows: the next even number.
+    /// Width that the stream shows: the next even number.
     public var shownWidth: Int
-    /// Rows that the stream shows: the next even number.
+    /// Height that the stream shows: the next even number.
     public var shownHeight: Int
 
-    /// The least size that holds the frames, is not below a minimum and is a multiple of an alignment.
+    /// The smallest multiple of the alignment that holds the frames and is not below the minimum.
     public init(
         _ request: CompressionRequest, alignment: (width: Int, height: Int), minimum: (width: Int, height: Int)
     ) {

@@ -3,60 +3,46 @@ public import HWDModel
 
 /// The choice of encoder: one pure function, so that every refusal and every fallback can be tested.
 public enum EncoderPolicy {
-    /// What the client wants of the encoder.
+    /// The client's requirements for the encoder.
     public struct Request: Hashable, Sendable {
         /// Hardware may be used.
         public var enableHardware: Bool
-        /// Nothing but hardware will do.
+        /// Only hardware may be used.
         public var requireHardware: Bool
-        /// This encoder and no other.
-        public var encoderID: String?
+        /// The only encoder that may be used; nil for any.
+        public var codecID: String?
         /// Bits of a coded sample.
         public var bitDepth: Int
-        /// Luma samples a row and rows; nil fits every encoder.
-        public var size: Size?
-        /// The GPU to take if it will do, by PCI address or node.
+        /// Nil fits every encoder.
+        public var size: PictureSize?
+        /// The GPU to use if it fits, by PCI address or node.
         public var preferredGPU: String?
-        /// The GPU to take and no other.
+        /// The only GPU that may be used, by PCI address or node.
         public var requiredGPU: String?
-        /// Properties that are set and that software alone honours.
+        /// Properties that are set and that only software supports.
         public var softwareProperties: [String] = []
 
-        /// A picture's width and height.
-        public struct Size: Hashable, Sendable {
-            /// Luma samples a row.
-            public var width: Int
-            /// Rows.
-            public var height: Int
-
-            /// A size by its numbers.
-            public init(width: Int, height: Int) {
-                self.width = width
-                self.height = height
-            }
-        }
-
-        /// Wants these things.
         public init(
-            enableHardware: Bool = true, requireHardware: Bool = false, encoderID: String? = nil, bitDepth: Int = 8
+            enableHardware: Bool = true, requireHardware: Bool = false, codecID: String? = nil, bitDepth: Int = 8
         ) {
             self.enableHardware = enableHardware || requireHardware
             self.requireHardware = requireHardware
-            self.encoderID = encoderID
+            self.codecID = codecID
             self.bitDepth = bitDepth
         }
 
         /// Reads an encoder specification.
         ///
-        /// - Throws: `PropertyNotSupported` for a key that does not belong there, `Parameter` for a wrong type.
-        public init(specification: [String: PropertyValue], bitDepth: Int) throws(SessionError) {
+        /// - Throws: `PropertyNotSupported` for an unknown key, `Parameter` for a value of the wrong type.
+        public init(
+            specification: [String: PropertyValue], bitDepth: Int, size: PictureSize? = nil
+        ) throws(SessionError) {
             self.init(bitDepth: bitDepth)
-            var enable: Bool?
+            self.size = size
             for (name, value) in specification.sorted(by: { $0.key < $1.key }) {
                 switch (PropertyKey(rawValue: name), value) {
-                case (.enableHardware, .bool(let value)): enable = value
-                case (.requireHardware, .bool(let value)): requireHardware = value
-                case (.encoderID, .string(let value)): encoderID = value
+                case (.enableHardware, .bool), (.requireHardware, .bool): break
+                case (.encoderID, .string(let value)): codecID = value
                 case (.preferredGPU, .string(let value)): preferredGPU = value
                 case (.requiredGPU, .string(let value)): requiredGPU = value
                 case (.enableHardware, _), (.requireHardware, _), (.encoderID, _), (.preferredGPU, _),
@@ -66,98 +52,85 @@ public enum EncoderPolicy {
                     throw SessionError(.propertyNotSupported, "\(name) does not belong in an encoder specification")
                 }
             }
-            // VideoToolbox: require implies enable; and whoever names the GPU wants hardware.
-            requireHardware = requireHardware || requiredGPU != nil
-            enableHardware = requireHardware || enable ?? true
+            let requirement = HardwareRequirement(encoderSpecification: specification)
+            requireHardware = requirement == .required
+            enableHardware = requirement != .none
         }
     }
 
-    /// An encoder that was tried for this session and did not open.
-    public struct Failure: Hashable, Sendable {
-        /// Which.
-        public var encoderID: String
-        /// Why; a sentence without its full stop.
-        public var reason: String
-        /// Whether it may work later (busy, at its limit).
-        public var isTransient: Bool
-
-        /// Remembers a failure.
-        public init(encoderID: String, reason: String, isTransient: Bool) {
-            self.encoderID = encoderID
-            self.reason = reason
-            self.isTransient = isTransient
-        }
-    }
-
-    /// What was chosen.
+    /// The chosen encoder.
     public struct Choice: Hashable, Sendable {
         /// The encoder to open.
         public var encoder: EncoderDescription
         /// Why it is not hardware although hardware was allowed; nil otherwise.
         public var fallbackReason: String?
+
+        public init(encoder: EncoderDescription, fallbackReason: String? = nil) {
+            self.encoder = encoder
+            self.fallbackReason = fallbackReason
+        }
     }
 
     /// Chooses the encoder to open next.
     ///
-    /// - Throws: `CouldNotFindVideoEncoder` when nothing fits, `VideoEncoderNotAvailableNow` when something would if
-    ///   it were not busy; the reason says what an admin can do.
+    /// - Throws: `CouldNotFindVideoEncoder` when none fits, `VideoEncoderNotAvailableNow` when the only ones that fit
+    ///   are busy; the reason states what an administrator can do.
     public static func choose(
-        _ request: Request, snapshot: ProbeSnapshot, failures: [Failure] = []
+        _ request: Request, snapshot: ProbeSnapshot, failures: [CodecFailure] = []
     ) throws(SessionError) -> Choice {
-        let failed = Set(failures.map(\.encoderID))
+        let failed = Set(failures.map(\.codecID))
         let fitting = snapshot.encoders.filter { encoder in
             encoder.bitDepths.contains(request.bitDepth)
-                && (request.encoderID ?? encoder.id) == encoder.id
+                && (request.codecID ?? encoder.id) == encoder.id
         }
         let usable = fitting.filter { !failed.contains($0.id) }
-        // Who requires hardware is told by name which property it does not honour, not that there is none.
+        // With hardware required, properties that only software supports do not exclude it: the session then refuses them
+        // by name, which is clearer than finding no encoder.
         if request.enableHardware, request.requireHardware || request.softwareProperties.isEmpty {
             let hardware = usable.filter { $0.hardware && request.fits($0) }
             let preferred = request.preferredGPU.flatMap { name in hardware.first { $0.isOn(gpu: name) } }
-            if let encoder = preferred ?? hardware.first { return Choice(encoder: encoder, fallbackReason: nil) }
+            if let encoder = preferred ?? hardware.first { return Choice(encoder: encoder) }
         }
-        let whyNotHardware = hardwareReason(request, snapshot: snapshot, failures: failures)
+        let reason = hardwareReason(request, snapshot: snapshot, failures: failures)
         if request.requireHardware {
             throw SessionError(
                 isBusy(snapshot, failures) ? .videoEncoderNotAvailableNow : .couldNotFindVideoEncoder,
-                "hardware is required, but \(whyNotHardware)")
+                "hardware is required, but \(reason)")
         }
         guard let software = usable.first(where: { !$0.hardware }) else {
             throw SessionError(
                 failures.contains(where: \.isTransient) ? .videoEncoderNotAvailableNow : .couldNotFindVideoEncoder,
-                noneReason(request, snapshot: snapshot, failures: failures, whyNotHardware: whyNotHardware))
+                noneReason(request, snapshot: snapshot, failures: failures, hardwareReason: reason))
         }
-        return Choice(encoder: software, fallbackReason: request.enableHardware ? whyNotHardware : nil)
+        return Choice(encoder: software, fallbackReason: request.enableHardware ? reason : nil)
     }
 
-    /// Whether hardware may be there later.
-    private static func isBusy(_ snapshot: ProbeSnapshot, _ failures: [Failure]) -> Bool {
+    /// Whether hardware may become available later.
+    private static func isBusy(_ snapshot: ProbeSnapshot, _ failures: [CodecFailure]) -> Bool {
         if !failures.isEmpty { return failures.contains(where: \.isTransient) }
         return !snapshot.encoders.contains(where: \.hardware)
             && snapshot.nodes.contains { $0.state == .verifying || $0.state == .busy }
     }
 
-    /// Why no hardware encoder can serve the request: the failures, else what the probe found.
+    /// Why no hardware encoder can serve the request: the failures, otherwise the findings of the probe.
     private static func hardwareReason(
-        _ request: Request, snapshot: ProbeSnapshot, failures: [Failure]
+        _ request: Request, snapshot: ProbeSnapshot, failures: [CodecFailure]
     ) -> String {
         if !failures.isEmpty {
-            return failures.map { "\($0.encoderID) failed: \($0.reason)" }.joined(separator: "; ")
+            return failures.map { "\($0.codecID) failed: \($0.reason)" }.joined(separator: "; ")
         }
         let hardware = snapshot.encoders.filter(\.hardware)
-        if let id = request.encoderID, !hardware.contains(where: { $0.id == id }) {
+        if let id = request.codecID, !hardware.contains(where: { $0.id == id }) {
             return "\(id) is not a hardware encoder of this machine"
         }
         if !hardware.isEmpty { return misfit(request, hardware) }
-        if snapshot.nodes.isEmpty {
-            return "this machine has no render node (/dev/dri/renderD*)"
-        }
+        if snapshot.nodes.isEmpty { return "this machine has no render node (/dev/dri/renderD*)" }
         return snapshot.nodes
             .map { "\($0.node): \($0.reason ?? "no HEVC encoder found on it")" }
             .joined(separator: "; ")
     }
 
-    /// Why none of the hardware there is will do.
+    /// Why none of the hardware encoders fits the request.
     private static func misfit(_ request: Request, _ hardware: [EncoderDescription]) -> String {
         var left = hardware
         if let gpu = request.requiredGPU {
@@ -168,36 +141,36 @@ public enum EncoderPolicy {
             }
         }
         left.removeAll { !$0.bitDepths.contains(request.bitDepth) }
-        if left.isEmpty { return "no hardware encoder here writes \(request.bitDepth)-bit HEVC" }
+        if left.isEmpty { return "no hardware encoder here encodes \(request.bitDepth)-bit HEVC" }
         if let size = request.size, !left.contains(where: { $0.sizes?.contain(size) ?? true }) {
             let bounds = left.map { "\($0.id) takes \($0.sizes?.description ?? "any")" }.joined(separator: "; ")
-            return "no hardware encoder here takes pictures of \(size.width)x\(size.height): \(bounds)"
+            return "no hardware encoder here encodes pictures of \(size.width)x\(size.height): \(bounds)"
         }
         if !request.softwareProperties.isEmpty {
-            return "only software honours \(request.softwareProperties.joined(separator: ", "))"
+            return "only software supports \(request.softwareProperties.joined(separator: ", "))"
         }
         return "no hardware encoder here fits the request"
     }
 
     private static func noneReason(
-        _ request: Request, snapshot: ProbeSnapshot, failures: [Failure], whyNotHardware: String
+        _ request: Request, snapshot: ProbeSnapshot, failures: [CodecFailure], hardwareReason: String
     ) -> String {
-        if let id = request.encoderID, !snapshot.encoders.contains(where: { $0.id == id }) {
+        if let id = request.codecID, !snapshot.encoders.contains(where: { $0.id == id }) {
             let known = snapshot.encoders.map(\.id).joined(separator: ", ")
             return "there is no encoder \(id) here; there is \(known.isEmpty ? "none" : known)"
         }
-        if let id = request.encoderID {
-            if let failure = failures.first(where: { $0.encoderID == id }) {
+        if let id = request.codecID {
+            if let failure = failures.first(where: { $0.codecID == id }) {
                 return "\(id) failed: \(failure.reason)"
             }
-            return "\(id) does not fit: it cannot write \(request.bitDepth)-bit HEVC, or hardware is not allowed"
+            return "\(id) does not fit: it does not encode \(request.bitDepth)-bit HEVC, or hardware is not allowed"
         }
-        return "no software encoder writes \(request.bitDepth)-bit HEVC here, and \(whyNotHardware)"
+        return "no software encoder here encodes \(request.bitDepth)-bit HEVC, and \(hardwareReason)"
     }
 }
 
 extension EncoderPolicy.Request {
-    /// Whether a hardware encoder takes the pictures and is on the GPU that is wanted.
+    /// Whether a hardware encoder supports the requested size and is on the required GPU.
     fileprivate func fits(_ encoder: EncoderDescription) -> Bool {
         guard requiredGPU.map({ encoder.isOn(gpu: $0) }) ?? true else { return false }
         return size.map { encoder.sizes?.contain($0) ?? true } ?? true
@@ -205,7 +178,7 @@ extension EncoderPolicy.Request {
 }
 
 extension PictureSizes {
-    fileprivate func contain(_ size: EncoderPolicy.Request.Size) -> Bool {
+    fileprivate func contain(_ size: PictureSize) -> Bool {
         contain(width: size.width, height: size.height)
     }
 }

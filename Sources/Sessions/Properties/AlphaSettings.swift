@@ -6,21 +6,20 @@ extension AlphaChannelMode {
     public var useIdc: Int { self == .premultiplied ? 1 : 0 }
 }
 
-/// What a session of hevc-with-alpha does with its alpha.
+/// The alpha settings of a hevc-with-alpha session.
 public struct AlphaSettings: Hashable, Sendable {
-    /// The stream's mode.
+    /// The mode of the stream.
     public var mode: AlphaChannelMode
-    /// The mode of the frames that come.
+    /// The mode of the source frames.
     public var sourceMode: AlphaChannelMode
     /// Quality of the alpha layer, 0…1.
     public var quality: Double
 
-    /// Quality when nobody sets one: CRF 11.5, some 65 dB for a mask with soft edges.
+    /// CRF 11.5, which yields about 65 dB for a mask with soft edges.
     public static let defaultQuality = 0.75
 
     static let modeNames = AlphaChannelMode.allCases.map(\.rawValue)
 
-    /// By its parts.
     public init(mode: AlphaChannelMode, sourceMode: AlphaChannelMode, quality: Double) {
         self.mode = mode
         self.sourceMode = sourceMode
@@ -36,9 +35,9 @@ public struct AlphaSettings: Hashable, Sendable {
 }
 
 extension EncoderConfiguration {
-    /// What the base layer's encoder is opened with.
+    /// The configuration of the base layer's encoder.
     ///
-    /// - Parameter format: of the colour planes it gets.
+    /// - Parameter format: the pixel format of its color planes.
     public func baseLayer(_ format: PixelFormat) -> EncoderConfiguration {
         var layer = self
         layer.request.pixelFormat = format
@@ -48,10 +47,10 @@ extension EncoderConfiguration {
         return layer
     }
 
-    /// What the alpha layer's encoder is opened with: a picture whose luma is alpha, at full range, in constant quality.
+    /// The configuration of the alpha layer's encoder: full-range pictures with alpha as luma, at constant quality.
     ///
-    /// The rate properties govern the base alone; a frame delay is shared, half of it each. Everything that the
-    /// structure depends on stays, so that encoders without a look-ahead make the same of both layers.
+    /// The rate properties apply to the base layer only; each layer gets half of a frame delay. Everything that affects
+    /// the picture structure is kept, so that encoders without look-ahead produce the same structure in both layers.
     public func alphaLayer(_ format: PixelFormat) -> EncoderConfiguration {
         var layer = baseLayer(format)
         layer.rateControl = .quality(alpha?.quality ?? AlphaSettings.defaultQuality)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// How and where a session converts between Y'CbCr and RGB, as its properties say.
+/// How and where a session converts between Y'CbCr and RGB.
 public struct LightOptions: Hashable, Sendable {
-    /// cd/m² of linear 1.0.
+    /// Luminance of linear 1.0 in cd/m².
     public let referenceWhite: Double
-    /// cd/m² of the display that HLG is meant for.
+    /// Peak luminance of the HLG reference display in cd/m².
     public let hlgPeak: Double
-    /// `auto`, `vulkan`, `cpu`.
+    /// `auto`, `vulkan` or `cpu`.
     public let device: String
 
     init(_ properties: PropertyStore) {
@@ -17,13 +17,11 @@ public struct LightOptions: Hashable, Sendable {
     }
 }
 
-/// What frames in RGB that a session encodes are.
+/// The format of RGB frames that a session encodes, and their conversion.
 public struct FrameConversionSettings: Hashable, Sendable {
-    /// How their samples lie.
     public let format: PixelFormat
     /// Their primaries and transfer function; half floats are linear.
     public let color: ColorDescription
-    /// How they are converted.
     public let light: LightOptions
 
     init(format: PixelFormat, _ properties: PropertyStore) {
@@ -40,22 +38,24 @@ public struct FrameConversionSettings: Hashable, Sendable {
 }
 
 extension PropertyTable {
-    /// Rows of both kinds of sessions about the conversion between Y'CbCr and RGB.
+    /// Properties of compression and decompression sessions for the conversion between Y'CbCr and RGB.
     static let pixelTransfer: [PropertySpec] = [
         PropertySpec(
             .referenceWhite, .number(1...10000), default: .double(203),
-            "cd/m² of the linear value 1.0 in half floats; BT.2408 says 203, Apple's layers take 100."),
+            "Luminance of the linear value 1.0 in half floats, in cd/m²; 203 as in BT.2408, Apple's layers use 100."
+        ),
         PropertySpec(
             .hlgPeakLuminance, .number(100...10000), default: .double(1000),
-            "Peak in cd/m² of the display that HLG is meant for; its OOTF follows from it."),
+            "Peak luminance of the HLG display in cd/m², which determines its OOTF."),
         PropertySpec(
             .pixelTransferDevicePreference, .choice(["auto", "vulkan", "cpu"]), default: .string("auto"),
-            "Where RGB is converted: auto is a GPU where there is one, vulkan any Vulkan device."),
+            "Device for converting RGB: auto is a GPU if there is one, vulkan is any Vulkan device."),
         PropertySpec(
-            .pixelTransferDevice, .text, access: .readOnly, "What converts RGB, in words; null where nothing does."),
-        PropertySpec(.pixelTransferDeviceReason, .text, access: .readOnly, "Why it is that device."),
+            .pixelTransferDevice, .text, access: .readOnly, "The device that converts RGB; null without conversion."
+        ),
+        PropertySpec(.pixelTransferDeviceReason, .text, access: .readOnly, "Why this device was chosen."),
         PropertySpec(
             .pixelTransferFallbackReason, .text, access: .readOnly,
-            "Why that is no GPU, when one was allowed."),
+            "Why it is not a GPU, when one was allowed."),
     ]
 }

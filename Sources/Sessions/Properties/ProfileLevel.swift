@@ -11,25 +11,25 @@ public enum Profile: String, CaseIterable, Sendable {
     /// Bits of a coded sample.
     public var bitDepth: Int { self == .main ? 8 : 10 }
 
-    /// The profile that holds samples of this depth.
+    /// The lowest profile for samples of this depth.
     public init(holding bitDepth: Int) { self = bitDepth > 8 ? .main10 : .main }
 }
 
-/// A level of H.265 (table A.8): what a decoder of that level can take.
+/// A level of H.265 with its limits (table A.8).
 public struct Level: Hashable, Sendable {
     /// `general_level_idc` / 3: 51 for level 5.1.
     public let number: Int
-    /// MaxLumaPs: luma samples a picture.
+    /// MaxLumaPs: luma samples per picture.
     public let maxLumaPs: Int64
-    /// MaxLumaSr: luma samples a second.
+    /// MaxLumaSr: luma samples per second.
     public let maxLumaSr: Int64
-    /// MaxBR of the Main tier, in bits a second (table A.9, CpbVclFactor 1000).
+    /// MaxBR of the Main tier in bits per second (table A.9, CpbVclFactor 1000).
     public let maxBitRate: Int64
 
     /// `4`, `4_1`.
     public var name: String { number % 10 == 0 ? "\(number / 10)" : "\(number / 10)_\(number % 10)" }
 
-    /// Every level of table A.8 and A.9.
+    /// Every level of tables A.8 and A.9.
     public static let all: [Level] = [
         Level(number: 10, maxLumaPs: 36_864, maxLumaSr: 552_960, maxBitRate: 128_000),
         Level(number: 20, maxLumaPs: 122_880, maxLumaSr: 3_686_400, maxBitRate: 1_500_000),
@@ -46,7 +46,7 @@ public struct Level: Hashable, Sendable {
         Level(number: 62, maxLumaPs: 35_651_584, maxLumaSr: 4_278_190_080, maxBitRate: 240_000_000),
     ]
 
-    /// The lowest level that holds such a stream, in its Main tier if any does; the highest when none does.
+    /// The lowest level that holds the stream, preferably in its Main tier; the highest level when none does.
     static func needed(width: Int, height: Int, frameRate: Rational, bitRate: Int64?) -> Level {
         let fitting = all.filter { level in
             do throws(SessionError) {
@@ -58,12 +58,12 @@ public struct Level: Hashable, Sendable {
         return level ?? all[all.count - 1]
     }
 
-    /// Whether so many bits a second are beyond the level's Main tier; levels below 4 have no other (table A.9).
+    /// Whether the bit rate exceeds the level's Main tier; levels below 4 have no High tier (table A.9).
     func needsHighTier(_ bitRate: Int64?) -> Bool { number >= 40 && bitRate ?? 0 > maxBitRate }
 
-    /// Checks that pictures of this size at this rate are allowed at the level (A.4.1, A.4.2).
+    /// Checks that the level allows pictures of this size at this rate (A.4.1, A.4.2).
     ///
-    /// - Throws: `Parameter`, naming the bound.
+    /// - Throws: `Parameter`, naming the limit.
     func validate(width: Int, height: Int, frameRate: Rational) throws(SessionError) {
         let samples = Int64(width) * Int64(height)
         let side = Int64(max(width, height))
@@ -71,37 +71,35 @@ public struct Level: Hashable, Sendable {
         guard samples <= maxLumaPs, side * side <= 8 * maxLumaPs else {
             throw SessionError(
                 .parameter,
-                "ProfileLevel: level \(name) allows \(maxLumaPs) luma samples a picture, \(width)x\(height) is beyond it"
+                "ProfileLevel: \(width)x\(height) exceeds the \(maxLumaPs) luma samples per picture of level \(name)"
             )
         }
         guard Double(samples) * frameRate.value <= Double(maxLumaSr) else {
             throw SessionError(
                 .parameter,
-                "ProfileLevel: level \(name) allows \(maxLumaSr) luma samples a second, \(width)x\(height) at \(frameRate) Hz is beyond it"
+                "ProfileLevel: \(width)x\(height) at \(frameRate) Hz exceeds the \(maxLumaSr) luma samples per second of level \(name)"
             )
         }
     }
 }
 
-/// The `ProfileLevel` property: a profile, and a level or whichever the stream needs.
+/// The value of the `ProfileLevel` property: a profile and optionally a level.
 public struct ProfileLevel: Hashable, Sendable {
-    /// The profile.
     public let profile: Profile
-    /// The level; nil leaves it to the stream.
+    /// Nil for the lowest level that holds the stream.
     public let level: Level?
 
-    /// VideoToolbox's `HEVC_Main_AutoLevel` and the like, and names with a level in their style (`HEVC_Main_4_1`).
+    /// VideoToolbox's names (`HEVC_Main_AutoLevel`), and names with a level in the same style (`HEVC_Main_4_1`).
     public static let names: [String] = Profile.allCases.flatMap { profile in
         ["\(profile.rawValue)_AutoLevel"] + Level.all.map { "\(profile.rawValue)_\($0.name)" }
     }
 
-    /// This profile at this level; without one, at whatever level the stream needs.
     public init(_ profile: Profile, _ level: Level? = nil) {
         self.profile = profile
         self.level = level
     }
 
-    /// The profile and level of a name; nil for a name that is not in `names`.
+    /// Nil for a name that is not in `names`.
     public init?(name: String) {
         for profile in Profile.allCases {
             if name == "\(profile.rawValue)_AutoLevel" {
@@ -116,6 +114,5 @@ public struct ProfileLevel: Hashable, Sendable {
         return nil
     }
 
-    /// The name.
     public var name: String { "\(profile.rawValue)_\(level?.name ?? "AutoLevel")" }
 }

@@ -3,9 +3,8 @@ public import HWDModel
 
 /// One row of the property table.
 public struct PropertySpec: Sendable {
-    /// What values a property takes.
+    /// The type and range of a property's values.
     public enum Kind: Sendable, Hashable {
-        /// true or false.
         case boolean
         /// A whole number within the range.
         case integer(ClosedRange<Int64>)
@@ -17,15 +16,14 @@ public struct PropertySpec: Sendable {
         case choice([String])
         /// An H.273 code point by number, or by one of these names.
         case codePoint([String: UInt8])
-        /// `[bytes, seconds]`: at most so many bytes in any so many seconds.
+        /// `[bytes, seconds]`: a limit of bytes in any interval of this length.
         case dataRateLimits
         /// Width over height, `h:v`, both 1…65535.
         case aspectRatio
-        /// A part of the picture, `WxH+X+Y`; X and Y are its offset from the top left.
+        /// A rectangle, `WxH+X+Y`; X and Y are the offset from the top left.
         case aperture
-        /// So many bytes in hexadecimal.
+        /// This number of bytes in hexadecimal.
         case bytes(Int)
-        /// Any text.
         case text
     }
 
@@ -39,7 +37,7 @@ public struct PropertySpec: Sendable {
         case live
     }
 
-    /// A back end, for `honouredBy`.
+    /// A codec implementation that sessions use.
     public enum Backend: String, Sendable, Hashable, CaseIterable {
         /// libx265.
         case x265
@@ -47,37 +45,34 @@ public struct PropertySpec: Sendable {
         case vaapi
         /// libavcodec's decoder.
         case libavcodec
-        /// A VA-API driver that decodes, by way of libavcodec.
+        /// A VA-API driver that decodes, through libavcodec.
         case vaapiDecoder = "vaapi-decoder"
 
         /// Whether its sessions decompress.
         public var isDecoder: Bool { self == .libavcodec || self == .vaapiDecoder }
     }
 
-    /// The property's name.
     public let key: PropertyKey
-    /// What values it takes.
     public let kind: Kind
-    /// Its value when nobody sets it; nil where the encoder decides.
+    /// Nil when the encoder or decoder chooses the default.
     public let defaultValue: PropertyValue?
-    /// When it may be written.
     public let access: Access
-    /// The back ends that honour it; elsewhere setting it is `PropertyNotSupported`.
-    public let honouredBy: Set<Backend>
-    /// Whether only sessions of hevc-with-alpha know it; in others it is `PropertyNotSupported`.
+    /// The back ends that support it; with others, setting it fails with `PropertyNotSupported`.
+    public let supportedBy: Set<Backend>
+    /// Whether only hevc-with-alpha sessions support it; in others setting it fails with `PropertyNotSupported`.
     public let isForAlpha: Bool
-    /// What it does, in one sentence.
+    /// A description for manuals and `hwctl properties`.
     public let summary: String
 
     init(
         _ key: PropertyKey, _ kind: Kind, default defaultValue: PropertyValue? = nil, access: Access = .settable,
-        by honouredBy: Set<Backend> = Set(Backend.allCases), isForAlpha: Bool = false, _ summary: String
+        by supportedBy: Set<Backend> = Set(Backend.allCases), isForAlpha: Bool = false, _ summary: String
     ) {
         self.key = key
         self.kind = kind
         self.defaultValue = defaultValue
         self.access = access
-        self.honouredBy = honouredBy
+        self.supportedBy = supportedBy
         self.isForAlpha = isForAlpha
         self.summary = summary
     }
@@ -86,7 +81,7 @@ public struct PropertySpec: Sendable {
     ///
     /// - Throws: `Parameter`, naming the key, the range and the value.
     public func validate(_ value: PropertyValue) throws(SessionError) {
-        guard kind.holds(value) else { throw SessionError(.parameter, "\(key) takes \(kind), not \(value)") }
+        guard kind.holds(value) else { throw SessionError(.parameter, "\(key) is \(value); it must be \(kind)") }
     }
 }
 
@@ -110,7 +105,7 @@ extension PropertySpec.Kind {
         }
     }
 
-    /// The kind's name, for programs.
+    /// The kind's identifier for programs.
     public var name: String {
         switch self {
         case .boolean: "boolean"
@@ -127,7 +122,7 @@ extension PropertySpec.Kind {
         }
     }
 
-    /// The least and the most a number may be; nil for what is no number.
+    /// The limits of a number; nil for other kinds.
     public var range: (minimum: Double, maximum: Double)? {
         switch self {
         case .integer(let range): (Double(range.lowerBound), Double(range.upperBound))
@@ -137,7 +132,7 @@ extension PropertySpec.Kind {
         }
     }
 
-    /// The texts that are allowed; nil where there is no list.
+    /// The allowed texts; nil when they are not listed.
     public var choices: [String]? {
         switch self {
         case .choice(let names): names
@@ -148,7 +143,7 @@ extension PropertySpec.Kind {
 }
 
 extension PropertySpec.Kind: CustomStringConvertible {
-    /// The kind as help and error texts say it.
+    /// The kind in help and error texts.
     public var description: String {
         switch self {
         case .boolean: "true or false"
@@ -159,7 +154,7 @@ extension PropertySpec.Kind: CustomStringConvertible {
         case .codePoint(let names): "an H.273 code point or one of " + names.keys.sorted().joined(separator: ", ")
         case .dataRateLimits: "[bytes, seconds], both positive"
         case .aspectRatio: "a ratio such as 4:3"
-        case .aperture: "a part of the picture such as 1920x1080+0+4"
+        case .aperture: "a rectangle such as 1920x1080+0+4"
         case .bytes(let count): "\(count) bytes in hexadecimal"
         case .text: "a text"
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// The properties of one session: what was set, checked against the table.
+/// The properties of one session: the values set, validated by the table.
 public struct PropertyStore: Sendable {
     /// The back end that serves the session.
     let backend: PropertySpec.Backend
@@ -10,8 +10,6 @@ public struct PropertyStore: Sendable {
 
     private var noun: String { backend.isDecoder ? "decoder" : "encoder" }
 
-    /// No properties set, for a session that this back end serves.
-    ///
     /// - Parameter hasAlpha: whether the session's codec is hevc-with-alpha.
     public init(backend: PropertySpec.Backend, hasAlpha: Bool = false) {
         self.backend = backend
@@ -21,9 +19,9 @@ public struct PropertyStore: Sendable {
     /// Sets several properties, all or none.
     ///
     /// - Parameters:
-    ///   - new: by name; null takes a property back to its default.
-    ///   - isOpen: whether the encoder is open, so that only `live` rows may change.
-    /// - Throws: `PropertyNotSupported`, `PropertyReadOnly` or `Parameter`, naming the first key that does not fit.
+    ///   - new: values by name; null resets a property to its default.
+    ///   - isOpen: whether the encoder is open, so that only `live` properties may change.
+    /// - Throws: `PropertyNotSupported`, `PropertyReadOnly` or `Parameter`, naming the first invalid key.
     public mutating func set(_ new: [String: PropertyValue], isOpen: Bool) throws(SessionError) {
         var values = values
         for (name, value) in new.sorted(by: { $0.key < $1.key }) {
@@ -42,33 +40,33 @@ public struct PropertyStore: Sendable {
         guard let row = PropertyTable.row(PropertyKey(rawValue: name), of: backend) else {
             throw SessionError(.propertyNotSupported, "there is no property \(name)")
         }
-        guard row.honouredBy.contains(backend) else {
-            throw SessionError(.propertyNotSupported, "\(name) is not honoured by the \(backend.rawValue) \(noun)")
+        guard row.supportedBy.contains(backend) else {
+            throw SessionError(.propertyNotSupported, "\(name) is not supported by the \(backend.rawValue) \(noun)")
         }
         guard hasAlpha || !row.isForAlpha else {
             throw SessionError(
-                .propertyNotSupported, "\(name) belongs to sessions of \(CompressionRequest.alphaCodec)")
+                .propertyNotSupported, "\(name) is only supported in \(CompressionRequest.alphaCodec) sessions")
         }
         switch row.access {
-        case .readOnly: throw SessionError(.propertyReadOnly, "\(name) can only be read")
+        case .readOnly: throw SessionError(.propertyReadOnly, "\(name) is read-only")
         case .settable where isOpen:
-            throw SessionError(.propertyReadOnly, "\(name) can no longer change: the \(noun) is open")
+            throw SessionError(.propertyReadOnly, "\(name) cannot change while the \(noun) is open")
         default: return row
         }
     }
 
-    /// The store keeps these values for the read-only rows, which only the session itself writes.
+    /// Sets the value of a read-only property.
     public mutating func publish(_ key: PropertyKey, _ value: PropertyValue?) { values[key] = value }
 
-    /// Whether the client set the property.
+    /// Whether the property has a value other than the table's default.
     public func isSet(_ key: PropertyKey) -> Bool { values[key] != nil }
 
-    /// What was set, or the row's default.
+    /// The value set, or the default.
     public func value(_ key: PropertyKey) -> PropertyValue? {
         values[key] ?? PropertyTable.row(key, of: backend)?.defaultValue
     }
 
-    /// Several values by name; all that have one when `keys` is empty.
+    /// Several values by name; all when `keys` is empty.
     ///
     /// - Throws: `PropertyNotSupported` for a key that does not exist.
     public func copy(_ keys: [String]) throws(SessionError) -> [String: PropertyValue] {

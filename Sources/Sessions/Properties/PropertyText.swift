@@ -1,31 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
 
-/// A part of a picture, in luma samples.
+/// A rectangle of a picture in luma samples.
 public struct Aperture: Hashable, Sendable {
-    /// Samples a row.
     public let width: Int
-    /// Rows.
     public let height: Int
-    /// Samples left of it.
     public let x: Int
-    /// Rows above it.
     public let y: Int
 }
 
-/// At most so many bytes in any so many seconds.
+/// A limit of bytes in any interval of this length.
 public struct DataRateLimit: Hashable, Sendable {
-    /// Bytes.
     public let bytes: Int64
-    /// Seconds.
     public let seconds: Double
 }
 
-/// Values of properties that are more than one number, read from the form they travel in.
+/// Parses property values that are not a single number.
 enum PropertyText {
     static let frameRates = 0.001...1000.0
 
-    /// A frame rate from a number or a ratio as text; nil when it is neither, or not within 1/1000…1000 Hz.
+    /// A frame rate from a number or a ratio as text; nil for other values and outside 1/1000…1000 Hz.
     static func frameRate(_ value: PropertyValue) -> Rational? {
         let rate: Rational? =
             switch value {
@@ -36,7 +30,7 @@ enum PropertyText {
         return rate
     }
 
-    /// A limit from `[bytes, seconds]`: one pair, where VideoToolbox takes several, because encoders have one buffer.
+    /// A limit from `[bytes, seconds]`: one pair, where VideoToolbox accepts several, because encoders have one buffer.
     static func dataRateLimits(_ value: PropertyValue) -> DataRateLimit? {
         guard case .array(let items) = value, items.count == 2, case .int(let bytes) = items[0],
             let seconds = items[1].number, (125...1_000_000_000).contains(bytes), (0.01...60).contains(seconds)
@@ -51,7 +45,7 @@ enum PropertyText {
         return Rational(Int32(h), Int32(v))
     }
 
-    /// `WxH+X+Y`; `+X+Y` may be left out.
+    /// `WxH+X+Y`; `+X+Y` is optional.
     static func aperture(_ text: String) -> Aperture? {
         let parts = text.split(separator: "+", omittingEmptySubsequences: false)
         let size = parts[0].split(separator: "x", omittingEmptySubsequences: false).map { UInt16($0) }

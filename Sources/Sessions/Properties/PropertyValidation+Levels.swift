@@ -2,9 +2,9 @@
 internal import HWDModel
 
 extension PropertyValidation {
-    /// What cannot hold together with several temporal levels.
+    /// Refuses properties that exclude several temporal levels.
     ///
-    /// - Parameter keyFrameInterval: frames from a key frame to the next, at most.
+    /// - Parameter keyFrameInterval: maximum frames from a key frame to the next.
     static func check(
         _ levels: TemporalLevels, keyFrameInterval: Int, _ request: CompressionRequest, _ properties: PropertyStore
     ) throws(SessionError) {
@@ -13,39 +13,39 @@ extension PropertyValidation {
                 properties.bool(.allowTemporalCompression) == false
                 ? .allowTemporalCompression : .maxKeyFrameInterval
             throw contradict(
-                key, "a key frame belongs to the lowest temporal level, which has every \(levels.groupSize)th frame"
+                key, "key frames are of the lowest temporal level, which has every \(levels.groupSize)th frame"
             )
         }
-        // A VA-API driver is told what to refer to, in whatever order; x265 has levels by its order alone.
+        // With VA-API the session chooses references in any order; x265 derives levels from its reordering only.
         guard properties.backend == .x265 else { return }
         for key in [PropertyKey.realTime, .allowFrameReordering]
         where properties.bool(key) == (key == .realTime) {
-            throw contradict(key, "x265 has temporal levels only by coding frames in another order than shown")
+            throw contradict(key, "x265 has temporal levels only with frame reordering")
         }
-        // An alpha layer's encoder begins where the base's has ended, and the delay is shared by halves.
-        let least = levels.leastDelayOfX265 * (request.hasAlpha ? 2 : 1)
-        if let delay = properties.integer(.maxFrameDelayCount), delay < least {
+        // The encoder of an alpha layer follows that of the base layer, and each gets half of the delay.
+        let minDelay = levels.minDelayOfX265 * (request.hasAlpha ? 2 : 1)
+        if let delay = properties.integer(.maxFrameDelayCount), delay < minDelay {
             throw contradict(
-                .maxFrameDelayCount, "\(levels.count) temporal levels hold back up to \(least) frames in x265")
+                .maxFrameDelayCount, "\(levels.count) temporal levels delay up to \(minDelay) frames in x265")
         }
         let options = try X265Options(parsing: properties.string(.x265Params) ?? "")
         if let option = options.structuralOption {
-            throw contradict(.x265Params, "with temporal levels the session owns \(option)")
+            throw contradict(.x265Params, "with temporal levels the session sets \(option)")
         }
     }
 
-    /// What `BaseLayerBitRateFraction` needs: levels to divide bits between, and a rate control that counts them.
+    /// Checks that `BaseLayerBitRateFraction` has several levels and an average bit rate to divide.
     static func checkShare(_ levels: TemporalLevels, _ properties: PropertyStore) throws(SessionError) {
         guard levels.count > 1 else {
             throw SessionError(
                 .parameter,
-                "BaseLayerBitRateFraction divides bits between temporal levels: set BaseLayerFrameRate below "
-                    + "ExpectedFrameRate too, before or with it")
+                "BaseLayerBitRateFraction requires several temporal levels: set BaseLayerFrameRate below "
+                    + "ExpectedFrameRate before it or with it")
         }
         guard properties.isSet(.averageBitRate) else {
             throw SessionError(
                 .parameter,
-                "BaseLayerBitRateFraction is a part of AverageBitRate: set that too, before or with it")
+                "BaseLayerBitRateFraction requires AverageBitRate: set that before it or with it")
         }
     }
 
@@ -55,9 +55,9 @@ extension PropertyValidation {
 }
 
 extension TemporalLevels {
-    /// The least `MaxFrameDelayCount` with which x265 can order a whole group.
+    /// The minimum `MaxFrameDelayCount` with which x265 can order a whole group.
     ///
-    /// A group's B pictures, a look-ahead of one frame more, the 5 frames besides that x265 was measured to hold, and
-    /// those that wait in front of it.
-    var leastDelayOfX265: Int { 2 * groupSize - 1 + 5 + framesHeld }
+    /// The sum of a group's B pictures, a look-ahead of one frame more, the 5 further frames that x265 holds according to
+    /// measurements, and the frames held before it.
+    var minDelayOfX265: Int { 2 * groupSize - 1 + 5 + framesHeld }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
 
-/// Properties that cannot hold together: refused by name, never resolved by a guess.
+/// Refuses contradicting properties, naming them; none is resolved by a guess.
 enum PropertyValidation {
     static func check(request: CompressionRequest, properties: PropertyStore) throws(SessionError) {
         try checkProfile(request, properties)
@@ -10,7 +10,7 @@ enum PropertyValidation {
         if let text = properties.string(.cleanAperture), let part = PropertyText.aperture(text) {
             guard part.x + part.width <= request.width, part.y + part.height <= request.height else {
                 throw SessionError(
-                    .parameter, "CleanAperture \(text) lies outside the \(request.width)x\(request.height) frame")
+                    .parameter, "CleanAperture \(text) exceeds the \(request.width)x\(request.height) frame")
             }
         }
     }
@@ -19,24 +19,24 @@ enum PropertyValidation {
         _ request: CompressionRequest, _ properties: PropertyStore
     ) throws(SessionError) {
         let depth = request.bitDepth
-        let asked = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:))
+        let requested = properties.string(.profileLevel).flatMap(ProfileLevel.init(name:))
         if request.hasAlpha {
-            // Players know one form of streams with alpha: both layers Main, the base at video range.
-            if let asked, asked.profile != .main {
+            // Players support one form of alpha: both layers Main, the base layer in video range.
+            if let requested, requested.profile != .main {
                 throw SessionError(
-                    .parameter, "ProfileLevel \(asked.name): streams with alpha are Main, of 8 bits a sample")
+                    .parameter, "ProfileLevel \(requested.name): streams with alpha are 8-bit Main")
             }
             if properties.bool(.fullRangeVideo) == true {
                 throw SessionError(
                     .parameter, "FullRangeVideo: the base layer of streams with alpha is video range")
             }
         }
-        // RGB is converted anyway, to whatever the profile holds.
-        guard request.pixelFormat.isYCbCr, let asked, asked.profile.bitDepth < depth else { return }
+        // RGB is converted to the profile's depth.
+        guard request.pixelFormat.isYCbCr, let requested, requested.profile.bitDepth < depth else { return }
         throw SessionError(
             .parameter,
-            "\(asked.name) cannot hold the \(depth)-bit samples of \(request.pixelFormat.rawValue); "
-                + "use \(ProfileLevel(Profile(holding: depth)).name) or hand over 8-bit frames")
+            "\(requested.name) does not allow the \(depth)-bit samples of \(request.pixelFormat.rawValue); "
+                + "use \(ProfileLevel(Profile(holding: depth)).name) or 8-bit frames")
     }
 
     private static func checkRate(_ properties: PropertyStore) throws(SessionError) {

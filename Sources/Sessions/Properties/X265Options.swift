@@ -1,54 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// The `X265Params` property, taken apart: x265 options in the order they were given.
+/// The parsed `X265Params` property: x265 options in their order.
 ///
-/// Only options on a list pass. The list is one of what is known to be harmless and not the session's own business,
-/// so that an option of a later x265 that names a file, say, is refused until somebody has looked at it.
+/// Only listed options pass: those known to be harmless and not set by the session. So an option of a later x265, which
+/// may name a file, is refused until it has been reviewed.
 public struct X265Options: Hashable, Sendable {
-    /// One option.
     public struct Option: Hashable, Sendable {
-        /// x265's name for it, perhaps with `no-` before it.
+        /// x265's name, possibly with the prefix `no-`.
         public let name: String
-        /// Its value; nil for a bare switch.
+        /// Nil for a switch.
         public let value: String?
     }
 
-    /// In the order given; later ones win.
+    /// Later options override earlier ones.
     public let options: [Option]
 
-    /// Takes `key=value:key:no-key` apart.
+    /// Parses `key=value:key:no-key`.
     ///
-    /// - Throws: `Parameter`, naming the option that is refused and why.
+    /// - Throws: `Parameter`, naming the refused option and the reason.
     public init(parsing text: String) throws(SessionError) {
         var options: [Option] = []
         for part in text.split(separator: ":") {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(pair[0].map { $0 == "_" ? "-" : $0 })
             let value = pair.count == 2 ? String(pair[1]) : nil
-            let bare = name.hasPrefix("no-") ? String(name.dropFirst(3)) : name
-            if let reason = Self.owned[bare] {
+            let plain = name.hasPrefix("no-") ? String(name.dropFirst(3)) : name
+            if let reason = Self.owned[plain] {
                 throw SessionError(.parameter, "X265Params: \(name) is refused: \(reason)")
             }
-            guard Self.allowed.contains(bare) else {
+            guard Self.allowed.contains(plain) else {
                 throw SessionError(
-                    .parameter, "X265Params: \(name) is refused: not an x265 option that can be passed through")
+                    .parameter, "X265Params: \(name) is refused: it is not an option that can be passed to x265")
             }
-            if bare == "scaling-list", !["off", "default"].contains(value ?? "") {
+            if plain == "scaling-list", !["off", "default"].contains(value ?? "") {
                 throw SessionError(
-                    .parameter, "X265Params: scaling-list takes off or default; it cannot name a file")
+                    .parameter, "X265Params: scaling-list is neither off nor default; it cannot name a file")
             }
             options.append(Option(name: name, value: value))
         }
         self.options = options
     }
 
-    /// The first option that decides how many bits a picture gets, if there is one.
+    /// The first option that selects the rate control.
     public var rateOption: String? {
         options.first { ["crf", "bitrate", "qp", "lossless"].contains($0.name) }?.name
     }
 
-    /// The first option that decides how pictures depend on each other, if there is one.
+    /// The first option that affects the picture structure.
     public var structuralOption: String? {
         options.first { option in
             let name = option.name
@@ -63,30 +62,30 @@ public struct X265Options: Hashable, Sendable {
     ]
 
     private static let owned: [String: String] = [
-        "annexb": "the session frames its NAL units itself",
-        "aud": "the session owns the access-unit structure",
+        "annexb": "the session sets the framing of NAL units",
+        "aud": "the session sets the access unit structure",
         "chromaloc": "set ChromaSampleLocType",
         "colormatrix": "set YCbCrMatrix",
         "colorprim": "set ColorPrimaries",
-        "crop-rect": "the session owns the conformance window",
-        "display-window": "the session owns the conformance window",
-        "field": "the session codes frames",
+        "crop-rect": "the session sets the conformance window",
+        "display-window": "the session sets the conformance window",
+        "field": "the session codes frames, not fields",
         "fps": "set ExpectedFrameRate",
         "frame-dup": "the session neither drops nor repeats frames",
         "input-csp": "Create fixes the pixel format",
         "input-depth": "Create fixes the pixel format",
         "input-res": "Create fixes the size",
-        "interlace": "the session codes frames",
+        "interlace": "the session codes frames, not fields",
         "level-idc": "set ProfileLevel",
         "output-depth": "set ProfileLevel",
-        "pic-struct": "the session codes frames",
+        "pic-struct": "the session codes frames, not fields",
         "preset": "set X265Preset",
         "profile": "set ProfileLevel",
         "range": "set FullRangeVideo",
-        "repeat-headers": "parameter sets travel in the format description",
-        "temporal-layers": "the session owns the temporal structure",
+        "repeat-headers": "parameter sets are in the format description",
+        "temporal-layers": "the session sets the temporal structure",
         "transfer": "set TransferFunction",
-        "tune": "set RealTime, or the options that the tune stands for",
+        "tune": "set RealTime, or the options of the tune",
     ]
 
     private static let allowed: Set<String> = [

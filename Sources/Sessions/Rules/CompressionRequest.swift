@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// What a compression session is created for: fixed for its life.
+/// The immutable parameters of a compression session.
 public struct CompressionRequest: Hashable, Sendable {
-    /// Luma samples a row.
+    /// In luma samples.
     public var width: Int
-    /// Rows of luma samples.
+    /// In luma samples.
     public var height: Int
-    /// The frames' layout.
     public var pixelFormat: PixelFormat
-    /// Whether the codec is hevc-with-alpha: the stream gets a second layer with the frames' alpha.
+    /// Whether the codec is hevc-with-alpha, which codes the frames' alpha as a second layer.
     public var hasAlpha = false
-    /// Seconds that one unit of pts, dts and duration stands for.
+    /// The unit of pts, dts and duration in seconds.
     public var timeBase: Rational
 
-    /// Largest width and height, a little below what level 6.2 allows (H.265 A.4.1: sqrt(8 * MaxLumaPs) is 16888).
+    /// Limit of width and height, slightly below that of level 6.2 (H.265 A.4.1: sqrt(8 * MaxLumaPs) is 16888).
     public static let maxDimension = 16384
 
     /// The codec of streams without alpha.
@@ -22,34 +21,33 @@ public struct CompressionRequest: Hashable, Sendable {
     /// The codec of streams with an alpha layer.
     public static let alphaCodec = "hevc-with-alpha"
 
-    /// What frames of sessions with alpha may be.
+    /// Pixel formats of sessions with alpha.
     public static let alphaFormats: [PixelFormat] = [.yuva] + PixelFormat.rgb
 
-    /// Bits of a sample that the stream must hold; streams with alpha have 8, whatever the frames have.
+    /// Bits of a coded sample; always 8 with alpha.
     public var bitDepth: Int { hasAlpha ? 8 : pixelFormat.bitDepth }
 
-    /// Checks and keeps what was asked for.
-    ///
-    /// - Throws: `CouldNotFindVideoEncoder` for a codec we do not have, `Parameter` for an impossible size.
+    /// - Throws: `CouldNotFindVideoEncoder` for an unsupported codec; `Parameter` for an unsupported pixel format or size,
+    ///   or an invalid time base.
     public init(
         codec: String, width: Int, height: Int, pixelFormat: String, timeBase: Rational
     ) throws(SessionError) {
         guard codec == Self.codec || codec == Self.alphaCodec else {
             throw SessionError(
                 .couldNotFindVideoEncoder,
-                "no encoder here writes \(codec); \(Self.codec) and \(Self.alphaCodec) are what there is")
+                "no encoder here supports \(codec); \(Self.codec) and \(Self.alphaCodec) are supported")
         }
         let formats = codec == Self.alphaCodec ? Self.alphaFormats : PixelFormat.yCbCr + PixelFormat.rgb
         guard let format = formats.first(where: { $0.rawValue == pixelFormat }) else {
             let known = formats.map(\.rawValue).joined(separator: ", ")
             throw SessionError(
-                .parameter, "pixel format \(pixelFormat) is not one of \(known), which \(codec) takes")
+                .parameter, "pixel format \(pixelFormat) is not one of \(known), which \(codec) supports")
         }
-        // MaxLumaPs of level 6.2 (H.265 table A.8) bounds the area, and with it every buffer of a session.
+        // MaxLumaPs of level 6.2 (H.265 table A.8) limits the area and thereby every buffer of a session.
         guard (1...Self.maxDimension).contains(width), (1...Self.maxDimension).contains(height),
-            width * height <= 35_651_584
+            width * height <= StreamFormat.maxLumaSamples
         else {
-            throw SessionError(.parameter, "a picture of \(width)x\(height) is outside what H.265 level 6.2 allows")
+            throw SessionError(.parameter, "a picture of \(width)x\(height) exceeds H.265 level 6.2")
         }
         guard timeBase.numerator > 0 else {
             throw SessionError(.parameter, "the time base \(timeBase) is not positive")

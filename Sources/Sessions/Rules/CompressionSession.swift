@@ -1,44 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// What a compression session allows at which moment: a pure state machine.
+/// The rules of a compression session: a pure state machine without I/O.
 ///
-/// The worker's I/O thread asks it before it acts; nothing here does I/O or knows an encoder.
+/// The worker's I/O thread consults it before it acts.
 public struct CompressionSession: Sendable {
-    /// Where the session stands.
     public enum State: Hashable, Sendable {
         /// Properties may be set, pools added; the encoder is not open.
         case created
-        /// The encoder is open (or opening) and frames are taken.
+        /// The encoder is open (or opening) and frames are accepted.
         case encoding
-        /// Every frame was flushed out of the encoder: no frame is taken any more.
+        /// The encoder was flushed; no further frame is accepted.
         case completed
     }
 
-    /// Frames a client may have sent that were not released yet.
+    /// Limit of frames that the client has sent and the encoder has not released.
     public static let maxFramesInFlight = 32
 
-    /// What the session was created for.
     public let request: CompressionRequest
-    /// Its properties.
     public private(set) var properties: PropertyStore
-    /// Where it stands.
     public private(set) var state = State.created
 
-    private var encoderNotes: [String] = []
+    private var encoderNotices: [String] = []
 
     private var inFlight: [UInt64: UInt32] = [:]
     private var lastPTS: Int64?
     private var keyFrames: KeyFrameClock
 
-    /// A session just created.
     public init(request: CompressionRequest, properties: PropertyStore) {
         self.request = request
         self.properties = properties
         keyFrames = KeyFrameClock(seconds: nil, timeBase: request.timeBase)
     }
 
-    /// Sets properties, all or none; what they resolve to must make sense together.
+    /// Sets properties, all or none, after checking that they are consistent.
     ///
     /// - Throws: what `PropertyStore.set` and `EncoderConfiguration` throw.
     public mutating func setProperties(_ new: [String: PropertyValue]) throws(SessionError) {
@@ -46,15 +41,15 @@ public struct CompressionSession: Sendable {
         try changed.set(new, isOpen: state != .created)
         let configuration = try EncoderConfiguration(request: request, properties: changed)
         properties = changed
-        tell(configuration)
+        publishResults(of: configuration)
     }
 
-    /// Makes a read-only property tell `value`.
+    /// Sets the value of a read-only property.
     public mutating func publish(_ key: PropertyKey, _ value: PropertyValue?) { properties.publish(key, value) }
 
-    /// Opens the session for frames; called again it changes nothing.
+    /// Starts to accept frames; a second call has no effect.
     ///
-    /// - Returns: what to open the encoder with, or nil when it is open.
+    /// - Returns: the configuration for opening the encoder; nil when it is already open.
     /// - Throws: `Parameter` when properties contradict each other.
     public mutating func prepare() throws(SessionError) -> EncoderConfiguration? {
         guard state == .created else { return nil }
@@ -64,44 +59,44 @@ public struct CompressionSession: Sendable {
             seconds: properties.number(.maxKeyFrameIntervalDuration), timeBase: request.timeBase,
             levels: levels.count > 1 ? levels : nil)
         publish(.outputBitDepth, .int(Int64(configuration.profile.bitDepth)))
-        tell(configuration)
+        publishResults(of: configuration)
         state = .encoding
         return configuration
     }
 
-    /// Takes what the encoder does otherwise than asked, a sentence each, into `Notices`.
+    /// Adds the encoder's deviations from the settings, a clause each, to `Notices`.
     ///
     /// - Throws: `Parameter` when properties contradict each other.
-    public mutating func note(_ notes: [String]) throws(SessionError) {
-        encoderNotes = notes
-        tell(try EncoderConfiguration(request: request, properties: properties))
+    public mutating func addNotices(_ notices: [String]) throws(SessionError) {
+        encoderNotices = notices
+        publishResults(of: try EncoderConfiguration(request: request, properties: properties))
     }
 
-    /// Publishes what the properties became.
-    private mutating func tell(_ configuration: EncoderConfiguration) {
+    /// Publishes the read-only properties that depend on the configuration.
+    private mutating func publishResults(of configuration: EncoderConfiguration) {
         publish(.numberOfTemporalLevels, .int(Int64(configuration.temporalLevels.count)))
-        let notices = [configuration.temporalLevels.notice].compactMap { $0 } + encoderNotes
+        let notices = [configuration.temporalLevels.notice].compactMap { $0 } + encoderNotices
         publish(.notices, notices.isEmpty ? nil : .string(notices.joined(separator: "; ")))
     }
 
     /// Whether a frame in flight lies in a pool.
     public func isUsing(pool id: UInt32) -> Bool { inFlight.values.contains(id) }
 
-    /// Takes a frame, after checking everything a client could get wrong about it.
+    /// Validates a frame and accepts it.
     ///
-    /// - Returns: the frame, with `forceKeyFrame` set where `MaxKeyFrameIntervalDuration` requires a key frame, and the
+    /// - Returns: the frame, with `forceKeyFrame` set if `MaxKeyFrameIntervalDuration` requires a key frame, and the
     ///   memory of its pool.
-    /// - Throws: `InvalidSession` after `complete`, else `Parameter`; the session cannot go on after either, because
-    ///   the client's idea of it has parted from ours.
+    /// - Throws: `InvalidSession` after `complete`, otherwise `Parameter`; both are fatal, since the client's and
+    ///   the session's state differ.
     @discardableResult
     public mutating func admit<Memory>(
         _ frame: EncodeFrame, in pools: PoolLedger<Memory>
     ) throws(SessionError) -> (frame: EncodeFrame, memory: Memory) {
         guard state == .encoding else {
-            throw SessionError(.invalidSession, "frame \(frame.frameID) came after the session was completed")
+            throw SessionError(.invalidSession, "frame \(frame.frameID) was sent after the session was completed")
         }
         guard inFlight.count < Self.maxFramesInFlight else {
-            throw SessionError(.parameter, "more than \(Self.maxFramesInFlight) frames in flight")
+            throw SessionError(.parameter, "more than \(Self.maxFramesInFlight) frames are in flight")
         }
         guard inFlight[frame.frameID] == nil else {
             throw SessionError(.parameter, "frame \(frame.frameID) is in flight already")
@@ -118,7 +113,8 @@ public struct CompressionSession: Sendable {
             throw SessionError(.parameter, "frame \(frame.frameID) has an impossible pts or duration")
         }
         guard (-1...51).contains(frame.baseFrameQP) else {
-            throw SessionError(.parameter, "frame \(frame.frameID) has BaseFrameQP \(frame.baseFrameQP)")
+            throw SessionError(
+                .parameter, "frame \(frame.frameID) has BaseFrameQP \(frame.baseFrameQP), not -1 to 51")
         }
         try frame.layout.validate(
             request.pixelFormat, width: request.width, height: request.height, poolSize: pool.size)
@@ -134,9 +130,9 @@ public struct CompressionSession: Sendable {
         return (admitted, pool.memory)
     }
 
-    /// The encoder has read the frame.
+    /// Reports that the encoder has read the frame.
     public mutating func release(_ frameID: UInt64) { inFlight[frameID] = nil }
 
-    /// The client wants every packet: no frame is taken any more.
+    /// Reports that the client requests all remaining packets; no further frame is accepted.
     public mutating func complete() { state = .completed }
 }

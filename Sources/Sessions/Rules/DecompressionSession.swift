@@ -1,37 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// What a decompression session is created for: fixed for its life.
+/// The immutable parameters of a decompression session.
 public struct DecompressionRequest: Hashable, Sendable {
-    /// The stream's format to begin with.
+    /// The stream's initial format.
     public var format: StreamFormat
-    /// Seconds that one unit of pts and duration stands for.
+    /// The unit of pts and duration in seconds.
     public var timeBase: Rational
-    /// The pictures' layout; nil is what the decoder gives.
+    /// The pictures' pixel format; nil for the decoder's format.
     public var pixelFormat: PixelFormat?
 
-    /// The layouts that pictures are given in.
+    /// The supported pixel formats of pictures.
     static let pixelFormats = PixelFormat.yCbCr + [.yuva] + PixelFormat.rgb
 
-    /// Whether decoded pictures are brought to RGB.
+    /// Whether decoded pictures are converted to RGB.
     public var isConverted: Bool { pixelFormat.map { !$0.isYCbCr } ?? false }
 
-    /// Whether the alpha layer is decoded: for pictures that have a place for it.
+    /// Whether the alpha layer is decoded, for pixel formats with alpha.
     ///
-    /// On the way to RGB only where the format description tells of one: pictures with alpha have 8 bits.
+    /// For RGB only if the format description declares alpha, since decoding with alpha yields 8 bits.
     public var readsAlpha: Bool { pixelFormat == .yuva || isConverted && format.alpha != nil }
 
-    /// The layout that the decoder is to give; nil is what it gives.
+    /// The pixel format to request from the decoder; nil for its default.
     public var decodedFormat: PixelFormat? { readsAlpha ? .yuva : isConverted ? nil : pixelFormat }
 
-    /// Checks and keeps what was asked for.
-    ///
-    /// - Throws: `CouldNotFindVideoDecoder` for a codec we do not have, what `StreamFormat` throws, else `Parameter`.
+    /// - Throws: `CouldNotFindVideoDecoder` for an unsupported codec, what `StreamFormat` throws, otherwise `Parameter`.
     public init(
         codec: String, formatDescription: [UInt8], timeBase: Rational, pixelFormat: String?
     ) throws(SessionError) {
         guard codec == "hevc" else {
-            throw SessionError(.couldNotFindVideoDecoder, "no decoder here reads \(codec); hevc is what there is")
+            throw SessionError(.couldNotFindVideoDecoder, "no decoder here supports \(codec); hevc is supported")
         }
         if let pixelFormat {
             guard let format = Self.pixelFormats.first(where: { $0.rawValue == pixelFormat }) else {
@@ -48,27 +46,24 @@ public struct DecompressionRequest: Hashable, Sendable {
     }
 }
 
-/// What a decompression session allows at which moment: a pure state machine.
+/// The rules of a decompression session: a pure state machine without I/O.
 ///
-/// The worker's I/O thread asks it before it acts; nothing here does I/O or knows a decoder.
+/// The worker's I/O thread consults it before it acts.
 public struct DecompressionSession: Sendable {
-    /// Packets a client may have sent that were not released yet.
+    /// Limit of packets that the client has sent and the decoder has not released.
     public static let maxPacketsInFlight = 32
-    /// Pictures a client may hold.
+    /// Limit of pictures that the client may hold.
     public static let maxFramesInFlight = 8
-    /// Bytes of one packet: more than a picture of level 6.2 has without compression to speak of.
+    /// Limit of a packet in bytes, which exceeds a picture of level 6.2 with hardly any compression.
     public static let maxPacketSize = 64 << 20
 
-    /// What the session was created for.
     public let request: DecompressionRequest
-    /// Its properties.
     public private(set) var properties: PropertyStore
-    /// Whether a packet was taken, so that only `live` properties may change.
+    /// Whether a packet was accepted, after which only `live` properties may change.
     public private(set) var isDecoding = false
 
     private var inFlight: [UInt64: UInt32] = [:]
 
-    /// A session just created.
     public init(request: DecompressionRequest, properties: PropertyStore) {
         self.request = request
         self.properties = properties
@@ -81,22 +76,22 @@ public struct DecompressionSession: Sendable {
         try properties.set(new, isOpen: isDecoding)
     }
 
-    /// Makes a read-only property tell `value`.
+    /// Sets the value of a read-only property.
     public mutating func publish(_ key: PropertyKey, _ value: PropertyValue?) { properties.publish(key, value) }
 
     /// Whether a packet in flight lies in a pool.
     public func isUsing(pool id: UInt32) -> Bool { inFlight.values.contains(id) }
 
-    /// Takes a packet, after checking everything a client could get wrong about it.
+    /// Validates a packet and accepts it.
     ///
     /// - Returns: the memory of its pool.
-    /// - Throws: `Parameter`; the session cannot go on, because the client's idea of it has parted from ours.
+    /// - Throws: `Parameter`, which is fatal, since the client's and the session's state differ.
     @discardableResult
     public mutating func admit<Memory>(
         _ packet: DecodeFrame, in pools: PoolLedger<Memory>
     ) throws(SessionError) -> Memory {
         guard inFlight.count < Self.maxPacketsInFlight else {
-            throw SessionError(.parameter, "more than \(Self.maxPacketsInFlight) packets in flight")
+            throw SessionError(.parameter, "more than \(Self.maxPacketsInFlight) packets are in flight")
         }
         guard inFlight[packet.frameID] == nil else {
             throw SessionError(.parameter, "packet \(packet.frameID) is in flight already")
@@ -107,7 +102,7 @@ public struct DecompressionSession: Sendable {
         }
         guard packet.size <= Self.maxPacketSize else {
             throw SessionError(
-                .parameter, "packet \(packet.frameID) has \(packet.size) bytes, which no picture has")
+                .parameter, "packet \(packet.frameID) has \(packet.size) bytes, more than any picture")
         }
         guard packet.offset <= pool.size, UInt64(packet.size) <= pool.size - packet.offset else {
             throw SessionError(.parameter, "packet \(packet.frameID) ends past the pool's \(pool.size) bytes")
@@ -122,10 +117,10 @@ public struct DecompressionSession: Sendable {
         return pool.memory
     }
 
-    /// The decoder has read the packet.
+    /// Reports that the decoder has read the packet.
     public mutating func release(_ frameID: UInt64) { inFlight[frameID] = nil }
 
-    /// The part of a picture that the CleanAperture property names, where it lies inside.
+    /// The `CleanAperture` property; nil when it is not set or exceeds the picture.
     public func cleanAperture(width: Int, height: Int) -> PictureRectangle? {
         guard let text = properties.string(.cleanAperture), let part = PropertyText.aperture(text),
             part.width > 0, part.height > 0, part.x + part.width <= width, part.y + part.height <= height
@@ -134,27 +129,27 @@ public struct DecompressionSession: Sendable {
             x: UInt32(part.x), y: UInt32(part.y), width: UInt32(part.width), height: UInt32(part.height))
     }
 
-    /// The decoder's properties as it is opened with them.
+    /// The settings for opening the decoder.
     public var options: (isRealTime: Bool, threads: Int) {
         (properties.bool(.realTime) ?? false, Int(properties.integer(.threadCount) ?? 0))
     }
 
-    /// The highest temporal level that is wanted of the packets that come from now on.
+    /// The highest temporal level to decode from the next packet on.
     public var maxTemporalLevel: Int { properties.integer(.maxTemporalLevel).map { Int($0) } ?? LevelGate.highest }
 
-    /// Whether colours of pictures in RGB are to be multiplied by alpha; nil as in the stream.
+    /// Whether to multiply the colors of RGB pictures by alpha; nil for the stream's mode.
     public var destinationAlphaMode: AlphaChannelMode? {
         properties.string(.destinationAlphaMode).flatMap(AlphaChannelMode.init)
     }
 
-    /// What `DestinationColorPrimaries` and `DestinationTransferFunction` say of pictures in RGB.
+    /// `DestinationColorPrimaries` and `DestinationTransferFunction` of RGB pictures.
     public var destinationColor: ColorDescription {
         ColorDescription(
             primaries: properties.codePoint(.destinationColorPrimaries, ColorNames.primaries),
             transfer: properties.codePoint(.destinationTransferFunction, ColorNames.transfer))
     }
 
-    /// How and where pictures are brought to RGB.
+    /// How and where pictures are converted to RGB.
     public var lightOptions: LightOptions { LightOptions(properties) }
 
     /// Whether pictures carry HDR metadata.

@@ -3,21 +3,17 @@ public import HWDModel
 
 /// The frames of one side of a pixel-transfer session.
 public struct TransferSide: Hashable, Sendable {
-    /// How samples lie.
     public var format: PixelFormat
-    /// Samples a row.
     public var width: Int
-    /// Rows.
     public var height: Int
 
-    /// Describes a side.
     public init(format: PixelFormat, width: Int, height: Int) {
         self.format = format
         self.width = width
         self.height = height
     }
 
-    /// The bytes of a pool from a valid layout's first sample to its last.
+    /// The bytes of a pool from the first to the last sample of a valid layout.
     func bytes(of layout: FrameLayout) -> Range<UInt64> {
         var (start, end) = (UInt64.max, UInt64.zero)
         for (index, plane) in layout.planes.enumerated() {
@@ -31,34 +27,31 @@ public struct TransferSide: Hashable, Sendable {
 }
 
 extension TransferFrame {
-    /// Whether one of two admitted frames writes what the other reads or writes, so that their order counts.
+    /// Whether one of two accepted frames writes memory that the other reads or writes, so that their order matters.
     public func touches(
         _ other: TransferFrame, _ sides: (source: TransferSide, target: TransferSide)
     ) -> Bool {
-        func meet(_ a: (Place, TransferSide), _ b: (Place, TransferSide)) -> Bool {
+        func overlap(_ a: (Place, TransferSide), _ b: (Place, TransferSide)) -> Bool {
             a.0.poolID == b.0.poolID && a.1.bytes(of: a.0.layout).overlaps(b.1.bytes(of: b.0.layout))
         }
         let (from, to) = ((source, sides.source), (target, sides.target))
         let (otherFrom, otherTo) = ((other.source, sides.source), (other.target, sides.target))
-        return meet(to, otherTo) || meet(to, otherFrom) || meet(from, otherTo)
+        return overlap(to, otherTo) || overlap(to, otherFrom) || overlap(from, otherTo)
     }
 }
 
-/// What a pixel-transfer session allows at which moment: a pure state machine.
+/// The rules of a pixel-transfer session: a pure state machine without I/O.
 ///
-/// The worker's I/O thread asks it before it acts; nothing here does I/O or knows a converter.
+/// The worker's I/O thread consults it before it acts.
 public struct TransferSession: Sendable {
-    /// Frames a client may have sent that were not answered yet.
+    /// Limit of frames that the client has sent and the session has not answered.
     public static let maxFramesInFlight = 16
 
-    /// What comes in.
     public let source: TransferSide
-    /// What goes out.
     public let target: TransferSide
 
     private var inFlight: [UInt64: (source: UInt32, target: UInt32)] = [:]
 
-    /// A session just created.
     public init(source: TransferSide, target: TransferSide) {
         self.source = source
         self.target = target
@@ -69,16 +62,16 @@ public struct TransferSession: Sendable {
         inFlight.values.contains { $0.source == id || $0.target == id }
     }
 
-    /// Takes a frame, after checking everything a client could get wrong about it.
+    /// Validates a frame and accepts it.
     ///
     /// - Returns: the memory of its pools.
-    /// - Throws: `Parameter`; the session cannot go on, because the client's idea of it has parted from ours.
+    /// - Throws: `Parameter`, which is fatal, since the client's and the session's state differ.
     @discardableResult
     public mutating func admit<Memory>(
         _ frame: TransferFrame, in pools: PoolLedger<Memory>
     ) throws(SessionError) -> (source: Memory, target: Memory) {
         guard inFlight.count < Self.maxFramesInFlight else {
-            throw SessionError(.parameter, "more than \(Self.maxFramesInFlight) frames in flight")
+            throw SessionError(.parameter, "more than \(Self.maxFramesInFlight) frames are in flight")
         }
         guard inFlight[frame.frameID] == nil else {
             throw SessionError(.parameter, "frame \(frame.frameID) is in flight already")
@@ -88,7 +81,7 @@ public struct TransferSession: Sendable {
         guard to.isWritable else {
             throw SessionError(
                 .parameter,
-                "frame \(frame.frameID) is to be written to pool \(frame.target.poolID), which is sealed against it"
+                "frame \(frame.frameID) is to be written to pool \(frame.target.poolID), which is sealed against writing"
             )
         }
         guard frame.source.poolID != frame.target.poolID || !read.overlaps(written) else {
@@ -98,7 +91,7 @@ public struct TransferSession: Sendable {
         return (from.memory, to.memory)
     }
 
-    /// The frame is answered.
+    /// Reports that the frame is answered.
     public mutating func release(_ frameID: UInt64) { inFlight[frameID] = nil }
 
     /// Checks one side of a frame and returns its pool and the bytes of it that it covers.

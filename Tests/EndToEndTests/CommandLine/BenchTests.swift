@@ -5,7 +5,7 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// `hwctl bench`: its figures are held against ffmpeg's.
+    /// The figures of `hwctl bench` compared with ffmpeg's.
     @Suite struct Bench {
         /// What these tests read of the document.
         struct Document: Decodable {
@@ -49,7 +49,7 @@ extension EndToEnd {
             var runs: [Run]
         }
 
-        /// What ffmpeg's filter says of two files' first frames; the last line with `mark`, as `name:value` pairs.
+        /// The `name:value` pairs of the last line with `mark` that an ffmpeg filter prints for two files' first frames.
         static func ffmpeg(
             _ filter: String, _ coded: String, _ source: String, frames: Int, _ format: String, mark: String
         ) throws -> [Substring: Double] {
@@ -72,7 +72,7 @@ extension EndToEnd {
             "PSNR, SSIM and bit rate are ffmpeg's",
             arguments: [("bbb_720p.mp4", "yuv420p"), ("bbb_720p_main10.mp4", "yuv420p10le")])
         func figures(name: String, format: String) throws {
-            guard let clip = Clips.named(name, else: name) else { return }
+            let clip = Clips.fixture(name)
             let folder = try Scratch()
             let run = try Programs.hwctl([
                 "bench", "--only", "software", "--frames", "6", "--preset", "ultrafast", "--bitrate", "400k,2M",
@@ -92,7 +92,7 @@ extension EndToEnd {
                 #expect(abs(figures.psnr - (psnr["average"] ?? 0)) < 0.01)
                 #expect(abs(figures.psnrY - (psnr["y"] ?? 0)) < 0.01)
                 #expect(abs(figures.ssim - (ssim["All"] ?? 0)) < 0.0005)
-                // The raw stream has the parameter sets and start codes besides the packets, the packets their lengths.
+                // The byte stream holds parameter sets and start codes, the packets length fields.
                 let bytes = try Data(contentsOf: URL(fileURLWithPath: coded)).count
                 let bits = Double(bytes) * 8 / (6 * rate[1] / rate[0])
                 let extra = 4096 * 8 * rate[0] / (6 * rate[1])
@@ -105,16 +105,16 @@ extension EndToEnd {
             #expect(document.runs[0].psnr < document.runs[1].psnr && document.runs[0].ssim < document.runs[1].ssim)
         }
 
-        @Test("Where there is no hardware the reason is told and software is measured; the plot is a drawing")
+        @Test("Without hardware the reason is reported and software is measured; the plot is valid SVG")
         func withoutHardware() throws {
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let folder = try Scratch()
             let run = try Programs.hwctl([
                 "bench", "--seconds", "0.1", "--preset", "ultrafast", "--bitrate", "1M,3M", "--plot",
                 folder.path("plot.svg"), clip.path,
             ])
             try #require(run.status == 0, "\(run.errors)")
-            let reason = "no hardware is measured: hardware is required, but /dev/null/none: no such device"
+            let reason = "/dev/null/none"
             #expect(run.errorLines.contains { $0.contains(reason) }, "\(run.errors)")
             let lines = run.text.split(separator: "\n")
             #expect(lines.count == 3)
@@ -125,12 +125,12 @@ extension EndToEnd {
             #expect(plot.lines == ["software", "software"] && plot.circles == 4)
         }
 
-        @Test("What cannot be is refused by exit code")
+        @Test("Impossible requests are refused, each with its exit code")
         func refusals() throws {
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let required = try Programs.hwctl(["bench", "--only", "hardware", "--frames", "2", clip.path])
             #expect(required.status == 69)
-            #expect(required.complaints.last?.contains("hardware is required, but") == true, "\(required.errors)")
+            #expect(required.complaints.last?.contains("hardware") == true, "\(required.errors)")
             for arguments in [
                 ["--frames", "0"], ["--seconds", "-1"], ["--frames", "3", "--seconds", "1"],
                 ["--bitrate", "1M,,2M"],

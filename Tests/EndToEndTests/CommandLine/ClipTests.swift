@@ -7,11 +7,14 @@ extension EndToEnd {
     @Suite struct Encoding {
         /// Clips whose PSNR is measured, which takes as long as encoding them.
         static let measured: Set = [
-            "hevc_854x480_bframes.mp4", "natural_1024x768_hevc_2tracks.mp4", "bbb_720p.mp4",
+            "hevc_854x480_bframes.mp4", "natural_1024x768_hevc_2tracks.mp4", "bframes.mp4", "two_tracks.mp4",
         ]
 
-        @Test("A clip becomes a .mov with its frames, times and depth", arguments: Clips.short)
-        func clip(_ url: URL) throws {
+        @Test("A clip becomes a .mov with its frames, times and depth", arguments: Clips.videos)
+        func clip(_ url: URL) throws { try Self.check(url) }
+
+        /// Encodes a clip and judges the file.
+        static func check(_ url: URL) throws {
             let server = try TestDaemon()
             let output = server.folder.path("out.mov")
             let run = try Programs.hwctl(
@@ -21,14 +24,14 @@ extension EndToEnd {
             let (source, coded) = (Probe(url.path), Probe(output))
             #expect(try coded.field("codec_tag_string") == "hvc1")
             let pixelFormat = try source.isDeep ? "yuv420p10le" : "yuv420p"
-            // Full-range 8-bit carries the older name.
+            // ffprobe names full range of 8 bits yuvj420p.
             #expect(try coded.field("pix_fmt").replacing("yuvj", with: "yuv") == pixelFormat)
             // 4:2:0 has whole chroma samples only: an odd size is coded as the next even one.
             let size = try source.size
             #expect(try coded.size == ((size.width + 1) & ~1, (size.height + 1) & ~1))
-            #expect(try Self.agree(coded.frameTimes(), source.frameTimes()))
+            #expect(try agree(coded.frameTimes(), source.frameTimes()))
             #expect(try coded.decodingMessages() == "")
-            if Self.measured.contains(url.lastPathComponent) {
+            if measured.contains(url.lastPathComponent) {
                 let quality = try psnr(["-i", output], ["-i", url.path], as: pixelFormat)
                 print("\(url.lastPathComponent): \(quality) dB")
                 #expect(quality >= 35)
@@ -37,7 +40,7 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
-        /// Same number of frames, each within half a tick of the coarsest time base (1 ms).
+        /// Whether the counts are equal and each time is within half a tick of the coarsest time base (1 ms).
         static func agree(_ coded: [Double?], _ source: [Double?]) -> Bool {
             guard coded.count == source.count else { return false }
             return zip(coded, source).allSatisfy { coded, source in
@@ -49,7 +52,7 @@ extension EndToEnd {
 
         @Test("Audio is copied as it is")
         func audio() throws {
-            guard let url = Clips.named("sdr720_bbb_h264_aac.mp4", else: "bbb_720p.mp4") else { return }
+            let url = Clips.fixture("bbb_720p.mp4")
             let folder = try Scratch()
             let output = folder.path("out.mp4")
             let run = try Programs.hwctl(["encode", "--preset", "ultrafast", url.path, output])
@@ -63,7 +66,7 @@ extension EndToEnd {
 
         @Test("10 bits survive at the default quality")
         func tenBits() throws {
-            guard let url = Clips.named("made_sdr10bit_720p.mp4", else: "bbb_720p_main10.mp4") else { return }
+            let url = Clips.fixture("bbb_720p_main10.mp4")
             let folder = try Scratch()
             let output = folder.path("out.mov")
             let run = try Programs.hwctl(["encode", "--profile", "main10", "--preset", "fast", url.path, output])
@@ -71,17 +74,14 @@ extension EndToEnd {
             #expect(try Probe(output).field("pix_fmt") == "yuv420p10le")
             #expect(try Probe(output).field("profile") == "Main 10")
             let quality = try psnr(["-i", output], ["-i", url.path], as: "yuv420p10le")
-            print("made_sdr10bit_720p.mp4, default quality: \(quality) dB")
+            print("\(url.lastPathComponent), default quality: \(quality) dB")
             #expect(quality >= 40)
         }
 
-        @Test("libde265 decodes an .hevc output to the very samples that ffmpeg does")
+        @Test("libde265 decodes an .hevc output to the samples that ffmpeg decodes")
         func libde265() throws {
-            guard let url = Clips.named("hevc_854x480_bframes.mp4", else: "bbb_720p_main10.mp4") else { return }
-            guard let decoder = Programs.find("libde265-dec265", "dec265") else {
-                print("SKIPPED: libde265's dec265 is not installed")
-                return
-            }
+            let url = Clips.fixture("bframes.mp4")
+            let decoder = try Programs.required("libde265-dec265", "dec265")
             let folder = try Scratch()
             let (coded, decoded) = (folder.path("out.hevc"), folder.path("out.yuv"))
             let run = try Programs.hwctl(["encode", "--preset", "fast", url.path, coded])
@@ -93,6 +93,18 @@ extension EndToEnd {
             #expect(!samples.isEmpty)
             let same = try samples == Probe(coded).samples(Probe(coded).field("pix_fmt"))
             #expect(same, "libde265 and ffmpeg decode to different samples")
+        }
+
+        /// The large set of clips, encoded whole.
+        @Suite(.enabled(if: Clips.hasShared, Clips.needsShared)) struct Long {
+            @Test("A shared clip becomes a .mov with its frames, times and depth", arguments: Clips.sharedVideos)
+            func clip(_ url: URL) throws {
+                try withKnownIssue("the second sample entry of a track is not read") {
+                    try check(url)
+                } when: {
+                    url.lastPathComponent == "made_two_sample_entries.mov"
+                }
+            }
         }
     }
 }

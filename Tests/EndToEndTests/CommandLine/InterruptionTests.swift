@@ -3,20 +3,20 @@ import Foundation
 import HWDTransport
 import Testing
 
-extension EndToEnd {
-    /// hwctl stopped half way: no file, no process stays.
+extension EndToEndFaults {
+    /// An interrupted hwctl leaves no file and no process.
     @Suite struct Interruptions {
         /// Where hwctl is when the signal comes.
         enum Moment: String, CaseIterable, CustomTestStringConvertible {
             /// Waiting for a slow encoder.
             case encoding
-            /// Reading a pipe that nobody writes to.
+            /// Reading from a pipe without a writer.
             case reading
 
             var testDescription: String { rawValue }
         }
 
-        /// An `hwctl encode` with a daemon of its own, in the middle of its work.
+        /// An `hwctl encode` with a private daemon, in the middle of its work.
         final class Encode {
             let folder: Scratch
             let hwctl: Running
@@ -46,7 +46,7 @@ extension EndToEnd {
                     pipe = ends
                     hwctl = try Running(Programs.path("hwctl"), preset + ["-", output], input: ends.readNumber)
                     let film = try Data(contentsOf: URL(fileURLWithPath: folder.path(y4m)))
-                    // Half a frame is missing, and stays so.
+                    // Half a frame is missing: hwctl waits for it.
                     try FileHandle(fileDescriptor: ends.writeNumber).write(contentsOf: film.dropLast(100_000))
                 }
                 let pid = hwctl.child.pid
@@ -58,13 +58,13 @@ extension EndToEnd {
                     return !workers.isEmpty
                 }
                 try #require(found, "no worker runs: \(hwctl.errorsSoFar)")
-                // Into the middle of it.
+                // Lets it get into the middle of its work.
                 usleep(700_000)
                 try #require(try hwctl.child.tryReap() == nil, "hwctl was done too soon: \(hwctl.errorsSoFar)")
                 #expect(!processes.contains { !$0.isRunning })
             }
 
-            /// Whether the daemon and its worker go, and what is left in the folder.
+            /// Expects the daemon and its worker to end and nothing to be left in the folder.
             func expectNothingLeft(within seconds: Double) {
                 #expect(eventually(within: seconds) { !processes.contains(where: \.isRunning) })
                 #expect(folder.contents == ["in.y4m"])
@@ -82,13 +82,13 @@ extension EndToEnd {
             let seconds = Double(MonotonicTime.now.nanoseconds(since: before)) / 1e9
             print("signal \(signal) while \(moment): ended after \(seconds) s")
             #expect(run.status == 130, "\(run.exit): \(run.errors)")
-            // hwctl's last resort, to end without a word after five seconds, is not needed.
+            // Earlier than hwctl's last resort, an abrupt exit after five seconds.
             #expect(seconds < 4)
             #expect(run.complaints.count <= 1, "\(run.errors)")
             encode.expectNothingLeft(within: 6)
         }
 
-        @Test("SIGKILL takes its private daemon and the worker with it")
+        @Test("SIGKILL of hwctl ends its private daemon and the worker")
         func killed() throws {
             let encode = try Encode(.encoding)
             try encode.hwctl.child.kill(SIGKILL)
@@ -96,7 +96,7 @@ extension EndToEnd {
             encode.expectNothingLeft(within: 8)
         }
 
-        @Test("An output that was there stays as it was")
+        @Test("An existing output is left unchanged")
         func previousOutput() throws {
             let encode = try Encode(.encoding)
             let output = encode.folder.path("out.mov")

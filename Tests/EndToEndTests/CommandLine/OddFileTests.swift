@@ -2,8 +2,8 @@
 import Foundation
 import Testing
 
-extension EndToEnd {
-    /// Files that are not as most are: byte streams, torn and odd movies, times that no file means.
+extension EndToEndFaults {
+    /// Unusual files: byte streams, truncated movies, implausible times.
     @Suite struct OddFiles {
         private let server: TestDaemon
 
@@ -39,7 +39,7 @@ extension EndToEnd {
                 ])
         }
 
-        /// A byte stream's parameter sets do not tell how colours stand to alpha; a message before the first picture does.
+        /// A byte stream's parameter sets do not hold the alpha mode; an SEI message before the first picture does.
         @Test func straightAlphaStaysStraightInByteStreams() throws {
             let source = try Alpha.clip(server.folder, "mask.mov", ["-c:v", "qtrle", "-pix_fmt", "argb"])
             for name in ["first.mov", "first.hevc"] { try run("encode", "--alpha", "straight", source, path(name)) }
@@ -52,12 +52,12 @@ extension EndToEnd {
             }
             let raw = try info("first.hevc")
             #expect(raw["alpha_mode"] as? String == "straight" && raw["follows_alpha_profile"] as? Bool == true)
-            // What decodes without a fault is told so.
+            // No warning where nothing is wrong.
             let decoded = try hwctl("decode", "--format", "yuva", path("first.hevc"), path("raw.yuv"))
             #expect(decoded.status == 0 && !decoded.errors.contains("warning"), "\(decoded.errors)")
         }
 
-        /// Pictures without times: a level's rate is told by their numbers, however short the stream.
+        /// Without times, a level's rate follows from the number of its pictures, even in short streams.
         @Test(arguments: [17, 33, 97]) func levelsOfByteStreamsHaveTheirRates(frames: Int) throws {
             try test("clip.mkv", "96x64", frames: frames, rate: 240)
             try run("encode", "--base-layer-frame-rate", "30", path("clip.mkv"), path("levels.hevc"))
@@ -70,8 +70,8 @@ extension EndToEnd {
             #expect(rate.text.contains("60/1"))
         }
 
-        /// What lies behind the movie box takes nothing away from it.
-        @Test func bytesBehindTheLastBoxAreNoMatter() throws {
+        /// Bytes after the last box are ignored.
+        @Test func bytesAfterTheLastBoxAreIgnored() throws {
             try test("odd.mkv", "97x55", frames: 3)
             try run("encode", path("odd.mkv"), path("odd.mov"))
             var file = try bytes("odd.mov")
@@ -83,7 +83,7 @@ extension EndToEnd {
             #expect(try bytes("tail.yuv").count == 3 * (97 * 55 + 2 * 49 * 28))
         }
 
-        /// A movie that ends within a picture: what is whole is kept if that is wanted, and nothing else.
+        /// Of a movie that ends within a picture, whole pictures are kept on request.
         @Test func tornMoviesKeepWholePictures() throws {
             try test("clip.mkv", frames: 33, rate: 240)
             try run(
@@ -98,7 +98,7 @@ extension EndToEnd {
                     "ffmpeg", ["-v", "warning", "-i", path("kept.mov"), "-f", "null", "-"])
                 #expect(silent.errors.isEmpty, "\(level): \(silent.errors)")
             }
-            // Some are written before it breaks off, which --keep-partial keeps.
+            // --keep-partial keeps the files written before the end.
             #expect(try hwctl("decode", "--keep-partial", path("torn.mov"), path("kept-%04d.png")).status == 65)
             #expect(FileManager.default.fileExists(atPath: path("kept-0001.png")))
             #expect(try hwctl("decode", path("torn.mov"), path("still-%04d.png")).status == 65)
@@ -106,13 +106,11 @@ extension EndToEnd {
             #expect(!left.contains { $0.hasPrefix("still-") }, "\(left)")
         }
 
-        /// Negative composition offsets: decoding times are made anew.
-        @Test func picturesThatAreDecodedAfterTheyAreShownCanBeCopied() throws {
-            guard let clip = Clips.named("dv84_iphone_720p.MOV", else: "none") else {
-                return print("SKIPPED: there is no dv84_iphone_720p.MOV")
-            }
+        /// Negative composition offsets: new decoding times are computed.
+        @Test func negativeCompositionOffsetsCanBeCopied() throws {
+            let clip = Clips.fixture("dolby_vision_84.mov")
             try run("encode", "--copy", clip.path, path("copy.mov"))
-            // What went to standard output before they were found cannot be taken back.
+            // Standard output cannot be rewritten once the offsets are found.
             let stream = try hwctl("encode", "--copy", clip.path, "-")
             #expect(stream.status == 0)
             try Data(stream.output).write(to: URL(fileURLWithPath: path("copy.hevc")))
@@ -126,11 +124,11 @@ extension EndToEnd {
                     .compactMap { $0.split(separator: ",").last }
             }
             let (before, after) = (try hashes(clip.path), try hashes(path("copy.mov")))
-            // ffmpeg's own decoding of the original loses the last picture to the decoding times.
+            // ffmpeg loses the original's last picture because of its decoding times.
             #expect(after.count == 5 && after.starts(with: before) && before.count >= 4)
         }
 
-        /// A chapter from the beginning of time to its end.
+        /// A chapter that spans all representable times.
         @Test func chaptersOfAllTimeAreLeftOut() throws {
             try test("clip.mkv", frames: 3)
             let text =
@@ -148,11 +146,11 @@ extension EndToEnd {
                 try Programs.tool("ffprobe", ["-v", "error", "-show_chapters", path(name)]).text
                     .split(separator: "\n").count { $0 == "[CHAPTER]" }
             }
-            // ChapterTimeStart (0x91) of 8 bytes; unsigned in the file, but not in what reads it.
+            // ChapterTimeStart (0x91) of 8 bytes: unsigned in the file, signed in libavformat.
             let start = try #require(file.firstRange(of: Data([0x91, 0x88, 0x01])))
             file[start.lowerBound + 2] = 0x80
             try file.write(to: URL(fileURLWithPath: path("hostile.mkv")))
-            #expect(try chapters("hostile.mkv") == 1, "ffmpeg hands it on")
+            #expect(try chapters("hostile.mkv") == 1, "ffmpeg passes it on")
             try run("encode", path("hostile.mkv"), path("out.mp4"))
             #expect(try chapters("out.mp4") == 0)
         }

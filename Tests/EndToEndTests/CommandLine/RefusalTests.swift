@@ -4,16 +4,16 @@ import HWClient
 import HWDModel
 import Testing
 
-extension EndToEnd {
-    /// What `hwctl encode` refuses: its exit code, one line why, and no output.
+extension EndToEndFaults {
+    /// Refusals of `hwctl encode`: the exit code, one line with the reason, and no output.
     @Suite struct Refusals {
         /// A command line that cannot work.
         struct Case: CustomTestStringConvertible {
             let name: String
             let status: HWDModel.ExitStatus
-            /// `IN8` and `IN10` stand for clips, `DIR` for a scratch directory.
+            /// With `IN8` and `IN10` for clips and `DIR` for a scratch directory.
             let arguments: [String]
-            /// What the one line must say.
+            /// Part of the line.
             let says: String
 
             init(_ name: String, _ status: HWDModel.ExitStatus, _ arguments: String..., says: String) {
@@ -83,7 +83,7 @@ extension EndToEnd {
             #expect(folder.contents == before)
         }
 
-        @Test("Contradictory options are told before anything is started")
+        @Test("Contradictory options are refused before anything is started")
         func contradictoryOptions() throws {
             let run = try Programs.hwctl(["encode", "--qp", "20", "--quality", "0.5", "in.mp4", "out.mov"])
             #expect(run.status == HWDModel.ExitStatus.usage.rawValue)
@@ -91,27 +91,23 @@ extension EndToEnd {
             #expect(!run.errors.contains("private"))
         }
 
-        @Test("An explicit socket that nobody listens on is never replaced by a private daemon")
+        @Test("A private daemon never replaces an explicit socket without a listener")
         func explicitSocket() throws {
             let folder = try Scratch()
             let y4m = try StandardStreams.y4m("yuv420p", in: folder)
             let before = folder.contents
             for command in [["encode", y4m, folder.path("out.mov")], ["sessions"], ["probe"]] {
-                let run = try Programs.hwctl(command, socket: folder.path("nobody"), seconds: 20)
+                let run = try Programs.hwctl(command, socket: folder.path("no-listener"), seconds: 20)
                 #expect(run.status == HWDModel.ExitStatus.unavailable.rawValue)
                 #expect(run.errorLines.count == 1, "\(run.errors)")
-                #expect(run.errors.contains(folder.path("nobody")))
+                #expect(run.errors.contains(folder.path("no-listener")))
                 #expect(run.output.isEmpty)
             }
             #expect(folder.contents == before)
         }
 
-        @Test("A folder that may not be written to")
+        @Test("A folder without write permission", .enabled(if: geteuid() != 0, "root may write everywhere"))
         func unwritable() throws {
-            guard geteuid() != 0 else {
-                print("SKIPPED: root may write everywhere")
-                return
-            }
             let folder = try Scratch()
             let y4m = try StandardStreams.y4m("yuv420p", in: folder)
             let closed = folder.path("closed")
@@ -121,7 +117,7 @@ extension EndToEnd {
             #expect(run.status == HWDModel.ExitStatus.cannotCreate.rawValue, "\(run.errors)")
         }
 
-        @Test("A session over the daemon's limit is told to come back later")
+        @Test("A session over the daemon's limit ends with 'try later'")
         func limit() throws {
             let server = try TestDaemon("--max-sessions", "1")
             let first = try Encoder(server.daemon, .yu12, width: 64, height: 64)
@@ -135,7 +131,9 @@ extension EndToEnd {
         @Test(
             "A damaged file ends in time with an exit code and leaves output only when it worked",
             arguments: Clips.damaged)
-        func damaged(_ url: URL) throws {
+        func damaged(_ url: URL) throws { try Self.checkDamaged(url) }
+
+        static func checkDamaged(_ url: URL) throws {
             let folder = try Scratch()
             let output = folder.path("out.mov")
             let run = try Programs.hwctl(["encode", "--preset", "ultrafast", url.path, output], seconds: 20)
@@ -144,6 +142,12 @@ extension EndToEnd {
             #expect(run.errorLines.count <= 6, "\(run.errors)")
             #expect(folder.contents == (status == 0 ? ["out.mov"] : []))
             if status == 0 { #expect(try Probe(output).decodingMessages() == "") }
+        }
+
+        /// The large set of clips.
+        @Suite(.enabled(if: Clips.hasShared, Clips.needsShared)) struct Long {
+            @Test("A shared damaged file ends in time with an exit code", arguments: Clips.sharedDamaged)
+            func damaged(_ url: URL) throws { try checkDamaged(url) }
         }
     }
 }

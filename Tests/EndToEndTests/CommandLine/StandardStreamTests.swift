@@ -4,7 +4,7 @@ import HWDModel
 import Testing
 
 extension EndToEnd {
-    /// Y4M in, Annex B out, and the JSON document.
+    /// Y4M on standard input, Annex B on standard output, and the JSON document.
     @Suite struct StandardStreams {
         static let frames = 12
 
@@ -20,11 +20,11 @@ extension EndToEnd {
             return path
         }
 
-        /// ffmpeg writes into a pipe that hwctl reads.
+        /// Runs hwctl on a pipe that ffmpeg writes to.
         private func pipe(_ y4m: String, into arguments: [String], output: Int32? = nil) throws -> Finished {
             let ends = try PipeEnds()
             let ffmpeg = try Running(
-                try #require(Programs.find("ffmpeg")),
+                Programs.required("ffmpeg"),
                 ["-v", "error", "-i", y4m, "-strict", "-1", "-f", "yuv4mpegpipe", "-"], output: ends.writeNumber)
             let hwctl = try Running(
                 Programs.path("hwctl"), ["encode", "--preset", "ultrafast"] + arguments, input: ends.readNumber)
@@ -35,7 +35,7 @@ extension EndToEnd {
             return finished
         }
 
-        @Test("Y4M on standard input is encoded in its own depth", arguments: ["yuv420p", "yuv420p10le"])
+        @Test("Y4M on standard input keeps its bit depth", arguments: ["yuv420p", "yuv420p10le"])
         func input(_ pixelFormat: String) throws {
             let folder = try Scratch()
             let y4m = try Self.y4m(pixelFormat, in: folder)
@@ -48,7 +48,7 @@ extension EndToEnd {
             #expect(try Probe(output).decodingMessages() == "")
         }
 
-        @Test("The output - is Annex B on standard output, and nothing else is written there")
+        @Test("With the output -, standard output is Annex B and nothing else")
         func output() throws {
             let folder = try Scratch()
             let y4m = try Self.y4m("yuv420p", in: folder)
@@ -61,7 +61,7 @@ extension EndToEnd {
             #expect(try psnr(["-i", coded], ["-i", y4m], as: "yuv420p") >= 35)
         }
 
-        @Test("--json prints one document that tells the encoder and why it is not hardware")
+        @Test("--json prints one document with the encoder and the reason why it is not hardware")
         func json() throws {
             let folder = try Scratch()
             let y4m = try Self.y4m("yuv420p", in: folder)
@@ -85,7 +85,7 @@ extension EndToEnd {
             #expect(properties["OutputBitDepth"] as? Int == 8)
         }
 
-        @Test("--hardware off asks for no hardware, so there is no reason to give")
+        @Test("--hardware off reports no fallback reason")
         func hardwareOff() throws {
             let folder = try Scratch()
             let y4m = try Self.y4m("yuv420p", in: folder)
@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(document["FallbackReason"] == nil)
         }
 
-        @Test("A reader of standard output that goes away is an I/O error, not a signal")
+        @Test("A broken pipe on standard output is an I/O error, not a signal")
         func brokenPipe() throws {
             let folder = try Scratch()
             let y4m = try Self.y4m("yuv420p", frames: 200, in: folder)

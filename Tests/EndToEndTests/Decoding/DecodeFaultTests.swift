@@ -7,9 +7,9 @@ import HWDWire
 import Testing
 
 extension EndToEndFaults {
-    /// What damaged streams and clients that keep to no rule do to a decompression session: nothing to anybody else.
+    /// Damaged streams and clients that break the rules harm only their own decompression session.
     @Suite struct DecodeFaults {
-        /// Numbers that are the same each run (SplitMix64).
+        /// SplitMix64: the same numbers in each run.
         struct Seeded: RandomNumberGenerator {
             var state: UInt64
             mutating func next() -> UInt64 {
@@ -21,7 +21,7 @@ extension EndToEndFaults {
             }
         }
 
-        /// A packet with something wrong with it.
+        /// A damaged copy of a packet.
         static func mutate(_ bytes: [UInt8], _ random: inout Seeded) -> [UInt8] {
             var bytes = bytes
             switch Int.random(in: 0..<8, using: &random) {
@@ -34,7 +34,7 @@ extension EndToEndFaults {
                 let place = Int.random(in: 0..<bytes.count, using: &random)
                 bytes.insert(contentsOf: [0, 0, 1], at: place)
             case 4:
-                // Headers lie in front: that is where a flip does most.
+                // A flip does most in the headers, which are in front.
                 let place = Int.random(in: 0..<min(24, bytes.count), using: &random)
                 bytes[place] ^= 1 << UInt8.random(in: 0...7, using: &random)
             case 5: bytes += bytes
@@ -47,13 +47,13 @@ extension EndToEndFaults {
             return bytes
         }
 
-        /// 10,000 in all; fewer where the environment says so, as a debug build with a sanitizer does.
-        static let mutations = Int(ProcessInfo.processInfo.environment["DECODE_MUTATIONS"] ?? "") ?? 10_000
-
         @Test(
-            "10,000 mutated packets: no crash, bounded memory, and the next key frame is right again",
+            "Mutated packets: no crash, bounded memory, and the next key frame decodes correctly",
             arguments: [PixelFormat.yu12, .i010])
-        func mutations(_ format: PixelFormat) throws {
+        func mutations(_ format: PixelFormat) throws { try Self.mutate(1000, format) }
+
+        /// Sends packets until about `mutations` of them, every other one, were mutated.
+        static func mutate(_ mutations: Int, _ format: PixelFormat) throws {
             let server = try TestDaemon()
             // Parameter sets in the packets, so that they are mutated too.
             let stream = try CodedStream(format, width: 96, height: 64, ending: "hevc", in: server.folder)
@@ -65,11 +65,11 @@ extension EndToEndFaults {
             decoder.copiesSamples = false
             let session = try server.session(decoder.id)
             var count = 0
-            while count < Self.mutations / 2 {
+            while count < mutations {
                 for unit in stream.units {
                     var unit = unit
                     if Bool.random(using: &random) {
-                        unit.bytes = Self.mutate(unit.bytes, &random)
+                        unit.bytes = mutate(unit.bytes, &random)
                         count += 1
                     }
                     try decoder.decode(unit)
@@ -81,28 +81,28 @@ extension EndToEndFaults {
             decoder.copiesSamples = true
             try decoder.decode(stream)
             let isSame = Array(decoder.frames[before...]) == good.frames
-            #expect(isSame, "the pictures behind the mutations differ")
+            #expect(isSame, "the pictures after the mutations differ")
             #expect(decoder.frames[before...].allSatisfy { !$0.description.flags.contains(.damaged) })
-            let peak = try Self.peak(of: session.pid)
+            let peak = try peak(of: session.pid)
             print("mutations of \(format.rawValue): \(decoder.reports.count) reports, peak \(peak) KiB")
             #expect(peak < 256 << 10)
             decoder.session.invalidate()
             #expect(server.hasNoWorkers())
         }
 
-        /// The most memory a process has had, in KiB.
+        /// The peak resident size of a process in KiB.
         static func peak(of pid: Int32) throws -> Int {
             let text = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
             let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
             return try #require(line.split(separator: " ").dropFirst().first.flatMap { Int($0) })
         }
 
-        @Test("A lost packet is told of, and the pictures up to the next key frame are marked")
+        @Test("A lost packet is reported, and the pictures up to the next key frame are marked")
         func lostPacket() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 30, interval: 10, in: server.folder)
             let decoder = try Decoder(server.daemon, stream)
-            // Right behind the second key frame: what is behind it in its group refers to it.
+            // The packet after the second key frame: the rest of its group refers to it.
             let second = try #require(stream.units.indices.filter { stream.units[$0].isSync }.dropFirst().first)
             for (index, unit) in stream.units.enumerated() where index != second + 1 { try decoder.decode(unit) }
             try decoder.finish()
@@ -115,7 +115,7 @@ extension EndToEndFaults {
             #expect(damaged.allSatisfy { $0 > keys[1] && $0 < keys[2] }, "\(damaged) \(keys)")
         }
 
-        @Test("A stream that does not start with a key frame is told of until one comes")
+        @Test("Packets before the first key frame are reported")
         func noKeyFrame() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 30, interval: 10, in: server.folder)
@@ -130,7 +130,7 @@ extension EndToEndFaults {
             #expect(decoder.frames.allSatisfy { !$0.description.flags.contains(.damaged) })
         }
 
-        @Test("Formats that are not decoded here are refused by name")
+        @Test("Unsupported formats are refused, each with its status")
         func refusals() throws {
             let server = try TestDaemon()
             var stream = try CodedStream(frames: 2, in: server.folder)
@@ -142,7 +142,7 @@ extension EndToEndFaults {
                 status { try Decoder(server.daemon, wide, specification: [.requireHardwareDecoder: .bool(true)]) }
                     == .couldNotFindVideoDecoder)
             #expect(
-                status { try Decoder(server.daemon, wide, specification: [.decoderID: .string("nobody")]) }
+                status { try Decoder(server.daemon, wide, specification: [.decoderID: .string("none")]) }
                     == .couldNotFindVideoDecoder)
             #expect(
                 status { try Decoder(server.daemon, wide, specification: [.quality: .double(1)]) }
@@ -168,7 +168,7 @@ extension EndToEndFaults {
             #expect(status { try Decoder(server.daemon, chroma) } == .videoDecoderUnsupportedDataFormat)
         }
 
-        @Test("kill -9 of the decoder: -12911 at once, with the reason, and nobody else notices")
+        @Test("kill -9 of the decoder gives -12911 with the reason at once and disturbs no other session")
         func killed() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 30, in: server.folder)
@@ -185,7 +185,7 @@ extension EndToEndFaults {
             let error = sessionError { while true { _ = try victim.session.nextEvent(timeout: .seconds(5)) } }
             #expect(MonotonicTime.now.nanoseconds(since: start) < 500_000_000)
             #expect(error?.status == .videoDecoderMalfunction)
-            #expect(error?.reason == "the decoder process was killed by signal 9 (SIGKILL)")
+            #expect(error?.reason.contains("SIGKILL") == true)
             let result = try server.result(victim.id)
             #expect(result.code == Status.videoDecoderMalfunction.rawValue)
             for unit in stream.units.dropFirst() { try other.decode(unit) }
@@ -193,7 +193,7 @@ extension EndToEndFaults {
             #expect(other.frames.count == 30)
         }
 
-        @Test("A client that holds all its pictures is ended with the reason")
+        @Test("The session of a client that holds all its pictures ends with the reason")
         func holder() throws {
             let server = try TestDaemon("--set", "ClientStallTimeout=1s")
             let stream = try CodedStream(frames: 30, in: server.folder)
@@ -208,8 +208,10 @@ extension EndToEndFaults {
             #expect(decoder.frames.count == decoder.session.created.maxFramesInFlight)
         }
 
-        @Test("Sessions come and go without a trace")
-        func churn() throws {
+        @Test("Ended sessions leave no process, descriptor or session entry")
+        func churn() throws { try Self.churn(rounds: 20) }
+
+        static func churn(rounds: Int) throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 2, in: server.folder)
             func round() throws {
@@ -221,11 +223,20 @@ extension EndToEndFaults {
             for _ in 0..<10 { try round() }
             try #require(server.hasNoWorkers())
             let files = ProcessEntry.fileCount(of: server.pid)
-            let rounds = Int(ProcessInfo.processInfo.environment["DECODE_ROUNDS"] ?? "") ?? 100
             for _ in 0..<rounds { try round() }
             #expect(server.hasNoWorkers())
             #expect(ProcessEntry.fileCount(of: server.pid) == files)
             #expect(try server.sessions().isEmpty)
+        }
+
+        @Suite struct Long {
+            @Test(
+                "5,000 mutated packets of each depth: no crash, bounded memory, and the next key frame is correct",
+                arguments: [PixelFormat.yu12, .i010])
+            func mutations(_ format: PixelFormat) throws { try mutate(5000, format) }
+
+            @Test("A hundred ended sessions leave no process, descriptor or session entry")
+            func churn() throws { try DecodeFaults.churn(rounds: 100) }
         }
     }
 }

@@ -5,52 +5,18 @@ import HWDModel
 import HWDWire
 import Testing
 
-/// The libva driver of Tests/HWSim, built when a test first needs it.
-enum SimulatedHardware {
-    /// The folder that holds it; nil, with the reason printed, where it cannot be built.
-    static let folder: String? = {
-        let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("HWSim").path
-        let output = Programs.folder + "/hwsim-decode"
-        guard let make = Programs.find("make"), Programs.find("cc") != nil,
-            let run = try? Running(make, ["-s", "-C", source, "OUT=\(output)", "all"]).wait(seconds: 300),
-            run.status == 0
-        else {
-            print("SKIPPED: the simulated driver cannot be built (make, cc, libva-dev, libavcodec-dev)")
-            return nil
-        }
-        return output
-    }()
-
-    /// A daemon that finds it as its only device.
-    static func daemon(
-        _ personality: String = "full", cache: Scratch, _ more: [String: String] = [:]
-    ) throws -> TestDaemon? {
-        guard let folder else { return nil }
-        let server = try TestDaemon(
-            environment: [
-                "LD_PRELOAD": "\(folder)/nodes.so", "LIBVA_DRIVERS_PATH": folder, "LIBVA_DRIVER_NAME": "hwsim",
-                "LIBVA_MESSAGING_LEVEL": "0", "HWDAEMON_DEVICES": "/dev/null", "HWSIM_PERSONALITY": personality,
-                "STATE_DIRECTORY": cache.root,
-            ].merging(more) { $1 })
-        // A session that only prefers hardware does not wait long for its verification; a test does.
-        _ = try server.daemon.call(HWDWire.Probe.self, HWDWire.Probe.Parameters(), timeout: .seconds(60))
-        return server
-    }
-}
-
 extension EndToEnd {
     /// Decoding on VA-API surfaces, with a driver that decodes in software behind stock libva.
     @Suite struct HardwareDecoding {
         static let require: [PropertyKey: PropertyValue] = [.requireHardwareDecoder: .bool(true)]
 
         @Test(
-            "Hardware gives the samples that software gives, and says that it was hardware",
+            "Hardware decodes to the same samples as software and is reported as hardware",
             arguments: [PixelFormat.yu12, .i010])
         func same(_ format: PixelFormat) throws {
             let cache = try Scratch()
-            guard let server = try SimulatedHardware.daemon(cache: cache) else { return }
-            // 130x98 is coded as 136x104: the window cuts.
+            let server = try SimulatedDriver.verifiedDaemon(state: cache)
+            // 130x98 is coded as 136x104, so the conformance window matters.
             let stream = try CodedStream(format, width: 130, height: 98, frames: 30, in: server.folder)
             let software = try Decoder(
                 server.daemon, stream, pixelFormat: format, specification: [.enableHardwareDecoder: .bool(false)])
@@ -70,10 +36,10 @@ extension EndToEnd {
             #expect(properties[.usingHardwareDecoder] == .bool(true))
         }
 
-        @Test("A driver that fails in the middle is replaced, and no picture is lost")
+        @Test("Software replaces a driver that fails in mid-stream, and no picture is lost")
         func failure() throws {
             let cache = try Scratch()
-            guard let server = try SimulatedHardware.daemon("decode-fail-at-20", cache: cache) else { return }
+            let server = try SimulatedDriver.verifiedDaemon("decode-fail-at-20", state: cache)
             let stream = try CodedStream(frames: 40, in: server.folder)
             let software = try Decoder(
                 server.daemon, stream, pixelFormat: .nv12, specification: [.enableHardwareDecoder: .bool(false)])
@@ -94,11 +60,11 @@ extension EndToEnd {
         }
 
         @Test(
-            "A driver that crashes or hangs costs its session an error and nobody else anything",
+            "A driver that crashes or hangs ends its own session and no other",
             arguments: ["decode-crash-at-20", "decode-hang-at-20"])
         func death(_ personality: String) throws {
             let cache = try Scratch()
-            guard let server = try SimulatedHardware.daemon(personality, cache: cache) else { return }
+            let server = try SimulatedDriver.verifiedDaemon(personality, state: cache)
             let stream = try CodedStream(frames: 40, in: server.folder)
             let victim = try Decoder(server.daemon, stream)
             try #require(victim.session.created.usingHardware)
@@ -110,11 +76,11 @@ extension EndToEnd {
         }
 
         @Test(
-            "hwctl begins again in software when the driver takes the decoder with it, unless hardware is required",
+            "hwctl starts over in software when the driver ends the decoder, unless hardware is required",
             arguments: ["decode-crash-at-20", "decode-hang-at-20"])
         func again(_ personality: String) throws {
             let cache = try Scratch()
-            guard let server = try SimulatedHardware.daemon(personality, cache: cache) else { return }
+            let server = try SimulatedDriver.verifiedDaemon(personality, state: cache)
             let clip = server.folder.path("clip.mp4")
             try Programs.tool(
                 "ffmpeg",
@@ -127,26 +93,26 @@ extension EndToEnd {
                     [command, "--hardware", hardware, clip, server.folder.path(output)], socket: server.socket)
             }
             let decoded = try hwctl("decode", "prefer", "a.y4m")
-            #expect(decoded.status == 0 && decoded.errors.contains("decoding again in software"))
+            #expect(decoded.status == 0 && decoded.errors.contains("in software"))
             let software = try hwctl("decode", "off", "b.y4m")
             #expect(software.status == 0)
             let (first, second) = (server.folder.path("a.y4m"), server.folder.path("b.y4m"))
             #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
             let coded = try hwctl("encode", "prefer", "c.mov")
-            #expect(coded.status == 0 && coded.errors.contains("beginning again with one in software"))
+            #expect(coded.status == 0 && coded.errors.contains("in software"))
             #expect(try Probe(server.folder.path("c.mov")).frameTimes().count == 40)
             #expect(try hwctl("decode", "require", "d.y4m").status == 70)
             #expect(!server.folder.contents.contains("d.y4m"))
         }
 
-        @Test("A context that does not open is software with the reason, or -12913 where hardware is required")
+        @Test("Where a context does not open, software serves with the reason; -12913 where hardware is required")
         func busy() throws {
             let cache = try Scratch()
-            // Verified while it was not busy.
-            guard let before = try SimulatedHardware.daemon(cache: cache) else { return }
+            // Verification happens while the driver is not busy.
+            let before = try SimulatedDriver.verifiedDaemon(state: cache)
             let stream = try CodedStream(frames: 10, in: cache)
             try #require(try Decoder(before.daemon, stream).session.created.usingHardware)
-            guard let server = try SimulatedHardware.daemon("full,busy", cache: cache) else { return }
+            let server = try SimulatedDriver.verifiedDaemon("full,busy", state: cache)
             let decoder = try Decoder(server.daemon, stream)
             try decoder.decode(stream)
             #expect(decoder.frames.count == 10)

@@ -7,9 +7,8 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// Which device a pixel-transfer session gets, and what it is told of that.
-    @Suite(.enabled(if: FakeVulkan.whyNot == nil, Comment(rawValue: FakeVulkan.whyNot ?? "")))
-    struct ConverterChoices {
+    /// The device that a pixel-transfer session gets, and the reason it reports.
+    @Suite struct ConverterChoices {
         /// What these tests read of `hwctl convert --json`.
         private struct Summary: Decodable {
             var device: String
@@ -25,7 +24,7 @@ extension EndToEnd {
             }
         }
 
-        /// A frame converted by a daemon, and what hwctl says of it.
+        /// Converts a frame with a daemon; returns hwctl's run, its summary and the bytes.
         private func convert(
             _ server: TestDaemon, _ device: String
         ) throws -> (run: Finished, summary: Summary?, bytes: [UInt8]) {
@@ -51,10 +50,10 @@ extension EndToEnd {
             return zip(a, b).map { abs(Int($0) - Int($1)) }.max() ?? 0
         }
 
-        @Test("A GPU is chosen by kind, or by its PCI address, and software where Vulkan is asked for")
+        @Test("A GPU is chosen by kind or by its PCI address")
         func choices() throws {
             let folder = try Scratch()
-            // A node there is, so that a GPU is looked for.
+            // Without a device node no GPU would be looked for.
             var environment = try FakeVulkan.environment(["shared-02", "gpu-03", "wrong-05"], in: folder)
             environment["HWDAEMON_DEVICES"] = "/dev/null"
             let server = try TestDaemon(environment: environment)
@@ -63,24 +62,24 @@ extension EndToEnd {
             #expect(known.count == 3 && verified == ["0000:02:00.0", "0000:03:00.0"])
 
             let onCPU = try convert(server, "cpu")
-            #expect(onCPU.summary?.usingGPU == false && onCPU.summary?.reason == "the CPU is asked for")
+            #expect(onCPU.summary?.usingGPU == false && onCPU.summary?.reason.contains("CPU") == true)
             #expect(onCPU.summary?.device.hasPrefix("CPU") == true && onCPU.summary?.fallbackReason == nil)
 
             let chosen = try convert(server, "auto")
             let summary = try #require(chosen.summary, "\(chosen.run.errors)")
             #expect(summary.usingGPU && summary.device.hasPrefix("Fake gpu GPU 03"))
-            #expect(summary.reason == "the first of 2 GPUs: a discrete GPU" && summary.fallbackReason == nil)
+            #expect(summary.reason.contains("discrete") && summary.fallbackReason == nil)
             #expect(try difference(chosen.bytes, onCPU.bytes) <= 1)
 
             let named = try convert(server, "0000:02:00.0")
             #expect(named.summary?.device.hasPrefix("Fake shared GPU 02") == true, "\(named.run.errors)")
-            #expect(named.summary?.reason == "asked for by its PCI address, 0000:02:00.0")
+            #expect(named.summary?.reason.contains("0000:02:00.0") == true)
             #expect(try difference(named.bytes, onCPU.bytes) <= 1)
 
             for (device, status, words) in [
                 ("0000:05:00.0", Int32(69), "Fake wrong GPU 05"),
-                ("0000:05:00.0", 69, "half floats came out wrong"),
-                ("0000:09:00.0", 69, "no Vulkan GPU at 0000:09:00.0; the devices here: "),
+                ("0000:05:00.0", 69, "half floats"),
+                ("0000:09:00.0", 69, "no Vulkan GPU at 0000:09:00.0"),
                 ("0000:09:00", 64, "device 0000:09:00 is not one of auto, vulkan, cpu"),
             ] {
                 let refused = try convert(server, device)
@@ -101,23 +100,23 @@ extension EndToEnd {
             transfer.invalidate()
         }
 
-        @Test("Software converts only where Vulkan is asked for by name")
+        @Test("A Vulkan device in software converts only where Vulkan is requested")
         func software() throws {
             let folder = try Scratch()
-            var environment = FakeVulkan.environment(manifest: try #require(FakeVulkan.lavapipe), in: folder)
+            var environment = try FakeVulkan.environment(manifest: FakeVulkan.lavapipe(), in: folder)
             environment["HWDAEMON_DEVICES"] = "/dev/null"
             let server = try TestDaemon(environment: environment)
             let left = try convert(server, "auto")
             #expect(left.summary?.usingGPU == false && left.summary?.device.hasPrefix("CPU") == true)
-            #expect(left.summary?.fallbackReason?.hasPrefix("no Vulkan GPU; the devices here: llvmpipe") == true)
+            #expect(left.summary?.fallbackReason?.contains("llvmpipe") == true)
             let asked = try convert(server, "vulkan")
             #expect(asked.summary?.usingGPU == false && asked.summary?.device.contains("llvmpipe") == true)
-            #expect(asked.summary?.reason == "software: Vulkan is asked for, and there is no GPU")
+            #expect(asked.summary?.reason.contains("software") == true)
             #expect(try difference(asked.bytes, left.bytes) <= 1)
         }
 
         @Test(
-            "A driver that crashes or hangs in a session's start costs that session nothing but its GPU",
+            "A session whose driver crashes or hangs at its start continues without the GPU",
             arguments: ["crash", "hang", "late-crash"])
         func deaths(mode: String) throws {
             let folder = try Scratch()
@@ -129,12 +128,12 @@ extension EndToEnd {
             #expect(left.run.status == 0, "\(left.run.errors)")
             #expect(left.summary?.usingGPU == false && left.summary?.device.hasPrefix("CPU") == true)
             let reason = left.summary?.fallbackReason ?? ""
-            // The probe in the background or the session itself met it first.
+            // Either the background probe or the session itself meets the fault first.
             let ends = ["crashed", "did not return", "timed out"]
             #expect(ends.contains(where: reason.contains), "\(reason)")
             let asked = try convert(server, "vulkan")
             #expect(asked.run.status == 69 && asked.bytes.isEmpty, "\(asked.run.errors)")
-            #expect(asked.run.errors.contains("Vulkan is asked for, but "), "\(asked.run.errors)")
+            #expect(asked.run.errors.contains("Vulkan"), "\(asked.run.errors)")
             #expect(ends.contains(where: asked.run.errors.contains), "\(asked.run.errors)")
             #expect(server.hasNoWorkers())
         }

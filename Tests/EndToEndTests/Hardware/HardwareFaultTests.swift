@@ -7,10 +7,9 @@ import HWDWire
 import Testing
 
 extension EndToEndFaults {
-    /// Drivers that lie, fail, crash and hang: what becomes of sessions, and of the daemon.
-    @Suite(.enabled(if: SimulatedDriver.whyNot == nil, Comment(rawValue: SimulatedDriver.whyNot ?? "")))
-    struct HardwareFaults {
-        /// What a daemon must not have gathered when its sessions have gone.
+    /// Drivers that report wrongly, fail, crash or hang, and the sessions and the daemon that meet them.
+    @Suite struct HardwareFaults {
+        /// The descriptors and workers that a daemon must not keep when its sessions have ended.
         struct Footprint {
             let files: Int
             init(_ server: TestDaemon) { files = ProcessEntry.fileCount(of: server.pid) }
@@ -22,7 +21,7 @@ extension EndToEndFaults {
             }
         }
 
-        /// A clip as Y4M, and its encoding by hwctl.
+        /// A clip of ffmpeg's test picture as Y4M.
         static func clip(_ frames: Int, _ size: String = "320x180", in folder: Scratch) throws -> String {
             let path = folder.path("\(size)-\(frames).y4m")
             try Programs.tool(
@@ -34,7 +33,7 @@ extension EndToEndFaults {
             return path
         }
 
-        /// Encodes with hardware preferred; the output must be whole and right whatever serves it.
+        /// Encodes with hardware preferred; the output must be complete and correct in hardware or software.
         static func prefer(_ server: TestDaemon, _ clip: String, frames: Int) throws -> Hardware.Summary {
             let output = server.folder.path("out.mov")
             let run = try Programs.hwctl(["encode", "--json", clip, output], socket: server.socket)
@@ -49,20 +48,21 @@ extension EndToEndFaults {
 
         /// A driver's fault before any session, by personality: the exit code where hardware is required, and the reason.
         static let faults: [(personality: String, status: Int32, words: String)] = [
-            ("crash-init", 69, "the probe of this node crashed (signal 11, SIGSEGV)"),
-            ("hang-init", 69, "the probe of this node timed out after 1 s"),
-            ("fail-init", 69, "the VA-API driver failed: vaInitialize: HW busy now"),
-            ("busy", 75, "its encoder is busy: vaCreateContext: HW busy now"),
-            ("busy-maximum", 75, "its encoder is busy: "),
-            ("liar", 69, "the driver coded a picture to 0 bytes"),
-            ("corrupt", 69, "its HEVC encoder is not used: encoding failed: "),
-            ("decode-only", 69, "its driver has no HEVC encoder"),
-            ("fail-at-3", 69, "vaEndPicture: operation failed"),
-            ("crash-at-3", 69, "its HEVC encoder is not used: the probe of this node crashed (signal 11, SIGSEGV)"),
-            ("hang-at-3", 69, "its HEVC encoder is not used: the probe of this node timed out after 1 s"),
+            ("crash-init", 69, "SIGSEGV"),
+            ("hang-init", 69, "timed out"),
+            ("fail-init", 69, "vaInitialize: HW busy now"),
+            ("busy", 75, "HW busy now"),
+            ("busy-maximum", 75, "busy"),
+            ("liar", 69, "0 bytes"),
+            ("corrupt", 69, "encoding failed"),
+            ("decode-only", 69, "no HEVC encoder"),
+            ("fail-at-3", 69, "vaEndPicture"),
+            ("crash-at-3", 69, "SIGSEGV"),
+            ("hang-at-3", 69, "timed out"),
         ]
 
-        @Test("A driver that cannot be used is told why, and software serves", arguments: faults.indices)
+        @Test(
+            "Where a driver cannot be used, software serves and the reason is reported", arguments: faults.indices)
         func unusable(index: Int) throws {
             let fault = Self.faults[index]
             let state = try Scratch()
@@ -70,7 +70,7 @@ extension EndToEndFaults {
                 "--set", "ProbeTimeout=1",
                 environment: SimulatedDriver.environment(fault.personality, state: state.root))
             let clip = try Self.clip(8, in: server.folder)
-            // Bounded: four paths that may hang, a second each.
+            // Four paths may hang, a second each.
             let start = MonotonicTime.now
             let snapshot = try Hardware.probe(server)
             #expect(MonotonicTime.now.nanoseconds(since: start) < 15_000_000_000)
@@ -92,9 +92,9 @@ extension EndToEndFaults {
             #expect(before.holds(for: server))
         }
 
-        @Test("One path that crashes takes no other with it")
+        @Test("A crash in one path does not affect the others")
         func onePath() throws {
-            // The trials of a path send nine pictures each; a fault at the tenth would be the next path's own first.
+            // Each path's trials send nine pictures: a fault at the tenth picture would hit the next path.
             let snapshot = try Hardware.probe(try Hardware.daemon("8-bit-only"))
             let paths = snapshot.paths.filter { $0.device == "/dev/null" }
             #expect(paths.map(\.verified) == [true, false, true, false])
@@ -105,36 +105,36 @@ extension EndToEndFaults {
                 environment: SimulatedDriver.environment("full,crash-at-3", state: state.root))
             let crashing = try Hardware.probe(server)
             let left = crashing.paths.filter { $0.device == "/dev/null" }
-            // Decoding codes no pictures.
+            // Trials of decoding encode no pictures.
             #expect(left.map(\.claimed) == [true, true, true, true])
             #expect(left.prefix(2).allSatisfy { $0.reason?.contains("crashed") == true })
             #expect(left.count == 4 && crashing.nodes.map(\.state) == [.ready])
         }
 
-        @Test("What the hardware is too small for goes to software with that reason")
+        @Test("Software serves what exceeds the hardware's limits, with that reason")
         func limits() throws {
             let small = try Hardware.daemon("full,size-limited")
             let clip = try Self.clip(2, "1920x1080", in: small.folder)
             let large = try Self.prefer(small, clip, frames: 2)
             #expect(!large.usingHardware)
-            let reason = "no hardware encoder here takes pictures of 1920x1080"
+            let reason = "1920x1080"
             #expect(large.fallbackReason?.contains(reason) == true, "\(large.fallbackReason ?? "")")
             #expect(try Self.prefer(small, Self.clip(2, in: small.folder), frames: 2).usingHardware)
 
             let shallow = try Hardware.daemon("full,8-bit-only")
-            guard let deep = Clips.named("bbb_720p_main10.mp4", else: "bbb_720p_main10.mp4") else { return }
+            let deep = Clips.fixture("bbb_720p_main10.mp4")
             let run = try Programs.hwctl(
                 ["encode", "--json", deep.path, shallow.folder.path("out.mov")], socket: shallow.socket)
             let summary = try JSON.decode(Hardware.Summary.self, from: run.output)
-            #expect(summary.fallbackReason == "no hardware encoder here writes 10-bit HEVC")
+            #expect(summary.fallbackReason?.contains("10-bit") == true)
         }
 
         @Test(
-            "A driver that fails in the middle ends its session with the reason, and hwctl begins anew in software",
+            "A driver that fails in mid-stream ends its session with the reason, and hwctl starts over in software",
             arguments: [
-                ("crash-at-20", "killed by signal 11 (SIGSEGV)"), ("fail-at-20", "vaEndPicture: operation failed"),
-                ("hang-at-20", "the wait for a picture: it did not end in time"),
-                ("no-timeouts,hang-at-20", "stopped after 1 s without progress"),
+                ("crash-at-20", "SIGSEGV"), ("fail-at-20", "vaEndPicture"),
+                ("hang-at-20", "did not end in time"),
+                ("no-timeouts,hang-at-20", "without progress"),
             ])
         func inTheMiddle(personality: String, words: String) throws {
             let state = try Scratch()
@@ -167,10 +167,10 @@ extension EndToEndFaults {
         }
 
         @Test(
-            "A driver that crashes or hangs while a session opens it: another worker answers the same call",
+            "Where a driver crashes or hangs while a session opens it, another worker answers the same call",
             arguments: [
-                ("crash-init", "its driver crashed while opening it (signal 11, SIGSEGV)"),
-                ("hang-init", "its driver did not return from opening it within 1 s"),
+                ("crash-init", "SIGSEGV"),
+                ("hang-init", "did not return"),
             ])
         func whileOpening(personality: String, words: String) throws {
             let (state, folder) = (try Scratch(), try Scratch())
@@ -184,9 +184,10 @@ extension EndToEndFaults {
             let summary = try Self.prefer(server, clip, frames: 8)
             #expect(!summary.usingHardware)
             #expect(
-                summary.fallbackReason == "\(Hardware.encoderID) failed: \(words)",
+                summary.fallbackReason?.hasPrefix(Hardware.encoderID) == true
+                    && summary.fallbackReason?.contains(words) == true,
                 "\(summary.fallbackReason ?? "")")
-            // The next session does not wait for the same again.
+            // The next session does not wait for it again.
             let start = MonotonicTime.now
             let required = try Programs.hwctl(
                 ["encode", "--hardware", "require", clip, server.folder.path("never.mov")], socket: server.socket)
@@ -196,10 +197,10 @@ extension EndToEndFaults {
         }
 
         @Test(
-            "A driver that crashes or hangs while a decoder is opened: software answers the same call",
+            "Where a driver crashes or hangs while a decoder opens it, software answers the same call",
             arguments: [
-                ("crash-init", "its driver crashed while opening it (signal 11, SIGSEGV)"),
-                ("hang-init", "its driver did not return from opening it within 1 s"),
+                ("crash-init", "SIGSEGV"),
+                ("hang-init", "did not return"),
             ])
         func whileOpeningDecoder(personality: String, words: String) throws {
             let (state, folder) = (try Scratch(), try Scratch())
@@ -213,11 +214,11 @@ extension EndToEndFaults {
             let decoder = try Decoder(server.daemon, stream)
             #expect(!decoder.session.created.usingHardware)
             let reason = decoder.session.created.fallbackReason ?? ""
-            #expect(reason.hasPrefix("org.hwdaemon.decoder.vaapi.") && reason.hasSuffix("failed: \(words)"))
+            #expect(reason.hasPrefix("org.hwdaemon.decoder.vaapi.") && reason.contains(words))
             try decoder.decode(stream)
             #expect(decoder.frames.count == 8 && decoder.reports.isEmpty)
             decoder.session.invalidate()
-            // The next session does not wait for the same again.
+            // The next session does not wait for it again.
             let start = MonotonicTime.now
             let refused = sessionError {
                 _ = try Decoder(
@@ -228,7 +229,7 @@ extension EndToEndFaults {
             #expect(before.holds(for: server))
         }
 
-        @Test("A session that comes before its hardware is verified waits for a while, and is told")
+        @Test("A session created before verification ends waits a while, then falls back with the reason")
         func early() throws {
             let state = try Scratch()
             let server = try TestDaemon(
@@ -242,7 +243,7 @@ extension EndToEndFaults {
             #expect(!early.session.created.usingHardware)
             #expect(early.session.created.fallbackReason?.contains("still being verified") == true)
             // One that requires hardware waits longer, and gets it.
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let fresh = try Scratch()
             let good = try TestDaemon(environment: SimulatedDriver.environment(state: fresh.root))
             let run = try Programs.hwctl(

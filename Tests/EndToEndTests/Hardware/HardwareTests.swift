@@ -7,9 +7,8 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// The whole way in hardware, on a driver that really encodes and decodes.
-    @Suite(.enabled(if: SimulatedDriver.whyNot == nil, Comment(rawValue: SimulatedDriver.whyNot ?? "")))
-    struct Hardware {
+    /// Hardware sessions from end to end, on a driver that really encodes and decodes.
+    @Suite struct Hardware {
         static let encoderID = "org.hwdaemon.encoder.vaapi.null"
 
         /// What these tests read of `hwctl encode --json`.
@@ -27,7 +26,7 @@ extension EndToEnd {
             }
         }
 
-        /// A daemon on the driver, once it has verified what that claims.
+        /// A daemon with the driver, after it has verified what the driver claims.
         static func daemon(_ personality: String = "full", devices: String = "/dev/null") throws -> TestDaemon {
             let state = try Scratch()
             let server = try TestDaemon(
@@ -64,12 +63,12 @@ extension EndToEnd {
             #expect(encoder.device == "/dev/null" && encoder.version.hasPrefix("HWSim "))
         }
 
-        @Test("What was verified is remembered, for this driver alone")
+        @Test("Verification results are remembered for their driver only")
         func memory() throws {
             let state = try Scratch()
             let first = try TestDaemon(environment: SimulatedDriver.environment(state: state.root))
             _ = try Self.probe(first)
-            // Nothing is sent through, and still it is known: at the start, too.
+            // Known without a trial, and already at the start.
             let second = try TestDaemon(environment: SimulatedDriver.environment(state: state.root))
             let encoders = try second.daemon.call(ListEncoders.self, Empty()).encoders
             #expect(encoders.map(\.hardware) == [true, false])
@@ -77,24 +76,24 @@ extension EndToEnd {
             #expect(listed.filter(\.verified).count == 8)
             let start = MonotonicTime.now
             let again = try Self.probe(second).paths
-            print("a probe that knows: \(Double(MonotonicTime.now.nanoseconds(since: start)) / 1e6) ms")
+            print("a probe with known results: \(Double(MonotonicTime.now.nanoseconds(since: start)) / 1e6) ms")
             #expect(again.filter(\.verified).count == 8)
 
             let other = try TestDaemon(environment: SimulatedDriver.environment("mesa25", state: state.root))
             let unknown = try Self.probe(other, "--no-verify", "--device", "/dev/null").paths
-            // Its background verification may have ended by now; what the first driver did counts for nothing.
+            // Background verification may have ended by now; results of the first driver must not appear.
             #expect(unknown.allSatisfy { $0.device == nil || $0.driver.contains("mesa25") })
             let verified = try Self.probe(other).paths
             #expect(verified.filter(\.verified).count == 8)
         }
 
         @Test(
-            "A clip through hardware that is required: whole, hvc1, and ffmpeg has no complaint",
+            "A clip encoded in required hardware is complete, hvc1, and decodes without a message",
             arguments: [
                 ("bbb_720p.mp4", "Main", "yuv420p"), ("bbb_720p_main10.mp4", "Main 10", "yuv420p10le"),
             ])
         func encode(name: String, profile: String, format: String) throws {
-            guard let clip = Clips.named(name, else: name) else { return }
+            let clip = Clips.fixture(name)
             let server = try Self.daemon()
             let output = server.folder.path("hw.mov")
             let run = try Programs.hwctl(
@@ -116,7 +115,7 @@ extension EndToEnd {
             #expect(server.log.contains("hardware=true"))
         }
 
-        @Test("The session tells the truth about its encoder and honours what it says it does")
+        @Test("The session reports its hardware encoder and honours its properties")
         func session() throws {
             let server = try Self.daemon()
             let raw = try RawFrames(.nv12, width: 322, height: 182, count: 12, in: server.folder)
@@ -129,7 +128,7 @@ extension EndToEnd {
             #expect(properties[.x265Preset] == nil)
             let refused = sessionError { try encoder.session.setProperties([.x265Preset: .string("fast")]) }
             #expect(refused?.status == .propertyNotSupported)
-            // Changed between Create and Prepare: the encoder opens anew.
+            // Changed between Create and Prepare: the encoder is opened again.
             try encoder.session.setProperties([.qp: .int(22), .maxKeyFrameInterval: .int(4)])
             for frame in raw.frames { try encoder.encode(frame) }
             try encoder.finish()
@@ -143,19 +142,19 @@ extension EndToEnd {
 
         @Test("Properties that only software honours choose software, unless hardware is required")
         func softwareProperties() throws {
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let server = try Self.daemon()
             let options = ["encode", "--json", "--preset", "ultrafast", clip.path, server.folder.path("out.mov")]
             let run = try Programs.hwctl(options, socket: server.socket)
             let summary = try JSON.decode(Summary.self, from: run.output)
-            #expect(!summary.usingHardware && summary.fallbackReason == "only software honours X265Preset")
+            #expect(!summary.usingHardware && summary.fallbackReason?.contains("X265Preset") == true)
             let required = try Programs.hwctl(options + ["--hardware", "require"], socket: server.socket)
             #expect(required.status == 64 && required.complaints.last?.contains("X265Preset") == true)
         }
 
         @Test("A GPU is chosen by its node")
         func device() throws {
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let server = try Self.daemon(devices: "/dev/null:/dev/zero")
             let encoders = try Self.probe(server).encoders
             #expect(
@@ -174,12 +173,12 @@ extension EndToEnd {
                 ["encode", "--hardware", "require", "--device", "/dev/full", clip.path, "/tmp/never.mov"],
                 socket: server.socket)
             #expect(missing.status == 69)
-            #expect(missing.complaints.last?.contains("no hardware encoder is on /dev/full") == true)
+            #expect(missing.complaints.last?.contains("/dev/full") == true)
         }
 
         @Test("bench measures both and draws both")
         func bench() throws {
-            guard let clip = Clips.named("bbb_720p.mp4", else: "bbb_720p.mp4") else { return }
+            let clip = Clips.fixture("bbb_720p.mp4")
             let server = try Self.daemon()
             let plot = server.folder.path("plot.svg")
             let run = try Programs.hwctl(

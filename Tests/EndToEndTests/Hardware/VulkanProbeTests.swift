@@ -7,24 +7,23 @@ import HWDWire
 import Testing
 
 extension EndToEnd {
-    /// What `hwctl probe` says of Vulkan, with lavapipe, without any driver, and with drivers that fail.
-    @Suite(.enabled(if: FakeVulkan.whyNot == nil, Comment(rawValue: FakeVulkan.whyNot ?? "")))
-    struct VulkanProbes {
+    /// `hwctl probe` of Vulkan: with lavapipe, without any driver, and with drivers that fail.
+    @Suite struct VulkanProbes {
         static func probe(_ server: TestDaemon, _ arguments: String...) throws -> VulkanReport {
             let run = try Programs.hwctl(["probe", "--json"] + arguments, socket: server.socket)
             try #require(run.status == 0, "\(run.errors)")
             return try #require(try JSON.decode(ProbeSnapshot.self, from: run.output).vulkan)
         }
 
-        @Test("lavapipe is verified and told as an outside judge tells it, and never chosen")
+        @Test("lavapipe is verified, reported as vulkaninfo reports it, and never chosen")
         func lavapipe() throws {
             let folder = try Scratch()
-            let manifest = try #require(FakeVulkan.lavapipe)
+            let manifest = try FakeVulkan.lavapipe()
             let environment = FakeVulkan.environment(manifest: manifest, in: folder)
             let server = try TestDaemon(environment: environment)
             let looked = try Self.probe(server, "--no-verify")
             #expect(looked.devices.map(\.verified) == [false] && looked.devices.map(\.tried) == [false])
-            #expect(looked.devices.first?.reason == "not verified: no picture was converted on it yet")
+            #expect(looked.devices.first?.reason?.contains("not verified") == true)
 
             let report = try Self.probe(server)
             let device = try #require(report.devices.first)
@@ -34,20 +33,14 @@ extension EndToEnd {
             #expect(device.imports.hostMemory && device.imports.hostMemoryVerified)
             #expect(device.imports.hostMemoryAlignment == 4096)
             #expect(device.limits.maxStorageBufferRange == 128 << 20 && device.limits.maxStorageBuffers >= 7)
-            #expect(!device.chosen && device.choice.hasPrefix("software: only where a session asks for Vulkan"))
-            #expect(
-                report.reason?.hasPrefix(
-                    "color conversion is done on the CPU: no Vulkan GPU; the devices here: llvm")
-                    == true)
+            #expect(!device.chosen && device.choice.contains("software"))
+            #expect(report.reason?.contains("llvm") == true)
             let text = try Programs.hwctl(["probe"], socket: server.socket).text
             #expect(text.contains("VULKAN DEVICE") && text.contains("memfd pages (of 4 KiB, verified)"), "\(text)")
             #expect(text.contains("buffers of 128 MiB") && text.contains("(color conversion is done on the CPU"))
 
-            guard let judge = Programs.find("vulkaninfo") else {
-                print("skipped: vulkaninfo is not installed; see scripts/install-deps")
-                return
-            }
-            let summary = try Running(judge, ["--summary"], environment: environment).wait(seconds: 30).text
+            let summary = try Running(Programs.required("vulkaninfo"), ["--summary"], environment: environment)
+                .wait(seconds: 30).text
             func field(_ name: String) -> String? {
                 let line = summary.split(separator: "\n").first { $0.hasPrefix("\t\(name) ") }
                 return line?.split(separator: "=", maxSplits: 1).last?.trimmingCharacters(in: .whitespaces)
@@ -62,15 +55,15 @@ extension EndToEnd {
             #expect(version?.hasSuffix(report.loader ?? "none") == true)
         }
 
-        @Test("What is known is not asked again until a driver's manifest changes, and a new daemon remembers it")
+        @Test("Results are kept until a driver's manifest changes, and a new daemon remembers them")
         func memory() throws {
             let folder = try Scratch()
             let manifest = folder.path("driver.json")
-            try FakeVulkan.manifest(manifest, of: try #require(FakeVulkan.lavapipeLibrary))
+            try FakeVulkan.manifest(manifest, of: FakeVulkan.lavapipeLibrary())
             var environment = FakeVulkan.environment(manifest: manifest, in: folder)
-            // Nodes that are not there are asked for each time.
+            // Missing nodes would be probed each time.
             environment["HWDAEMON_DEVICES"] = ""
-            // Everything that probes is counted.
+            // Counts every start of a probing program.
             let libexec = folder.path("libexec")
             try FileManager.default.createDirectory(atPath: libexec, withIntermediateDirectories: false)
             for name in ["hwdaemon-probe", "hwdaemon-verify", "hwdaemon-encoder"] {
@@ -88,8 +81,8 @@ extension EndToEnd {
             #expect(try Self.probe(server) == first)
             #expect(try Self.probe(server, "--no-verify") == first)
             #expect(starts() == before)
-            // The same driver by a file that was written anew: it is looked at again, and its results still hold.
-            try FakeVulkan.manifest(manifest, of: try #require(FakeVulkan.lavapipeLibrary))
+            // A rewritten manifest of the same driver: it is examined again, and its results still hold.
+            try FakeVulkan.manifest(manifest, of: FakeVulkan.lavapipeLibrary())
             #expect(try Self.probe(server, "--no-verify") == first)
             #expect(starts() > before)
             server = try TestDaemon("--libexec", libexec, environment: environment)
@@ -100,15 +93,16 @@ extension EndToEnd {
         @Test("Without a driver, a device or a loader the reason is one line")
         func nothing() throws {
             for (drivers, reason) in [
-                ([], "no Vulkan driver is installed on this machine"),
-                (["empty-01"], "no Vulkan driver here has a device"),
+                ([], "no Vulkan driver"),
+                (["empty-01"], "device"),
             ] {
                 let folder = try Scratch()
                 let server = try TestDaemon(environment: FakeVulkan.environment(drivers, in: folder))
                 let report = try Self.probe(server)
-                let line = "color conversion is done on the CPU: \(reason)"
+                let line = try #require(report.reason)
+                #expect(line.contains(reason) && !line.contains("\n"))
                 #expect(report == VulkanReport(state: .absent, reason: line))
-                #expect(try Programs.hwctl(["probe"], socket: server.socket).text.contains("(none: \(line))"))
+                #expect(try Programs.hwctl(["probe"], socket: server.socket).text.contains(line))
             }
             let folder = try Scratch()
             try "no library".write(toFile: folder.path("libvulkan.so.1"), atomically: false, encoding: .utf8)
@@ -116,13 +110,12 @@ extension EndToEnd {
             environment["LD_LIBRARY_PATH"] = folder.root
             let report = try Self.probe(try TestDaemon(environment: environment))
             #expect(report.state == .absent && report.devices.isEmpty)
-            let start = "color conversion is done on the CPU: no Vulkan on this machine: "
-            #expect(report.reason?.hasPrefix(start) == true, "\(report.reason ?? "")")
+            #expect(report.reason?.contains("no Vulkan") == true, "\(report.reason ?? "")")
         }
 
         @Test(
-            "A driver that crashes or hangs costs Vulkan's lines alone",
-            arguments: [("crash", "crashed (signal 11, SIGSEGV)"), ("hang", "timed out after 1 s")])
+            "A driver that crashes or hangs affects only the report's Vulkan part",
+            arguments: [("crash", "SIGSEGV"), ("hang", "timed out")])
         func deaths(mode: String, end: String) throws {
             let folder = try Scratch()
             let server = try TestDaemon(
@@ -132,18 +125,17 @@ extension EndToEnd {
             let snapshot = try JSON.decode(ProbeSnapshot.self, from: run.output)
             let report = try #require(snapshot.vulkan)
             #expect(report.state == (mode == "crash" ? .crashed : .timedOut))
-            #expect(
-                report.reason == "color conversion is done on the CPU: the probe of Vulkan's drivers \(end)")
+            #expect(report.reason?.contains(end) == true, "\(report.reason ?? "")")
             #expect(snapshot.encoders.map(\.id) == ["org.hwdaemon.encoder.x265"])
             #expect(snapshot.paths.count == 4 && snapshot.paths.allSatisfy(\.verified))
             #expect(run.seconds < 15)
-            // The daemon has loaded none of it.
+            // The daemon itself loads no driver.
             let maps = try String(contentsOfFile: "/proc/\(server.pid)/maps", encoding: .utf8)
             #expect(!maps.contains("libvulkan") && !maps.contains("fake-"))
             #expect(server.hasNoWorkers())
         }
 
-        @Test("Devices are judged each for itself, and the best of those that convert right is chosen")
+        @Test("Each device is judged by itself, and the best that converts correctly is chosen")
         func manyDevices() throws {
             let folder = try Scratch()
             let drivers = ["wrong-05", "late-crash-04", "shared-02", "old-07", "gpu-03"]
@@ -155,20 +147,20 @@ extension EndToEnd {
             #expect(report.devices.count == 5 && report.reason == nil)
             let best = try device("03")
             #expect(best.verified && best.chosen && best.kind == .discrete && best.reason == nil)
-            #expect(best.choice == "the first of 2 GPUs: a discrete GPU")
+            #expect(best.choice.contains("discrete"))
             let shared = try device("02")
             #expect(shared.verified && !shared.chosen && shared.kind == .integrated)
-            #expect(shared.choice == "another GPU comes first: Fake gpu GPU 03")
+            #expect(shared.choice.contains("Fake gpu GPU 03"))
             let wrong = try device("05")
             #expect(wrong.claimed && wrong.tried && !wrong.verified)
-            #expect(wrong.reason == "half floats came out wrong")
-            #expect(wrong.choice == "not used: half floats came out wrong")
+            #expect(wrong.reason?.contains("half floats") == true)
+            #expect(wrong.choice.contains("half floats"))
             let crashing = try device("04")
             #expect(crashing.claimed && !crashing.verified)
-            #expect(crashing.reason == "the probe of Vulkan's drivers crashed (signal 11, SIGSEGV)")
+            #expect(crashing.reason?.contains("SIGSEGV") == true)
             let old = try #require(report.devices.first { $0.name == "Fake old GPU 07" })
             #expect(!old.claimed && !old.tried && old.apiVersion == "1.0.0")
-            #expect(old.reason == "its driver is older than Vulkan 1.1, which shaders need")
+            #expect(old.reason?.contains("Vulkan 1.1") == true)
         }
     }
 }

@@ -5,17 +5,17 @@ import HWDTransport
 import HWDWire
 import Testing
 
-extension EndToEnd {
-    /// Clients of decompression sessions that break the rules of packets, pictures and conversation.
+extension EndToEndFaults {
+    /// Clients of decompression sessions that break the rules of packets, pictures and messages.
     @Suite struct HostileDecoding {
-        struct Wrong: Sendable, CustomTestStringConvertible {
+        struct Case: Sendable, CustomTestStringConvertible {
             let testDescription: String
-            let says: String
+            let reason: String
             let act: @Sendable (RawSession) throws -> Void
 
-            init(_ name: String, says: String, _ act: @escaping @Sendable (RawSession) throws -> Void) {
+            init(_ name: String, reason: String, _ act: @escaping @Sendable (RawSession) throws -> Void) {
                 testDescription = name
-                self.says = says
+                self.reason = reason
                 self.act = act
             }
         }
@@ -26,64 +26,64 @@ extension EndToEnd {
             return packet
         }
 
-        static let misdeeds: [Wrong] = [
-            Wrong("a packet in no pool", says: "pool 2") { session in
+        static let violations: [Case] = [
+            Case("a packet in no pool", reason: "pool 2") { session in
                 try session.addPool()
                 try session.send(packet { $0.poolID = 2 })
             },
-            Wrong("a packet that ends past its pool", says: "past the pool") { session in
+            Case("a packet that ends past its pool", reason: "past the pool") { session in
                 try session.addPool()
                 try session.send(packet { $0.offset = (1 << 20) - 63 })
             },
-            Wrong("a packet whose end wraps", says: "past the pool") { session in
+            Case("a packet whose end wraps", reason: "past the pool") { session in
                 try session.addPool()
                 try session.send(packet { $0.offset = .max })
             },
-            Wrong("a packet larger than any", says: "which no picture has") { session in
+            Case("a packet larger than any", reason: "more than any picture") { session in
                 try session.addPool()
                 try session.send(packet { $0.size = .max })
             },
-            Wrong("an impossible duration", says: "impossible pts or duration") { session in
+            Case("an impossible duration", reason: "impossible pts or duration") { session in
                 try session.addPool()
                 try session.send(packet { $0.duration = -1 })
             },
-            Wrong("unknown flags", says: "unknown flags") { session in
+            Case("unknown flags", reason: "unknown flags") { session in
                 try session.addPool()
                 try session.send(packet { $0.flags = DecodeFrame.Flags(rawValue: 64) })
             },
-            Wrong("a picture it does not have", says: "not the client's to release") { session in
+            Case("a picture it does not have", reason: "not the client's to release") { session in
                 try session.send(ReleaseFrame(pictureID: 7))
             },
-            Wrong("a frame to encode", says: "for compression sessions") { session in
+            Case("a frame to encode", reason: "for compression sessions") { session in
                 try session.send(session.frame())
             },
-            Wrong("the worker's own message", says: "worker's to send") { session in
+            Case("the worker's own message", reason: "worker's to send") { session in
                 try session.send(RemoveArena(arenaID: 1))
             },
-            Wrong("finish with a payload", says: "bytes too many") { session in
+            Case("finish with a payload", reason: "bytes too many") { session in
                 try session.send(opcode: Opcode.finishDelayedFrames.rawValue, [0])
             },
-            Wrong("more packets than credits", says: "in flight") { session in
+            Case("more packets than credits", reason: "in flight") { session in
                 try session.addPool()
                 for id in 1...2000 { try session.send(packet { $0.frameID = UInt64(id) }) }
             },
         ]
 
-        @Test("What breaks a rule ends the session and nothing else", arguments: misdeeds)
-        func misdeed(_ wrong: Wrong) throws {
+        @Test("A broken rule ends the session and nothing else", arguments: violations)
+        func violation(_ violation: Case) throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 2, in: server.folder)
             let session = try RawSession(server, decoding: stream)
-            try? wrong.act(session)
+            try? violation.act(session)
             let result = try server.result(session.id)
             #expect(result.finished)
             #expect(result.code == Status.parameter.rawValue)
-            #expect(result.reason.contains(wrong.says), "\(result.reason)")
+            #expect(result.reason.contains(violation.reason), "\(result.reason)")
             #expect(server.hasNoWorkers())
             #expect(!server.log.contains("signal"), "\(server.log)")
         }
 
-        @Test("What is only wrong in a question is answered, and the session goes on")
+        @Test("A request with a malformed payload is answered, and the session continues")
         func answers() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 2, in: server.folder)
@@ -98,7 +98,7 @@ extension EndToEnd {
             #expect(try session.reply(to: sequence).status == .ok)
         }
 
-        @Test("A client that changes a packet while it is decoded harms itself alone")
+        @Test("A client that changes a packet while it is decoded harms only itself")
         func changing() throws {
             let server = try TestDaemon()
             let stream = try CodedStream(frames: 2, in: server.folder)

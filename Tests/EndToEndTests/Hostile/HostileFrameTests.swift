@@ -5,14 +5,14 @@ import HWDTransport
 import HWDWire
 import Testing
 
-extension EndToEnd {
-    /// Clients whose frames and packets are not what they say, or that do not play their part.
+extension EndToEndFaults {
+    /// Clients whose frames or packets are invalid, or that stop answering.
     @Suite struct HostileFrames {
-        /// Sends one frame that was tampered with, after a sound one.
+        /// Sends a valid frame, then a changed one.
         private static func frame(
-            _ name: String, says: String, _ change: @escaping @Sendable (inout EncodeFrame) -> Void
-        ) -> Misdeed {
-            Misdeed(name, says: says) {
+            _ name: String, reason: String, _ change: @escaping @Sendable (inout EncodeFrame) -> Void
+        ) -> Violation {
+            Violation(name, reason: reason) {
                 try $0.addPool()
                 try $0.send($0.frame(0))
                 try $0.send($0.frame(1, change))
@@ -24,110 +24,113 @@ extension EndToEnd {
         }
 
         /// The pool has 2²⁰ bytes, the picture 64x64 samples.
-        static let frames: [Misdeed] = [
-            frame("a pool that is not there", says: "pool 7") { $0.poolID = 7 },
-            frame("an offset past the pool", says: "plane 0 ends past") {
+        static let frames: [Violation] = [
+            frame("a pool that is not there", reason: "pool 7") { $0.poolID = 7 },
+            frame("an offset past the pool", reason: "plane 0 ends past") {
                 $0.layout = planes((1 << 20, 64), (4096, 32), (5120, 32))
             },
-            frame("a last row past the pool", says: "plane 2 ends past") {
+            frame("a last row past the pool", reason: "plane 2 ends past") {
                 $0.layout = planes((0, 64), (4096, 32), ((1 << 20) - 32 * 32 + 1, 32))
             },
-            frame("an offset that wraps around", says: "plane 0 ends past") {
+            frame("an offset that wraps around", reason: "plane 0 ends past") {
                 $0.layout = planes((.max - 100, 64), (4096, 32), (5120, 32))
             },
-            frame("a stride past the pool", says: "plane 0 ends past") {
+            frame("a stride past the pool", reason: "plane 0 ends past") {
                 $0.layout = planes((0, 1 << 30), (4096, 32), (5120, 32))
             },
-            frame("a stride past what an integer of 32 bits holds", says: "is not possible") {
+            frame("a stride past what an integer of 32 bits holds", reason: "is not possible") {
                 $0.layout = planes((0, .max), (4096, 32), (5120, 32))
             },
-            frame("a stride below the row", says: "plane 1: a stride of 31") {
+            frame("a stride below the row", reason: "plane 1: a stride of 31") {
                 $0.layout = planes((0, 64), (4096, 31), (5120, 32))
             },
-            frame("a stride of nothing", says: "plane 0: a stride of 0") {
+            frame("a stride of nothing", reason: "plane 0: a stride of 0") {
                 $0.layout = planes((0, 0), (4096, 32), (5120, 32))
             },
-            frame("two planes instead of three", says: "3 planes") { $0.layout = planes((0, 64), (4096, 64)) },
-            frame("no planes", says: "3 planes") { $0.layout = planes() },
-            frame("five planes", says: "5 planes") {
+            frame("two planes instead of three", reason: "3 planes") { $0.layout = planes((0, 64), (4096, 64)) },
+            frame("no planes", reason: "3 planes") { $0.layout = planes() },
+            frame("five planes", reason: "5 planes") {
                 $0.layout = planes((0, 64), (0, 64), (0, 64), (0, 64), (0, 64))
             },
-            frame("a pts that goes back", says: "not after the 0") { $0.pts = -1 },
-            frame("a pts that stands still", says: "not after the 0") { $0.pts = 0 },
-            frame("a pts of 2⁶³−1", says: "impossible pts") { $0.pts = .max },
-            frame("a negative duration", says: "duration") { $0.duration = -1 },
-            frame("a duration of 2⁶³−1", says: "duration") { $0.duration = .max },
-            frame("unknown flags", says: "unknown flags") { $0.flags = .init(rawValue: 0x8000_0000) },
-            frame("a BaseFrameQP of 52", says: "BaseFrameQP 52") { $0.baseFrameQP = 52 },
-            frame("a BaseFrameQP of −2³¹", says: "BaseFrameQP") { $0.baseFrameQP = .min },
-            Misdeed("a first pts of −2⁶³", says: "impossible pts") {
+            frame("a pts that goes back", reason: "not after the 0") { $0.pts = -1 },
+            frame("a pts that stands still", reason: "not after the 0") { $0.pts = 0 },
+            frame("a pts of 2⁶³−1", reason: "impossible pts") { $0.pts = .max },
+            frame("a negative duration", reason: "duration") { $0.duration = -1 },
+            frame("a duration of 2⁶³−1", reason: "duration") { $0.duration = .max },
+            frame("unknown flags", reason: "unknown flags") { $0.flags = .init(rawValue: 0x8000_0000) },
+            frame("a BaseFrameQP of 52", reason: "BaseFrameQP 52") { $0.baseFrameQP = 52 },
+            frame("a BaseFrameQP of −2³¹", reason: "BaseFrameQP") { $0.baseFrameQP = .min },
+            Violation("a first pts of −2⁶³", reason: "impossible pts") {
                 try $0.addPool()
                 try $0.send($0.frame { $0.pts = .min })
             },
-            Misdeed("a frame before any pool", says: "does not exist") { try $0.send($0.frame()) },
-            Misdeed("a frame in a pool that was removed", says: "does not exist") {
+            Violation("a frame before any pool", reason: "does not exist") { try $0.send($0.frame()) },
+            Violation("a frame in a pool that was removed", reason: "does not exist") {
                 try $0.addPool()
                 try #require(try $0.reply(to: $0.send(RemovePool(poolID: 1))).status == .ok)
                 try $0.send($0.frame())
             },
-            Misdeed("a frame after the end", .invalidSession, says: "completed") {
+            Violation("a frame after the end", .invalidSession, reason: "completed") {
                 try $0.addPool()
                 try $0.send($0.frame(0))
                 try $0.send(CompleteFrames())
                 try $0.send($0.frame(1))
             },
-            Misdeed("a release of a packet that never was", says: "packet 99") {
+            Violation("a release of a packet that never was", reason: "packet 99") {
                 try $0.send(ReleasePacket(packetID: 99))
             },
-            Misdeed("a packet released twice", says: "packet 1 ") {
+            Violation("a packet released twice", reason: "packet 1 ") {
                 try $0.addPool()
                 try $0.send($0.frame())
                 try #require(try $0.reply(to: $0.send(CompleteFrames())).status == .ok)
                 try $0.send(ReleasePacket(packetID: 1))
                 try $0.send(ReleasePacket(packetID: 1))
             },
-            Misdeed("an end before the beginning", .invalidSession, says: "completed") {
+            Violation("an end before the beginning", .invalidSession, reason: "completed") {
                 try $0.addPool()
                 for _ in 0..<3 { try #require(try $0.reply(to: $0.send(CompleteFrames())).status == .ok) }
                 try $0.send(opcode: Opcode.prepare.rawValue)
                 try $0.send($0.frame())
             },
-            Misdeed("a client that vanishes in the middle of a stream", nil, says: "closed", hears: false) {
+            Violation("a client that vanishes in the middle of a stream", nil, reason: "closed", receivesEnd: false)
+            {
                 try $0.addPool()
                 for number in 0..<30 { try $0.send($0.frame(number)) }
                 $0.close()
             },
-            Misdeed("a client that vanishes at once", nil, says: "closed", hears: false) { $0.close() },
-            Misdeed("a client that shuts its ears", nil, says: "closed", hears: false) {
+            Violation("a client that vanishes at once", nil, reason: "closed", receivesEnd: false) { $0.close() },
+            Violation("a client that shuts down its receiving side", nil, reason: "closed", receivesEnd: false) {
                 try $0.addPool()
                 shutdown(try #require($0.channel).fileDescriptor, Int32(SHUT_RD))
                 for number in 0..<30 { try $0.send($0.frame(number)) }
                 try $0.send(CompleteFrames())
             },
-            Misdeed("a client that asks on and on and reads nothing", says: "does not read", hears: false) {
+            Violation(
+                "a client that sends requests without reading replies", reason: "does not read", receivesEnd: false
+            ) {
                 $0.askUntilFull()
             },
         ]
 
-        @Test("A frame or packet that is not what it says ends the session", arguments: frames)
-        func badFrame(_ misdeed: Misdeed) throws { try misdeed.check(TestDaemon()) }
+        @Test("An invalid frame or packet ends the session", arguments: frames)
+        func badFrame(_ violation: Violation) throws { try violation.check(TestDaemon()) }
 
-        static let deepFrames: [Misdeed] = [
-            frame("an odd offset", says: "not aligned") {
+        static let deepFrames: [Violation] = [
+            frame("an odd offset", reason: "not aligned") {
                 $0.layout = planes((1, 128), (8192, 64), (10240, 64))
             },
-            frame("an odd stride", says: "not aligned") {
+            frame("an odd stride", reason: "not aligned") {
                 $0.layout = planes((0, 129), (8320, 64), (10400, 64))
             },
-            frame("rows of 8-bit samples", says: "a stride of 64 cannot hold") {
+            frame("rows of 8-bit samples", reason: "a stride of 64 cannot hold") {
                 $0.layout = planes((0, 64), (4096, 32), (5120, 32))
             },
         ]
 
         @Test("10-bit samples are 16-bit words", arguments: deepFrames)
-        func badDeepFrame(_ misdeed: Misdeed) throws { try misdeed.check(TestDaemon(), .i010) }
+        func badDeepFrame(_ violation: Violation) throws { try violation.check(TestDaemon(), .i010) }
 
-        /// A session whose encoder takes its time, with memory for its frames.
+        /// A session with a slow encoder and memory for its frames.
         private func slow(_ server: TestDaemon) throws -> (session: RawSession, layout: FrameLayout) {
             let session = try RawSession(
                 server, .yu12, width: 640, height: 360, properties: [.x265Preset: .string("slower")])
@@ -141,12 +144,12 @@ extension EndToEnd {
             let (session, layout) = try slow(server)
             for number in 0..<60 { try session.send(session.frame(number) { $0.layout = layout }) }
             let end = try #require(try session.end())
-            #expect(end.status == .parameter && end.reason.contains("more than 32 frames in flight"))
+            #expect(end.status == .parameter && end.reason.contains("32 frames"))
             #expect(try server.result(session.id).code == Status.parameter.rawValue)
             #expect(server.hasNoWorkers())
         }
 
-        @Test("A frame's number is its own while it is in flight")
+        @Test("A frame number is unique while the frame is in flight")
         func frameNumber() throws {
             let server = try TestDaemon()
             let (session, layout) = try slow(server)
@@ -161,7 +164,7 @@ extension EndToEnd {
             #expect(end.status == .parameter && end.reason.contains("in flight already"))
         }
 
-        @Test("A pool with frames in flight stays")
+        @Test("A pool with frames in flight cannot be removed")
         func poolInUse() throws {
             let server = try TestDaemon()
             let (session, layout) = try slow(server)

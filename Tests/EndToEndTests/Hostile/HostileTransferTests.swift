@@ -5,17 +5,17 @@ import HWDTransport
 import HWDWire
 import Testing
 
-extension EndToEnd {
-    /// Clients of pixel-transfer sessions that break the rules of places, pools and conversation.
+extension EndToEndFaults {
+    /// Clients of pixel-transfer sessions that break the rules of images, pools and messages.
     @Suite struct HostileTransfers {
-        struct Wrong: Sendable, CustomTestStringConvertible {
+        struct Case: Sendable, CustomTestStringConvertible {
             let testDescription: String
-            let says: String
+            let reason: String
             let act: @Sendable (RawSession) throws -> Void
 
-            init(_ name: String, says: String, _ act: @escaping @Sendable (RawSession) throws -> Void) {
+            init(_ name: String, reason: String, _ act: @escaping @Sendable (RawSession) throws -> Void) {
                 testDescription = name
-                self.says = says
+                self.reason = reason
                 self.act = act
             }
         }
@@ -37,39 +37,39 @@ extension EndToEnd {
             FrameLayout(planes: [FrameLayout.Plane(offset: offset, stride: stride)])
         }
 
-        static let misdeeds: [Wrong] = [
-            Wrong("a source in no pool", says: "pool 2") { try $0.transfer(frame { $0.source.poolID = 2 }) },
-            Wrong("a target in no pool", says: "pool 9") { try $0.transfer(frame { $0.target.poolID = 9 }) },
-            Wrong("a target that ends past its pool", says: "past the pool") { session in
+        static let violations: [Case] = [
+            Case("a source in no pool", reason: "pool 2") { try $0.transfer(frame { $0.source.poolID = 2 }) },
+            Case("a target in no pool", reason: "pool 9") { try $0.transfer(frame { $0.target.poolID = 9 }) },
+            Case("a target that ends past its pool", reason: "past the pool") { session in
                 try session.transfer(frame { $0.target.layout = plane((1 << 20) - 64, 512) })
             },
-            Wrong("a target whose end wraps", says: "past the pool") { session in
+            Case("a target whose end wraps", reason: "past the pool") { session in
                 try session.transfer(frame { $0.target.layout = plane(.max - 1, 512) })
             },
-            Wrong("a stride of nothing", says: "cannot hold a row") { session in
+            Case("a stride of nothing", reason: "cannot hold a row") { session in
                 try session.transfer(frame { $0.target.layout = plane(0, 0) })
             },
-            Wrong("a stride that is odd", says: "not aligned") { session in
+            Case("a stride that is odd", reason: "not aligned") { session in
                 try session.transfer(frame { $0.target.layout = plane(1 << 18, 513) })
             },
-            Wrong("a plane too few", says: "has 2 planes") { session in
+            Case("a plane too few", reason: "has 2 planes") { session in
                 try session.transfer(frame { $0.source.layout = plane(0, 128) })
             },
-            Wrong("a frame over itself", says: "overwrite itself") { session in
+            Case("a frame over itself", reason: "overwrite itself") { session in
                 try session.transfer(frame { $0.target.layout = plane(64, 512) })
             },
-            Wrong("a target that is sealed", says: "sealed against it") { session in
+            Case("a target that is sealed", reason: "sealed against writing") { session in
                 try session.addPool()
                 let memory = try SharedMemory(creating: "test", size: 1 << 20, readOnlyToOthers: true)
                 let sequence = try session.send(AddPool(poolID: 2, size: 1 << 20), fds: [memory.file.rawValue])
                 try #require(try session.reply(to: sequence).status == .ok)
                 try session.send(frame { $0.target.poolID = 2 })
             },
-            Wrong("a number twice", says: "in flight") { session in
+            Case("a number twice", reason: "in flight") { session in
                 try session.addPool()
                 for _ in 0..<40 { try session.send(frame()) }
             },
-            Wrong("unknown flags", says: "unknown flags") { session in
+            Case("unknown flags", reason: "unknown flags") { session in
                 try session.addPool()
                 var writer = ByteWriter()
                 frame().encode(into: &writer)
@@ -77,28 +77,28 @@ extension EndToEnd {
                 bytes[16] = 7
                 try session.send(opcode: Opcode.transferFrame.rawValue, bytes)
             },
-            Wrong("a frame to encode", says: "for compression sessions") { try $0.send($0.frame()) },
-            Wrong("the worker's own message", says: "worker's to send") {
+            Case("a frame to encode", reason: "for compression sessions") { try $0.send($0.frame()) },
+            Case("the worker's own message", reason: "worker's to send") {
                 try $0.send(FrameTransferred(frameID: 1))
             },
-            Wrong("finish with a payload", says: "bytes too many") { session in
+            Case("finish with a payload", reason: "bytes too many") { session in
                 try session.send(opcode: Opcode.finishFrames.rawValue, [0])
             },
         ]
 
-        @Test("What breaks a rule ends the session and nothing else", arguments: misdeeds)
-        func misdeed(_ wrong: Wrong) throws {
+        @Test("A broken rule ends the session and nothing else", arguments: violations)
+        func violation(_ violation: Case) throws {
             let server = try TestDaemon()
             let session = try RawSession(server, transferring: Transfers.pq, to: Transfers.halves)
-            try? wrong.act(session)
+            try? violation.act(session)
             let result = try server.result(session.id)
             #expect(result.finished && result.code == Status.parameter.rawValue)
-            #expect(result.reason.contains(wrong.says), "\(result.reason)")
+            #expect(result.reason.contains(violation.reason), "\(result.reason)")
             #expect(server.hasNoWorkers())
             #expect(!server.log.contains("signal"), "\(server.log)")
         }
 
-        @Test("A client that changes a frame while it is converted harms itself alone")
+        @Test("A client that changes a frame during its conversion harms only itself")
         func changing() throws {
             let server = try TestDaemon()
             let session = try RawSession(server, transferring: Transfers.pq, to: Transfers.halves)
@@ -113,7 +113,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Sizes and words without a meaning are refused at Create, by name")
+        @Test("Unknown names and impossible sizes are refused at Create")
         func refused() throws {
             let server = try TestDaemon()
             for (width, height, matrix, words) in [

@@ -6,15 +6,15 @@ import HWDTransport
 import HWDWire
 import Testing
 
-extension EndToEnd {
-    /// A worker's end is its own session's error and nobody else's.
+extension EndToEndFaults {
+    /// The end of a worker is an error of its own session only.
     @Suite struct Isolation {
-        /// Constant quality: what is coded depends on the frames alone.
+        /// Constant quality: the bytes depend on the frames only.
         static let properties: [PropertyKey: PropertyValue] = [
             .x265Preset: .string("medium"), .quality: .double(0.4),
         ]
 
-        /// What is known of a session that is about to lose its worker.
+        /// A session that is about to lose its worker.
         struct Victim: Sendable {
             var id: String?
             var packets = 0
@@ -30,8 +30,8 @@ extension EndToEnd {
             return encoder.coded
         }
 
-        /// Encodes the same frames again and again until the session ends.
-        static func encodeForEver(
+        /// Encodes the same frames repeatedly until the session ends.
+        static func encodeUntilTheEnd(
             _ daemon: Daemon, _ raw: RawFrames, properties: [PropertyKey: PropertyValue] = properties,
             _ victim: Guarded<Victim>
         ) throws {
@@ -53,7 +53,7 @@ extension EndToEnd {
             }
         }
 
-        /// The worker of a victim, once it is in the middle of a frame.
+        /// The worker of a victim, once it has frames in progress.
         static func worker(
             of victim: Guarded<Victim>, in server: TestDaemon, packets: Int
         ) throws -> SessionInfo {
@@ -66,7 +66,7 @@ extension EndToEnd {
             return try #require(found, "the session does not get to its packets")
         }
 
-        @Test("kill -9 in the middle of a frame: one error within 100 ms, four others bit-identical")
+        @Test("kill -9 in mid-frame: one error within 100 ms, four other sessions bit-identical")
         func killed() throws {
             let server = try TestDaemon()
             let raw = try RawFrames(.yu12, width: 320, height: 180, count: 40, noise: true, in: server.folder)
@@ -78,11 +78,11 @@ extension EndToEnd {
             let killedAt = Guarded<MonotonicTime?>(nil)
             let started = Guarded(0)
             let thread = try HWDTransport.Thread.spawn(name: "victim") {
-                do { try Self.encodeForEver(daemon, raw, victim) } catch { Issue.record(error) }
+                do { try Self.encodeUntilTheEnd(daemon, raw, victim) } catch { Issue.record(error) }
             }
             let others = try HWDTransport.Thread.spawn(name: "killer") {
                 do {
-                    // The others run by then.
+                    // Waits until the others run.
                     _ = eventually(within: 60) { started.value == 4 }
                     let worker = try Self.worker(of: victim, in: server, packets: 5)
                     let now = MonotonicTime.now
@@ -115,7 +115,7 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
-        @Test("The error of a death comes at once, time after time")
+        @Test("The error of a worker's death arrives within 100 ms, whatever the signal")
         func latency() throws {
             let server = try TestDaemon()
             let raw = try RawFrames(.yu12, width: 320, height: 180, count: 10, noise: true, in: server.folder)
@@ -124,7 +124,7 @@ extension EndToEnd {
             for signal in [SIGKILL, SIGSEGV, SIGABRT, SIGKILL, SIGBUS] {
                 let victim = Guarded(Victim())
                 let thread = try HWDTransport.Thread.spawn(name: "victim") {
-                    do { try Self.encodeForEver(daemon, raw, victim) } catch { Issue.record(error) }
+                    do { try Self.encodeUntilTheEnd(daemon, raw, victim) } catch { Issue.record(error) }
                 }
                 let worker = try Self.worker(of: victim, in: server, packets: 3)
                 let killedAt = MonotonicTime.now
@@ -135,12 +135,12 @@ extension EndToEnd {
                 #expect(victim.value.error?.reason.contains("signal \(signal)") == true)
             }
             print("from a worker's death to the client's error: \(figures) ms")
-            // The median: a machine that is busy with other things may let one of them wait.
+            // The median: one of them may wait on a busy machine.
             #expect(figures.sorted()[figures.count / 2] < 100)
             #expect(server.hasNoWorkers())
         }
 
-        @Test("A worker that hangs in a codec call is killed and the reason says so")
+        @Test("A worker that hangs in a codec call is killed with the reason")
         func stalled() throws {
             let server = try TestDaemon("--stall-timeout", "4")
             let raw = try RawFrames(.yu12, width: 640, height: 360, count: 10, noise: true, in: server.folder)
@@ -148,7 +148,9 @@ extension EndToEnd {
             let victim = Guarded(Victim())
             let slow: [PropertyKey: PropertyValue] = [.x265Preset: .string("medium"), .realTime: .bool(true)]
             let thread = try HWDTransport.Thread.spawn(name: "victim") {
-                do { try Self.encodeForEver(daemon, raw, properties: slow, victim) } catch { Issue.record(error) }
+                do { try Self.encodeUntilTheEnd(daemon, raw, properties: slow, victim) } catch {
+                    Issue.record(error)
+                }
             }
             let worker = try Self.worker(of: victim, in: server, packets: 3)
             let stoppedAt = MonotonicTime.now
@@ -166,14 +168,14 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
-        @Test("The daemon's end ends its sessions with a reason and leaves nothing")
+        @Test("The end of the daemon ends its sessions with a reason and leaves no process or socket")
         func shutdown() throws {
             let server = try TestDaemon()
             let raw = try RawFrames(.yu12, width: 320, height: 180, count: 10, noise: true, in: server.folder)
             let daemon = server.daemon
             let victim = Guarded(Victim())
             let thread = try HWDTransport.Thread.spawn(name: "victim") {
-                do { try Self.encodeForEver(daemon, raw, victim) } catch { Issue.record(error) }
+                do { try Self.encodeUntilTheEnd(daemon, raw, victim) } catch { Issue.record(error) }
             }
             let worker = try #require(ProcessEntry(try Self.worker(of: victim, in: server, packets: 3).pid))
             kill(server.pid, SIGTERM)

@@ -3,10 +3,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Temporal levels change what is said of x265's pictures only: they are those of its own program.
+    /// Temporal levels change the headers of x265's pictures, not the pictures: the x265 program codes the same ones.
     @Suite struct LevelPictures {
         @Test(
-            "Pictures in levels are the x265 program's, which knows of no levels",
+            "Pictures with temporal levels equal those of the x265 program, which has no levels",
             arguments: [
                 (30, 25, "yuv420p"), (60, 17, "yuv420p10le"), (120, 17, "yuv420p"), (15, 33, "yuv420p"),
             ])

@@ -4,10 +4,17 @@ import HWDModel
 import Testing
 
 extension EndToEnd {
-    /// What sessions leave behind in the broker.
+    /// Ended sessions leave nothing in the broker.
     @Suite struct ManySessions {
-        @Test("A hundred sessions leave no descriptor and no zombie")
-        func hundred() throws {
+        @Test("Sessions leave no descriptor and no zombie")
+        func twenty() throws { try Self.check(20) }
+
+        @Suite struct Long {
+            @Test("A hundred sessions leave no descriptor and no zombie")
+            func hundred() throws { try check(100) }
+        }
+
+        static func check(_ count: Int) throws {
             let server = try TestDaemon()
             let raw = try RawFrames(.nv12, width: 64, height: 64, count: 2, in: server.folder)
             func round() throws {
@@ -20,13 +27,13 @@ extension EndToEnd {
             for _ in 0..<5 { try round() }
             #expect(server.hasNoWorkers())
             let before = ProcessEntry.fileCount(of: server.pid)
-            for _ in 0..<100 { try round() }
+            for _ in 0..<count { try round() }
             #expect(server.hasNoWorkers())
             #expect(eventually { ProcessEntry.fileCount(of: server.pid) <= before })
             #expect(try server.sessions().isEmpty)
         }
 
-        @Test("Clients that only connect leave nothing either")
+        @Test("Connections without a session leave no descriptor")
         func connectionsOnly() throws {
             let server = try TestDaemon()
             let before = ProcessEntry.fileCount(of: server.pid)

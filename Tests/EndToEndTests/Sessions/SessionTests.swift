@@ -8,7 +8,7 @@ import Testing
 extension EndToEnd {
     /// Sessions through the client library.
     @Suite struct Sessions {
-        @Test("Every pixel format goes in and comes out again", arguments: PixelFormat.yCbCr)
+        @Test("Every pixel format is encoded and decodes to the same picture", arguments: PixelFormat.yCbCr)
         func format(_ format: PixelFormat) throws {
             let server = try TestDaemon()
             let raw = try RawFrames(format, width: 322, height: 182, count: 12, in: server.folder)
@@ -54,7 +54,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("B pictures come in decoding order with rising decoding times")
+        @Test("B pictures arrive in decoding order with rising decoding times")
         func reordering() throws {
             let server = try TestDaemon()
             let raw = try RawFrames(.yu12, width: 320, height: 180, count: 24, in: server.folder)
@@ -105,7 +105,7 @@ extension EndToEnd {
             #expect(sizes[0] > 3 * sizes[1], "\(sizes)")
         }
 
-        @Test("Properties: set, told, refused, and the session goes on")
+        @Test("Properties can be set and read; a refusal leaves the session intact")
         func properties() throws {
             let server = try TestDaemon()
             let encoder = try Encoder(server.daemon, .yu12, width: 320, height: 180)
@@ -149,7 +149,7 @@ extension EndToEnd {
             #expect(encoder.coded.count == 2)
         }
 
-        @Test("Create refuses what cannot be encoded, each with its own error")
+        @Test("Create refuses what cannot be encoded, each with its status")
         func create() throws {
             let server = try TestDaemon()
             func refusal(
@@ -173,7 +173,7 @@ extension EndToEnd {
             #expect(server.hasNoWorkers())
         }
 
-        @Test("Frames beyond the credits are refused by the client and cost nothing")
+        @Test("The client refuses frames beyond the credits, and the session continues")
         func credits() throws {
             let server = try TestDaemon()
             let encoder = try Encoder(server.daemon, .yu12, width: 64, height: 64, slots: 40)
@@ -188,7 +188,7 @@ extension EndToEnd {
             #expect(encoder.session.framesInFlight == 0)
         }
 
-        @Test("A client that holds every packet is waited for, and that is no hang")
+        @Test("Waiting for a client that holds every packet is not a stall")
         func heldPackets() throws {
             let server = try TestDaemon("--stall-timeout", "1")
             let encoder = try Encoder(
@@ -202,7 +202,7 @@ extension EndToEnd {
                 while try encoder.pump(seconds: 0) {}
             }
             try encoder.session.complete()
-            // Longer than the daemon lets a codec call take.
+            // Longer than the stall timeout.
             while try encoder.pump(seconds: 3) {}
             #expect(encoder.coded.count == most)
             #expect(!encoder.isCompleted)
@@ -211,7 +211,7 @@ extension EndToEnd {
             #expect(encoder.coded.count == most + 20)
         }
 
-        @Test("A packet too large for the arena comes as memory of its own")
+        @Test("A packet larger than the arena arrives in a separate memfd")
         func largePacket() throws {
             let server = try TestDaemon()
             let raw = try RawFrames(.i010, width: 1920, height: 1080, count: 1, noise: true, in: server.folder)
@@ -228,7 +228,7 @@ extension EndToEnd {
             #expect(try psnr(["-i", path], raw.ffmpegInput, as: "yuv420p10le") == .infinity)
         }
 
-        @Test("After complete no frame is taken")
+        @Test("A frame after complete is refused")
         func completed() throws {
             let server = try TestDaemon()
             let encoder = try Encoder(server.daemon, .yu12, width: 64, height: 64)
@@ -246,7 +246,7 @@ extension EndToEnd {
             #expect(try server.result(encoder.id).code == Status.invalidSession.rawValue)
         }
 
-        @Test("The daemon tells what a session has done so far")
+        @Test("The daemon lists what a session has done so far")
         func list() throws {
             let server = try TestDaemon()
             let encoder = try Encoder(server.daemon, .nv12, width: 64, height: 64)

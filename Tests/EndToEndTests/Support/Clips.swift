@@ -2,62 +2,42 @@
 import Foundation
 import Testing
 
-/// Clips to encode.
+/// The clips that tests encode and decode.
 enum Clips {
     private static let repository = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// The clips beside the repository; nil where there are none.
-    static let shared: URL? = existing(
-        repository.deletingLastPathComponent().appendingPathComponent("shared/media"))
+    private static let media = repository.appendingPathComponent("Tests/Media")
 
-    /// A clip that comes with the repository.
-    private static func committed(_ name: String) -> URL? {
-        existing(repository.appendingPathComponent("Tests/Media/\(name)"))
-    }
+    /// A clip that is part of the repository; Tests/Media/ATTRIBUTION.md lists them.
+    static func fixture(_ name: String) -> URL { media.appendingPathComponent(name) }
 
-    /// Clips to encode whole: every video that is not a still.
-    static let videos: [URL] = {
-        guard let shared else {
-            print("SKIPPED: the shared clips are not there; the committed ones are encoded instead")
-            return ["bbb_720p.mp4", "bbb_720p_main10.mp4"].compactMap(committed)
-        }
-        let endings: Set = ["mp4", "mov", "MOV", "mkv", "webm", "ts", "hevc"]
-        return contents(shared).filter { endings.contains($0.pathExtension) }
+    /// The large set of clips, which is not part of the repository; nil where it is not beside it.
+    static let shared: URL? = {
+        let url = repository.deletingLastPathComponent().appendingPathComponent("shared/media")
+        return FileManager.default.fileExists(atPath: url.path) ? url : nil
     }()
 
-    /// Those of them that are coded in little time; all with HWDAEMON_TEST_ALL=1.
-    static let short: [URL] = {
-        let long = ["sdr1080p60_bbb_vp8.webm", "made_240fps_720p.mp4", "natural_640x360_long_h264.mp4"]
-        guard getenv("HWDAEMON_TEST_ALL") == nil else { return videos }
-        print("SKIPPED without HWDAEMON_TEST_ALL=1: encoding all of \(long.joined(separator: ", "))")
-        return videos.filter { !long.contains($0.lastPathComponent) }
-    }()
+    static var hasShared: Bool { shared != nil }
+    /// Why a test that needs `shared` is skipped.
+    static let needsShared: Comment = "needs the media set beside the repository"
+
+    /// Every committed video.
+    static let videos: [URL] = videos(in: media)
+
+    /// Every video of the large set; none where there is no such set.
+    static let sharedVideos: [URL] = shared.map(videos) ?? []
 
     /// Damaged and hostile files.
-    static let damaged: [URL] = {
-        guard let shared else {
-            print("SKIPPED: damaged files: the shared clips are not there")
-            return []
-        }
-        return contents(shared.appendingPathComponent("bad"))
-    }()
+    static let damaged: [URL] = contents(media.appendingPathComponent("damaged"))
 
-    /// A shared clip by its name, else a committed one; nil, with the reason printed, where there is neither.
-    static func named(_ name: String, else committed: String) -> URL? {
-        if let shared, let url = existing(shared.appendingPathComponent(name)) { return url }
-        let url = self.committed(committed)
-        if url == nil {
-            print("SKIPPED: \(name) is not there")
-        } else if name != committed {
-            print("\(name) is not there; \(committed) stands in")
-        }
-        return url
-    }
+    /// Those of the large set; none where there is no such set.
+    static let sharedDamaged: [URL] = shared.map { contents($0.appendingPathComponent("bad")) } ?? []
 
-    private static func existing(_ url: URL) -> URL? {
-        FileManager.default.fileExists(atPath: url.path) ? url : nil
+    private static func videos(in folder: URL) -> [URL] {
+        let endings: Set = ["mp4", "mov", "MOV", "mkv", "webm", "ts", "hevc"]
+        return contents(folder).filter { endings.contains($0.pathExtension) }
     }
 
     private static func contents(_ folder: URL) -> [URL] {
@@ -66,14 +46,14 @@ enum Clips {
     }
 }
 
-/// What ffprobe and ffmpeg say of a file.
+/// A file as ffprobe and ffmpeg describe it.
 struct Probe {
     let path: String
 
     init(_ path: String) { self.path = path }
 
     private func ask(_ selection: String, _ entries: String) throws -> [String] {
-        // Damage is the decoder's to tell; here it would only drown the answer.
+        // Complaints about damage would drown the answer; `decodingMessages` collects them.
         let arguments = [
             "-v", "quiet", "-select_streams", selection, "-show_entries", entries, "-of",
             "default=noprint_wrappers=1:nokey=1", path,
@@ -103,12 +83,12 @@ struct Probe {
     /// In presentation order, whether each video frame is a key frame.
     func keyFrames() throws -> [Bool] { try ask("v:0", "frame=key_frame").map { $0 == "1" } }
 
-    /// Whether samples have more than 8 bits: libavutil's names tell the byte order then.
+    /// Whether samples have more than 8 bits: libavutil's names end in the byte order then.
     var isDeep: Bool { get throws { try field("pix_fmt").hasSuffix("le") } }
 
     /// What ffmpeg prints while it decodes everything; nothing for a sound file.
     func decodingMessages() throws -> String {
-        // In the file's own ticks: in those of a frame rate ffmpeg warns of frames that lie closer than that.
+        // In the file's own time base: in that of a frame rate, ffmpeg warns of frames closer than one tick.
         let video = [
             "-map", "0:v", "-fps_mode", "passthrough", "-enc_time_base", "-1", "-f", "rawvideo", "/dev/null",
         ]
@@ -128,7 +108,7 @@ struct Probe {
 
 /// PSNR in dB over all planes and frames, as ffmpeg measures it; `.infinity` for equal pictures.
 func psnr(_ first: [String], _ second: [String], as pixelFormat: String) throws -> Double {
-    // Paired by number, whatever time the containers give them.
+    // Paired by number: containers round times differently.
     let same = "settb=1/30,setpts=N,format=\(pixelFormat)"
     let graph = "[0:v:0]\(same)[a];[1:v:0]\(same)[b];[a][b]psnr=shortest=1"
     let errors = try Programs.tool(

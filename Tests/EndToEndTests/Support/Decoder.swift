@@ -55,7 +55,7 @@ struct CodedStream: Sendable {
     }
 }
 
-/// A picture that came out of a session, its samples copied without gaps.
+/// A decoded picture, its samples copied without gaps.
 struct DecodedSamples: Sendable, Equatable {
     var description: FrameDecoded
     var samples: [UInt8]
@@ -63,7 +63,7 @@ struct DecodedSamples: Sendable, Equatable {
     static func == (a: DecodedSamples, b: DecodedSamples) -> Bool { a.samples == b.samples }
 }
 
-/// A client of one decompression session, as an app would be.
+/// A client of one decompression session.
 final class Decoder {
     let session: DecompressionSession
     private(set) var frames: [DecodedSamples] = []

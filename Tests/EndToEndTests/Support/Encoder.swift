@@ -12,14 +12,14 @@ struct Coded: Sendable, Equatable {
     var description: Packet
     var bytes: [UInt8]
 
-    /// Equal pictures at equal times, wherever in the arena they lay.
+    /// Compares pictures and times, not places in the arena.
     static func == (a: Coded, b: Coded) -> Bool {
         a.bytes == b.bytes && a.description.pts == b.description.pts && a.description.dts == b.description.dts
             && a.description.flags == b.description.flags && a.description.frameID == b.description.frameID
     }
 }
 
-/// A client of one session, as an app would be: a pool, frames in, packets out.
+/// A client of one compression session: a pool, frames in, packets out.
 final class Encoder {
     let session: CompressionSession
     let format: PixelFormat
@@ -104,7 +104,7 @@ final class Encoder {
         return true
     }
 
-    /// Gives back every packet held.
+    /// Releases every packet held.
     func releaseAll() throws {
         for packet in held { try session.release(packet) }
         held = []
@@ -117,7 +117,7 @@ final class Encoder {
         while !isCompleted { try #require(try pump(), "the session does not complete") }
     }
 
-    /// Writes what came out to a file, the format by its ending.
+    /// Writes the packets to a file in the format of its ending.
     func write(to path: String) throws {
         let writer = try MediaWriter(path: path)
         try writer.start(
@@ -147,7 +147,7 @@ func sessionError(_ body: () throws -> Void) -> SessionError? {
     return nil
 }
 
-/// Runs `body` on `count` threads at once and gives what each came to.
+/// Runs `body` on `count` threads at once and returns each result.
 func concurrently<Value: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) throws -> Value
 ) throws -> [Result<Value, any Error>] {
@@ -162,7 +162,7 @@ func concurrently<Value: Sendable>(
     return try (0..<count).map { try #require(results.value[$0]) }
 }
 
-/// What several threads share.
+/// A value that several threads share.
 final class Guarded<Value: Sendable>: Sendable {
     private let mutex: Mutex<Value>
     init(_ value: Value) { mutex = Mutex(value) }

@@ -5,26 +5,21 @@ import Testing
 
 /// Vulkan for a daemon: lavapipe as it is, or the drivers of Tests/FakeVulkan, compiled when a test first needs them.
 enum FakeVulkan {
-    /// Why it cannot be had, or nil.
-    static var whyNot: String? {
-        switch library {
-        case .success: nil
-        case .failure(let reason): "skipped: \(reason.text)"
-        }
-    }
-
-    /// lavapipe's manifest.
-    static let lavapipe: String? = {
+    /// The path of lavapipe's manifest.
+    static func lavapipe() throws -> String {
         let folder = "/usr/share/vulkan/icd.d"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        return names.sorted().first { $0.hasPrefix("lvp_icd") }.map { "\(folder)/\($0)" }
-    }()
+        guard let name = names.sorted().first(where: { $0.hasPrefix("lvp_icd") }) else {
+            throw MissingTool("lavapipe is not in \(folder); run 'make deps'")
+        }
+        return "\(folder)/\(name)"
+    }
 
-    /// What gives a daemon these drivers and no others.
+    /// The environment that gives a daemon these drivers and no others.
     ///
     /// - Parameters:
-    ///   - drivers: `gpu-03` and the like, as `fake_icd.c` explains; none leaves Vulkan without a driver.
-    ///   - folder: where they lie, with everything that drivers cache.
+    ///   - drivers: names like `gpu-03`, which `fake_icd.c` explains; none leaves Vulkan without a driver.
+    ///   - folder: holds the drivers and everything that they cache.
     static func environment(_ drivers: [String], in folder: Scratch) throws -> [String: String] {
         let library = try library.get()
         let manifests = try drivers.map { driver in
@@ -34,10 +29,10 @@ enum FakeVulkan {
         }
         return surroundings(
             manifests.isEmpty ? "/dev/null/none" : manifests.joined(separator: ":"), folder,
-            ["FAKE_VULKAN_DRIVER": try #require(lavapipeLibrary)])
+            ["FAKE_VULKAN_DRIVER": try lavapipeLibrary()])
     }
 
-    /// What gives a daemon a manifest's driver and no other.
+    /// The environment that gives a daemon a manifest's driver and no other.
     static func environment(manifest: String, in folder: Scratch) -> [String: String] {
         surroundings(manifest, folder, [:])
     }
@@ -50,15 +45,15 @@ enum FakeVulkan {
         return path
     }
 
-    /// lavapipe's library, by its manifest.
-    static let lavapipeLibrary: String? = {
+    /// The library that lavapipe's manifest names.
+    static func lavapipeLibrary() throws -> String {
         struct Manifest: Decodable {
             struct Driver: Decodable { var library_path: String }
             var ICD: Driver
         }
-        guard let lavapipe, let text = FileManager.default.contents(atPath: lavapipe) else { return nil }
-        return try? JSONDecoder().decode(Manifest.self, from: text).ICD.library_path
-    }()
+        let text = try Data(contentsOf: URL(fileURLWithPath: lavapipe()))
+        return try JSONDecoder().decode(Manifest.self, from: text).ICD.library_path
+    }
 
     private static func surroundings(
         _ files: String, _ folder: Scratch, _ more: [String: String]
@@ -68,23 +63,19 @@ enum FakeVulkan {
         ].merging(more) { $1 }
     }
 
-    private struct Reason: Error { var text: String }
-
-    private static let library: Result<String, Reason> = {
-        guard lavapipeLibrary != nil else { return .failure(Reason(text: "lavapipe is not installed")) }
-        guard let compiler = Programs.find("clang", "cc"), access("/usr/include/vulkan/vk_icd.h", R_OK) == 0 else {
-            return .failure(Reason(text: "Vulkan's headers or a C compiler are not installed"))
-        }
+    /// The fake driver's library, or why it could not be built.
+    private static let library = Result<String, any Error> {
+        let compiler = try Programs.required("clang", "cc")
         let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../FakeVulkan/fake_icd.c").standardizedFileURL.path
-        // Beside the bundle, so that nothing needs to be cleared away.
+        // Beside the test bundle, so that it is built once.
         let output = "\(Programs.folder)/fake-vulkan-icd.so"
-        let built = try? Running(
+        let built = try Running(
             compiler, ["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-fvisibility=hidden", "-o", output, source]
         ).wait(seconds: 60)
-        guard built?.status == 0 else {
-            return .failure(Reason(text: "fake_icd.c does not compile: \(built?.errors ?? "")"))
+        guard built.status == 0 else {
+            throw MissingTool("fake_icd.c does not compile; 'make deps' installs what it needs: \(built.errors)")
         }
-        return .success(output)
-    }()
+        return output
+    }
 }

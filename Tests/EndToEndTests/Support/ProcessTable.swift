@@ -9,14 +9,14 @@ struct ProcessEntry: Hashable {
     var name: String
     /// `Z` for a zombie.
     var state: Character
-    /// Ticks after boot: tells a process from a later one of the same number.
+    /// Ticks after boot: distinguishes a process from a later one with the same number.
     var started: UInt64
 
     /// The process with this number now.
     init?(_ pid: Int32) {
         guard let data = FileManager.default.contents(atPath: "/proc/\(pid)/stat") else { return nil }
         let text = String(decoding: data, as: UTF8.self)
-        // The name stands in parentheses and may hold any character.
+        // The name is in parentheses and may hold any character.
         guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")") else { return nil }
         let fields = text[text.index(after: close)...].split(separator: " ")
         guard fields.count > 19, let parent = Int32(fields[1]), let started = UInt64(fields[19]) else { return nil }
@@ -27,7 +27,7 @@ struct ProcessEntry: Hashable {
         state = fields[0].first ?? "?"
     }
 
-    /// Every process there is.
+    /// All processes.
     static var all: [ProcessEntry] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return names.compactMap { Int32($0) }.compactMap { ProcessEntry($0) }
@@ -36,7 +36,7 @@ struct ProcessEntry: Hashable {
     /// The children of a process, zombies among them.
     static func children(of pid: Int32) -> [ProcessEntry] { all.filter { $0.parent == pid } }
 
-    /// Whether this very process still runs; a zombie does not.
+    /// Whether this process, not a later one with its number, still runs; a zombie does not.
     var isRunning: Bool {
         guard let now = ProcessEntry(pid) else { return false }
         return now.started == started && now.state != "Z"

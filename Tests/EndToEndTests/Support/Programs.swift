@@ -4,12 +4,18 @@ import HWDSystem
 import HWDTransport
 import Testing
 
-/// The programs under test, and what every one of them is started with.
+/// A program that `make deps` installs is not there: tests fail then, they are not skipped.
+struct MissingTool: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// The programs under test, and the environment that each is started with.
 enum Programs {
     /// Where the build put them: beside the test runner.
     static let folder = Program.folder
 
-    /// No device of this machine takes part, and no daemon of this machine is talked to.
+    /// Keeps the machine's own devices and its own daemon out of the tests.
     static let environment = [
         "HWDAEMON_DEVICES": "/dev/null/none", "HWDAEMON_SOCKET": "", "VK_DRIVER_FILES": "/dev/null/none",
     ]
@@ -17,20 +23,19 @@ enum Programs {
     /// A program of the project by its name.
     static func path(_ name: String) -> String { "\(folder)/\(name)" }
 
-    /// A program found on PATH; nil when it is not installed.
-    static func find(_ names: String...) -> String? {
+    /// The path of a program that `make deps` installs, by one of its names.
+    static func required(_ names: String...) throws -> String {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
         for name in names {
             for folder in folders where access("\(folder)/\(name)", X_OK) == 0 { return "\(folder)/\(name)" }
         }
-        return nil
+        throw MissingTool("\(names.joined(separator: " or ")) is not installed; run 'make deps'")
     }
 
-    /// Runs a program found on PATH and gives its standard output; a test that needs it fails without it.
+    /// Runs a program found on PATH to its successful end.
     @discardableResult
     static func tool(_ name: String, _ arguments: [String]) throws -> Finished {
-        let path = try #require(find(name), "\(name) is not installed; see scripts/install-deps")
-        let finished = try Running(path, arguments).wait(seconds: 120)
+        let finished = try Running(required(name), arguments).wait(seconds: 120)
         try #require(finished.status == 0, "\(name) \(arguments.joined(separator: " ")): \(finished.errors)")
         return finished
     }
@@ -55,11 +60,11 @@ struct Finished {
     var status: Int32? { if case .exited(let status) = exit { status } else { nil } }
     var text: String { String(decoding: output, as: UTF8.self) }
     var errorLines: [Substring] { errors.split(separator: "\n") }
-    /// Lines of standard error but hwctl's remark that it runs a daemon of its own.
+    /// Lines of standard error except hwctl's remark that it runs a private daemon.
     var complaints: [Substring] { errorLines.filter { !$0.contains("using a private one") } }
 }
 
-/// A process that was started, its output collected in files without a name.
+/// A process that was started, its output collected in files that have no name.
 final class Running: Sendable {
     let child: ChildProcess
     private let start = MonotonicTime.now
@@ -81,7 +86,7 @@ final class Running: Sendable {
                 ChildProcess.File(input ?? null.rawValue, as: 0),
                 ChildProcess.File(given ?? out.rawValue, as: 1), ChildProcess.File(err.rawValue, as: 2),
             ])
-        // The number alone does not keep it open.
+        // The bare number does not keep the descriptor open until the child has it.
         _ = consume null
         output = out
         errors = err
@@ -94,7 +99,7 @@ final class Running: Sendable {
         }
     }
 
-    /// Waits for the end; a process that takes longer is killed and fails the test.
+    /// Waits for the end; fails the test and kills the process when that takes longer.
     func wait(seconds: Int) throws -> Finished {
         var exit = try child.wait(until: MonotonicTime.now + .seconds(seconds))
         if exit == nil {
@@ -147,7 +152,7 @@ final class PipeEnds {
     func closeWriting() { writing = nil }
 }
 
-/// Asks `condition` every few milliseconds until it holds; false after `seconds`.
+/// Polls `condition` every 5 ms until it holds; false after `seconds`.
 func eventually(within seconds: Double = 5, _ condition: () throws -> Bool) rethrows -> Bool {
     let deadline = MonotonicTime.now + .milliseconds(Int(seconds * 1000))
     while MonotonicTime.now < deadline {

@@ -7,7 +7,7 @@ struct RawFrames: Sendable {
     let format: PixelFormat
     let width: Int
     let height: Int
-    /// The file they lie in, one after the other.
+    /// The file that holds them, one after the other.
     let path: String
     let frames: [[UInt8]]
 
@@ -32,7 +32,7 @@ struct RawFrames: Sendable {
         frames = (0..<count).map { Array(all[$0 * size..<($0 + 1) * size]) }
     }
 
-    /// How ffmpeg is told to read them.
+    /// The arguments with which ffmpeg reads them.
     var ffmpegInput: [String] {
         ["-f", "rawvideo", "-pix_fmt", format.ffmpegName, "-s", "\(width)x\(height)", "-r", "30", "-i", path]
     }

@@ -6,14 +6,14 @@ import HWDTransport
 import HWDWire
 import Testing
 
-/// A session's connection in the hands of a client that keeps to no rule.
+/// A session's connection for a client that breaks the protocol's rules.
 final class RawSession {
     static let width = 64
     static let height = 64
 
     /// The session's id.
     let id: String
-    /// The connection; nil once this client has gone.
+    /// The connection; nil once the client has closed it.
     private(set) var channel: MessageChannel?
     /// The pool that `addPool` registered.
     private(set) var memory: SharedMemory?
@@ -92,7 +92,7 @@ final class RawSession {
         return sequence
     }
 
-    /// Sends a well-formed message, whatever it asks for.
+    /// Sends a well-formed message.
     @discardableResult
     func send<P: SessionPayload>(_ payload: P, fds: [Int32] = []) throws -> UInt32 {
         var writer = ByteWriter()
@@ -128,7 +128,7 @@ final class RawSession {
         }
     }
 
-    /// Registers a sound pool under the number 1.
+    /// Registers a valid pool with the number 1.
     func addPool(size: Int = 1 << 20) throws {
         let memory = try SharedMemory(creating: "test-frames", size: size)
         self.memory = memory
@@ -136,7 +136,7 @@ final class RawSession {
         try #require(try reply(to: sequence).status == .ok)
     }
 
-    /// A frame that is all right but for what the caller changes.
+    /// A valid frame, except for what the caller changes.
     func frame(_ number: Int = 0, _ change: (inout EncodeFrame) -> Void = { _ in }) -> EncodeFrame {
         var frame = EncodeFrame(
             frameID: UInt64(number), pts: Int64(number), duration: 1, poolID: 1,
@@ -145,17 +145,17 @@ final class RawSession {
         return frame
     }
 
-    /// Asks for all properties again and again, reads no answer, and stops when the socket takes no more.
+    /// Requests all properties repeatedly without reading a reply, until the socket takes no more.
     func askUntilFull() {
         for _ in 0..<20_000 where (try? send(opcode: Opcode.copyProperties.rawValue, Array("[]".utf8))) == nil {
             return
         }
     }
 
-    /// Goes without a word.
+    /// Closes the connection without a message.
     func close() { channel = nil }
 
-    /// The reply to a message; other messages are passed over.
+    /// The reply to a message; other messages are skipped.
     func reply(to sequence: UInt32) throws -> Reply {
         while let (opcode, payload) = try nextMessage() {
             guard opcode == Opcode.reply.rawValue else { continue }

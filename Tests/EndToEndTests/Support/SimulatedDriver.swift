@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWClient
 import HWDTransport
+import HWDWire
 import Testing
 
 /// The libva driver of Tests/HWSim under a daemon, compiled when a test first needs it.
 enum SimulatedDriver {
-    /// Why it cannot be had, or nil.
-    static var whyNot: String? {
-        switch library {
-        case .success: nil
-        case .failure(let reason): "skipped: \(reason.text)"
-        }
-    }
-
-    /// What gives a daemon hardware: any character devices as nodes, and this driver for them.
+    /// The environment that gives a daemon hardware: any character devices as nodes, and this driver for them.
     ///
     /// - Parameters:
-    ///   - personality: which driver it plays, with which faults.
-    ///   - state: where to remember what was verified.
+    ///   - personality: the driver it plays, with the faults it has.
+    ///   - state: the folder where the daemon remembers what was verified.
     static func environment(
         _ personality: String = "full", devices: String = "/dev/null", state: String
     ) throws -> [String: String] {
@@ -29,7 +23,19 @@ enum SimulatedDriver {
         ]
     }
 
-    /// The daemon's programs, of which those that probe see another driver than sessions do.
+    /// A daemon whose only device this driver serves, after it has verified what the driver claims.
+    ///
+    /// A session that merely prefers hardware does not wait for the verification to end.
+    static func verifiedDaemon(
+        _ personality: String = "full", state: Scratch, _ more: [String: String] = [:]
+    ) throws -> TestDaemon {
+        let server = try TestDaemon(
+            environment: environment(personality, state: state.root).merging(more) { $1 })
+        _ = try server.daemon.call(HWDWire.Probe.self, HWDWire.Probe.Parameters(), timeout: .seconds(60))
+        return server
+    }
+
+    /// A folder of the daemon's programs, of which those that probe see another driver than sessions do.
     static func libexec(probing personality: String, in folder: Scratch) throws -> String {
         let path = folder.path("libexec")
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -43,24 +49,17 @@ enum SimulatedDriver {
         return path
     }
 
-    private struct Reason: Error { var text: String }
-
-    private static let library: Result<String, Reason> = {
+    /// The folder with the driver, or why it could not be built.
+    private static let library = Result<String, any Error> {
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../HWSim").standardizedFileURL.path
-        guard FileManager.default.fileExists(atPath: "\(sources)/Makefile") else {
-            return .failure(Reason(text: "there is no Tests/HWSim"))
-        }
-        guard access("/usr/include/va/va_backend.h", R_OK) == 0, Programs.find("make") != nil,
-            Programs.find("cc") != nil
-        else { return .failure(Reason(text: "libva's headers or a C compiler are not installed")) }
-        // Beside the bundle, so that it is built once.
+        // Beside the test bundle, so that it is built once.
         let folder = "\(Programs.folder)/hwsim-for-daemons"
-        let make = try? Running(Programs.find("make") ?? "", ["-s", "-C", sources, "OUT=\(folder)"])
-            .wait(seconds: 120)
-        guard make?.status == 0 else {
-            return .failure(Reason(text: "Tests/HWSim does not compile: \(make?.errors ?? "")"))
+        let make = try Running(Programs.required("make"), ["-s", "-C", sources, "OUT=\(folder)", "all"])
+            .wait(seconds: 300)
+        guard make.status == 0 else {
+            throw MissingTool("Tests/HWSim does not compile; 'make deps' installs what it needs: \(make.errors)")
         }
-        return .success(folder)
-    }()
+        return folder
+    }
 }

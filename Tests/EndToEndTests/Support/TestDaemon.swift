@@ -6,7 +6,7 @@ import HWDTransport
 import HWDWire
 import Testing
 
-/// An `hwdaemon` in a directory of its own, stopped when this object goes.
+/// An `hwdaemon` with its own directory; it stops when this object goes.
 final class TestDaemon: Sendable {
     /// A scratch directory that goes with the daemon.
     let folder: Scratch
@@ -21,7 +21,7 @@ final class TestDaemon: Sendable {
         folder = try Scratch()
         socket = folder.path("socket")
         daemon = Daemon(address: socket)
-        // Tests that count workers want no spare among them.
+        // Tests count workers, and a spare one would be among them.
         process = try Running(
             Programs.path("hwdaemon"), ["--socket", socket, "--set", "SpareWorkers=0"] + arguments,
             environment: environment)
@@ -39,7 +39,7 @@ final class TestDaemon: Sendable {
     /// What it has logged.
     var log: String { process.errorsSoFar }
 
-    /// The sessions it tells of.
+    /// The sessions that it lists.
     func sessions() throws -> [SessionInfo] { try daemon.call(ListSessions.self, Empty()).sessions }
 
     /// A session's entry, once it is there.
@@ -52,10 +52,10 @@ final class TestDaemon: Sendable {
         try daemon.call(GetSessionResult.self, GetSessionResult.Parameters(session: id, timeoutMs: 8000))
     }
 
-    /// Workers that are there, zombies among them.
+    /// Its workers, zombies included.
     var workers: [ProcessEntry] { ProcessEntry.children(of: pid).filter { $0.name.hasPrefix("hwdaemon-") } }
 
-    /// Whether every worker has gone, or goes soon.
+    /// Whether every worker has ended, or ends in time.
     func hasNoWorkers(within seconds: Double = 5) -> Bool { eventually(within: seconds) { workers.isEmpty } }
 }
 

@@ -8,7 +8,7 @@ import Testing
 /// A client of one pixel-transfer session, as an app would be.
 final class Transferer {
     let session: TransferSession
-    /// What came back of frames that were converted.
+    /// The converted frames.
     private(set) var results: [[UInt8]] = []
 
     private let source: (layout: FrameLayout, memory: SharedMemory)

@@ -68,7 +68,7 @@ struct client {
 // plans.c: the pictures' order, references and reference picture sets.
 void make_plans(struct client *);
 
-// parameters.c: headers and buffers that say the same.
+// parameters.c: headers and buffers that agree.
 void make_sets(struct client *);
 void fill_sequence(const struct client *, VAEncSequenceParameterBufferHEVC *);
 void fill_picture(const struct client *, const struct plan *, VASurfaceID target, VAEncPictureParameterBufferHEVC *);

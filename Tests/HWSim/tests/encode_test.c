@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Drives the encoder of the driver through libva, and has FFmpeg and libde265 say what they make of its streams: every
+// Drives the encoder of the driver through libva, and has FFmpeg and libde265 decode its streams: every
 // picture has to be the one that vaGetImage gave. usage: encode_test FOLDER [NAME…]
 #include <math.h>
 #include <pthread.h>

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDHEVC
 
-/// What an encoder can refer to: a driver's claims, less what its quirks take away.
+/// The references that an encoder supports: the driver's claims, restricted by its quirks.
 public struct ReferenceLimits: Hashable, Sendable {
-    /// Pictures in list 0, at most; 0 for an encoder of intra pictures only.
+    /// Limit of pictures in list 0; 0 for an encoder of intra pictures only.
     public var list0: Int
-    /// Pictures in list 1, at most.
+    /// Limit of pictures in list 1.
     public var list1: Int
-    /// Different pictures in all, at most, whether the picture at hand uses them or only keeps them.
+    /// Limit of different pictures, including those that the current picture only keeps.
     public var total: Int
-    /// Whether a picture may refer to one that is shown later (B pictures in another order).
+    /// Whether a picture may refer to one that is shown later (reordered B pictures).
     public var allowsFuture: Bool
-    /// Whether P pictures must be sent as B pictures whose two lists are equal (low-delay B, GPB).
+    /// Whether P pictures must be coded as B pictures with two equal lists (low-delay B, GPB).
     public var requiresLowDelayB: Bool
 
-    /// The given limits.
     public init(
         list0: Int, list1: Int = 0, total: Int? = nil, allowsFuture: Bool = true, requiresLowDelayB: Bool = false
     ) {
@@ -26,40 +25,40 @@ public struct ReferenceLimits: Hashable, Sendable {
     }
 }
 
-/// How the pictures of a stream depend on each other, settled when the encoder opens.
+/// The dependencies between a stream's pictures, fixed when the encoder opens.
 ///
-/// Several temporal levels are either the pyramid itself, with an anchor a group, or, where nothing is reordered,
-/// anchors each of which refers to lower levels alone.
+/// Several temporal levels are either the levels of the pyramid, with one anchor per group, or, without reordering,
+/// anchors that refer to lower levels only.
 public struct PictureStructure: Hashable, Sendable {
-    /// Frames from one anchor (I or P picture) to the next: 1 without reordering, else 2, 4 or 8, with a pyramid of B
-    /// pictures between the anchors.
+    /// Frames from one anchor (I or P picture) to the next: 1 without reordering; 2, 4 or 8 with a pyramid of B
+    /// pictures between anchors.
     public var anchorDistance: Int
-    /// Anchors that an anchor refers to, at most.
+    /// Limit of anchors that an anchor refers to.
     public var anchorReferences: Int
-    /// Frames from a key frame to the next, at most; 1 makes every picture one.
+    /// Maximum frames from a key frame to the next; 1 makes every picture a key frame.
     public var keyFrameInterval: Int
-    /// Whether key frames that were not forced are CRA pictures with leading pictures that refer across them.
+    /// Whether key frames at the interval are CRA pictures with leading pictures that refer across them.
     public var isOpenGOP: Bool
     /// Whether anchors are B pictures with two equal lists.
     public var isLowDelayB: Bool
-    /// Pictures the encoder may work on at a time; a picture is waited for when so many were submitted.
+    /// Limit of pictures submitted to the encoder at the same time.
     public var picturesInFlight: Int
-    /// Temporal levels; the interval between key frames is then a multiple of `groupSize`.
+    /// Number of temporal levels; with several, the key frame interval is a multiple of `groupSize`.
     public var temporalLevels: Int
 
-    /// Frames from a key frame to the next when nobody says otherwise; x265's default too.
+    /// Default of frames from a key frame to the next, as in x265.
     static let defaultKeyFrameInterval = 250
-    /// The longest distance between anchors that is chosen.
-    static let longestDistance = 4
-    /// The same where temporal levels want it; more would not fit into the smallest buffer a level has.
-    static let longestLevelledDistance = 8
+    /// The longest distance between anchors.
+    static let maxDistance = 4
+    /// The longest distance with temporal levels; a longer one exceeds the smallest picture buffer of any level.
+    static let maxLevelledDistance = 8
 
-    /// A structure by its parts; what contradicts an interval of 1 is dropped.
+    /// Values that contradict a key frame interval of 1 are ignored.
     public init(
         anchorDistance: Int = 1, anchorReferences: Int = 1, keyFrameInterval: Int = 250, isOpenGOP: Bool = false,
         isLowDelayB: Bool = false, picturesInFlight: Int = 1, temporalLevels: Int = 1
     ) {
-        // Without references there is nothing to go across, and nothing to go back and forth between.
+        // Without references there is neither a pyramid nor an open GOP.
         self.anchorDistance = keyFrameInterval > 1 ? anchorDistance : 1
         self.anchorReferences = anchorReferences
         self.keyFrameInterval = keyFrameInterval
@@ -69,10 +68,10 @@ public struct PictureStructure: Hashable, Sendable {
         self.temporalLevels = keyFrameInterval > 1 ? temporalLevels : 1
     }
 
-    /// The best structure that a session's properties and an encoder's limits allow.
+    /// Chooses the best structure for a session's properties within an encoder's limits.
     ///
-    /// `MaxFrameDelayCount` bounds what is held: the frames that wait for their anchor, and the pictures in flight
-    /// but one. Where the limits are too narrow for the session's temporal levels, there is one.
+    /// `MaxFrameDelayCount` bounds the held frames: those before their anchor, and all pictures in flight but one. When
+    /// the limits are too low for the session's temporal levels, the structure has one level.
     public init(_ configuration: EncoderConfiguration, limits: ReferenceLimits) {
         let delay = configuration.realTime ? 0 : configuration.maxFrameDelay ?? .max
         picturesInFlight = delay > 0 ? 2 : 1
@@ -81,22 +80,22 @@ public struct PictureStructure: Hashable, Sendable {
         let usable = isLowDelayB ? min(limits.list0, limits.list1) : limits.list0
         if usable < 1 || limits.total < 1 { keyFrameInterval = 1 }
 
-        // Five references and the picture at hand fill the smallest decoded picture buffer a level has (A.4.2).
+        // Five references and the current picture fill the smallest decoded picture buffer of any level (A.4.2).
         let total = max(1, min(limits.total, 5))
-        let longest = delay == .max ? .max : delay - (picturesInFlight - 1) + 1
-        func fits(_ distance: Int) -> Bool { distance <= longest && Self.references(distance, 1) <= total }
+        let maxDistance = delay == .max ? .max : delay - (picturesInFlight - 1) + 1
+        func fits(_ distance: Int) -> Bool { distance <= maxDistance && Self.references(distance, 1) <= total }
         let mayReorder =
             configuration.allowFrameReordering && limits.allowsFuture && limits.list1 > 0 && keyFrameInterval > 1
         let group = configuration.temporalLevels.groupSize
         anchorDistance = 1
         temporalLevels = 1
         if group > 1, keyFrameInterval > 1 {
-            if mayReorder, group <= Self.longestLevelledDistance, fits(group) { anchorDistance = group }
+            if mayReorder, group <= Self.maxLevelledDistance, fits(group) { anchorDistance = group }
             if anchorDistance > 1 || Self.chainReferences(group) <= total {
                 temporalLevels = configuration.temporalLevels.count
             }
         } else if mayReorder {
-            anchorDistance = [Self.longestDistance, 2, 1].first(where: fits) ?? 1
+            anchorDistance = [Self.maxDistance, 2, 1].first(where: fits) ?? 1
         }
         anchorReferences = max(1, min(usable, anchorDistance > 1 || temporalLevels > 1 ? 2 : 3))
         while anchorReferences > 1, Self.references(anchorDistance, anchorReferences) > total {
@@ -111,16 +110,16 @@ public struct PictureStructure: Hashable, Sendable {
     /// Whether there are temporal levels without reordering.
     public var isChain: Bool { temporalLevels > 1 && anchorDistance == 1 }
 
-    /// Pictures that are kept as references at the same time, at most.
+    /// Maximum number of pictures kept as references at the same time.
     public var maxReferences: Int { Self.references(self, groupSize) }
 
     /// sps_max_num_reorder_pics: the depth of the pyramid.
     public var reorderDepth: Int { anchorDistance.trailingZeroBitCount }
 
-    /// sps_max_dec_pic_buffering_minus1: the references, and what waits to be shown (C.5.2).
+    /// sps_max_dec_pic_buffering_minus1: the references, and the pictures that wait for output (C.5.2).
     public var maxDecPicBufferingMinus1: Int { subLayers[temporalLevels - 1].maxDecPicBufferingMinus1 }
 
-    /// What each temporal level needs together with those below it: what a structure of so many levels needs.
+    /// The picture buffer for each temporal level and those below it.
     public var subLayers: [SubLayerOrdering] {
         (0..<temporalLevels).map { level in
             guard keyFrameInterval > 1 else { return SubLayerOrdering() }
@@ -132,25 +131,24 @@ public struct PictureStructure: Hashable, Sendable {
         }
     }
 
-    /// References of a structure's part with such a group.
+    /// Maximum references of a structure that is reduced to a group of this size.
     private static func references(_ structure: PictureStructure, _ group: Int) -> Int {
         if structure.isChain { return max(chainReferences(group), 1) }
         let distance = structure.temporalLevels > 1 ? group : structure.anchorDistance
         return references(distance, structure.anchorReferences)
     }
 
-    /// Pictures that a chain keeps at once: while a picture is coded, the one it refers to and those that later
-    /// pictures of its group will.
+    /// Maximum pictures that a chain keeps: the references of the current and of later pictures of its group.
     static func chainReferences(_ group: Int) -> Int {
         (1...group).map { chain(at: $0, group).count }.max() ?? 1
     }
 
-    /// The places in a group that are kept while the picture at `place`, 1…group, is coded.
-    static func chain(at place: Int, _ group: Int) -> Set<Int> {
-        Set((place...group).map { $0 == group ? 0 : $0 & ($0 - 1) }.filter { $0 < place })
+    /// The positions in a group that are kept while the picture at `position`, 1…group, is coded.
+    static func chain(at position: Int, _ group: Int) -> Set<Int> {
+        Set((position...group).map { $0 == group ? 0 : $0 & ($0 - 1) }.filter { $0 < position })
     }
 
-    /// The anchors on both sides of a pyramid, or those an anchor refers to, and the pyramid's inner nodes.
+    /// The anchors on both sides of a pyramid, or those that an anchor refers to, and the pyramid's inner nodes.
     private static func references(_ distance: Int, _ anchors: Int) -> Int {
         guard distance > 1 else { return anchors }
         return max(2, anchors) + distance.trailingZeroBitCount - 1

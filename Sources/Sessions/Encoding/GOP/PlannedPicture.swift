@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDHEVC
 
-/// A picture as the planner wants it coded.
+/// A picture to code, with its references.
 public struct PlannedPicture: Hashable, Sendable {
-    /// What it is coded from.
     public enum Kind: Hashable, Sendable {
-        /// An IDR picture: nothing before it matters any more.
+        /// An IDR picture: no later picture refers across it.
         case idr
         /// A CRA picture: leading pictures may refer across it.
         case cra
@@ -15,15 +14,14 @@ public struct PlannedPicture: Hashable, Sendable {
         case bidirectional
     }
 
-    /// The frame's number, from 0, in the order frames came in.
+    /// The frame's index in input order, from 0.
     public var frame: Int
-    /// What it is.
     public var kind: Kind
     /// PicOrderCntVal.
     public var poc: Int
     /// TemporalId.
     public var temporalID = 0
-    /// Its place in the pyramid: 0 for anchors, 1 for the B picture in their middle, and so on.
+    /// Its level in the pyramid: 0 for anchors, 1 for the B picture in their middle, and so on.
     public var level: Int
     /// `nal_unit_type`.
     public var nalUnitType: NALUnitType
@@ -33,13 +31,12 @@ public struct PlannedPicture: Hashable, Sendable {
     public var list0: [Int]
     /// PicOrderCntVal of list 1, in list order.
     public var list1: [Int]
-    /// PicOrderCntVal of every picture that is kept while this one is coded, the ones it refers to among them.
+    /// PicOrderCntVal of every picture kept while this one is coded, including its references.
     public var kept: [Int]
 
-    /// Whether decoding can start here.
+    /// Whether decoding can start at this picture.
     public var isKeyFrame: Bool { kind == .idr || kind == .cra }
 
-    /// Whether it is coded without references.
     public var isIntra: Bool { isKeyFrame }
 
     /// `slice_type`.

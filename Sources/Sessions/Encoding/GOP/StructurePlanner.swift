@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDHEVC
 
-/// Turns frames in the order they are shown into pictures in the order they are coded, each with its references.
+/// Reorders frames from presentation order into pictures in decoding order, each with its references.
 ///
-/// Pure: the encoder asks it for every frame and does what it says. A group is what lies behind one anchor, up to and
-/// with the next: the anchor is coded first, then the pyramid between the two.
+/// It is pure: the encoder calls it for every frame and codes its result. A group consists of the frames after one
+/// anchor up to and including the next: that anchor is coded first, then the pyramid between the two.
 public struct StructurePlanner: Sendable {
     private let structure: PictureStructure
     private var nextFrame = 0
     /// The frame with PicOrderCntVal 0: the last IDR picture.
     private var start = 0
     private var lastKeyFrame = 0
-    /// Frames since the last anchor, waiting for the next.
+    /// Frames since the last anchor, held until the next.
     private var waiting: [Int] = []
-    /// PicOrderCntVal of the anchors that are kept, the oldest first.
+    /// PicOrderCntVal of the kept anchors, oldest first.
     private var anchors: [Int] = []
-    /// PicOrderCntVal of the picture of level 0 that the group lies behind.
+    /// PicOrderCntVal of the picture of level 0 before the group.
     private var groupStart = 0
 
-    /// Plans with this structure.
     public init(_ structure: PictureStructure) { self.structure = structure }
 
-    /// Frames that were taken and not planned yet.
+    /// Frames added and not yet planned.
     public var framesHeld: Int { waiting.count }
 
-    /// Takes the next frame and appends the pictures that are settled by it.
+    /// Adds the next frame and appends the pictures that it completes.
     public mutating func add(forceKeyFrame: Bool, to queue: inout [PlannedPicture]) {
         let frame = nextFrame
         nextFrame += 1
@@ -45,10 +44,10 @@ public struct StructurePlanner: Sendable {
         }
     }
 
-    /// Appends what is still held; the last frame becomes an anchor.
+    /// Appends the held frames; the last one becomes an anchor.
     ///
-    /// With temporal levels a group that breaks off is divided at its powers of two, each part with an anchor of the
-    /// level that its place has, so that every level keeps its rhythm to the end.
+    /// With temporal levels an incomplete group is divided at powers of two. The anchor of each part has the level of its
+    /// position, so that every level keeps its pattern to the end.
     public mutating func finish(into queue: inout [PlannedPicture]) {
         while !waiting.isEmpty {
             let whole = 1 << (Int.bitWidth - 1 - waiting.count.leadingZeroBitCount)
@@ -56,40 +55,40 @@ public struct StructurePlanner: Sendable {
         }
     }
 
-    /// TemporalId of a picture by its place in the group.
+    /// TemporalId of a picture by its position in the group.
     private func temporalID(_ poc: Int) -> Int {
-        let place = (poc - groupStart) & (structure.groupSize - 1)
-        return place == 0 ? 0 : structure.temporalLevels - 1 - place.trailingZeroBitCount
+        let position = (poc - groupStart) & (structure.groupSize - 1)
+        return position == 0 ? 0 : structure.temporalLevels - 1 - position.trailingZeroBitCount
     }
 
-    /// The type of a picture that is no key frame: above level 0 each is one where a decoder may switch up, since it
-    /// refers to lower levels alone (H.265 7.4.2.2).
+    /// The type of a picture that is not a key frame: above level 0 always TSA, since it refers to lower levels only (H.265
+    /// 7.4.2.2).
     private static func type(_ temporalID: Int, isReference: Bool, isLeading: Bool = false) -> NALUnitType {
         if isLeading { return isReference ? .raslR : .raslN }
         if temporalID > 0 { return isReference ? .tsaR : .tsaN }
         return isReference ? .trailR : .trailN
     }
 
-    /// Plans a frame of a stream with temporal levels that is coded in the order it is shown.
+    /// Plans a frame of a stream with temporal levels and without reordering.
     private mutating func addToChain(_ frame: Int, _ queue: inout [PlannedPicture]) {
         let (poc, group) = (frame - start, structure.groupSize)
-        let place = poc - groupStart
+        let position = poc - groupStart
         let level = temporalID(poc)
-        let kept = PictureStructure.chain(at: place, group).map { groupStart + $0 }.sorted()
-        let isReference = place == group || (place + 1..<group).contains { $0 & ($0 - 1) == place }
-        // All that is kept is of lower levels: what places nearer to the group's start are reached by.
+        let kept = PictureStructure.chain(at: position, group).map { groupStart + $0 }.sorted()
+        let isReference = position == group || (position + 1..<group).contains { $0 & ($0 - 1) == position }
+        // All kept pictures are of lower levels.
         let list0 = Array(kept.reversed().prefix(structure.anchorReferences))
         queue.append(
             PlannedPicture(
                 frame: frame, kind: .anchor, poc: poc, temporalID: level, level: level,
                 nalUnitType: Self.type(level, isReference: isReference), isReference: isReference, list0: list0,
                 list1: structure.isLowDelayB ? list0 : [], kept: kept))
-        if place == group { groupStart = poc }
+        if position == group { groupStart = poc }
     }
 
     private mutating func startSequence(_ frame: Int, _ queue: inout [PlannedPicture]) {
         (start, lastKeyFrame) = (frame, frame)
-        // IDR_W_RADL promises nothing about leading pictures; some drivers know no other IDR type.
+        // IDR_W_RADL allows, but does not require, leading pictures; some drivers support no other IDR type.
         queue.append(
             PlannedPicture(
                 frame: frame, kind: .idr, poc: 0, level: 0, nalUnitType: .idrWRADL,
@@ -98,7 +97,7 @@ public struct StructurePlanner: Sendable {
         groupStart = 0
     }
 
-    /// Plans the first frames that wait, all of them where `frames` is nil, the last of them as an anchor of this kind.
+    /// Plans the first `frames` held frames (all when nil), the last of them as an anchor of this kind.
     private mutating func closeGroup(
         _ kind: PlannedPicture.Kind, frames: Int? = nil, _ queue: inout [PlannedPicture]
     ) {
@@ -108,9 +107,9 @@ public struct StructurePlanner: Sendable {
         let poc = last - start
         let first = queue.count
         let temporalID = temporalID(poc)
-        // An anchor of a group that breaks off refers to the one before it, which is of a lower level.
-        let most = temporalID > 0 ? 1 : structure.anchorReferences
-        let list0 = kind == .cra ? [] : Array(anchors.reversed().prefix(most))
+        // An anchor of an incomplete group refers to the one before it, which is of a lower level.
+        let maxReferences = temporalID > 0 ? 1 : structure.anchorReferences
+        let list0 = kind == .cra ? [] : Array(anchors.reversed().prefix(maxReferences))
         queue.append(
             PlannedPicture(
                 frame: last, kind: kind, poc: poc, temporalID: temporalID, level: temporalID,
@@ -118,7 +117,7 @@ public struct StructurePlanner: Sendable {
                 list0: list0, list1: structure.isLowDelayB ? list0 : [], kept: []))
         addPyramid(between: before, and: poc, level: 1, isLeading: kind == .cra, &queue)
 
-        // Nothing behind a CRA picture may refer to, or keep, what came before it (H.265 8.3.2).
+        // No picture after a CRA picture may refer to, or keep, pictures before it (H.265 8.3.2).
         anchors = kind == .cra || temporalID > 0 ? [poc] : (anchors + [poc]).suffix(structure.anchorReferences)
         if temporalID == 0 { groupStart = poc }
         waiting.removeFirst(count)
@@ -142,8 +141,8 @@ public struct StructurePlanner: Sendable {
         addPyramid(between: middle, and: high, level: level + 1, isLeading: isLeading, &queue)
     }
 
-    /// Fills in what every picture of a group must keep: what it and the pictures after it refer to, and the anchors
-    /// of the groups to come, as far as they are coded by then.
+    /// Sets the pictures that every picture of a group must keep: the references of it and of later pictures, and the
+    /// anchors for later groups that are coded before it.
     private func keep(_ group: inout ArraySlice<PlannedPicture>) {
         var needed = Set(anchors)
         for index in group.indices.reversed() {

@@ -2,48 +2,46 @@
 internal import HWDHEVC
 public import HWDModel
 
-/// The temporal levels of a stream (temporal sub-layers of H.265): level 0 decodes alone, each level above it
-/// doubles the frame rate, and a player leaves out as many from the top as it likes.
+/// The temporal levels of a stream (temporal sub-layers of H.265): level 0 can be decoded alone, each level above it
+/// doubles the frame rate, and a player can drop levels from the top.
 public struct TemporalLevels: Hashable, Sendable {
-    /// How many there are, 1…`maximum`; 1 is a stream without hierarchy.
+    /// 1…`maxCount`; 1 is a stream without hierarchy.
     public let count: Int
-    /// Frames a second of all levels together.
+    /// Frames per second of all levels together.
     public let frameRate: Rational
-    /// Why level 0 has another rate than was asked for; nil when it has not.
+    /// Why the rate of level 0 differs from the requested one; nil when it does not.
     public let notice: String?
 
-    /// The most levels a stream is given: 16 frames from one picture of level 0 to the next, x265's limit.
-    public static let maximum = 5
-    /// How far a rate may be from a half, a quarter, … of the other: 240 is 8 times 29.97 too.
+    /// Limit of levels: 16 frames from one picture of level 0 to the next, as in x265.
+    public static let maxCount = 5
+    /// Tolerance of the ratio of two rates: 240 counts as 8 × 29.97, too.
     private static let tolerance = 1.01
 
-    /// One level.
     public init(frameRate: Rational) {
         count = 1
         self.frameRate = frameRate
         notice = nil
     }
 
-    /// As many levels as lie between two rates; where the ratio is no power of two, level 0 gets the nearest rate
-    /// that is not above `base`.
+    /// The number of levels between two rates; if their ratio is not a power of two, level 0 gets the next lower rate.
     ///
-    /// - Throws: `Parameter` when `base` is above `full`, or so far below that `maximum` levels do not reach it.
+    /// - Throws: `Parameter` when `base` exceeds `full`, or is too low for `maxCount` levels.
     public init(base: Rational, full: Rational) throws(SessionError) {
         guard base.value <= full.value * Self.tolerance else {
             throw SessionError(
                 .parameter,
-                "BaseLayerFrameRate \(Self.text(base.value)) is above ExpectedFrameRate \(Self.text(full.value))")
+                "BaseLayerFrameRate \(Self.text(base.value)) exceeds ExpectedFrameRate \(Self.text(full.value))")
         }
         var count = 1
-        while full.value / Double(1 << (count - 1)) > base.value * Self.tolerance, count <= Self.maximum {
+        while full.value / Double(1 << (count - 1)) > base.value * Self.tolerance, count <= Self.maxCount {
             count += 1
         }
-        guard count <= Self.maximum else {
+        guard count <= Self.maxCount else {
             throw SessionError(
                 .parameter,
                 "BaseLayerFrameRate \(Self.text(base.value)) is too far below ExpectedFrameRate "
-                    + "\(Self.text(full.value)): with \(Self.maximum) temporal levels, the most there are, the lowest "
-                    + "has \(Self.text(full.value / Double(1 << (Self.maximum - 1))))")
+                    + "\(Self.text(full.value)): the lowest of at most \(Self.maxCount) temporal levels has "
+                    + "\(Self.text(full.value / Double(1 << (Self.maxCount - 1))))")
         }
         self.count = count
         frameRate = full
@@ -51,32 +49,32 @@ public struct TemporalLevels: Hashable, Sendable {
         notice =
             abs(lowest - base.value) <= base.value * (Self.tolerance - 1)
             ? nil
-            : "the base layer has \(Self.text(lowest)) frames a second instead of \(Self.text(base.value)): each "
-                + "temporal level halves the rate of the one above it"
+            : "the base layer has \(Self.text(lowest)) frames per second instead of \(Self.text(base.value)): each "
+                + "temporal level has half the rate of the one above it"
     }
 
     /// Frames from a picture of level 0 to the next.
     public var groupSize: Int { 1 << (count - 1) }
 
-    /// The level of a frame, by its place behind one of level 0, in the order frames are shown.
-    public func level(atPlace place: Int) -> Int {
-        let place = place & (groupSize - 1)
-        return place == 0 ? 0 : count - 1 - place.trailingZeroBitCount
+    /// The level of a frame by its distance from a picture of level 0 in presentation order.
+    public func level(atPosition position: Int) -> Int {
+        let position = position & (groupSize - 1)
+        return position == 0 ? 0 : count - 1 - position.trailingZeroBitCount
     }
 
-    /// Frames a second of level 0 up to and with `level`.
+    /// Frames per second of the levels 0…`level`.
     public func frameRate(through level: Int) -> Rational {
         Rational(frameRate: frameRate.value / Double(1 << (count - 1 - level))) ?? frameRate
     }
 
-    /// Frames that wait in front of an encoder that orders pictures itself, at most (`LevelPlanner`).
+    /// Limit of frames held before an encoder that orders pictures itself (`LevelPlanner`).
     public var framesHeld: Int { groupSize - 1 }
 
     /// `sub_layer_level_idc` of every level but the highest (H.265 7.4.4).
     ///
     /// - Parameters:
-    ///   - general: `general_level_idc`, which no level of a part exceeds.
-    ///   - bitRate: of the whole stream, in bits a second at most; nil where nothing bounds it.
+    ///   - general: `general_level_idc`, which no sub-layer's level exceeds.
+    ///   - bitRate: the limit of the whole stream in bits per second; nil without a limit.
     public func levelIdcs(general: Int, width: Int, height: Int, bitRate: Int64?) -> [Int] {
         (0..<count - 1).map { level in
             let needed = Level.needed(
@@ -85,7 +83,7 @@ public struct TemporalLevels: Hashable, Sendable {
         }
     }
 
-    /// A rate without zeros behind the point that mean nothing.
+    /// A rate with at most three decimals, without trailing zeros.
     private static func text(_ rate: Double) -> String {
         let thousandths = Int64((rate * 1000).rounded())
         guard thousandths % 1000 != 0 else { return "\(thousandths / 1000)" }
