@@ -92,10 +92,10 @@ extension SampleGroup {
 
     private mutating func readEntries(_ bytes: [UInt8]) throws(BoxError) {
         func cutOff() -> BoxError { BoxError("the description of the groups \"\(type)\" is cut off") }
-        var place = 8
+        var offset = 8
         func next() throws(BoxError) -> UInt32 {
-            guard let value = bytes.bigEndian(at: place, 4) else { throw cutOff() }
-            place += 4
+            guard let value = bytes.bigEndian(at: offset, 4) else { throw cutOff() }
+            offset += 4
             return UInt32(value)
         }
         let version = bytes.first ?? 0
@@ -111,9 +111,9 @@ extension SampleGroup {
         for _ in 0..<count {
             var size = length ?? 0
             if version >= 1, length == 0 { size = Int(try next()) }
-            guard size <= bytes.count - place else { throw cutOff() }
-            entries.append(Array(bytes[place..<place + size]))
-            place += size
+            guard size <= bytes.count - offset else { throw cutOff() }
+            entries.append(Array(bytes[offset..<offset + size]))
+            offset += size
         }
     }
 

@@ -77,10 +77,12 @@ struct VideoTrackBoxes: Hashable, Sendable {
 
     /// Multiplies one of the two 16.16 numbers at the end of `tkhd`, width and height (ISO/IEC 14496-12 8.3.2).
     private func scale(_ header: inout Box, _ fromEnd: Int, by factor: Double) throws(BoxError) {
-        let place = header.fields.count - fromEnd
-        guard let old = header.fields.bigEndian(at: place, 4) else { throw BoxError("the box \"tkhd\" is cut off") }
+        let offset = header.fields.count - fromEnd
+        guard let old = header.fields.bigEndian(at: offset, 4) else {
+            throw BoxError("the box \"tkhd\" is cut off")
+        }
         var bytes: [UInt8] = []
         bytes.appendBigEndian(UInt32(clamping: Int64((Double(old) * factor).rounded())))
-        header.fields.replaceSubrange(place..<place + 4, with: bytes)
+        header.fields.replaceSubrange(offset..<offset + 4, with: bytes)
     }
 }

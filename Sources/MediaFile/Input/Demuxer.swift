@@ -69,8 +69,8 @@ final class Demuxer {
     var video: AVStream? { stream(videoIndex)?.pointee }
 
     /// Makes the demuxer skip the packets of all other streams.
-    func keepOnly(_ wanted: Set<Int>) {
-        for index in 0..<streamCount where !wanted.contains(index) {
+    func keepOnly(_ indices: Set<Int>) {
+        for index in 0..<streamCount where !indices.contains(index) {
             stream(index)?.pointee.discard = AVDISCARD_ALL
         }
     }
@@ -95,12 +95,12 @@ final class Demuxer {
     }
 
     /// The error for a file that is shorter than declared; nil where it is whole, or its format does not allow to detect that.
-    func cutOff(_ wanted: Set<Int>) -> MediaError? {
+    func cutOff(_ indices: Set<Int>) -> MediaError? {
         if tally.isCutOff { return MediaError(.badInput, "\(path) is cut off") }
         guard isMovie, let io = context.pointee.pb else { return nil }
         let end = avio_size(io)
         guard end > 0 else { return nil }
-        for index in wanted.sorted() {
+        for index in indices.sorted() {
             guard let stream = stream(index) else { continue }
             let count = avformat_index_get_entries_count(stream)
             let missing = (0..<count).count { number in
@@ -196,7 +196,7 @@ final class Demuxer {
         return ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand) ? brand : nil
     }
 
-    /// libvpx's decoder for WebM video with alpha, which lies beside each packet and which libavcodec's own leave out.
+    /// libvpx's decoder for WebM video with alpha, which is stored beside each packet; libavcodec's own ignore it.
     static func alphaDecoder(_ stream: AVStream) -> UnsafePointer<AVCodec>? {
         guard let entry = av_dict_get(stream.metadata, "alpha_mode", nil, 0),
             String(cString: entry.pointee.value) == "1"

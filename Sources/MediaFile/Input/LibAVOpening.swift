@@ -11,7 +11,7 @@ extension LibAVSource {
         let stream: AVStream
         let otherStreams: [OtherStream]
         /// The streams whose packets are read.
-        let wanted: Set<Int>
+        let streamsRead: Set<Int>
         /// The conversion of pictures to frames.
         let conversion: SampleConversion
         let video: VideoDescription
@@ -32,8 +32,8 @@ extension LibAVSource {
             self.stream = stream
             series = file.series
             otherStreams = demuxer.otherStreams
-            wanted = Self.wanted(demuxer, otherStreams, options)
-            demuxer.keepOnly(wanted)
+            streamsRead = Self.streamsRead(demuxer, otherStreams, options)
+            demuxer.keepOnly(streamsRead)
             boxes = demuxer.isMovie ? SourceBoxes(file) : nil
 
             let isForDaemon = options.decoding == .daemonIfPossible && Self.isForDaemon(parameters)
@@ -89,14 +89,15 @@ extension LibAVSource {
             return (stream, parameters)
         }
 
-        private static func wanted(
+        private static func streamsRead(
             _ demuxer: Demuxer, _ others: [OtherStream], _ options: MediaReader.Options
         ) -> Set<Int> {
-            var wanted: Set<Int> = [demuxer.videoIndex]
+            var streamsRead: Set<Int> = [demuxer.videoIndex]
             if options.includesOtherStreams {
-                wanted.formUnion(others.filter { $0.content == .audio || $0.content == .subtitle }.map(\.index))
+                streamsRead.formUnion(
+                    others.filter { $0.content == .audio || $0.content == .subtitle }.map(\.index))
             }
-            return wanted
+            return streamsRead
         }
 
         /// Whether the daemon may decode such a stream: HEVC with its parameter sets, in a format it returns.

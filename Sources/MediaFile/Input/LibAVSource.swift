@@ -19,7 +19,7 @@ final class LibAVSource {
 
     private var decoder: VideoDecoder?
     private let threads: Int
-    private let wanted: Set<Int>
+    private let streamsRead: Set<Int>
     private let conversion: SampleConversion
     private var converters: [Int32: any PictureConverter] = [:]
     private var clock: PresentationClock
@@ -45,7 +45,7 @@ final class LibAVSource {
         threads = options.threads
         decoder = opening.isDecoded ? try opening.demuxer.makeDecoder(threads: options.threads) : nil
         otherStreams = opening.otherStreams
-        wanted = opening.wanted
+        streamsRead = opening.streamsRead
         warnings = opening.warnings(options)
         carriedBoxes = opening.boxes?.carried(track: opening.stream.id) ?? []
         var video = opening.video
@@ -128,7 +128,7 @@ final class LibAVSource {
             return nil
         }
         // Packets that were read while the file was probed ignore `discard`.
-        guard wanted.contains(index),
+        guard streamsRead.contains(index),
             let base = demuxer.stream(index).flatMap({ Rational(positive: $0.pointee.time_base) })
         else {
             av_packet_unref(packet)
@@ -144,7 +144,7 @@ final class LibAVSource {
     private func readOrBreakOff() throws(MediaError) -> Bool {
         do throws(MediaError) {
             if try demuxer.read(into: packet) { return true }
-            breakOff = demuxer.cutOff(wanted)
+            breakOff = demuxer.cutOff(streamsRead)
         } catch {
             if error.kind == .interrupted { throw error }
             breakOff = error
@@ -249,8 +249,8 @@ final class LibAVSource {
     private func countError(_ reason: String, at pts: Int64?) {
         report.errors += 1
         guard report.firstError == nil else { return }
-        let place = clock.seconds(pts).map { " near \($0) s" } ?? ""
-        report.firstError = "frame \(report.frames)\(place): \(reason)"
+        let position = clock.seconds(pts).map { " near \($0) s" } ?? ""
+        report.firstError = "frame \(report.frames)\(position): \(reason)"
     }
 
     /// Ends reading.

@@ -81,7 +81,7 @@ final class PNGEncoder {
         return Array(UnsafeBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
     }
 
-    /// Divides or multiplies colors by alpha where the picture's mode is not the wanted one.
+    /// Divides or multiplies colors by alpha where the picture's mode differs from `wantedAlphaMode`.
     private func changeAlphaMode() {
         guard let frame, let mode = description.alphaMode, mode != description.wantedAlphaMode,
             let start = frame.pointee.data.0
