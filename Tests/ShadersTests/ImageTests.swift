@@ -90,7 +90,7 @@ extension VulkanTests {
             ("past its object", picture { $0.height = 34 }),
             ("not 1 to 4", picture { $0.objects = [] }),
             ("not 1 to 4", picture { $0.objects = [7, 7, 7, 7, 7] }),
-            ("without a descriptor", picture { $0.objects = [-1] }),
+            ("no descriptor", picture { $0.objects = [-1] }),
             ("has 2", picture { $0.planes.removeLast() }),
             ("has 2", picture { $0.planes.append($0.planes[0]) }),
             ("does not exist", picture { $0.planes[1].object = 1 }),
