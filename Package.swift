@@ -63,6 +63,8 @@ let package = Package(
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libavutil-dev"])]),
         .systemLibrary(
             name: "CHWDVA", path: "Sources/CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
+        .systemLibrary(
+            name: "CHWDDRM", path: "Sources/CDRM", pkgConfig: "libdrm", providers: [.apt(["libdrm-dev"])]),
         // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
         .systemLibrary(name: "CHWDVulkan", path: "Sources/CVulkan", providers: [.apt(["libvulkan-dev"])]),
         .target(name: "CHWDPixels", path: "Sources/CPixels"),
@@ -85,8 +87,8 @@ let package = Package(
         .target(
             name: "HWDProbing",
             dependencies: [
-                "HWDModel", "HWDSessions", "HWDShaders", "HWDSystem", "HWDTransport", "HWDVAAPI", "HWDWire",
-                "HWDX265",
+                "CHWDDRM", "HWDModel", "HWDSessions", "HWDShaders", "HWDSystem", "HWDTransport", "HWDVAAPI",
+                "HWDWire", "HWDX265",
             ],
             path: "Sources/Probing", swiftSettings: common),
         .target(
@@ -195,7 +197,9 @@ let package = Package(
         .testTarget(
             name: "HWDaemonTests", dependencies: ["HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWDaemon"],
             swiftSettings: common),
-        .testTarget(name: "ProbingTests", dependencies: ["HWDLibAV", "HWDProbing"], swiftSettings: common),
+        .testTarget(
+            name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],
+            swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [

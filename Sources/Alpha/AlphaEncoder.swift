@@ -3,14 +3,13 @@ internal import HWDHEVC
 public import HWDModel
 public import HWDSessions
 
-/// Two encoders of one layer each behind the `Encoder` protocol: a stream of a base layer and an alpha layer.
+/// An `Encoder` of streams with a base layer and an alpha layer, made of one encoder for each.
 ///
-/// Both must code the same structure. An encoder that looks ahead decides it by what it sees, so the alpha layer's is
-/// not asked: it gets a frame once the base's picture of it came out, and with it what the picture must become. Encoders
-/// that plan without looking get both at once. A picture has one temporal level in both layers, told or planned in the
-/// same way. Every access unit is checked before it is given out.
+/// Both must code the same structure. An encoder that looks ahead derives it from the content, so the alpha layer's encoder
+/// gets each frame only after the base layer's picture, together with that picture's kind and temporal level. Encoders whose
+/// structure does not depend on content get both at once. Every access unit is checked before it is emitted.
 public final class AlphaEncoder: Encoder {
-    /// A frame whose alpha waits until the base's picture is there.
+    /// A frame whose alpha waits for the base layer's picture.
     private struct Waiting {
         var plane: SamplePlane
         var frameID: UInt64
@@ -34,7 +33,7 @@ public final class AlphaEncoder: Encoder {
 
     private var waiting: [Waiting] = []
     private var unused: [SamplePlane] = []
-    /// What the base made of frames that wait, and at which temporal level, by presentation time.
+    /// Kind and temporal level of the base layer's pictures whose alpha waits, by presentation time.
     private var kinds: [Int64: (kind: PictureKind, level: Int)] = [:]
     private var baseUnits: [Unit] = []
     private var alphaUnits: [Unit] = []
@@ -47,13 +46,13 @@ public final class AlphaEncoder: Encoder {
     /// Joins two open encoders.
     ///
     /// - Parameters:
-    ///   - base: takes the colour planes that `splitter` gives.
+    ///   - base: takes the color planes that `splitter` returns.
     ///   - alpha: takes `YU12` frames whose luma is alpha.
-    ///   - splitter: takes frames apart.
-    ///   - mode: what the stream says of its colours.
+    ///   - splitter: separates alpha from color.
+    ///   - mode: the alpha mode that the stream declares.
     ///   - size: of the frames, in luma samples.
-    ///   - followsBase: whether `alpha` must be told what pictures to make, and `base` tells it.
-    /// - Throws: `VideoEncoderMalfunction` when their parameter sets cannot be those of one stream.
+    ///   - followsBase: whether `alpha` needs the kinds of pictures that `base` chose.
+    /// - Throws: `VideoEncoderMalfunction` when the parameter sets cannot be combined.
     public init(
         base: any Encoder, alpha: any Encoder, splitter: any AlphaSplitter, mode: AlphaChannelMode,
         size: (width: Int, height: Int), followsBase: Bool
@@ -66,7 +65,8 @@ public final class AlphaEncoder: Encoder {
             formatDescription = try muxer.record.bytes()
         } catch {
             throw SessionError(
-                .videoEncoderMalfunction, "the two layers' parameter sets do not go together: \(error.reason)")
+                .videoEncoderMalfunction, "the parameter sets of the two layers cannot be combined: \(error.reason)"
+            )
         }
         self.base = base
         self.alpha = alpha
@@ -77,36 +77,37 @@ public final class AlphaEncoder: Encoder {
         neutral.fill(128)
     }
 
-    /// Takes a frame and gives the pictures that both layers have.
+    /// Encodes a frame and emits the pictures that both layers have.
     public func encode(_ picture: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
         precondition(!isFinished, "encode after finish")
         let plane = unused.popLast() ?? SamplePlane(width: size.width, height: size.height)
-        let colour = try splitter.split(picture, alpha: plane)
+        let color = try splitter.split(picture, alpha: plane)
         waiting.append(
             Waiting(
                 plane: plane, frameID: picture.frameID, pts: picture.pts, forceKeyFrame: picture.forceKeyFrame))
         try base.encode(
             InputPicture(
-                planes: colour, frameID: picture.frameID, pts: picture.pts, forceKeyFrame: picture.forceKeyFrame,
+                planes: color, frameID: picture.frameID, pts: picture.pts, forceKeyFrame: picture.forceKeyFrame,
                 baseFrameQP: picture.baseFrameQP)
         ) { (coded, bytes) throws(SessionError) in takeBase(coded, bytes) }
         try feedAlpha()
-        try give(handler)
+        try emit(handler)
     }
 
-    /// Gives every picture still inside.
+    /// Emits every picture still inside.
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
         guard !isFinished else { return }
         isFinished = true
         try base.finish { (coded, bytes) throws(SessionError) in takeBase(coded, bytes) }
         try feedAlpha()
         guard waiting.isEmpty else {
-            throw SessionError(.videoEncoderMalfunction, "the base layer lacks \(waiting.count) pictures")
+            throw SessionError(
+                .videoEncoderMalfunction, "the base layer's encoder dropped \(waiting.count) pictures")
         }
         try alpha.finish { (coded, bytes) throws(SessionError) in takeAlpha(coded, bytes) }
-        try give(handler)
+        try emit(handler)
         guard baseUnits.isEmpty, alphaUnits.isEmpty else {
-            throw SessionError(.videoEncoderMalfunction, "the layers do not have the same number of pictures")
+            throw SessionError(.videoEncoderMalfunction, "the two layers have different numbers of pictures")
         }
     }
 
@@ -119,41 +120,41 @@ public final class AlphaEncoder: Encoder {
         alphaUnits.append(Unit(picture: coded, bytes: bytes.withUnsafeBytes { Array($0) }))
     }
 
-    /// Hands the alpha encoder the frames it may have, in the order they are shown.
+    /// Submits the alpha of frames that need not wait, in presentation order.
     private func feedAlpha() throws(SessionError) {
         while let next = waiting.first {
-            var told: (kind: PictureKind, level: Int)?
+            var base: (kind: PictureKind, level: Int)?
             if followsBase {
-                told = kinds.removeValue(forKey: next.pts)
-                if told == nil { return }
+                base = kinds.removeValue(forKey: next.pts)
+                if base == nil { return }
             }
             waiting.removeFirst()
             try alpha.encode(
                 InputPicture(
                     planes: [next.plane.input, neutral.input, neutral.input], frameID: next.frameID, pts: next.pts,
-                    forceKeyFrame: next.forceKeyFrame, baseFrameQP: nil, kind: told?.kind,
-                    temporalLevel: told?.level)
+                    forceKeyFrame: next.forceKeyFrame, baseFrameQP: nil, kind: base?.kind,
+                    temporalLevel: base?.level)
             ) { (coded, bytes) throws(SessionError) in takeAlpha(coded, bytes) }
             unused.append(next.plane)
         }
     }
 
-    /// Gives the access units that both layers have.
-    private func give(_ handler: EncodedPictureHandler) throws(SessionError) {
+    /// Emits the access units that both layers have.
+    private func emit(_ handler: EncodedPictureHandler) throws(SessionError) {
         let count = min(baseUnits.count, alphaUnits.count)
         for index in 0..<count {
-            let (mine, theirs) = (baseUnits[index], alphaUnits[index])
-            guard mine.picture.pts == theirs.picture.pts else {
-                throw SessionError(.videoEncoderMalfunction, "the layers' pictures come in different orders")
+            let (base, alpha) = (baseUnits[index], alphaUnits[index])
+            guard base.picture.pts == alpha.picture.pts else {
+                throw SessionError(.videoEncoderMalfunction, "the two layers code pictures in different orders")
             }
             sample.removeAll(keepingCapacity: true)
             do throws(BitstreamError) {
-                try muxer.merge(base: mine.bytes[...], alpha: theirs.bytes[...], into: &sample)
+                try muxer.merge(base: base.bytes[...], alpha: alpha.bytes[...], into: &sample)
             } catch {
-                throw SessionError(.videoEncoderMalfunction, "the two layers do not go together: \(error.reason)")
+                throw SessionError(.videoEncoderMalfunction, "the two layers cannot be merged: \(error.reason)")
             }
             let joined = sample
-            try handler(mine.picture, joined.span.bytes)
+            try handler(base.picture, joined.span.bytes)
         }
         baseUnits.removeFirst(count)
         alphaUnits.removeFirst(count)

@@ -2,15 +2,15 @@
 public import HWDModel
 public import HWDSessions
 
-/// Takes `YUVA` frames apart: colour planes are read in place, or brought from one alpha mode to the other.
+/// Splits `YUVA` frames: color planes are read in place, or converted from one alpha mode to the other.
 ///
-/// That is done on the 4:2:0 samples that came: each chroma sample with the mean of the alphas it covers. Who has
-/// colour at full resolution does better to convert before he makes the chroma smaller.
+/// The conversion works on 4:2:0 samples, each chroma sample with the mean of the alphas that it covers. It is less accurate
+/// than a conversion before chroma is subsampled.
 public final class PlanarSplitter: AlphaSplitter {
     private let scaling: AlphaScaling?
     private let planes: [SamplePlane]
 
-    /// For frames of `width`×`height` whose mode is `source`, for a stream whose mode is `target`.
+    /// A splitter of `width`×`height` frames in alpha mode `source`, for a stream in mode `target`.
     public init(width: Int, height: Int, source: AlphaChannelMode, target: AlphaChannelMode) {
         scaling = source == target ? nil : AlphaScaling(to: target)
         let chroma = ((width + 1) / 2, (height + 1) / 2)
@@ -23,8 +23,8 @@ public final class PlanarSplitter: AlphaSplitter {
             ]
     }
 
-    /// Writes a frame's alpha and gives its colour planes.
-    public func split(_ picture: InputPicture, alpha: SamplePlane) throws(SessionError) -> [InputPicture.Plane] {
+    /// Writes a frame's alpha to `alpha` and returns its color planes.
+    public func split(_ picture: InputPicture, alpha: SamplePlane) throws(SessionError) -> [PlaneView] {
         alpha.copy(picture.planes[3])
         guard let scaling else { return Array(picture.planes[..<3]) }
         scaling.luma(picture.planes[0], alpha: alpha, into: planes[0])
@@ -35,27 +35,27 @@ public final class PlanarSplitter: AlphaSplitter {
 
 /// Multiplies video-range Y'CbCr by alpha, or divides by it, rounding to the nearest value.
 struct AlphaScaling {
-    /// Y' by alpha and Y': 256 rows of 256.
+    /// The result for each alpha and Y', in 256 rows of 256.
     private let luma: [UInt8]
-    /// Cb or Cr by alpha and its value.
+    /// The result for each alpha and Cb or Cr.
     private let chroma: [UInt8]
 
-    /// Towards `mode` from the other.
+    /// A conversion to `mode` from the other mode.
     ///
-    /// Where nothing is left of a colour (alpha 0) straight ones are black. Divided colours keep to the nominal range,
-    /// since rounding alone could carry those of low alpha far beyond it.
+    /// Alpha 0 keeps no color, so straight samples become black. Divided colors are clipped to the nominal range, because
+    /// at low alpha the rounding error of premultiplied samples would carry them far beyond it.
     init(to mode: AlphaChannelMode) {
-        func table(centre: Int, range: ClosedRange<Int>) -> [UInt8] {
+        func table(center: Int, range: ClosedRange<Int>) -> [UInt8] {
             var table = [UInt8](repeating: 0, count: 65536)
             for alpha in 0..<256 {
                 for value in 0..<256 {
-                    let signed = value - centre
+                    let signed = value - center
                     let result: Int
                     switch mode {
-                    case .premultiplied: result = centre + Self.divide(signed * alpha, by: 255)
-                    case .straight where alpha == 0: result = centre
+                    case .premultiplied: result = center + Self.divide(signed * alpha, by: 255)
+                    case .straight where alpha == 0: result = center
                     case .straight:
-                        let divided = centre + Self.divide(signed * 255, by: alpha)
+                        let divided = center + Self.divide(signed * 255, by: alpha)
                         result = min(max(divided, range.lowerBound), range.upperBound)
                     }
                     table[alpha << 8 | value] = UInt8(clamping: result)
@@ -63,16 +63,16 @@ struct AlphaScaling {
             }
             return table
         }
-        luma = table(centre: 16, range: 16...235)
-        chroma = table(centre: 128, range: 16...240)
+        luma = table(center: 16, range: 16...235)
+        chroma = table(center: 128, range: 16...240)
     }
 
-    /// The nearest whole number, halves away from 0.
+    /// The quotient rounded to nearest, halves away from 0.
     static func divide(_ number: Int, by divisor: Int) -> Int {
         number >= 0 ? (number + divisor / 2) / divisor : -((divisor / 2 - number) / divisor)
     }
 
-    func luma(_ source: InputPicture.Plane, alpha: SamplePlane, into target: SamplePlane) {
+    func luma(_ source: PlaneView, alpha: SamplePlane, into target: SamplePlane) {
         luma.withUnsafeBufferPointer { table in
             for row in 0..<target.height {
                 let values = (source.base + row * source.stride).assumingMemoryBound(to: UInt8.self)
@@ -82,13 +82,13 @@ struct AlphaScaling {
         }
     }
 
-    func chroma(_ source: InputPicture.Plane, alpha: SamplePlane, into target: SamplePlane) {
+    func chroma(_ source: PlaneView, alpha: SamplePlane, into target: SamplePlane) {
         chroma.withUnsafeBufferPointer { table in
             for row in 0..<target.height {
                 let values = (source.base + row * source.stride).assumingMemoryBound(to: UInt8.self)
                 let results = target.base + row * target.stride
                 let first = alpha.base + 2 * row * alpha.stride
-                // The last row and column of an odd size stand for their neighbours.
+                // An odd size repeats its last row and column.
                 let second = 2 * row + 1 < alpha.height ? first + alpha.stride : first
                 for x in 0..<target.width {
                     let (left, right) = (2 * x, min(2 * x + 1, alpha.width - 1))

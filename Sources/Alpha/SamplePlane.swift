@@ -2,7 +2,7 @@
 public import HWDModel
 public import HWDSessions
 
-/// Owner of a plane of bytes, rows aligned to 64.
+/// Owner of a plane of bytes whose rows are aligned to 64 bytes.
 public final class SamplePlane {
     /// The first sample.
     public let base: UnsafeMutablePointer<UInt8>
@@ -13,39 +13,36 @@ public final class SamplePlane {
     /// Rows.
     public let height: Int
 
-    /// A plane of whatever was in memory.
+    /// A plane of zeros.
     public init(width: Int, height: Int) {
         self.width = width
         self.height = height
         let alignment = FrameLayout.rowAlignment
         stride = (width + alignment - 1) / alignment * alignment
         let memory = UnsafeMutableRawPointer.allocate(byteCount: stride * height, alignment: alignment)
-        // Encoders may read a whole row's alignment, and what they read is then always the same.
+        // Encoders may read the padding of rows; initialised padding keeps their output reproducible.
         base = memory.initializeMemory(as: UInt8.self, repeating: 0, count: stride * height)
     }
 
     deinit { base.deallocate() }
 
-    /// The plane for an encoder to read.
-    public var input: InputPicture.Plane { InputPicture.Plane(base: UnsafeRawPointer(base), stride: stride) }
+    /// The plane as an encoder's input.
+    public var input: PlaneView { PlaneView(base: UnsafeRawPointer(base), stride: stride) }
 
-    /// Sets every sample.
+    /// Sets every sample, and the padding.
     public func fill(_ value: UInt8) { base.update(repeating: value, count: stride * height) }
 
-    /// Copies the samples of a plane that is as large.
-    public func copy(_ source: InputPicture.Plane) {
-        for row in 0..<height {
-            UnsafeMutableRawPointer(base + row * stride).copyMemory(
-                from: source.base + row * source.stride, byteCount: width)
-        }
+    /// Copies the samples of a plane of the same size.
+    public func copy(_ source: PlaneView) {
+        MutablePlaneView(base: base, stride: stride).copyRows(of: source, rowBytes: width, rows: height)
     }
 }
 
-/// Takes frames with alpha apart.
+/// Separates the alpha of frames from their color.
 public protocol AlphaSplitter: AnyObject {
-    /// Writes a frame's alpha, 0…255, and gives its colour planes as the base layer's encoder takes them.
+    /// Writes a frame's alpha, 0…255, to `alpha` and returns its color planes in the base layer encoder's format.
     ///
-    /// The planes lie in the frame's memory or in the splitter's own, until the next call.
-    /// - Throws: what a conversion could not do.
-    func split(_ picture: InputPicture, alpha: SamplePlane) throws(SessionError) -> [InputPicture.Plane]
+    /// The returned planes are in the frame's memory, or in the splitter's until the next call.
+    /// - Throws: errors of a conversion.
+    func split(_ picture: InputPicture, alpha: SamplePlane) throws(SessionError) -> [PlaneView]
 }

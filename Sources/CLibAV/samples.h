@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Rows of samples from one of our pixel formats to another: inner loops that a compiler turns into vectors.
+// Conversion of sample rows between pixel formats, in loops that compilers vectorise.
 #ifndef CLIBAV_SAMPLES_H
 #define CLIBAV_SAMPLES_H
 
 #include <stdint.h>
 
-/// How a sample lies in memory.
+/// The memory layout of a sample.
 enum clibav_sample {
     CLIBAV_SAMPLE_8 = 0,    ///< one byte
     CLIBAV_SAMPLE_LOW10 = 1, ///< 10 bits at the low end of a little-endian word
     CLIBAV_SAMPLE_HIGH10 = 2 ///< 10 bits at the high end of a little-endian word
 };
 
-/// Reads `count` samples that stand `step` apart, as 10-bit values when `deep`, else as 8-bit ones.
+/// Reads `count` samples `step` samples apart (1 or 2), as 10-bit values if `deep`, else as 8-bit values.
 static inline void clibav_load(const void *source, enum clibav_sample kind, int step, int deep, int count, uint16_t *out) {
     if (kind == CLIBAV_SAMPLE_8) {
         const uint8_t *bytes = (const uint8_t *)source;
@@ -31,14 +31,14 @@ static inline void clibav_load(const void *source, enum clibav_sample kind, int 
     else
         for (int i = 0; i < count; i++) out[i] = (uint16_t)((words[2 * i] >> shift) & 1023);
     if (!deep)
-        // To the nearest 8-bit value; the topmost would round up to 256.
+        // To the nearest 8-bit value; the highest would round up to 256.
         for (int i = 0; i < count; i++) {
             const unsigned value = (out[i] + 2u) >> 2;
             out[i] = (uint16_t)(value > 255 ? 255 : value);
         }
 }
 
-/// Writes `count` samples `step` apart: 10-bit values, or 8-bit ones where `kind` is that.
+/// Writes `count` samples `step` samples apart (1 or 2): 8-bit values for CLIBAV_SAMPLE_8, else 10-bit values.
 static inline void clibav_store(void *target, enum clibav_sample kind, int step, int count, const uint16_t *in) {
     if (kind == CLIBAV_SAMPLE_8) {
         uint8_t *bytes = (uint8_t *)target;

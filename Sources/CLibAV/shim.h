@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// FFmpeg's libraries for Swift: the headers, and what Swift cannot import from them (function-like macros,
-// macros with casts, deprecated fields that still matter in FFmpeg 5.1).
+// FFmpeg's libraries for Swift: the headers, and the parts that Swift cannot import (function-like macros, macros with
+// casts, deprecated fields that FFmpeg 5.1 still uses).
 #ifndef CLIBAV_SHIM_H
 #define CLIBAV_SHIM_H
 
@@ -26,7 +26,7 @@
 
 /// `AVERROR(errno)`.
 static inline int clibav_error(int error_number) { return AVERROR(error_number); }
-/// The errno inside an AVERROR, or 0 where the code is one of libav's own.
+/// The errno of an AVERROR; 0 for codes that libav defines.
 static inline int clibav_errno(int code) {
     return code < 0 && code > -4096 ? AVUNERROR(code) : 0;
 }
@@ -34,7 +34,7 @@ static inline int clibav_errno(int code) {
 static inline int clibav_eof(void) { return AVERROR_EOF; }
 /// `AVERROR(EAGAIN)`.
 static inline int clibav_again(void) { return AVERROR(EAGAIN); }
-/// `AVERROR_EXIT`: what an interrupt callback leads to.
+/// `AVERROR_EXIT`: the result of a call that an interrupt callback aborted.
 static inline int clibav_exit(void) { return AVERROR_EXIT; }
 /// `AV_NOPTS_VALUE`.
 static inline int64_t clibav_no_pts(void) { return AV_NOPTS_VALUE; }
@@ -45,7 +45,7 @@ static inline uint32_t clibav_tag(char a, char b, char c, char d) { return MKTAG
 /// `AV_PIX_FMT_P010`, little-endian.
 static inline enum AVPixelFormat clibav_p010(void) { return AV_PIX_FMT_P010LE; }
 
-/// A `get_format` that takes VA-API surfaces or nothing: never libavcodec's own fallback to software.
+/// A `get_format` that accepts only VA-API surfaces, so that libavcodec never falls back to software.
 static inline enum AVPixelFormat clibav_only_vaapi(AVCodecContext *context, const enum AVPixelFormat *offered) {
     (void)context;
     for (; *offered != AV_PIX_FMT_NONE; offered++) {
@@ -57,7 +57,7 @@ static inline enum AVPixelFormat clibav_only_vaapi(AVCodecContext *context, cons
 /// The text of an error code; `buffer` holds AV_ERROR_MAX_STRING_SIZE bytes.
 static inline void clibav_error_text(int code, char *buffer, size_t size) { av_strerror(code, buffer, size); }
 
-/// Lets libavcodec call `get_buffer2` from its own threads instead of one after the other from ours.
+/// Allows libavcodec to call `get_buffer2` from its own threads, concurrently.
 static inline void clibav_thread_safe_callbacks(AVCodecContext *context) {
 #if LIBAVCODEC_VERSION_MAJOR < 60
 #pragma GCC diagnostic push
@@ -69,9 +69,9 @@ static inline void clibav_thread_safe_callbacks(AVCodecContext *context) {
 #endif
 }
 
-/// `open(2)` flags of a file without a name; `O_TMPFILE` itself is hidden behind `_GNU_SOURCE`.
+/// `O_TMPFILE`, which `open(2)` defines only with `_GNU_SOURCE`.
 static inline int clibav_o_tmpfile(void) { return __O_TMPFILE | O_DIRECTORY; }
-/// The `fcntl(2)` command `F_SETPIPE_SZ`, hidden the same way (linux/fcntl.h).
+/// `F_SETPIPE_SZ` (linux/fcntl.h), which `fcntl(2)` defines only with `_GNU_SOURCE`.
 static inline int clibav_f_setpipe_sz(void) { return 1024 + 7; }
 
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// Frames in dma-bufs: Swift has no names for the arrays in libavutil's descriptor.
+// Frames in dma-bufs: Swift cannot name the arrays in libavutil's descriptor.
 #ifndef CLIBAV_SURFACES_H
 #define CLIBAV_SURFACES_H
 
 #include <libavutil/frame.h>
 #include <libavutil/hwcontext_drm.h>
 
-/// A plane that is a layer of its own.
+/// A plane in a separate layer.
 struct clibav_drm_plane {
     int object;
     uint64_t modifier;
@@ -15,20 +15,20 @@ struct clibav_drm_plane {
     int64_t pitch;
 };
 
-/// How many dma-bufs an AV_PIX_FMT_DRM_PRIME frame has, four at most.
+/// The number of dma-bufs of an AV_PIX_FMT_DRM_PRIME frame, at most four.
 static inline int clibav_drm_object_count(const AVFrame *frame) {
     const AVDRMFrameDescriptor *drm = (const AVDRMFrameDescriptor *)frame->data[0];
     if (!drm || drm->nb_objects < 0) return 0;
     return drm->nb_objects > AV_DRM_MAX_PLANES ? AV_DRM_MAX_PLANES : drm->nb_objects;
 }
 
-/// One of them.
+/// The descriptor of a dma-buf; -1 where there is none.
 static inline int clibav_drm_object(const AVFrame *frame, int index) {
     const AVDRMFrameDescriptor *drm = (const AVDRMFrameDescriptor *)frame->data[0];
     return index >= 0 && index < clibav_drm_object_count(frame) ? drm->objects[index].fd : -1;
 }
 
-/// A layer's one plane; not 0 where there is none, or it has several.
+/// Fetches a layer's only plane and returns 0; returns -1 where there is none or the layer has several.
 static inline int clibav_drm_plane_at(const AVFrame *frame, int layer, struct clibav_drm_plane *plane) {
     const AVDRMFrameDescriptor *drm = (const AVDRMFrameDescriptor *)frame->data[0];
     if (!drm || layer < 0 || layer >= drm->nb_layers || layer >= AV_DRM_MAX_PLANES) return -1;

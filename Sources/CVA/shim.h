@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// libva for Swift: the headers of the DRM back end, what Swift cannot import from them, and a search.
+// libva for Swift: the headers of the DRM back end, the parts that Swift cannot import, and the start code search.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -10,14 +10,14 @@
 #include <va/va_enc_hevc.h>
 #include <va/va_str.h>
 
-/// `VA_ATTRIB_NOT_SUPPORTED`, whose value Swift would import as a signed one where it fits.
+/// `VA_ATTRIB_NOT_SUPPORTED` as an unsigned value.
 static inline uint32_t hwd_va_not_supported(void) { return VA_ATTRIB_NOT_SUPPORTED; }
 
-/// `VA_FOURCC_NV12` and `VA_FOURCC_P010`, as libva's surface attributes take them.
+/// `VA_FOURCC_NV12` and `VA_FOURCC_P010`.
 static inline uint32_t hwd_va_fourcc_nv12(void) { return VA_FOURCC_NV12; }
 static inline uint32_t hwd_va_fourcc_p010(void) { return VA_FOURCC_P010; }
 
-/// Describes one of a surface's objects, at most four. Swift has no names for the types in the descriptor.
+/// Sets one of a surface's objects, at most four. Swift cannot name the types in the descriptor.
 static inline void hwd_va_prime_object(
     VADRMPRIMESurfaceDescriptor *descriptor, uint32_t index, int fd, uint32_t size, uint64_t modifier) {
     if (index >= 4) return;
@@ -27,7 +27,7 @@ static inline void hwd_va_prime_object(
     descriptor->num_objects = index + 1;
 }
 
-/// Describes one of a surface's planes, at most four; together they are one layer of the surface's format.
+/// Sets one of a surface's planes, at most four, in a single layer of the surface's format.
 static inline void hwd_va_prime_plane(
     VADRMPRIMESurfaceDescriptor *descriptor, uint32_t index, uint32_t object, uint32_t offset, uint32_t pitch) {
     if (index >= 4) return;
@@ -41,7 +41,7 @@ static inline void hwd_va_prime_plane(
 
 typedef uint8_t hwd_va_bytes16 __attribute__((vector_size(16)));
 
-/// Whether two of 65 bytes that follow each other are zero.
+/// Whether two consecutive bytes of 65 are zero.
 static inline int hwd_va_has_zeros(const uint8_t *bytes) {
     hwd_va_bytes16 found = {0};
     for (int at = 0; at < 64; at += 16) {
@@ -57,7 +57,7 @@ static inline int hwd_va_has_zeros(const uint8_t *bytes) {
 
 /// Offset of the next `00 00 01` at or after `from`, or `size` where there is none (H.265 B.2).
 ///
-/// Looks for what is rare: two zeros are one in 65536 places of what is coded, a one is in every 256th.
+/// Searches for two zeros first: in coded data they are at one position of 65536, a one is at every 256th.
 static inline size_t hwd_start_code(const uint8_t *bytes, size_t from, size_t size) {
     size_t at = from;
     while (size >= 3 && at <= size - 3) {

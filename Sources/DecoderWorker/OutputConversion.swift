@@ -92,11 +92,7 @@ final class OutputConversion {
             picture.format, width: width, height: height, poolSize: UInt64(read.memory.size))
         arenas = (use(read, insteadOf: arenas.decoded), use(written, insteadOf: arenas.output))
         try converter.convert(
-            picture.layout.planes.map { PlaneView(base: source + Int($0.offset), stride: Int($0.stride)) },
-            into: packed.layout.planes.map {
-                MutablePlaneView(base: slot.base + Int($0.offset), stride: Int($0.stride))
-            }
-        )
+            picture.layout.planes(at: source), into: packed.layout.mutablePlanes(at: slot.base))
         var result = described(picture, in: slot)
         if case .present(let coded) = picture.alpha { result.alpha = .present(mode ?? coded) }
         return (result, outputColor.targetCodePoints, holder)
@@ -127,9 +123,7 @@ final class OutputConversion {
                         DMABufPicture.Plane(
                             object: $0.object, offset: $0.offset, pitch: $0.pitch, modifier: $0.modifier)
                     }),
-                into: packed.layout.planes.map {
-                    MutablePlaneView(base: slot.base + Int($0.offset), stride: Int($0.stride))
-                })
+                into: packed.layout.mutablePlanes(at: slot.base))
             return (described(picture, in: slot), outputColor.targetCodePoints, holder)
         } catch {
             // After one failure later surfaces are copied without another attempt.

@@ -100,9 +100,7 @@ struct EncodeThread {
         let frame = pending.frame
         durations[frame.pts] = frame.duration
         // The layout was checked against the pool's size when the frame was admitted.
-        var planes = frame.layout.planes.map {
-            InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
-        }
+        var planes = frame.layout.planes(at: base)
         if let conversion { planes = try conversion.convert(planes, in: pending.pool) }
         let input = InputPicture(
             planes: planes, frameID: frame.frameID, pts: frame.pts,

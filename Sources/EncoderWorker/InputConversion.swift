@@ -83,18 +83,14 @@ final class InputConversion {
 
     /// Converts a frame that lies in a pool; the result is valid until the next call.
     func convert(
-        _ planes: [InputPicture.Plane], in pool: SharedMemory
-    ) throws(SessionError) -> [InputPicture.Plane] {
+        _ planes: [PlaneView], in pool: SharedMemory
+    ) throws(SessionError) -> [PlaneView] {
         guard let base = memory.bytes.baseAddress else {
             throw SessionError(.allocationFailed, "memory for a converted frame is missing")
         }
         gpu.use(pool.bytes, isWritable: pool.access == .readWrite, of: pool)
-        try converter.convert(
-            planes.map { PlaneView(base: $0.base, stride: $0.stride) },
-            into: layout.planes.map { MutablePlaneView(base: base + Int($0.offset), stride: Int($0.stride)) })
-        return layout.planes.map {
-            InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
-        }
+        try converter.convert(planes, into: layout.mutablePlanes(at: base))
+        return layout.planes(at: base)
     }
 
     /// Makes the GPU forget a removed pool.

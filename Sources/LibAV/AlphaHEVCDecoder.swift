@@ -3,16 +3,16 @@ internal import HWDHEVC
 public import HWDModel
 public import HWDSessions
 
-/// Decodes streams with an alpha layer to pictures with an alpha plane: two decoders, one a layer, side by side.
+/// Decodes streams with an alpha layer to pictures with an alpha plane, with one decoder for each layer.
 ///
-/// Pictures are paired by the packet they came in. Alpha that is missing or damaged never costs a picture: it is given
-/// opaque then, and the reason told. Used by one thread at a time.
+/// Pictures are paired by their packet. Missing or damaged alpha never costs a picture: it is then opaque, and the reason
+/// is reported. Used by one thread at a time.
 public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
-    /// What is known of the alpha of a packet whose picture has not been given yet.
+    /// The state of the alpha of a packet whose picture was not emitted yet.
     private enum Expected {
-        /// There will be none, although the stream has alpha.
+        /// The packet has none, although the stream has alpha.
         case missing
-        /// Its decoder has it.
+        /// The alpha layer's decoder has it.
         case waiting(AlphaInterpretation, NALUnitType)
     }
 
@@ -22,21 +22,21 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
     private let scratch = ScratchMemory()
     private let merger: AlphaPlaneMerger
     private var expected: [Int64: Expected] = [:]
-    /// Pictures of the base layer that wait for their alpha, in presentation order.
+    /// Pictures of the base layer whose alpha is not decoded yet, in presentation order.
     private var held: [AlphaPlaneMerger.Part] = []
     private var alphas: [Int64: AlphaPlaneMerger.Part] = [:]
     private var damage = DamageTracker()
     private var alphaFailure: String?
 
-    /// Pictures that may wait: what a decoder reorders, and what its threads hold.
+    /// Pictures of the base layer that may be held: those that a decoder reorders, and one for each of its threads.
     private static let maxHeld = 48
-    /// Packets remembered that gave no picture of the base layer.
+    /// Packets remembered for which the base layer returned no picture.
     private static let maxExpected = 256
 
-    /// Opens the base layer's decoder; that of the alpha layer opens with its first key frame.
+    /// Opens the base layer's decoder; the alpha layer's is opened at its first key frame.
     ///
-    /// - Parameter options: their `target` is a format with alpha.
-    /// - Throws: as `HEVCDecoder`.
+    /// - Parameter options: `target` is a format with alpha.
+    /// - Throws: the errors of `HEVCDecoder`.
     public init(
         _ format: StreamFormat, _ options: HEVCDecoder.Options, memory: any PictureMemory
     ) throws(SessionError) {
@@ -47,43 +47,43 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
         base = try HEVCDecoder(format, inner, memory: scratch)
     }
 
-    /// Why the base layer's pictures, or else the alpha layer's, are not decoded in hardware although a device was named.
+    /// Why one of the layers is not decoded in hardware although a device was named; the base layer's reason comes first.
     public var fallbackReason: String? { base.fallbackReason ?? alphaFailure ?? alpha?.fallbackReason }
 
-    /// What the driver failed at since the last look; nil when it did not.
+    /// The driver's first failure since the last call; nil when there was none.
     public func takeHardwareFailure() -> String? {
         let (first, second) = (base.takeHardwareFailure(), alpha?.takeHardwareFailure())
         return first ?? second
     }
 
-    /// Takes a packet and gives the pictures that are ready.
+    /// Decodes a packet and emits the pictures that are ready.
     public func decode(
         _ input: DecoderInput, sequence: Int64, _ handler: DecoderEventHandler
     ) throws(SessionError) {
-        if let unit = input.alpha { try feed(unit, sequence, handler) }
+        if let unit = input.alpha { try decodeAlpha(unit, sequence, handler) }
         try base.decode(input.base, sequence: sequence) { (event) throws(SessionError) in
             guard case .picture(let picture, let owner) = event else { return try handler(event) }
             held.append(AlphaPlaneMerger.Part(picture: picture, owner: owner, memory: scratch))
         }
-        try give(isLast: false, handler)
+        try emitReady(isLast: false, handler)
         forgetOld(before: sequence)
     }
 
-    /// Gives every picture still inside; the next packet must be a key frame.
+    /// Emits every picture still inside; the next packet must be a key frame.
     public func finish(_ handler: DecoderEventHandler) throws(SessionError) {
         try alpha?.finish { (event) throws(SessionError) in try take(event, handler) }
         try base.finish { (event) throws(SessionError) in
             guard case .picture(let picture, let owner) = event else { return try handler(event) }
             held.append(AlphaPlaneMerger.Part(picture: picture, owner: owner, memory: scratch))
-            try give(isLast: true, handler)
+            try emitReady(isLast: true, handler)
         }
-        try give(isLast: true, handler)
+        try emitReady(isLast: true, handler)
         expected = [:]
         alphas = [:]
         damage.flush()
     }
 
-    private func feed(
+    private func decodeAlpha(
         _ unit: AlphaUnit, _ sequence: Int64, _ handler: DecoderEventHandler
     ) throws(SessionError) {
         expected[sequence] = .missing
@@ -94,19 +94,19 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
         guard let type = unit.pictureType, !unit.bytes.isEmpty else { return }
         guard damage.admit(sequence, type) == .decode else {
             if unit.fault == nil {
-                try handler(.alphaDamage(sequence, "the alpha layer's picture came before its first key frame"))
+                try handler(.alphaDamage(sequence, "the alpha layer's picture precedes its first key frame"))
             }
             return
         }
         if unit.fault != nil { damage.damage(sequence) }
         do throws(SessionError) {
-            let decoder = try open()
+            let decoder = try openAlpha()
             expected[sequence] = .waiting(unit.interpretation, type)
             try decoder.decode(unit.bytes, sequence: sequence) { (event) throws(SessionError) in
                 try take(event, handler)
             }
         } catch {
-            // A decoder that cannot go on costs alpha until the next key frame; what the client does wrong ends all.
+            // A failed decoder costs alpha until the next key frame; errors of the client end the session.
             guard [.videoDecoderMalfunction, .videoDecoderBadData].contains(error.status) else { throw error }
             alpha = nil
             damage = DamageTracker()
@@ -115,8 +115,8 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
         }
     }
 
-    /// The alpha layer's decoder: like the base's, but in software where the device has nothing to give for it.
-    private func open() throws(SessionError) -> HEVCDecoder {
+    /// The alpha layer's decoder, with the base's options; in software where the device cannot decode a second stream.
+    private func openAlpha() throws(SessionError) -> HEVCDecoder {
         if let alpha { return alpha }
         let format = try StreamFormat.inBand()
         var options = options
@@ -134,7 +134,7 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
         return opened
     }
 
-    /// What the alpha layer's decoder tells.
+    /// Handles an event of the alpha layer's decoder.
     private func take(_ event: DecoderEvent, _ handler: DecoderEventHandler) throws(SessionError) {
         switch event {
         case .picture(let picture, let owner):
@@ -147,52 +147,56 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
         }
     }
 
-    private func give(isLast: Bool, _ handler: DecoderEventHandler) throws(SessionError) {
+    private func emitReady(isLast: Bool, _ handler: DecoderEventHandler) throws(SessionError) {
         while let first = held.first, isLast || isReady(first.picture.sequence) {
             held.removeFirst()
-            try give(first, handler)
+            try emit(first, handler)
         }
     }
 
-    /// Whether nothing more can come for a picture: its alpha is here, or never will be.
+    /// Whether a picture's alpha is decoded, or known to be missing.
     private func isReady(_ sequence: Int64) -> Bool {
         guard case .waiting? = expected[sequence], alphas[sequence] == nil else { return true }
-        // Both layers have one structure: alpha of a picture that is shown later says that this one's was lost.
+        // Both layers have the same structure: alpha of a picture that is shown later means that this one's was lost.
         return held.count > Self.maxHeld || held.dropFirst().contains { alphas[$0.picture.sequence] != nil }
     }
 
-    private func give(_ part: AlphaPlaneMerger.Part, _ handler: DecoderEventHandler) throws(SessionError) {
-        let sequence = part.picture.sequence
-        var (mine, state) = (alphas.removeValue(forKey: sequence), PictureAlpha.none)
+    private func emit(_ base: AlphaPlaneMerger.Part, _ handler: DecoderEventHandler) throws(SessionError) {
+        let sequence = base.picture.sequence
+        let decoded = alphas.removeValue(forKey: sequence)
+        var alpha: AlphaPlaneMerger.Part?
         var opacities: [UInt8]?
-        var isDamaged = false
+        var (state, isDamaged) = (PictureAlpha.none, false)
         switch expected.removeValue(forKey: sequence) {
-        case nil: mine = nil
-        case .missing?: (mine, state) = (nil, .missing)
-        case .waiting(let meaning, let type)?:
-            let (width, height) = (part.picture.width, part.picture.height)
-            if let alpha = mine?.picture, (alpha.width, alpha.height) != (width, height) {
-                mine = nil
-                try handler(
-                    .alphaDamage(
-                        sequence,
-                        "the alpha layer's picture is \(alpha.width)x\(alpha.height), the base layer's \(width)x\(height)"
-                    ))
-            } else if mine == nil {
-                try handler(.alphaDamage(sequence, "the alpha layer gave no picture"))
+        case nil: break
+        case .missing?: state = .missing
+        case .waiting(let interpretation, let type)?:
+            if let reason = Self.mismatch(decoded?.picture, base.picture) {
+                try handler(.alphaDamage(sequence, reason))
+                state = .missing
+            } else {
+                alpha = decoded
+                state = .present(interpretation.mode)
             }
-            state = mine == nil ? .missing : .present(meaning.mode)
-            opacities = meaning.opacities
-            isDamaged = mine != nil && damage.isDamaged(sequence, type)
+            opacities = interpretation.opacities
+            isDamaged = alpha != nil && damage.isDamaged(sequence, type)
         }
-        var (picture, owner) = try merger.join(part, alpha: mine, opacities: opacities)
+        var (picture, owner) = try merger.join(base, alpha: alpha, opacities: opacities)
         picture.alpha = state
         if isDamaged { picture.isDamaged = true }
-        if let mine, !mine.picture.isHardware { picture.isHardware = false }
+        if alpha?.picture.isHardware == false { picture.isHardware = false }
         try handler(.picture(picture, owner))
     }
 
-    /// Forgets packets that gave no picture.
+    /// Why an alpha picture cannot be joined with its base picture; nil where it can.
+    private static func mismatch(_ alpha: OutputPicture?, _ base: OutputPicture) -> String? {
+        guard let alpha else { return "the alpha layer has no picture" }
+        guard (alpha.width, alpha.height) != (base.width, base.height) else { return nil }
+        return "the alpha layer's picture is \(alpha.width)x\(alpha.height), "
+            + "the base layer's \(base.width)x\(base.height)"
+    }
+
+    /// Forgets packets for which no picture was returned.
     private func forgetOld(before sequence: Int64) {
         if expected.count > Self.maxExpected {
             expected = expected.filter { $0.key > sequence - Int64(Self.maxExpected / 2) }

@@ -2,17 +2,21 @@
 internal import HWDModel
 internal import HWDSessions
 
-/// Joins the pictures of two layers, 8-bit planar 4:2:0 each, to one with an alpha plane in the session's memory.
+/// Joins the pictures of two layers, both planar 4:2:0 of 8 bits, to one with an alpha plane in the session's memory.
 struct AlphaPlaneMerger {
-    /// A decoder's picture and what holds its samples.
+    /// A decoder's picture and the object that keeps its samples.
     struct Part {
         let picture: OutputPicture
         let owner: any AnyObject & Sendable
         let memory: ScratchMemory
 
-        /// The first sample of a plane.
-        func plane(_ index: Int) -> UnsafeRawPointer? {
-            memory.base(of: picture.slot).map { UnsafeRawPointer($0) + Int(picture.layout.planes[index].offset) }
+        /// One plane's samples.
+        func plane(_ index: Int) throws(SessionError) -> PlaneView {
+            guard let base = memory.base(of: picture.slot) else {
+                throw SessionError(.videoDecoderMalfunction, "a picture's slot is not lent")
+            }
+            let place = picture.layout.planes[index]
+            return PlaneView(base: UnsafeRawPointer(base) + Int(place.offset), stride: Int(place.stride))
         }
     }
 
@@ -21,12 +25,12 @@ struct AlphaPlaneMerger {
     /// The value of an opaque sample.
     static let opaque: UInt8 = 255
 
-    /// Joins a picture with its alpha; with none it is opaque.
+    /// Joins a picture with its alpha; without alpha it is opaque.
     ///
     /// - Parameters:
-    ///   - alpha: of the same size.
-    ///   - opacities: what each value of alpha stands for; nil is itself.
-    /// - Throws: what ends the session.
+    ///   - alpha: a picture of the same size, whose luma is alpha.
+    ///   - opacities: the opacity for each value of alpha; nil keeps the values.
+    /// - Throws: errors that end the session.
     func join(
         _ base: Part, alpha: Part?, opacities: [UInt8]?
     ) throws(SessionError) -> (OutputPicture, any AnyObject & Sendable) {
@@ -34,41 +38,40 @@ struct AlphaPlaneMerger {
         let packed = FrameLayout.packed(.yuva, width: width, height: height)
         let slot = try memory.slotForCopy(byteCount: packed.size)
         let holder = SlotHolder(memory, slot.id)
-        for plane in 0..<4 {
-            let place = packed.layout.planes[plane]
-            let target = slot.base + Int(place.offset)
-            let row = PixelFormat.yuva.rowBytes(plane: plane, width: width)
-            let rows = PixelFormat.yuva.rows(plane: plane, height: height)
-            guard let source = plane < 3 ? base : alpha else {
-                for line in 0..<rows {
-                    (target + line * Int(place.stride)).initializeMemory(
-                        as: UInt8.self, repeating: Self.opaque, count: row)
-                }
-                continue
-            }
-            let index = plane < 3 ? plane : 0
-            guard let start = source.plane(index) else {
-                throw SessionError(.videoDecoderMalfunction, "a picture's samples are not there")
-            }
-            let stride = Int(source.picture.layout.planes[index].stride)
-            for line in 0..<rows {
-                let to = target + line * Int(place.stride)
-                to.copyMemory(from: start + line * stride, byteCount: row)
-                if plane == 3, let opacities { Self.map(to, row, opacities) }
+        for (index, target) in packed.layout.mutablePlanes(at: slot.base).enumerated() {
+            let row = PixelFormat.yuva.rowBytes(plane: index, width: width)
+            let rows = PixelFormat.yuva.rows(plane: index, height: height)
+            if index < 3 {
+                target.copyRows(of: try base.plane(index), rowBytes: row, rows: rows)
+            } else if let alpha {
+                Self.write(try alpha.plane(0), target, row, rows, opacities)
+            } else {
+                Self.fillOpaque(target, row, rows)
             }
         }
         var picture = base.picture
         picture.format = .yuva
         picture.slot = slot.id
-        picture.layout = FrameLayout(
-            planes: packed.layout.planes.map { .init(offset: $0.offset + slot.poolOffset, stride: $0.stride) })
+        picture.layout = packed.layout.moved(by: slot.poolOffset)
         return (picture, holder)
     }
 
-    private static func map(_ row: UnsafeMutableRawPointer, _ count: Int, _ table: [UInt8]) {
-        let samples = row.assumingMemoryBound(to: UInt8.self)
-        table.withUnsafeBufferPointer { table in
-            for index in 0..<count { samples[index] = table[Int(samples[index])] }
+    private static func fillOpaque(_ target: MutablePlaneView, _ row: Int, _ rows: Int) {
+        for line in 0..<rows {
+            (target.base + line * target.stride).initializeMemory(as: UInt8.self, repeating: opaque, count: row)
+        }
+    }
+
+    private static func write(
+        _ alpha: PlaneView, _ target: MutablePlaneView, _ row: Int, _ rows: Int, _ opacities: [UInt8]?
+    ) {
+        guard let opacities else { return target.copyRows(of: alpha, rowBytes: row, rows: rows) }
+        opacities.withUnsafeBufferPointer { table in
+            for line in 0..<rows {
+                let values = (alpha.base + line * alpha.stride).assumingMemoryBound(to: UInt8.self)
+                let results = (target.base + line * target.stride).assumingMemoryBound(to: UInt8.self)
+                for index in 0..<row { results[index] = table[Int(values[index])] }
+            }
         }
     }
 }

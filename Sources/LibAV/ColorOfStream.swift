@@ -3,14 +3,14 @@ package import CHWDLibAV
 package import HWDModel
 
 extension ColorDescription {
-    /// What a stream says of its colour; libavutil's numbers are H.273's (libavutil/pixfmt.h).
+    /// The color that a stream's parameters declare; libavutil uses the code points of H.273 (libavutil/pixfmt.h).
     package init(_ parameters: AVCodecParameters) {
         self.init(
             parameters.color_primaries, parameters.color_trc, parameters.color_space, parameters.color_range,
             parameters.chroma_location, AVPixelFormat(rawValue: parameters.format))
     }
 
-    /// What a decoder says of a picture's colour.
+    /// The color that a decoder declares for a picture.
     package init(_ frame: AVFrame) {
         self.init(
             frame.color_primaries, frame.color_trc, frame.colorspace, frame.color_range, frame.chroma_location,
@@ -29,7 +29,7 @@ extension ColorDescription {
             chromaLocation: Self.chromaLocation(location))
     }
 
-    /// libavutil counts locations from 1 (left), H.265 E.3.1 from 0; its 0 is "not told".
+    /// libavutil counts locations from 1 (left) and uses 0 for "unspecified"; H.265 E.3.1 counts from 0.
     private static func chromaLocation(_ location: AVChromaLocation) -> UInt8? {
         guard location != AVCHROMA_LOC_UNSPECIFIED, location.rawValue <= AVCHROMA_LOC_BOTTOM.rawValue else {
             return nil
@@ -37,7 +37,7 @@ extension ColorDescription {
         return UInt8(location.rawValue - AVCHROMA_LOC_LEFT.rawValue)
     }
 
-    /// A code point from a number out of a file: reserved and private ones become "unspecified".
+    /// A code point that a file declares; reserved and private ones become "unspecified".
     private static func codePoint(_ value: UInt32, zeroIsKnown: Bool = false) -> UInt8 {
         guard value <= 22, value != 0 || zeroIsKnown else { return unspecified }
         return value == 3 ? unspecified : UInt8(value)
@@ -57,7 +57,7 @@ extension ColorDescription {
 }
 
 extension Rational {
-    /// libavutil's ratio in ours; nil for 0/0 and everything else that is no positive number.
+    /// A positive ratio of libavutil's; nil for 0/0 and everything else that is not positive.
     package init?(positive ratio: AVRational) {
         guard ratio.num > 0, ratio.den > 0 else { return nil }
         self.init(ratio.num, ratio.den)

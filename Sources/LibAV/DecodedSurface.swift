@@ -3,35 +3,35 @@ internal import CHWDLibAV
 public import HWDModel
 public import HWDSessions
 
-/// A decoded picture that still lies on the device that decoded it: its samples are copied only for who wants them there.
+/// A decoded picture that is still on the device that decoded it; its samples are copied only on request.
 public final class DecodedSurface: @unchecked Sendable {
-    /// The surface in dma-bufs, which are closed with this object; the driver has ended writing it.
+    /// The surface as dma-bufs, which are closed with this object; the driver has finished writing it.
     public final class Export: @unchecked Sendable {
-        /// Where a plane lies: the object's number, bytes from its start and from row to row, and the DRM format modifier.
+        /// A plane: the index of its object, bytes from the object's start and from row to row, and the DRM modifier.
         public typealias Plane = (object: Int, offset: UInt64, pitch: UInt64, modifier: UInt64)
 
-        /// Luma samples of a row of the whole surface, of which the picture is the upper left part.
+        /// Luma samples of a row of the whole surface; the picture is its upper left part.
         public let width: Int
-        /// Its rows.
+        /// Rows of the whole surface.
         public let height: Int
         /// Descriptors of the dma-bufs.
         public let objects: [Int32]
         /// Luma, then Cb and Cr interleaved.
         public let planes: [Plane]
-        // Only ever freed.
-        private var mapped: UnsafeMutablePointer<AVFrame>?
+        private let mapped: FrameOwner
 
         init(
-            _ mapped: UnsafeMutablePointer<AVFrame>, width: Int, height: Int, planeCount: Int
+            _ mapped: FrameOwner, width: Int, height: Int, planeCount: Int
         ) throws(SessionError) {
             self.mapped = mapped
             self.width = width
             self.height = height
-            objects = (0..<clibav_drm_object_count(mapped)).map { clibav_drm_object(mapped, $0) }
+            let frame = mapped.pointer
+            objects = (0..<clibav_drm_object_count(frame)).map { clibav_drm_object(frame, $0) }
             var planes: [Plane] = []
             for layer in 0..<planeCount {
                 var plane = clibav_drm_plane()
-                guard clibav_drm_plane_at(mapped, Int32(layer), &plane) == 0, plane.offset >= 0, plane.pitch > 0
+                guard clibav_drm_plane_at(frame, Int32(layer), &plane) == 0, plane.offset >= 0, plane.pitch > 0
                 else {
                     break
                 }
@@ -43,56 +43,49 @@ public final class DecodedSurface: @unchecked Sendable {
                     .videoDecoderMalfunction, "the driver exports a surface in other than \(planeCount) planes")
             }
         }
-
-        deinit { av_frame_free(&mapped) }
     }
 
-    /// What is told of it; it lies in no slot.
+    /// The picture's description; it has no slot and no layout.
     public let picture: OutputPicture
-    // Used by one thread at a time.
-    private var frame: UnsafeMutablePointer<AVFrame>?
+    private let frame: FrameOwner
     private let copier: PictureCopier
 
-    /// A further reference to a surface; nil for one that is not NV12 or P010 from its first sample on.
+    /// A further reference to a surface; nil unless it is NV12 or P010 and not cropped on the left or at the top.
     init?(_ source: UnsafeMutablePointer<AVFrame>, _ copier: PictureCopier) {
         guard let context = Self.context(source),
             let format = SampleFormats.native(context.sw_format), format.isSemiPlanar,
             source.pointee.crop_left == 0, source.pointee.crop_top == 0,
             source.pointee.width <= context.width, source.pointee.height <= context.height,
-            let frame = av_frame_clone(source)
+            let frame = FrameOwner(referringTo: source)
         else { return nil }
         self.frame = frame
         self.copier = copier
-        picture = PictureCopier.describe(source.pointee, format, -1, FrameLayout(planes: []), true)
+        var picture = OutputPicture(source, format, slot: -1, FrameLayout(planes: []))
+        picture.isHardware = true
+        self.picture = picture
     }
-
-    deinit { av_frame_free(&frame) }
 
     /// Waits for the driver and exports the surface (vaSyncSurface, vaExportSurfaceHandle of DRM_PRIME_2 in separate layers).
     ///
-    /// - Throws: `VideoDecoderMalfunction` where the driver does not.
+    /// - Throws: `VideoDecoderMalfunction` where the driver cannot.
     public func export() throws(SessionError) -> Export {
-        var mapped = av_frame_alloc()
-        guard let target = mapped, let frame, let context = Self.context(frame) else {
-            av_frame_free(&mapped)
+        guard let mapped = FrameOwner(), let context = Self.context(frame.pointer) else {
             throw SessionError(.allocationFailed, "no memory for a picture")
         }
-        target.pointee.format = AV_PIX_FMT_DRM_PRIME.rawValue
-        // libavutil waits for the surface where it is mapped for reading.
-        let code = av_hwframe_map(target, frame, Int32(AV_HWFRAME_MAP_READ))
+        mapped.pointer.pointee.format = AV_PIX_FMT_DRM_PRIME.rawValue
+        // libavutil waits for a surface that is mapped for reading.
+        let code = av_hwframe_map(mapped.pointer, frame.pointer, Int32(AV_HWFRAME_MAP_READ))
         guard code >= 0 else {
-            av_frame_free(&mapped)
             throw SessionError(
                 .videoDecoderMalfunction, LibAVError("a surface cannot be exported", code).description)
         }
         return try Export(
-            target, width: Int(context.width), height: Int(context.height), planeCount: picture.format.planeCount)
+            mapped, width: Int(context.width), height: Int(context.height), planeCount: picture.format.planeCount)
     }
 
-    /// Copies its samples to the session's memory, as is done with every surface that nobody takes in place.
+    /// Copies the samples to the session's memory, as for every surface that is not used in place.
     public func download() throws(SessionError) -> (OutputPicture, any AnyObject & Sendable) {
-        guard let frame else { throw SessionError(.allocationFailed, "there is no surface") }
-        return try copier.download(frame)
+        try copier.download(frame.pointer)
     }
 
     private static func context(_ frame: UnsafeMutablePointer<AVFrame>) -> AVHWFramesContext? {

@@ -2,61 +2,59 @@
 internal import CHWDLibAV
 internal import Synchronization
 
-/// What libavcodec's callbacks find and leave behind: picture buffers, complaints by packet, and the pixels it chose.
+/// The state that libavcodec's callbacks share with a decoder: picture buffers, complaints by packet, the chosen format.
 ///
-/// libavcodec conceals damage and gives the picture out all the same; its log is where it tells. Each of its threads
-/// has a context of its own, and the buffer that a thread asks for last says which packet it is at.
+/// libavcodec conceals damage and returns the picture all the same; only its log reports the damage. Each of its threads
+/// has its own context, and the last buffer that a context requested identifies the packet it decodes.
 final class DecoderState: LibAVListener, @unchecked Sendable {
     private struct Work {
-        /// The packet each context is at.
+        /// The packet that each context decodes.
         var current: [UInt: Int64] = [:]
-        /// Packets sent for which no buffer was asked yet, oldest first.
-        var notBegun: [Int64] = []
+        /// Packets sent for which no buffer was requested yet, oldest first.
+        var unstarted: [Int64] = []
         var complaints: [(sequence: Int64?, text: String)] = []
-        /// Why pictures are not decoded in hardware.
         var softwareReason: String?
-        /// What the driver failed at.
         var hardwareFailure: String?
     }
 
-    /// Where pictures go; nil leaves them in libavcodec's own memory.
+    /// Where pictures are decoded into; nil for libavcodec's own memory.
     private(set) var buffers: DirectBuffers?
-    /// Whether surfaces of a VA-API driver are wanted.
+    /// Whether pictures are to be decoded onto VA-API surfaces.
     private(set) var wantsHardware = false
     private let work = Mutex(Work())
 
-    /// Complaints kept between two looks; a damaged picture may have thousands.
+    /// Complaints kept between two calls of `takeComplaints`; one damaged picture may cause thousands.
     private static let maxComplaints = 256
     /// Packets that may be without a picture: more than any decoder holds.
-    private static let maxNotBegun = 64
+    private static let maxUnstarted = 64
 
     override init() { super.init() }
 
-    /// For a decoder with these buffers; neither changes once it is open.
+    /// State of a decoder with these buffers; neither value changes once it is open.
     convenience init(buffers: DirectBuffers?, wantsHardware: Bool) {
         self.init()
         self.buffers = buffers
         self.wantsHardware = wantsHardware
     }
 
-    /// A packet goes to the decoder.
-    func sent(_ sequence: Int64) {
+    /// Notes that a packet is sent to the decoder.
+    func packetSent(_ sequence: Int64) {
         work.withLock { work in
-            work.notBegun.append(sequence)
-            if work.notBegun.count > Self.maxNotBegun { work.notBegun.removeFirst() }
+            work.unstarted.append(sequence)
+            if work.unstarted.count > Self.maxUnstarted { work.unstarted.removeFirst() }
         }
     }
 
-    /// A context asks for a buffer for a packet's picture.
-    func begun(_ sequence: Int64, _ context: UnsafeMutablePointer<AVCodecContext>) {
+    /// Notes that a context requested a buffer for a packet's picture.
+    func pictureStarted(_ sequence: Int64, _ context: UnsafeMutablePointer<AVCodecContext>) {
         work.withLock { work in
             work.current[UInt(bitPattern: context)] = sequence
-            work.notBegun.removeAll { $0 == sequence }
+            work.unstarted.removeAll { $0 == sequence }
         }
     }
 
-    /// A picture came out: what its context says from now on is about another packet.
-    func ended(_ sequence: Int64) {
+    /// Notes that a picture was returned: later messages of its context are about another packet.
+    func pictureReturned(_ sequence: Int64) {
         work.withLock { work in
             for (context, current) in work.current where current == sequence { work.current[context] = nil }
         }
@@ -64,27 +62,26 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
 
     override func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {
         work.withLock { work in
-            // What libavcodec says of VA-API calls begins so (vaapi_decode.c); the stream may be sound.
-            if wantsHardware, message.contains(": Failed to ") || message.contains("hardware accelerator failed") {
+            if wantsHardware, LogFinding(message) == .driverFailure {
                 work.hardwareFailure = work.hardwareFailure ?? message
                 return
             }
             guard work.complaints.count < Self.maxComplaints else { return }
-            // Before a buffer is asked for, it is the oldest packet that has none.
-            let sequence = work.current[UInt(bitPattern: source)] ?? work.notBegun.first
+            // Before a context requests a buffer, it decodes the oldest packet that has none.
+            let sequence = work.current[UInt(bitPattern: source)] ?? work.unstarted.first
             work.complaints.append((sequence, message))
         }
     }
 
-    /// A call failed without a word in the log.
-    func failed(_ reason: String) {
+    /// Notes a failed call, unless the log already has the reason.
+    func callFailed(_ reason: String) {
         work.withLock { work in
             guard work.complaints.isEmpty else { return }
-            work.complaints.append((work.notBegun.first, reason))
+            work.complaints.append((work.unstarted.first, reason))
         }
     }
 
-    /// The complaints since the last look, one a packet: the first.
+    /// The complaints since the last call, the first of each packet.
     func takeComplaints() -> [(sequence: Int64?, text: String)] {
         work.withLock { work in
             guard !work.complaints.isEmpty else { return [] }
@@ -100,7 +97,7 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
         set { work.withLock { $0.softwareReason = newValue } }
     }
 
-    /// What the driver failed at since the last look.
+    /// The driver's first failure since the last call.
     func takeHardwareFailure() -> String? {
         work.withLock { work in
             defer { work.hardwareFailure = nil }
@@ -123,15 +120,17 @@ final class DecoderState: LibAVListener, @unchecked Sendable {
             }
             position += 1
         }
-        if wantsHardware {
-            work.withLock { work in
-                // That a context does not open is no fault of the packet.
-                let failure = work.hardwareFailure ?? work.complaints.last?.text
-                (work.hardwareFailure, work.complaints) = (nil, [])
-                work.softwareReason =
-                    "libavcodec gets no VA-API surfaces for this stream" + (failure.map { " (\($0))" } ?? "")
-            }
-        }
+        if wantsHardware { noteSoftwareFallback() }
         return software
+    }
+
+    private func noteSoftwareFallback() {
+        work.withLock { work in
+            // The complaints so far are about a context that did not open, and not about the packet.
+            let failure = work.hardwareFailure ?? work.complaints.last?.text
+            (work.hardwareFailure, work.complaints) = (nil, [])
+            work.softwareReason =
+                "libavcodec gets no VA-API surfaces for this stream" + (failure.map { " (\($0))" } ?? "")
+        }
     }
 }

@@ -3,29 +3,29 @@ package import CHWDLibAV
 package import HWDModel
 internal import Synchronization
 
-/// Gives libavcodec picture buffers that are slots of the caller's memory (`AVCodecContext.get_buffer2`).
+/// Provides libavcodec with picture buffers that are slots of the caller's memory (`AVCodecContext.get_buffer2`).
 ///
-/// libavcodec calls from all of its frame threads. A slot goes back when the last reference is gone: libavcodec's
-/// own, kept as long as other pictures are predicted from it, and the one a `DecodedFrame` holds.
+/// libavcodec calls from all of its frame threads. A slot is freed with its last reference: libavcodec's own, held while
+/// other pictures are predicted from it, and that of a `DecodedFrame`.
 package final class DirectBuffers: Sendable {
     private let memory: any FrameMemory
     private let lent = Mutex<[UInt: FrameSlot]>([:])
     private let spare = Mutex<SparePool?>(nil)
 
-    /// Gives buffers of this memory.
+    /// Buffers of this memory.
     package init(memory: any FrameMemory) { self.memory = memory }
 
-    /// How a picture lies in one buffer.
+    /// The layout of a picture in one buffer.
     package struct Geometry: Equatable {
         /// Bytes from a row to the next, plane by plane.
         package var strides: [Int32] = []
-        /// Where the planes begin.
+        /// Bytes from the buffer's start to each plane.
         package var offsets: [Int] = []
-        /// Bytes of the buffer.
+        /// The buffer's size.
         package var byteCount = 0
     }
 
-    /// The rows, columns and padding libavcodec needs for a picture of `width`×`height` coded samples.
+    /// The layout that libavcodec needs for a picture of `width`×`height` coded samples; nil for an impossible size.
     package static func geometry(
         _ context: UnsafeMutablePointer<AVCodecContext>, _ format: AVPixelFormat, width: Int32, height: Int32
     ) -> Geometry? {
@@ -35,7 +35,7 @@ package final class DirectBuffers: Sendable {
             avcodec_align_dimensions2(context, &width, &height, $0.baseAddress)
             return max($0.max() ?? 1, Int32(FrameLayout.rowAlignment))
         }
-        // Decoders may count on chroma rows being exactly half of luma rows, so the width grows, not each stride.
+        // Decoders may rely on chroma strides of exactly half the luma stride, so the width grows instead of each stride.
         var strides: [Int32] = [0, 0, 0, 0]
         var isAligned = false
         while !isAligned {
@@ -59,7 +59,7 @@ package final class DirectBuffers: Sendable {
         return result.byteCount <= Int(Int32.max) ? result : nil
     }
 
-    /// Fills `frame` with a slot, or with memory of ours laid out the same: some decoders need steady strides.
+    /// Gives `frame` a slot, or memory of the same layout where no slot is free: some decoders need constant strides.
     package func provide(
         _ context: UnsafeMutablePointer<AVCodecContext>, _ frame: UnsafeMutablePointer<AVFrame>, flags: Int32
     ) -> Int32 {
@@ -85,19 +85,18 @@ package final class DirectBuffers: Sendable {
         return 0
     }
 
-    /// The slot that `frame` was decoded into and where its display window lies there; nil if it is elsewhere.
+    /// The slot that `frame` was decoded into, with the layout of its display window; nil if it is not in a slot.
     package func place(
         of frame: UnsafePointer<AVFrame>, _ format: PixelFormat
     ) -> (slot: FrameSlot, layout: FrameLayout)? {
         guard let slot = slot(of: frame) else { return nil }
-        let data = [frame.pointee.data.0, frame.pointee.data.1, frame.pointee.data.2]
-        let strides = [frame.pointee.linesize.0, frame.pointee.linesize.1, frame.pointee.linesize.2]
+        let views = PlaneView.planes(of: frame)
+        guard views.count >= format.planeCount else { return nil }
         var planes: [FrameLayout.Plane] = []
-        for plane in 0..<format.planeCount {
-            guard let start = data[plane], strides[plane] > 0 else { return nil }
-            let offset = UnsafeRawPointer(start) - UnsafeRawPointer(slot.base)
-            guard offset >= 0, offset < slot.byteCount else { return nil }
-            planes.append(.init(offset: slot.poolOffset + UInt64(offset), stride: UInt32(strides[plane])))
+        for view in views.prefix(format.planeCount) {
+            let offset = view.base - UnsafeRawPointer(slot.base)
+            guard view.stride > 0, offset >= 0, offset < slot.byteCount else { return nil }
+            planes.append(.init(offset: slot.poolOffset + UInt64(offset), stride: UInt32(view.stride)))
         }
         let layout = FrameLayout(planes: planes)
         let end = slot.poolOffset + UInt64(slot.byteCount)
@@ -146,7 +145,7 @@ package final class DirectBuffers: Sendable {
         memory.free(slot.id)
     }
 
-    /// One slot in libavcodec's hands.
+    /// A slot lent to libavcodec.
     private final class Loan {
         let owner: DirectBuffers
         let slot: FrameSlot
@@ -159,13 +158,13 @@ package final class DirectBuffers: Sendable {
         func end() { owner.end(slot) }
     }
 
-    /// Owner of an AVBufferPool for pictures that found no free slot.
+    /// Owner of an AVBufferPool for pictures that no slot was free for.
     private struct SparePool: ~Copyable, @unchecked Sendable {
         let byteCount: Int
         private let pool: OpaquePointer
 
         init?(byteCount: Int) {
-            // libavutil's allocator aligns to what the CPU's vectors need; the rest of the row rule is the geometry's.
+            // libavutil's allocator aligns to the CPU's vectors; the geometry sees to the rest.
             guard let pool = av_buffer_pool_init(byteCount, av_buffer_allocz) else { return nil }
             self.byteCount = byteCount
             self.pool = pool

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// One piece of a pool that holds one frame.
+/// A part of a pool that holds one frame.
 public struct FrameSlot: @unchecked Sendable {
-    /// The owner's name for it, given back to `FrameMemory.free`.
+    /// The owner's number for it, passed to `FrameMemory.free`.
     public let id: Int
-    /// The first byte; at least 64-byte aligned for decoding straight into it.
+    /// The first byte; aligned to 64 bytes or more, so that libavcodec can decode into it.
     public let base: UnsafeMutableRawPointer
     /// Bytes from the start of the pool to `base`: frame layouts count from the pool's start.
     public let poolOffset: UInt64
-    /// Bytes that may be used from `base` on.
+    /// Usable bytes from `base` on.
     public let byteCount: Int
 
-    /// Names a slot.
+    /// A slot of a pool.
     public init(id: Int, base: UnsafeMutableRawPointer, poolOffset: UInt64, byteCount: Int) {
         self.id = id
         self.base = base
@@ -20,13 +20,13 @@ public struct FrameSlot: @unchecked Sendable {
     }
 }
 
-/// Where a reader may put frames: a pool of slots that belongs to the caller.
+/// A pool of slots, owned by the caller, that a reader may put frames into.
 ///
 /// Both calls come from any thread, libavcodec's among them, and may not block: a decoder that waits for a slot
-/// which only its own progress would free waits for ever.
+/// that only its own progress can free deadlocks.
 public protocol FrameMemory: AnyObject, Sendable {
-    /// A free slot of at least `byteCount` bytes, or nil: then the frame lies in the reader's own memory.
+    /// A free slot of at least `byteCount` bytes, or nil, where the frame lies in the reader's own memory instead.
     func allocate(byteCount: Int) -> FrameSlot?
-    /// Takes a slot back: neither the decoder nor a `DecodedFrame` uses it any more.
+    /// Returns a slot that neither the decoder nor a `DecodedFrame` uses any more.
     func free(_ id: Int)
 }

@@ -3,16 +3,16 @@ internal import CHWDLibAV
 internal import Glibc
 internal import Synchronization
 
-/// Who is told what libav complains of while it works for one owner: found in `opaque` of the owner's contexts.
+/// Receives libav's error messages about one owner's contexts, which hold it in `opaque`.
 open class LibAVListener: @unchecked Sendable {
-    /// Nobody listening yet.
+    /// A listener that ignores messages.
     public init() {}
 
-    /// Told of one message, on whichever thread; `source` is the context that it is about, or a copy of it.
+    /// Handles one message, on any thread; `source` is the context that it is about, or a copy for one of its threads.
     open func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {}
 }
 
-/// What becomes of libav's own messages: kept for error sentences, shown only on request.
+/// libav's log: errors are kept for error messages, and printed only on request.
 package enum LibAVLog {
     /// Whether libav's messages are also written to standard error; false at first.
     package static var isVerbose: Bool {
@@ -27,7 +27,7 @@ package enum LibAVLog {
 
     private static let installed: Void = av_log_set_callback { source, level, format, arguments in
         guard level <= AV_LOG_ERROR || (LibAVLog.isVerbose && level <= AV_LOG_INFO) else { return }
-        // Optional on x86-64, where va_list is a pointer, and not on arm64: this line takes both.
+        // va_list is imported as optional on x86-64, where it is a pointer, and as non-optional on arm64.
         let optionalArguments: CVaListPointer? = arguments
         guard let arguments = optionalArguments else { return }
         var printPrefix: Int32 = 1
@@ -38,24 +38,24 @@ package enum LibAVLog {
         }
     }
 
-    /// Takes libav's log away from standard error; safe to call again and again.
+    /// Redirects libav's log from standard error; further calls have no effect.
     package static func install() { _ = installed }
 
-    /// Forgets what was said so far, so that a later sentence does not tell of an earlier file.
+    /// Discards the errors so far, so that a later error message does not quote one about another file.
     package static func forget() { lines.withLock { $0.removeAll() } }
 
-    /// The last error libav told of, without the address in its prefix; nil when it said nothing.
+    /// libav's last error, without the address in its prefix; nil when there was none.
     package static var lastError: String? { lines.withLock { $0.last } }
 
-    /// `sentence`, followed by what libav had to say about it.
+    /// `sentence`, followed by libav's last error in parentheses.
     package static func explain(_ sentence: String) -> String {
         guard let lastError else { return sentence }
         return "\(sentence) (\(lastError))"
     }
 
-    /// Who listens to `source`: in `opaque` of the two kinds of context that owners fill in.
+    /// The listener of `source`, from the `opaque` field of a codec or format context.
     ///
-    /// Contexts that libav makes for itself have nothing there, and copies for its threads have the same.
+    /// Contexts that libav makes for itself have none; copies for its threads have the original's.
     private static func listener(of source: UnsafeMutableRawPointer) -> LibAVListener? {
         let kind = source.load(as: UnsafePointer<AVClass>?.self)
         var opaque: UnsafeMutableRawPointer?

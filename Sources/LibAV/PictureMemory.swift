@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// A session's memory for pictures: a decoder writes into it, and where it could not, its pictures are copied there.
+/// A session's memory for pictures: decoders write into it, and pictures that they could not write there are copied.
 public protocol PictureMemory: FrameMemory {
-    /// A free slot of at least `byteCount` bytes for a copy; waits for the client as long as it is given.
+    /// A free slot of at least `byteCount` bytes for a copy; blocks until the client returns one or the timeout passes.
     ///
-    /// Only called on the thread that drives the decoder, while the decoder does nothing.
-    /// - Throws: what ends the session: the client gives nothing back, or there is no memory.
+    /// Only called on the thread that drives the decoder, between calls into it.
+    /// - Throws: an error that ends the session: no slot in time, or no memory.
     func slotForCopy(byteCount: Int) throws(SessionError) -> FrameSlot
 }
 
-/// A slot that is given back when this object goes.
+/// Returns a slot when deinitialised.
 final class SlotHolder: Sendable {
     private let memory: any PictureMemory
     private let slot: Int

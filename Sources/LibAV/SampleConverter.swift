@@ -2,71 +2,70 @@
 internal import CHWDLibAV
 package import HWDModel
 
-/// Brings pictures from one of our pixel formats to another: planes joined or parted, depth changed when asked.
+/// Converts pictures between the 4:2:0 pixel formats: chroma is interleaved or separated, and the bit depth changed.
 ///
-/// No colours change: 8 bits become 10 by a factor of 4, and back to the nearest value.
+/// Colors stay: 8 bits become 10 by a factor of 4, and 10 bits the nearest 8-bit value.
 package struct SampleConverter {
-    /// What is read.
+    /// The format that is read.
     package let source: PixelFormat
-    /// What is written.
+    /// The format that is written.
     package let target: PixelFormat
 
-    /// From one format to another.
+    /// A converter from one format to another.
     package init(source: PixelFormat, target: PixelFormat) {
         self.source = source
         self.target = target
     }
 
-    /// A picture's planes, the caller's for the length of a call.
-    package struct Planes {
-        package var data: [UnsafeMutableRawPointer]
-        package var strides: [Int]
-
-        /// Planes by their first samples and the bytes from row to row.
-        package init(data: [UnsafeMutableRawPointer], strides: [Int]) {
-            self.data = data
-            self.strides = strides
-        }
-    }
-
-    /// Copies a picture of `width`×`height`.
-    package func copy(_ from: Planes, to: Planes, width: Int, height: Int) {
+    /// Converts a picture of `width`×`height` luma samples.
+    package func convert(_ from: [PlaneView], into to: [MutablePlaneView], width: Int, height: Int) {
         let chroma = (width + 1) / 2
         withUnsafeTemporaryAllocation(of: UInt16.self, capacity: max(width, chroma)) { row in
             guard let values = row.baseAddress else { return }
-            for line in 0..<height {
-                let (a, b) = (from.data[0] + line * from.strides[0], to.data[0] + line * to.strides[0])
-                if Self.kind(source) == Self.kind(target) {
-                    b.copyMemory(from: a, byteCount: width * source.bytesPerSample)
-                } else {
-                    move(a, 1, b, 1, width, values)
+            if Self.kind(source) == Self.kind(target) {
+                to[0].copyRows(of: from[0], rowBytes: width * source.bytesPerSample, rows: height)
+            } else {
+                for line in 0..<height {
+                    load(from[0].base + line * from[0].stride, step: 1, width, into: values)
+                    store(values, to[0].base + line * to[0].stride, step: 1, width)
                 }
             }
             for line in 0..<(height + 1) / 2 {
                 for component in 0..<2 {
-                    let (a, stepA) = Self.component(component, source, from, line)
-                    let (b, stepB) = Self.component(component, target, to, line)
-                    move(a, stepA, b, stepB, chroma, values)
+                    let (a, b) = (Chroma(component, source), Chroma(component, target))
+                    let (read, written) = (from[a.plane], to[b.plane])
+                    load(read.base + line * read.stride + a.offset, step: a.step, chroma, into: values)
+                    store(values, written.base + line * written.stride + b.offset, step: b.step, chroma)
                 }
             }
         }
     }
 
-    private func move(
-        _ from: UnsafeMutableRawPointer, _ stepFrom: Int32, _ to: UnsafeMutableRawPointer, _ stepTo: Int32,
-        _ count: Int, _ values: UnsafeMutablePointer<UInt16>
+    private func load(
+        _ row: UnsafeRawPointer, step: Int32, _ count: Int, into values: UnsafeMutablePointer<UInt16>
     ) {
-        clibav_load(from, Self.kind(source), stepFrom, target.bitDepth > 8 ? 1 : 0, Int32(count), values)
-        clibav_store(to, Self.kind(target), stepTo, Int32(count), values)
+        clibav_load(row, Self.kind(source), step, target.bitDepth > 8 ? 1 : 0, Int32(count), values)
     }
 
-    /// Where a row of Cb (0) or Cr (1) begins, and how far apart its samples are.
-    private static func component(
-        _ component: Int, _ format: PixelFormat, _ planes: Planes, _ line: Int
-    ) -> (UnsafeMutableRawPointer, Int32) {
-        let plane = format.isSemiPlanar ? 1 : 1 + component
-        let row = planes.data[plane] + line * planes.strides[plane]
-        return format.isSemiPlanar ? (row + component * format.bytesPerSample, 2) : (row, 1)
+    private func store(
+        _ values: UnsafePointer<UInt16>, _ row: UnsafeMutableRawPointer, step: Int32, _ count: Int
+    ) {
+        clibav_store(row, Self.kind(target), step, Int32(count), values)
+    }
+
+    /// The position of Cb (0) or Cr (1) in a format's planes.
+    private struct Chroma {
+        let plane: Int
+        /// Bytes from the start of a row.
+        let offset: Int
+        /// Samples from one of the component to the next.
+        let step: Int32
+
+        init(_ component: Int, _ format: PixelFormat) {
+            plane = format.isSemiPlanar ? 1 : 1 + component
+            offset = format.isSemiPlanar ? component * format.bytesPerSample : 0
+            step = format.isSemiPlanar ? 2 : 1
+        }
     }
 
     private static func kind(_ format: PixelFormat) -> clibav_sample {

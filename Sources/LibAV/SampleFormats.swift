@@ -2,11 +2,11 @@
 package import CHWDLibAV
 package import HWDModel
 
-/// libavutil's pixel formats seen from ours.
+/// The mapping between libavutil's pixel formats and this project's.
 package enum SampleFormats {
-    /// Our format whose samples lie in memory exactly as `format`'s, if there is one.
+    /// The format with the same memory layout as `format`; nil where there is none.
     ///
-    /// The `yuvj` names are 4:2:0 at full range: the same samples, the range is told by the colour description.
+    /// The `yuvj` names are 4:2:0 at full range: the same layout, with the range in the color description.
     package static func native(_ format: AVPixelFormat) -> PixelFormat? {
         switch format {
         case AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P: .yu12
@@ -17,7 +17,7 @@ package enum SampleFormats {
         }
     }
 
-    /// libavutil's name for one of our formats; `AV_PIX_FMT_NONE` for half-float, which this libavutil has no name for.
+    /// libavutil's format with the same layout; `AV_PIX_FMT_NONE` for half floats, which FFmpeg 5.1 lacks.
     package static func libAV(_ format: PixelFormat) -> AVPixelFormat {
         switch format {
         case .yu12: AV_PIX_FMT_YUV420P
@@ -31,12 +31,12 @@ package enum SampleFormats {
         }
     }
 
-    /// The format that keeps most of `format`: itself, or 4:2:0 planar with 8 bits, or 10 where it has more than 8.
+    /// The format that loses least of `format`: the same layout, or planar 4:2:0 of 8 bits, or of 10 where it has more.
     package static func nearest(_ format: AVPixelFormat) -> PixelFormat {
         native(format) ?? (bitDepth(format) > 8 ? .i010 : .yu12)
     }
 
-    /// `yuvj…` as the plain format it is a full-range spelling of.
+    /// The format without a range: `yuv…` for `yuvj…`.
     package static func withoutRange(_ format: AVPixelFormat) -> AVPixelFormat {
         switch format {
         case AV_PIX_FMT_YUVJ420P: AV_PIX_FMT_YUV420P
@@ -48,19 +48,19 @@ package enum SampleFormats {
         }
     }
 
-    /// libavutil's name, or the number of a format it does not know.
+    /// libavutil's name for a format, or the number of an unknown one.
     package static func name(_ format: AVPixelFormat) -> String {
         av_get_pix_fmt_name(format).map { String(cString: $0) } ?? "pixel format \(format.rawValue)"
     }
 
-    /// Bits of the widest component; 8 for palettes, which stand for 8-bit RGB.
+    /// Bits of the widest component; 8 for palettes, whose entries are 8-bit RGB.
     package static func bitDepth(_ format: AVPixelFormat) -> Int {
         guard let descriptor = av_pix_fmt_desc_get(format) else { return 8 }
         let components = descriptor.pointee.comp
         return Int(max(components.0.depth, components.1.depth, components.2.depth, 1))
     }
 
-    /// What a format is, as far as a conversion must know.
+    /// The properties of a format that conversions depend on.
     package struct Traits {
         package var isRGB = false
         package var isGray = false
@@ -69,7 +69,7 @@ package enum SampleFormats {
         package var chromaShift = (0, 0)
     }
 
-    /// What `format` is.
+    /// The properties of `format`; the default ones for an unknown format.
     package static func traits(_ format: AVPixelFormat) -> Traits {
         guard let descriptor = av_pix_fmt_desc_get(format)?.pointee else { return Traits() }
         let flags = descriptor.flags

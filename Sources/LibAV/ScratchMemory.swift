@@ -4,7 +4,7 @@ internal import HWDModel
 internal import HWDSessions
 internal import Synchronization
 
-/// Memory of this process alone, for pictures that are read once more before a client gets them.
+/// Private memory for pictures that are processed further before a client receives them.
 final class ScratchMemory: PictureMemory {
     private struct State {
         var lent: [Int: FrameSlot] = [:]
@@ -14,7 +14,7 @@ final class ScratchMemory: PictureMemory {
 
     private let state = Mutex(State())
 
-    /// Slots kept for the next picture; a decoder gives back about as many as it takes.
+    /// Slots kept for later pictures; a decoder returns about as many as it takes.
     private static let maxSpare = 8
     private static let alignment = 64
 
@@ -39,7 +39,7 @@ final class ScratchMemory: PictureMemory {
             }
             let size = (byteCount + Self.alignment - 1) & ~(Self.alignment - 1)
             guard size > 0, let base = aligned_alloc(Self.alignment, size) else { return nil }
-            // What a damaged stream leaves unwritten is black, and no picture of before.
+            // Samples that a damaged stream leaves unwritten must not show an earlier picture.
             memset(base, 0, size)
             let slot = FrameSlot(id: state.lastID, base: base, poolOffset: 0, byteCount: size)
             state.lent[slot.id] = slot
@@ -63,6 +63,6 @@ final class ScratchMemory: PictureMemory {
         if let gone { Glibc.free(gone.base) }
     }
 
-    /// Where a slot begins, as long as it is lent.
+    /// The first byte of a slot that is lent; nil for any other.
     func base(of id: Int) -> UnsafeMutableRawPointer? { state.withLock { $0.lent[id] }?.base }
 }

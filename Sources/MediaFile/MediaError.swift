@@ -3,31 +3,31 @@ internal import CHWDLibAV
 internal import Glibc
 public import HWDModel
 
-/// Why a file could not be read or written: a kind for programs and one sentence for people.
+/// An error in reading or writing a file.
 public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What sort of thing went wrong.
+    /// The kind of error, which determines the exit status.
     public enum Kind: Hashable, Sendable {
-        /// The input is not there, or is no file.
+        /// The input does not exist, or is no file.
         case noInput
-        /// The input's bytes are damaged, cut off, or of no known format.
+        /// The input is damaged, cut off, or of an unknown format.
         case badInput
-        /// The output cannot be created where it was asked for.
+        /// The output cannot be created.
         case cannotCreate
-        /// Reading or writing failed half way.
+        /// Reading or writing failed.
         case io
-        /// The caller may not read the input.
+        /// The input is not readable by the user.
         case noPermission
-        /// The input or what the output should hold is of a kind that is not supported.
+        /// The input, or the requested output, is of an unsupported kind.
         case unsupported
         /// `cancel()` was called.
         case interrupted
-        /// The call itself is wrong: an unknown ending, an output that is the input, packets out of order.
+        /// Invalid use: an unknown file extension, an output that is the input, packets out of order.
         case usage
     }
 
-    /// What sort of thing went wrong.
+    /// The kind of error.
     public let kind: Kind
-    /// What went wrong, in one line, naming the file.
+    /// A one-line message that names the file.
     public let reason: String
 
     /// Makes an error; line breaks in `reason` become spaces.
@@ -36,10 +36,10 @@ public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
         self.reason = String(reason.map { $0.isNewline ? " " : $0 })
     }
 
-    /// `reason`.
+    /// The message.
     public var description: String { reason }
 
-    /// The exit code of `hwctl` that stands for this error.
+    /// The exit status of `hwctl` for this error.
     public var exitStatus: ExitStatus {
         switch kind {
         case .noInput: .noInput
@@ -53,12 +53,12 @@ public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension MediaError {
-    /// The error for an input of which no temporal level can be dropped.
+    /// The error for an input whose codec has no temporal levels that can be dropped.
     static func noLevels(_ path: String, codec: String) -> MediaError {
-        MediaError(.unsupported, "\(path) is \(codec): temporal levels are dropped from HEVC alone")
+        MediaError(.unsupported, "\(path) is \(codec): temporal levels can be dropped from HEVC only")
     }
 
-    /// The error for an input that a system call refused with `error`.
+    /// The error for an input that cannot be opened, by errno.
     static func opening(_ path: String, errno error: Int32) -> MediaError {
         switch error {
         case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG:
@@ -72,12 +72,12 @@ extension MediaError {
         }
     }
 
-    /// The error for an output that a system call refused to create with `error`.
+    /// The error for an output that cannot be created, by errno.
     static func creating(_ path: String, errno error: Int32) -> MediaError {
         MediaError(.cannotCreate, "\(path) cannot be created: \(text(ofErrno: error))")
     }
 
-    /// The kind of failure that a libav code means while reading.
+    /// The kind of a libav error code of reading.
     static func readingKind(_ code: Int32) -> Kind {
         if code == clibav_exit() { return .interrupted }
         switch clibav_errno(code) {
@@ -86,12 +86,12 @@ extension MediaError {
         }
     }
 
-    /// The system's words for an errno.
+    /// The system's message for an errno.
     static func text(ofErrno error: Int32) -> String {
         strerror(error).map { String(cString: $0) } ?? "error \(error)"
     }
 
-    /// libav's words for one of its codes.
+    /// libav's message for one of its error codes.
     static func text(ofLibAV code: Int32) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(AV_ERROR_MAX_STRING_SIZE)) { buffer in
             guard let start = buffer.baseAddress else { return "error \(code)" }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDProbing
 
-/// `hwdaemon-probe`: lists what a machine claims, without the libraries that only a verification needs.
+/// `hwdaemon-probe`: lists what drivers claim, without loading the libraries that only verification needs.
 @main
 struct ProbeWorkerMain {
     static func main() { ProbeProcess.run(judge: nil) }

@@ -2,15 +2,15 @@
 internal import Glibc
 internal import HWDModel
 
-/// Reads files that may be anything.
+/// Reads small files at paths that may lead to anything.
 enum BoundedFile {
-    private static let maximum = 1 << 20
+    private static let maxSize = 1 << 20
 
-    /// A file's bytes, 1 MiB of them at most.
+    /// Reads a file of at most 1 MiB.
     ///
-    /// - Throws: `Parameter` with what the system said, or for a larger file.
+    /// - Throws: `Parameter` with the system's error, or for a larger file.
     static func read(_ path: String) throws(SessionError) -> [UInt8] {
-        // Nonblocking, so that a FIFO by that name stops nobody.
+        // Nonblocking, so that opening a FIFO does not wait for a writer.
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard file >= 0 else { throw SessionError(.parameter, String(cString: strerror(errno))) }
         defer { close(file) }
@@ -21,8 +21,8 @@ enum BoundedFile {
             guard count >= 0 else { throw SessionError(.parameter, String(cString: strerror(errno))) }
             if count == 0 { return bytes }
             bytes += buffer.prefix(count)
-            guard bytes.count <= maximum else {
-                throw SessionError(.parameter, "it is larger than \(maximum) bytes")
+            guard bytes.count <= maxSize else {
+                throw SessionError(.parameter, "it is larger than \(maxSize) bytes")
             }
         }
     }

@@ -5,30 +5,30 @@ internal import HWDSessions
 internal import HWDSystem
 internal import HWDWire
 
-/// The catalogue as this machine has it: the file of this version, with the admin's overrides laid over it.
+/// The catalogue of this machine: that of this version, with the administrator's overrides applied.
 struct Catalogue {
-    /// What to look for and to work around.
+    /// The paths to probe and the quirks to work around.
     private(set) var capabilities: Capabilities
-    /// What is wrong with which file; a sentence each.
+    /// Files that were left out, with the reasons.
     private(set) var warnings: [String] = []
-    /// A digest of every text it was made of, to tell whether what was remembered still holds.
+    /// A digest of every file's text: results that were verified with another catalogue do not count.
     var digest: String { hash.text }
 
     private var hash = FNV1a()
-    /// What overrides are laid over; nil for the document this program was built with.
+    /// The document to which overrides apply; nil for the built-in one, which is parsed only when needed.
     private var document: PropertyValue?
 
-    /// Where an admin's overrides lie.
+    /// The directory of the administrator's overrides.
     static let overrides = "/etc/hwdaemon/capabilities.d"
 
     private static let maxFiles = 64
 
-    /// Reads the files; one that cannot be used is told of and left out.
+    /// Reads the files; those that cannot be used are left out with a warning.
     ///
-    /// - Throws: when not even the catalogue that this program was built with can be read.
+    /// - Throws: if the built-in catalogue cannot be parsed.
     init() throws(SessionError) {
         let own = Array(Capabilities.embeddedDocument.utf8)
-        // The document of this version has been checked by tests: read straight, which every look at a node waits for.
+        // Decoded without validation, which the tests do, because every probe of a node waits for it.
         capabilities = try JSON.decode(Capabilities.self, from: own)
         hash.add(own)
         let named = Environment.value("HWDAEMON_CAPABILITIES") != nil
@@ -38,19 +38,19 @@ struct Catalogue {
         for path in Self.overridePaths { merge(path) }
     }
 
-    /// The file of `$HWDAEMON_CAPABILITIES`, or those beside this program or where it was installed to.
+    /// The file of `HWDAEMON_CAPABILITIES`, or those beside this program and in the installation's share directory.
     private static var basePaths: [String] {
         if let path = Environment.value("HWDAEMON_CAPABILITIES") { return [path] }
         let folders = ["", "/../share/hwdaemon", "/../../share/hwdaemon"].map { Program.folder + $0 }
         return folders.map { "\($0)/capabilities.json" }
     }
 
-    /// Every file and folder that it is made of, or would be if it were there.
+    /// Every file and directory that the catalogue depends on, whether it exists or not.
     static var paths: [String] { basePaths + [overridesFolder] + overridePaths }
 
     private static var overridesFolder: String { Environment.value("HWDAEMON_CAPABILITIES_DIR") ?? overrides }
 
-    /// The overrides, by name.
+    /// The overrides' paths, by name.
     private static var overridePaths: [String] {
         let folder = overridesFolder
         let names = (try? Directory.names(in: folder)) ?? []

@@ -3,16 +3,16 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDVAAPI
 
-/// A few frames through a driver's encoder or decoder, judged by a decoder that it does not know.
+/// Sends a few frames through a driver's encoder or decoder and checks them with an independent decoder.
 struct HardwareTrial {
-    /// The trial's picture where the driver sets no other bound: above the least that any encoder is known to take, and
-    /// whole blocks of 64 samples.
+    /// The picture size unless the driver's maximum is smaller: above the minimum of all known encoders, and a multiple
+    /// of 64 samples.
     private static let size = (width: 320, height: 192)
 
     private let pattern: TestPattern
     private let judge: any StreamJudge
 
-    /// Tries one bit depth in pictures that the driver takes.
+    /// Prepares a trial of one bit depth within the driver's limits.
     init(bitDepth: Int, _ limits: HardwareLimits?, judge: any StreamJudge) {
         func even(_ value: Int, _ most: Int?) -> Int { max(16, min(value, most ?? value) & ~1) }
         pattern = TestPattern(
@@ -21,9 +21,9 @@ struct HardwareTrial {
         self.judge = judge
     }
 
-    /// Why frames that were encoded on a node are not what was sent; nil when they are.
+    /// Encodes frames on a node; returns nil if they come back intact.
     ///
-    /// - Parameter node: its descriptor.
+    /// - Parameter node: the open node's descriptor.
     func encode(node: Int32, _ path: HardwarePath) -> Verifier.Fault? {
         var isTransient = false
         let stream: TrialStream
@@ -47,7 +47,7 @@ struct HardwareTrial {
                 reason: "\(TestPattern.frames) frames were sent and \(stream.units.count) came back")
         }
         guard !stream.units.contains(where: \.isEmpty) else {
-            return Verifier.Fault(reason: "the driver gave a picture of 0 bytes")
+            return Verifier.Fault(reason: "the driver produced a picture of 0 bytes")
         }
         do throws(JudgeError) {
             return pattern.compare(try judge.decode(stream.units, record: stream.record)).map {
@@ -58,9 +58,9 @@ struct HardwareTrial {
         }
     }
 
-    /// Why frames that were decoded on a node are not what software decodes; nil when they are.
+    /// Decodes frames on a node; returns nil if they equal those that software decodes.
     ///
-    /// - Parameter node: its path.
+    /// - Parameter node: the node's path.
     func decode(node: String) -> Verifier.Fault? {
         let stream: TrialStream
         do throws(SessionError) { stream = try TrialStream.software(pattern) } catch {
@@ -72,12 +72,12 @@ struct HardwareTrial {
             guard found.count == expected.count else {
                 return Verifier.Fault(reason: "\(expected.count) frames were coded and \(found.count) came back")
             }
-            // H.265 8: every decoder gives the same samples.
+            // H.265 clause 8: all conforming decoders output identical samples.
             guard let different = zip(found, expected).enumerated().first(where: { $1.0 != $1.1 }) else {
                 return nil
             }
             return Verifier.Fault(
-                reason: pattern.compare(found) ?? "frame \(different.offset) is not what software decodes")
+                reason: pattern.compare(found) ?? "frame \(different.offset) differs from what software decodes")
         } catch {
             return Verifier.Fault(reason: "decoding failed: \(error.reason)")
         }

@@ -4,46 +4,47 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// The one thing that a probe's process does: it answers one question of the broker's about this machine and ends.
+/// A probe's process: answers one request of the broker and exits.
 public enum ProbeProcess {
-    /// Answers and ends the process.
+    /// Answers the request and exits.
     ///
-    /// - Parameter judge: who decodes what an encoder wrote; nil verifies nothing.
+    /// - Parameter judge: decodes what encoders write; nil verifies nothing.
     public static func run(judge: (any StreamJudge)?) -> Never {
         guard fcntl(WorkerDescriptor.broker, F_GETFD) >= 0 else {
-            fail(.usage, "is started by hwdaemon, one for each device it looks at; see hwdaemon(8)")
+            fail(.usage, "is started by hwdaemon for each device that it probes; see hwdaemon(8)")
         }
         do {
             try ProcessControl.confine()
             let deadline = MonotonicTime.now + .seconds(5)
             guard
                 case .bytes(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)
-            else { fail(.software, "the broker asked nothing") }
+            else { fail(.software, "the broker sent no request") }
             let request = try JSON.decode(ProbeRequest.self, from: bytes)
             let catalogue = try Catalogue()
             let answer =
                 switch request.subject {
                 case .software: SoftwareProbe.answer(request, catalogue, judge)
-                case .node(let path): HardwareProbe.answer(request, path, catalogue, judge, report: report)
+                case .node(let path):
+                    HardwareProbe(request: request, catalogue: catalogue, judge: judge, report: report).answer(path)
                 case .vulkan: VulkanProbe.answer(request, report: report)
                 }
             try PacketSocket.send(try JSON.encode(ProbeReport.answer(answer)), to: WorkerDescriptor.broker)
-            // Without the libraries' own ends, which nothing needs any more.
+            // Skips the libraries' exit handlers, which nothing needs.
             _exit(0)
         } catch {
             fail(.software, "\(error)")
         }
     }
 
-    /// Tells the broker what is about to be tried, which a driver may not survive.
+    /// Reports what is about to be tried, which a driver may not survive.
     private static func report(_ report: ProbeReport) {
-        // Without it a crash would only count against more than what is tried.
+        // If it is lost, a crash counts against the whole subject instead of one path.
         guard let bytes = try? JSON.encode(report) else { return }
         try? PacketSocket.send(bytes, to: WorkerDescriptor.broker)
     }
 
     private static func fail(_ status: ExitStatus, _ reason: String) -> Never {
-        let text = "a probe of hwdaemon: \(reason)\n"
+        let text = "hwdaemon-probe: \(reason)\n"
         _ = text.withCString { write(2, $0, strlen($0)) }
         _exit(status.rawValue)
     }

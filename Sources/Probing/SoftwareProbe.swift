@@ -4,70 +4,95 @@ internal import HWDSessions
 internal import HWDWire
 internal import HWDX265
 
-/// What can be coded without hardware.
-enum SoftwareProbe {
-    /// - Parameter judge: who decodes what an encoder wrote; without it nothing is verified, and no decoder listed.
+/// Which paths of the catalogue can be coded in software, and whether frames come back intact.
+struct SoftwareProbe {
+    private let request: ProbeRequest
+    private let catalogue: Catalogue
+    /// Decodes what was encoded; without one, nothing is verified and no decoder is listed.
+    private let judge: (any StreamJudge)?
+    private let encoder = X265Library.description
+    private let x265: String
+    private var verifier: Verifier
+    /// One encode serves both the encoder's and the decoder's path of a bit depth.
+    private var trials: [Int: SoftwareTrial.Outcome] = [:]
+    /// Bit depths at which a quirk forbids encoding.
+    private var forbidden: Set<Int> = []
+
+    /// Answers a request.
     static func answer(_ request: ProbeRequest, _ catalogue: Catalogue, _ judge: (any StreamJudge)?) -> ProbeAnswer
     {
-        let encoder = X265Library.description
-        let x265 = encoder.map { "x265 \($0.version)" } ?? "x265"
-        var verifier = Verifier(
+        var probe = SoftwareProbe(request, catalogue, judge)
+        return probe.answer()
+    }
+
+    private init(_ request: ProbeRequest, _ catalogue: Catalogue, _ judge: (any StreamJudge)?) {
+        self.request = request
+        self.catalogue = catalogue
+        self.judge = judge
+        x265 = encoder.map { "x265 \($0.version)" } ?? "x265"
+        verifier = Verifier(
             request,
             key: ProbeRecord.Key(
                 device: "", driver: "", kernel: Verifier.kernel, libraries: x265, catalogue: catalogue.digest),
             judge: judge)
-        let decoder = verifier.judgeName
-        // One encode serves the encoder's path and the decoder's of the same depth.
-        var trials: [Int: SoftwareTrial.Outcome] = [:]
-        func trial(_ depth: Int, _ judge: any StreamJudge) -> SoftwareTrial.Outcome {
-            if let outcome = trials[depth] { return outcome }
-            let outcome = SoftwareTrial.run(bitDepth: depth, judge: judge)
-            trials[depth] = outcome
-            return outcome
-        }
+    }
 
-        let capabilities = catalogue.capabilities
-        var forbidden: Set<Int> = []
-        let paths = capabilities.paths.compactMap { entry -> CodecPath? in
-            let isEncoder = entry.operation == .encode
-            guard entry.enabled, let library = entry.software, isEncoder || decoder != nil else { return nil }
-            var path = CodecPath(entry, driver: isEncoder ? x265 : decoder ?? library)
-            switch (library, entry.codec) {
-            case ("x265", "hevc") where isEncoder:
-                path.claimed = encoder?.bitDepths.contains(entry.bitDepth) ?? false
-                path.reason = path.claimed ? nil : "this libx265 writes no \(entry.bitDepth)-bit HEVC"
-            case ("libavcodec", "hevc") where !isEncoder:
-                path.claimed = judge?.isAvailable ?? verifier.knows(entry.id)
-                path.reason = path.claimed ? nil : "this libavcodec has no HEVC decoder"
-            default:
-                path.driver = library
-                path.reason = "this version of hwdaemon does not \(entry.operation) \(entry.codec) by \(library)"
-            }
-            guard path.claimed else { return path }
-            guard capabilities.apply(to: &path) else {
-                if isEncoder { forbidden.insert(entry.bitDepth) }
-                return path
-            }
-            verifier.verify(&path) { _ in
-                guard let judge else { return Verifier.Fault(reason: "there is no decoder to verify it with") }
-                let outcome = trial(entry.bitDepth, judge)
-                return (isEncoder ? outcome.encoderFault : outcome.decoderFault).map { Verifier.Fault(reason: $0) }
-            }
-            return path
+    private mutating func answer() -> ProbeAnswer {
+        var paths: [CodecPath] = []
+        for entry in catalogue.capabilities.paths {
+            if let path = path(entry) { paths.append(path) }
         }
         return ProbeAnswer(
-            encoders: encoder.flatMap { Self.without(forbidden, $0) }.map { [$0] } ?? [], paths: paths,
-            record: verifier.record, warnings: catalogue.warnings,
-            isWhole: judge != nil || (decoder != nil && verifier.untried.isEmpty),
+            encoders: allowedEncoder.map { [$0] } ?? [], paths: paths, record: verifier.record,
+            warnings: catalogue.warnings,
+            isWhole: judge != nil || (verifier.judgeName != nil && verifier.untried.isEmpty),
             files: request.verification == .startup
                 ? [] : LoadedFiles.stamps(Catalogue.paths + (verifier.judgeFile.map { [$0] } ?? [])))
     }
 
-    /// An encoder without the depths that a quirk forbids; nil when none is left.
-    private static func without(_ depths: Set<Int>, _ encoder: EncoderDescription) -> EncoderDescription? {
-        guard !depths.isEmpty else { return encoder }
-        var encoder = encoder
-        encoder.bitDepths.removeAll { depths.contains($0) }
+    /// A path of the catalogue in software; nil if it has none, or if the decoder is not known.
+    private mutating func path(_ entry: Capabilities.Path) -> CodecPath? {
+        let isEncoder = entry.operation == .encode
+        let decoder = verifier.judgeName
+        guard entry.enabled, let library = entry.software, isEncoder || decoder != nil else { return nil }
+        var path = CodecPath(entry, driver: isEncoder ? x265 : decoder ?? library)
+        claim(&path, entry, by: library)
+        guard path.claimed else { return path }
+        guard catalogue.capabilities.apply(to: &path) else {
+            if isEncoder { forbidden.insert(entry.bitDepth) }
+            return path
+        }
+        let (judge, known) = (judge, trials[entry.bitDepth])
+        var outcome: SoftwareTrial.Outcome?
+        verifier.verify(&path) { _ in
+            guard let judge else { return Verifier.Fault(reason: Verifier.noDecoder) }
+            let trial = known ?? SoftwareTrial.run(bitDepth: entry.bitDepth, judge: judge)
+            outcome = trial
+            return (isEncoder ? trial.encoderFault : trial.decoderFault).map { Verifier.Fault(reason: $0) }
+        }
+        if let outcome { trials[entry.bitDepth] = outcome }
+        return path
+    }
+
+    /// Fills in whether the library supports a path, and why not.
+    private func claim(_ path: inout CodecPath, _ entry: Capabilities.Path, by library: String) {
+        switch (library, entry.codec, entry.operation) {
+        case ("x265", "hevc", .encode):
+            path.claimed = encoder?.bitDepths.contains(entry.bitDepth) ?? false
+            path.reason = path.claimed ? nil : "this libx265 writes no \(entry.bitDepth)-bit HEVC"
+        case ("libavcodec", "hevc", .decode):
+            path.claimed = judge?.isAvailable ?? verifier.knows(entry.id)
+            path.reason = path.claimed ? nil : "this libavcodec has no HEVC decoder"
+        default:
+            path.driver = library
+            path.reason = "this version of hwdaemon does not \(entry.operation) \(entry.codec) with \(library)"
+        }
+    }
+
+    /// The encoder without the bit depths that a quirk forbids; nil if none is left.
+    private var allowedEncoder: EncoderDescription? {
+        guard var encoder, !forbidden.isEmpty else { return self.encoder }
+        encoder.bitDepths.removeAll { forbidden.contains($0) }
         return encoder.bitDepths.isEmpty ? nil : encoder
     }
 }

@@ -4,15 +4,15 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDX265
 
-/// A few frames through x265 and back through a decoder that it does not know.
+/// Sends a few frames through x265 and back through an independent decoder.
 enum SoftwareTrial {
-    /// What went wrong where; nil where nothing did.
+    /// What failed in the encoder and in the decoder; nil for success.
     struct Outcome {
         var encoderFault: String?
         var decoderFault: String?
     }
 
-    /// Encodes and decodes the test pattern in one bit depth and compares.
+    /// Encodes and decodes the test pattern at one bit depth and compares the pictures.
     static func run(bitDepth: Int, judge: any StreamJudge) -> Outcome {
         let pattern = TestPattern(bitDepth: bitDepth)
         let stream: TrialStream

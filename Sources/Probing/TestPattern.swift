@@ -3,22 +3,22 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSessions
 
-/// A small moving pattern, the same at each run, and the comparison with what came back.
+/// A small moving pattern, the same in every run, and its comparison with decoded pictures.
 struct TestPattern {
     static let frames = 8
-    /// Decibels below which a picture is not the one that was sent.
-    static let leastPSNR = 30.0
+    /// Decibels below which a picture counts as wrong.
+    static let minPSNR = 30.0
 
     let bitDepth: Int
     let width: Int
     let height: Int
-    /// Whether fine texture lies over the slopes, which an encoder that only codes averages loses.
+    /// Whether fine texture is added, which an encoder that codes only averages loses.
     let isDetailed: Bool
     let format: PixelFormat
 
     /// - Parameters:
-    ///   - width: samples a row, even.
-    ///   - height: rows, even.
+    ///   - width: luma samples in a row, even.
+    ///   - height: luma rows, even.
     init(bitDepth: Int, width: Int = 128, height: Int = 128, isDetailed: Bool = false) {
         self.bitDepth = bitDepth
         self.width = width
@@ -27,18 +27,18 @@ struct TestPattern {
         format = bitDepth > 8 ? .i010 : .yu12
     }
 
-    /// A sample: slow slopes that wander, so that any sound encoder keeps them, and texture where that is wanted.
+    /// A sample of a moving gradient, which any correct encoder preserves, with texture if `isDetailed`.
     func sample(_ plane: Int, _ x: Int, _ y: Int, _ frame: Int) -> UInt16 {
-        let top = (1 << bitDepth) - 1
-        let texture = isDetailed ? top / 24 * ((x / 2 + y / 2) & 1) + top / 32 * ((x / 8 ^ y / 8) & 1) : 0
-        // 0…127 and back again.
+        let maxValue = (1 << bitDepth) - 1
+        let texture = isDetailed ? maxValue / 24 * ((x / 2 + y / 2) & 1) + maxValue / 32 * ((x / 8 ^ y / 8) & 1) : 0
+        // Rises from 0 to 127 and falls again.
         let position = (x * (plane + 1) + y + frame * 4 + plane * 50) % 254
         let wave = position < 127 ? position : 254 - position
-        // Broad range, not a multiple of 4 in 10 bit: the lowest bits must survive too.
-        return UInt16(top / 8 + texture + wave * (top * 3 / 4) / 127)
+        // A broad range; at 10 bits not only multiples of 4, because the lowest bits must survive too.
+        return UInt16(maxValue / 8 + texture + wave * (maxValue * 3 / 4) / 127)
     }
 
-    /// Calls `body` with a frame whose samples lie in memory for that long.
+    /// Calls `body` with a frame, whose memory is valid only during the call.
     func withPicture(
         _ frame: Int, _ body: (InputPicture) throws(SessionError) -> Void
     ) throws(SessionError) {
@@ -46,11 +46,11 @@ struct TestPattern {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 64)
         defer { memory.deallocate() }
         guard let base = memory.baseAddress else { return }
-        var planes: [InputPicture.Plane] = []
+        var planes: [PlaneView] = []
         for plane in 0..<3 {
             let start = base + Int(layout.planes[plane].offset)
             let stride = Int(layout.planes[plane].stride)
-            planes.append(InputPicture.Plane(base: start, stride: stride))
+            planes.append(PlaneView(base: start, stride: stride))
             for y in 0..<rows(plane) {
                 for x in 0..<columns(plane) {
                     let value = sample(plane, x, y, frame)
@@ -69,7 +69,7 @@ struct TestPattern {
                 baseFrameQP: nil))
     }
 
-    /// Why the pictures are not the frames that were sent; nil when they are.
+    /// Compares decoded pictures with the frames that were sent; returns nil if they match.
     func compare(_ pictures: [JudgedPicture]) -> String? {
         guard pictures.count == Self.frames else {
             return "\(Self.frames) frames were sent and \(pictures.count) came back"
@@ -83,14 +83,14 @@ struct TestPattern {
             }
             for plane in 0..<3 {
                 let decibels = psnr(picture.planes[plane], plane, frame)
-                guard decibels >= Self.leastPSNR else {
+                guard decibels >= Self.minPSNR else {
                     let tenths = Int(decibels * 10)
                     return
                         "frame \(frame) came back wrong: PSNR \(tenths / 10).\(abs(tenths % 10)) dB in plane \(plane)"
                 }
             }
         }
-        // Samples of 8 bits in a 10-bit stream would all be multiples of 4.
+        // 8-bit samples in a 10-bit stream are multiples of 4.
         let isCoarse = bitDepth > 8 && pictures.allSatisfy { $0.planes[0].allSatisfy { $0 & 3 == 0 } }
         return isCoarse ? "\(bitDepth)-bit frames came back with the precision of 8 bits" : nil
     }

@@ -3,19 +3,19 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDX265
 
-/// The test pattern as an encoder coded it.
+/// The test pattern, encoded.
 struct TrialStream {
     /// The hvcC record with the parameter sets.
     var record: [UInt8] = []
-    /// Access units, their NAL units with 4-byte lengths.
+    /// Access units of NAL units with 4-byte length prefixes.
     var units: [[UInt8]] = []
 
-    /// Encodes a pattern in software, for a decoder to try itself on.
+    /// Encodes a pattern in software, for a trial of a decoder.
     static func software(_ pattern: TestPattern) throws(SessionError) -> TrialStream {
         try TrialStream(pattern, .x265) { (configuration) throws(SessionError) in try X265Encoder(configuration) }
     }
 
-    /// Encodes a pattern at a constant quantisation parameter.
+    /// Encodes a pattern at a constant quantization parameter.
     ///
     /// - Parameter open: opens the encoder.
     init(
@@ -37,7 +37,8 @@ struct TrialStream {
             units.append(bytes.withUnsafeBytes { Array($0) })
         }
         for frame in 0..<TestPattern.frames {
-            try pattern.withPicture(frame) { (picture) throws(SessionError) in try encoder.encode(picture, collect)
+            try pattern.withPicture(frame) { (picture) throws(SessionError) in
+                try encoder.encode(picture, collect)
             }
         }
         try encoder.finish(collect)

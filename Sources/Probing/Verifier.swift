@@ -4,16 +4,16 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// Decides for each path whether frames are sent through it now, and remembers what came of it.
+/// Decides for each path whether frames are sent through it now, and records the results.
 struct Verifier {
-    /// Why frames did not come back right.
+    /// Why frames did not come back intact.
     struct Fault {
-        /// A sentence without its full stop.
         var reason: String
-        /// Whether the device was only in use, or at its limit.
+        /// Whether the device was merely in use, or at its limit.
         var isBusy = false
     }
 
+    static let noDecoder = "there is no decoder to verify it with"
     static let notTried = "not verified: no frames were sent through it yet"
 
     private let verification: ProbeRequest.Verification
@@ -22,12 +22,13 @@ struct Verifier {
     private let judge: ProbeRecord.Judge?
     private let canJudge: Bool
     private var results: [ProbeRecord.Result] = []
-    /// Names of paths that are claimed and that nothing is known of.
+    /// Ids of paths that are claimed and not verified.
     private(set) var untried: [String] = []
 
-    /// Verifies as a request says.
+    /// Verifies as a request demands.
     ///
-    /// - Parameter judge: who can; without one, only what is known counts, if who judged it then is still there.
+    /// - Parameter judge: decodes streams; without one, only the request's record counts, provided that the file of the
+    ///   library that judged then is unchanged.
     init(_ request: ProbeRequest, key: ProbeRecord.Key, judge: (any StreamJudge)?) {
         verification = request.verification
         self.key = key
@@ -48,7 +49,7 @@ struct Verifier {
         }
     }
 
-    /// Verifies what needs no judge: a conversion is compared with its formulas.
+    /// Verifies without a judge: conversions are compared with their formulas.
     init(_ request: ProbeRequest, key: ProbeRecord.Key) {
         verification = request.verification
         self.key = key
@@ -57,39 +58,39 @@ struct Verifier {
         known = request.known?.key == key ? request.known : nil
     }
 
-    /// Who judges, or judged; nil where nobody did.
+    /// The library that judges, or that judged what the record holds; nil if there is none.
     var judgeName: String? { judge?.name }
 
-    /// The judge's file, where it is known.
+    /// That library's file; nil if it is unknown.
     var judgeFile: String? { judge?.file }
 
-    /// Whether something is known of a path.
+    /// Whether the request's record has a result of a path.
     func knows(_ id: String) -> Bool { known?.results.contains { $0.id == id } ?? false }
 
-    /// Whether something failed for the moment only.
+    /// Whether something failed because the device was busy.
     var isBusy: Bool { results.contains { $0.passing == .busy } }
 
-    /// What to remember; nil while nothing was verified.
+    /// The results, for the next probe; nil if nothing was verified.
     var record: ProbeRecord? { results.isEmpty ? nil : ProbeRecord(key: key, results: results, judge: judge) }
 
-    /// What to remember if the process ends now: what was found, and what is known of the paths to come.
+    /// The record in case the process ends now: the results, and what is known about the remaining paths.
     var recordSoFar: ProbeRecord {
         let old = known?.results.filter { old in !results.contains { $0.id == old.id } } ?? []
         return ProbeRecord(key: key, results: results + (verification == .always ? [] : old), judge: judge)
     }
 
-    /// Fills in `verified` and `reason` of a path that is claimed.
+    /// Sets `verified` and `reason` of a path that is claimed.
     ///
-    /// - Parameter trial: sends frames through it; why they did not come back right, or nil.
+    /// - Parameter trial: sends frames through the path; returns nil if they came back intact.
     mutating func verify(_ path: inout CodecPath, _ trial: (Verifier) -> Fault?) {
         let result = verify(path.id, trial)
         path.verified = result?.verified ?? false
         path.reason = result.map(\.reason) ?? Self.notTried
     }
 
-    /// What became of something that is claimed; nil where it is not tried now and was not before.
+    /// The result of something that is claimed; nil if it is neither tried now nor known.
     ///
-    /// - Parameter trial: sends frames through it; why they did not come back right, or nil.
+    /// - Parameter trial: sends frames through it; returns nil if they came back intact.
     mutating func verify(_ id: String, _ trial: (Verifier) -> Fault?) -> ProbeRecord.Result? {
         let result: ProbeRecord.Result
         if verification != .always, let known = known?.results.first(where: { $0.id == id }) {

@@ -5,11 +5,11 @@ internal import HWDSystem
 internal import HWDTransport
 internal import HWDWire
 
-/// What Vulkan's drivers offer for conversions of colour, and whether pictures come out right.
+/// What Vulkan's drivers offer for color conversion, and whether pictures are converted correctly.
 enum VulkanProbe {
-    /// Looks at every device and answers.
+    /// Probes every device.
     ///
-    /// - Parameter report: told before each trial, which the driver may not survive.
+    /// - Parameter report: called before each trial, which the driver may not survive.
     static func answer(_ request: ProbeRequest, report: (ProbeReport) -> Void) -> ProbeAnswer {
         let survey: VulkanSurvey
         do throws(SessionError) { survey = try VulkanSurvey() } catch {
@@ -26,8 +26,7 @@ enum VulkanProbe {
         for index in devices.indices where devices[index].claimed {
             verify(&devices[index], survey, &verifier, report)
         }
-        // The drivers stay loaded until the process ends, which it does next: their files are told of, and unloading
-        // them takes time.
+        // The drivers stay loaded until the process exits: their files are listed below, and unloading takes time.
         _ = Unmanaged.passRetained(survey)
         return ProbeAnswer(
             vulkan: VulkanReport(state: .ready, loader: survey.loader, devices: devices), record: verifier.record,
@@ -51,20 +50,20 @@ enum VulkanProbe {
         let imported = verifier.verify(path) { soFar in
             report(.trying(soFar.recordSoFar, path: path))
             do throws(SystemError) {
-                // A memfd, as a client's pool is one.
+                // A memfd, like the pools of clients.
                 let pages = try SharedMemory(creating: "hwdaemon-probe", size: VulkanSurvey.trialBytes)
                 return withExtendedLifetime(pages) {
                     survey.trial(of: looked, in: pages.mutableBytes).map { Verifier.Fault(reason: $0) }
                 }
-            } catch { return Verifier.Fault(reason: "there is no memory to try it with: \(error)") }
+            } catch { return Verifier.Fault(reason: "no memory is available to try it: \(error)") }
         }
         device.imports.hostMemoryVerified = imported?.verified ?? false
     }
 }
 
-/// The files that tell Vulkan's loader which drivers there are, and the devices that those open.
+/// The files in which Vulkan's loader finds drivers, and the devices that those open.
 enum VulkanFiles {
-    /// Files and folders, which need not exist: one that appears is as good as one that changes.
+    /// Files and directories, which need not exist: one that appears counts as a change.
     static var paths: [String] {
         var paths = ["/etc/ld.so.cache", "/dev/nvidiactl", "/dev/dxg", "/dev/dri"]
         paths += entries(of: "/dev/dri").filter { $0.hasPrefix("renderD") }.map { "/dev/dri/\($0)" }
@@ -81,7 +80,7 @@ enum VulkanFiles {
         return paths
     }
 
-    /// Where the loader looks for manifests of drivers, and of layers that come along unasked (LoaderDriverInterface.md,
+    /// The directories of the manifests of drivers and implicit layers (LoaderDriverInterface.md,
     /// LoaderLayerInterface.md).
     private static var folders: [String] {
         var bases: [String] = []
@@ -98,7 +97,7 @@ enum VulkanFiles {
         return bases.flatMap { ["\($0)/vulkan/icd.d", "\($0)/vulkan/implicit_layer.d"] }
     }
 
-    /// The parts of an environment variable that is a list of paths.
+    /// The paths in an environment variable, separated by colons.
     private static func list(_ name: String) -> [String] {
         (Environment.value(name) ?? "").split(separator: ":").map(String.init)
     }

@@ -4,9 +4,9 @@ public import HWDColor
 public import HWDModel
 internal import HWDSystem
 
-/// What a conversion runs on: a real GPU first, the CPU otherwise, with the reason.
+/// Chooses the device of a conversion: a GPU if possible, otherwise the CPU, with the reason.
 public enum ConverterChoice {
-    /// What is asked for.
+    /// The kind of device that is requested.
     public enum Device: String, CaseIterable, Hashable, Sendable {
         /// A GPU where there is one.
         case auto
@@ -16,20 +16,20 @@ public enum ConverterChoice {
         case cpu
     }
 
-    /// Where a conversion may run, and what is known of this machine's Vulkan.
+    /// A request for a device, and what probes found out about this machine's Vulkan.
     public struct Request: Sendable {
-        /// What is asked for.
+        /// The kind of device.
         public var device: Device
-        /// The GPU that it must be, by its PCI address; there is no way out to the CPU then.
+        /// The PCI address of the only GPU that may be used; the CPU is not used instead.
         public var required: String?
-        /// The GPU to prefer, by its PCI address: the one that VA-API uses.
+        /// The PCI address of the GPU to prefer, which is the one that VA-API uses.
         public var preferred: String?
-        /// Why devices must not be used, by their UUIDs.
+        /// Reasons against devices, by their UUIDs.
         public var faults: [String: String]
-        /// Why no driver should be opened at all.
+        /// Why no driver should be opened; nil allows it.
         public var avoidReason: String?
 
-        /// Asks for a kind of device.
+        /// A request for a kind of device.
         public init(
             _ device: Device = .auto, required: String? = nil, preferred: String? = nil,
             faults: [String: String] = [:], avoidReason: String? = nil
@@ -42,30 +42,30 @@ public enum ConverterChoice {
         }
     }
 
-    /// What was chosen.
+    /// A converter and the reasons for its device.
     public struct Chosen {
         /// The converter.
         public let converter: any PixelConverter
-        /// Whether it is a real GPU.
+        /// Whether the device is a GPU and not software.
         public let isGPU: Bool
-        /// Why it is this device.
+        /// Why this device was chosen.
         public let reason: String
-        /// Why it is no GPU, where one was allowed.
+        /// Why it is not a GPU although one was allowed; nil otherwise.
         public let fallbackReason: String?
     }
 
     /// Chooses a device and makes its converter.
     ///
     /// - Parameters:
-    ///   - gpu: what the converters of a session share; one that nobody else has is of this converter alone.
-    ///   - willOpen: told before a driver is opened, which this process may not survive.
-    /// - Throws: what `Conversion.validate` does; `PixelTransferNotSupported` where Vulkan is asked for and there is none.
+    ///   - gpu: shared by the converters of a session.
+    ///   - willOpen: called before a driver is opened, which may crash the process.
+    /// - Throws: the errors of `Conversion.validate`; `PixelTransferNotSupported` where Vulkan is requested and unavailable.
     public static func choose(
         for conversion: Conversion, _ request: Request, threads: Int? = nil, sharing gpu: SharedGPU = SharedGPU(),
         willOpen: () -> Void = {}
     ) throws(SessionError) -> Chosen {
         let plan = try ConversionPlan(conversion)
-        // An alpha plane of its own is the CPU's: shaders know one in RGB alone.
+        // Shaders support alpha in RGB only, not in a separate plane.
         let hasAlphaPlane = conversion.source.format == .yuva || conversion.target.format == .yuva
         switch request.device {
         case .cpu:
@@ -77,7 +77,9 @@ public enum ConverterChoice {
                 guard !hasAlphaPlane else {
                     throw SessionError(.parameter, "YUVA is converted on the CPU alone")
                 }
-                if let avoidReason = request.avoidReason { throw SessionError(.couldNotCreateInstance, avoidReason) }
+                if let avoidReason = request.avoidReason {
+                    throw SessionError(.couldNotCreateInstance, avoidReason)
+                }
                 let opened = try gpu.open(willOpen) { () throws(SessionError) in
                     try open(request, allowsSoftware: true)
                 }
@@ -90,7 +92,7 @@ public enum ConverterChoice {
             if hasAlphaPlane {
                 reason = "YUVA is converted on the CPU alone"
             } else if !hasGPUNode {
-                // Not even the loader is opened: the software drivers that it opens take as long as many pictures.
+                // Without a GPU the loader only opens software drivers, which takes as long as converting many pictures.
                 reason = "this process sees no GPU: there is no render node"
             } else if let avoidReason = request.avoidReason {
                 reason = avoidReason
@@ -118,7 +120,7 @@ public enum ConverterChoice {
             faults: request.faults)
     }
 
-    /// Whether there is a device node that a GPU's driver would open; `HWDAEMON_DEVICES` stands for the render nodes.
+    /// Whether a GPU's device node exists; `HWDAEMON_DEVICES` lists render nodes for tests and containers.
     private static var hasGPUNode: Bool {
         if access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0 { return true }
         if let list = getenv("HWDAEMON_DEVICES") {

@@ -2,7 +2,7 @@
 internal import HWDColor
 internal import HWDModel
 
-/// A GPU's converter that the CPU takes over from when the device is lost.
+/// Converts on a GPU, and on the CPU after the GPU was lost.
 final class GPUConverter: PixelConverter {
     var device: String { current.device }
     var depth: Int { current.depth }
@@ -10,10 +10,10 @@ final class GPUConverter: PixelConverter {
     private var current: any PixelConverter
     private let conversion: Conversion
     private let threads: Int?
-    /// What the GPU has been given, so that the CPU can do it once more.
-    private var underWay: [ConversionTicket: (source: [PlaneView], target: [MutablePlaneView])] = [:]
+    /// The pictures submitted to the GPU, so that the CPU can convert them again.
+    private var inFlight: [ConversionTicket: (source: [PlaneView], target: [MutablePlaneView])] = [:]
 
-    /// What the GPU ended when the CPU took over, and nobody has asked for yet.
+    /// Pictures that the GPU had finished when it was replaced, and that the caller has not finished yet.
     private var ended: Set<ConversionTicket> = []
 
     init(_ gpu: any PixelConverter, _ conversion: Conversion, threads: Int?) {
@@ -26,7 +26,7 @@ final class GPUConverter: PixelConverter {
         try finish(submit(source, into: target))
     }
 
-    /// The CPU does not take over here: the caller has a picture to copy first.
+    /// Does not fall back to the CPU, because the caller must copy the picture first.
     func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError) {
         try current.convert(picture, into: target)
     }
@@ -36,10 +36,10 @@ final class GPUConverter: PixelConverter {
     ) throws(SessionError) -> ConversionTicket {
         do throws(SessionError) {
             let ticket = try current.submit(source, into: target)
-            if ticket != .done { underWay[ticket] = (source, target) }
+            if ticket != .done { inFlight[ticket] = (source, target) }
             return ticket
         } catch {
-            try takeOver(error)
+            try replaceGPU(after: error)
             try current.convert(source, into: target)
             return .done
         }
@@ -47,31 +47,31 @@ final class GPUConverter: PixelConverter {
 
     func finish(_ ticket: ConversionTicket) throws(SessionError) {
         guard ticket != .done, ended.remove(ticket) == nil else { return }
-        guard let picture = underWay.removeValue(forKey: ticket) else {
-            throw SessionError(.invalidSession, "that picture is not under way")
+        guard let picture = inFlight.removeValue(forKey: ticket) else {
+            throw SessionError(.invalidSession, "the picture is not in flight")
         }
         do throws(SessionError) {
-            // The CPU does not know the GPU's tickets.
+            // The CPU's converter does not know tickets of the GPU.
             guard !(current is CPUConverter) else {
                 return try current.convert(picture.source, into: picture.target)
             }
             try current.finish(ticket)
         } catch {
-            try takeOver(error)
+            try replaceGPU(after: error)
             try current.convert(picture.source, into: picture.target)
         }
     }
 
-    /// Goes on with the CPU, unless the mistake is the caller's own or the CPU's.
-    private func takeOver(_ error: SessionError) throws(SessionError) {
+    /// Replaces the GPU by the CPU, unless the error is the caller's or the CPU's.
+    private func replaceGPU(after error: SessionError) throws(SessionError) {
         guard !(current is CPUConverter), error.status != .parameter, error.status != .invalidSession else {
             throw error
         }
         let successor = try CPUConverter(conversion, threads: threads)
-        // What is under way must end before the memory that it uses goes with its converter. What does not end makes the
-        // device lost, which frees nothing, and the CPU does it once more.
-        for ticket in underWay.keys where (try? current.finish(ticket)) != nil {
-            underWay[ticket] = nil
+        // Pictures in flight must end before the converter frees their memory. Where one does not end the device counts as
+        // lost, its memory is not freed, and the CPU converts the picture again.
+        for ticket in inFlight.keys where (try? current.finish(ticket)) != nil {
+            inFlight[ticket] = nil
             ended.insert(ticket)
         }
         current = successor

@@ -1,85 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// A plane that is read: its first sample and the bytes from row to row.
+/// Converts any number of pictures according to one `Conversion`.
 ///
-/// The caller's for the length of a call.
-@safe public struct PlaneView {
-    /// The plane's first sample.
-    public let base: UnsafeRawPointer
-    /// Bytes from a row to the next.
-    public let stride: Int
-
-    /// Names a plane; the caller has checked that its rows lie in memory (`FrameLayout.validate`).
-    public init(base: UnsafeRawPointer, stride: Int) {
-        self.base = base
-        self.stride = stride
-    }
-}
-
-/// A plane that is written.
-@safe public struct MutablePlaneView {
-    /// The plane's first sample.
-    public let base: UnsafeMutableRawPointer
-    /// Bytes from a row to the next.
-    public let stride: Int
-
-    /// Names a plane; the caller has checked that its rows lie in memory (`FrameLayout.validate`).
-    public init(base: UnsafeMutableRawPointer, stride: Int) {
-        self.base = base
-        self.stride = stride
-    }
-}
-
-/// Converts pictures as one `Conversion` says, again and again.
-///
-/// Used from one thread; may use others inside.
+/// Used from one thread; may use others internally.
 public protocol PixelConverter: AnyObject {
-    /// What does the work, for people: "NVIDIA H100 (driver 550.54)", "llvmpipe (…)", "CPU, libzimg 3.0.4".
+    /// The device for logs and reports: "NVIDIA H100 (driver 550.54)", "llvmpipe (…)", "CPU, libzimg 3.0.4".
     var device: String { get }
 
-    /// Converts one picture, plane by plane as the two formats have them, and returns when it is written.
+    /// Converts one picture and returns when it is written; planes are those of the two formats, in order.
     ///
-    /// - Throws: `Parameter` when the planes are not as many as the formats have or too narrow for a row, else what
-    ///   the device could not do; after a lost device every call throws.
+    /// - Throws: `Parameter` for a wrong number of planes and for planes narrower than a row, else errors of the device;
+    ///   after a lost device every call throws.
     func convert(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError)
 
-    /// Converts one picture that lies in dma-bufs, where it lies.
+    /// Converts one picture in place from dma-bufs, whose writer must have finished.
     ///
-    /// What wrote them must have ended.
-    /// - Throws: Why it cannot be read there: `Parameter` for a description that cannot be true, else
-    ///   `PixelTransferNotSupported`. Nothing is lost by that, and its samples can be converted from a copy.
+    /// - Throws: `Parameter` for an impossible description, else `PixelTransferNotSupported`. The converter stays usable,
+    ///   and a copy of the samples can be converted instead.
     func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError)
 
-    /// Pictures that can be under way at once, at least 1.
+    /// The number of pictures that can be in flight, at least 1.
     var depth: Int { get }
 
-    /// Begins a picture; the planes stay where they are until it is finished.
+    /// Starts a picture; its planes must stay valid until it is finished.
     ///
-    /// - Throws: What `convert` does, and `InvalidSession` where `depth` pictures are under way.
+    /// - Throws: the errors of `convert`, and `InvalidSession` where `depth` pictures are in flight.
     func submit(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError) -> ConversionTicket
 
-    /// Waits, not for ever, until a picture is written.
+    /// Waits until a picture is written, with a timeout.
     ///
-    /// - Throws: What `convert` does, and `InvalidSession` for a picture that is not under way.
+    /// - Throws: the errors of `convert`, and `InvalidSession` for a picture that is not in flight.
     func finish(_ ticket: ConversionTicket) throws(SessionError)
 }
 
-/// A picture that is under way.
+/// A picture in flight.
 public struct ConversionTicket: Hashable, Sendable {
     let number: Int
 
-    /// One that was written before `submit` returned.
+    /// A picture that was written before `submit` returned.
     static let done = ConversionTicket(number: 0)
 }
 
 extension PixelConverter {
-    /// Only GPUs read dma-bufs.
+    /// Refuses dma-bufs, which only GPUs read.
     public func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError) {
         throw SessionError(.pixelTransferNotSupported, "\(device) reads no dma-bufs")
     }
 
-    /// One after the other.
+    /// One picture at a time.
     public var depth: Int { 1 }
 
     /// Converts at once.
@@ -90,6 +59,6 @@ extension PixelConverter {
         return .done
     }
 
-    /// Nothing is left to be done.
+    /// Does nothing: `submit` has written the picture.
     public func finish(_ ticket: ConversionTicket) throws(SessionError) {}
 }

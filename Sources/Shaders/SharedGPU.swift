@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
 
-/// What the converters of a session share: a GPU that is opened once, and the session's memory that it uses in place.
+/// A GPU that a session's converters share, and the session's memory that it uses in place.
 ///
 /// Used from one thread.
 public final class SharedGPU {
-    /// How pictures came to the GPU and went from it.
+    /// How pictures were transferred to and from the GPU.
     public struct MemoryUse: Hashable, Sendable {
-        /// Pictures whose planes were all read and written where they lie.
+        /// Pictures whose planes were all used in place.
         public var inPlace = 0
-        /// Pictures of which a plane was copied.
+        /// Pictures with at least one copied plane.
         public var copied = 0
-        /// Why the last memory that could not be used in place could not.
+        /// Why memory could not be used in place; the last reason.
         public var reason: String?
 
-        /// For people: "12 pictures in place, 3 copied: …".
+        /// A summary: "12 pictures in place, 3 copied: …".
         public var text: String {
             guard copied > 0 else { return "\(inPlace) pictures in place" }
             let why = reason ?? "planes whose rows are not aligned to \(PlaneGeometry.rowAlignment) bytes"
@@ -22,7 +22,7 @@ public final class SharedGPU {
         }
     }
 
-    /// Memory that is or cannot be used in place; its owner keeps it mapped.
+    /// Memory that was imported or could not be; its owner keeps it mapped.
     private struct Held {
         var owner: AnyObject
         var isInPlace: Bool
@@ -32,7 +32,7 @@ public final class SharedGPU {
     private var memories: [UnsafeRawPointer: Held] = [:]
     private var lastReason: String?
 
-    /// Nothing is opened yet.
+    /// Opens nothing yet.
     public init() {}
 
     init(_ device: VulkanDevice) { self.device = device }
@@ -42,9 +42,9 @@ public final class SharedGPU {
         for (base, held) in memories where held.isInPlace { device.forgetMemory(base) }
     }
 
-    /// The device, opened when it is asked for first.
+    /// The device, opened on first use.
     ///
-    /// - Parameter willOpen: told before.
+    /// - Parameter willOpen: called before it is opened.
     func open(
         _ willOpen: () -> Void = {}, by make: () throws(SessionError) -> VulkanDevice
     ) throws(SessionError) -> VulkanDevice {
@@ -55,21 +55,21 @@ public final class SharedGPU {
         return made
     }
 
-    /// Where the GPU that was opened sits (`0000:01:00.0`); nil without one, and where it does not tell.
+    /// The PCI address of the open GPU (`0000:01:00.0`); nil where none is open or the driver does not report it.
     public var pciAddress: String? { device?.description.pciAddress }
 
-    /// What became of the pictures; nil where no GPU was opened.
+    /// How pictures were transferred; nil where no GPU was opened.
     public var memoryUse: MemoryUse? {
         guard let device else { return nil }
         return MemoryUse(inPlace: device.picturesInPlace, copied: device.picturesCopied, reason: lastReason)
     }
 
-    /// Has the GPU, where there is one, use memory in place: once for each memory, again and again for nothing.
+    /// Imports memory for use in place, where a GPU is open; repeated calls for the same memory do nothing.
     ///
-    /// What it cannot use is copied, and `memoryUse` tells why.
+    /// Memory that cannot be imported is copied, and `memoryUse` has the reason.
     /// - Parameters:
-    ///   - isWritable: whether the memory is mapped for writing; what is not can only hold sources.
-    ///   - owner: keeps the memory mapped; kept until `forget`.
+    ///   - isWritable: whether the memory is mapped for writing; other memory can only hold sources.
+    ///   - owner: keeps the memory mapped; retained until `forget`.
     public func use(_ memory: UnsafeRawBufferPointer, isWritable: Bool, of owner: AnyObject) {
         guard let device, device.failure == nil, let base = memory.baseAddress, memories[base] == nil else {
             return
@@ -83,9 +83,9 @@ public final class SharedGPU {
         }
     }
 
-    /// Lets go of all memory of an owner, in which no picture may be under way.
+    /// Releases all memory of an owner, which no picture in flight may use.
     public func forget(_ owner: AnyObject) {
-        // What a lost device may still write to stays mapped for as long as the process lives.
+        // A lost device may still write to the memory, so it stays mapped until the process ends.
         guard let device, device.failure == nil else { return }
         for (base, held) in memories where held.owner === owner {
             if held.isInPlace { device.forgetMemory(base) }

@@ -90,12 +90,7 @@ struct TransferThread {
             }
             // Admission has checked both layouts against their pools' sizes.
             let ticket = try converter.submit(
-                frame.source.layout.planes.map {
-                    PlaneView(base: source + Int($0.offset), stride: Int($0.stride))
-                },
-                into: frame.target.layout.planes.map {
-                    MutablePlaneView(base: target + Int($0.offset), stride: Int($0.stride))
-                })
+                frame.source.layout.planes(at: source), into: frame.target.layout.mutablePlanes(at: target))
             begun.append(
                 Begun(
                     frame: frame, pools: (pending.source, pending.target), converter: converter, ticket: ticket))

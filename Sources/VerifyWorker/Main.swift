@@ -2,13 +2,13 @@
 internal import HWDLibAV
 internal import HWDProbing
 
-/// `hwdaemon-verify`: a probe that also sends frames through, and has libavcodec judge what came out.
+/// `hwdaemon-verify`: a probe that also sends frames through codecs and checks them with libavcodec.
 @main
 struct VerifyWorkerMain {
     static func main() { ProbeProcess.run(judge: LibAVJudge()) }
 }
 
-/// libavcodec's decoder, in software or by its VA-API back end.
+/// libavcodec's decoder, in software or through VA-API.
 private struct LibAVJudge: StreamJudge {
     var name: String { "libavcodec \(ReferenceDecoder.libraryVersion)" }
     var isAvailable: Bool { ReferenceDecoder.isAvailable }

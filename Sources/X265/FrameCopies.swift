@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import Glibc
 internal import HWDModel
 internal import HWDSessions
 
-/// Frames that wait in front of x265, copied, because the client has its memory back after each call.
+/// Copies of frames that wait for x265; the client may overwrite its own memory after each call.
 final class FrameCopies {
     private let request: CompressionRequest
     private let layout: FrameLayout
     private let size: Int
     private var waiting: [Int: FrameCopy] = [:]
-    /// Memory of frames that went on.
+    /// Memory of frames that were submitted, for reuse.
     private var idle: [UnsafeMutableRawPointer] = []
 
     init(_ request: CompressionRequest) {
@@ -30,28 +29,25 @@ final class FrameCopies {
     /// Keeps a copy of a frame under a number.
     func keep(_ picture: InputPicture, as number: Int) {
         let base = idle.popLast() ?? .allocate(byteCount: size, alignment: FrameLayout.rowAlignment)
-        var planes: [InputPicture.Plane] = []
-        for (index, plane) in layout.planes.enumerated() {
-            let (start, stride) = (base + Int(plane.offset), Int(plane.stride))
-            let source = picture.planes[index]
-            let row = request.pixelFormat.rowBytes(plane: index, width: request.width)
-            for y in 0..<request.pixelFormat.rows(plane: index, height: request.height) {
-                memcpy(start + y * stride, source.base + y * source.stride, row)
-            }
-            planes.append(InputPicture.Plane(base: UnsafeRawPointer(start), stride: stride))
+        for (index, plane) in layout.mutablePlanes(at: base).enumerated() {
+            plane.copyRows(
+                of: picture.planes[index],
+                rowBytes: request.pixelFormat.rowBytes(plane: index, width: request.width),
+                rows: request.pixelFormat.rows(plane: index, height: request.height))
         }
         let copy = InputPicture(
-            planes: planes, frameID: picture.frameID, pts: picture.pts, forceKeyFrame: picture.forceKeyFrame,
+            planes: layout.planes(at: base), frameID: picture.frameID, pts: picture.pts,
+            forceKeyFrame: picture.forceKeyFrame,
             baseFrameQP: picture.baseFrameQP)
         waiting[number] = FrameCopy(picture: copy, base: base)
     }
 
-    /// Hands a kept frame out for the length of a call, and forgets it.
+    /// Removes a kept frame, whose memory is valid during the call of `body`.
     func take(
         _ number: Int, _ body: (InputPicture) throws(SessionError) -> Void
     ) throws(SessionError) {
         guard let copy = waiting.removeValue(forKey: number) else {
-            throw SessionError(.videoEncoderMalfunction, "frame \(number) is not there any more")
+            throw SessionError(.videoEncoderMalfunction, "frame \(number) was not kept")
         }
         defer { idle.append(copy.base) }
         try body(copy.picture)

@@ -3,23 +3,22 @@ internal import HWDHEVC
 internal import HWDModel
 internal import HWDSessions
 
-/// What stands between a session and x265 where the stream has temporal levels: frames go in with what they must be,
-/// and pictures come out with the level they have.
+/// Plans the temporal levels of frames before x265, and writes the levels into x265's pictures.
 ///
-/// Frames of an alpha layer come with both, as the base layer's encoder settled them, and pass at once.
+/// Frames of an alpha layer already have the kind and level that the base layer's encoder chose, and are not delayed.
 final class LevelledFrames {
     private var planner: LevelPlanner
     private var relabeller: TemporalRelabeller
     private let copies: FrameCopies
     private var share: BaseLevelShare?
-    private var settled: [LevelPlanner.Frame] = []
+    private var planned: [LevelPlanner.Frame] = []
     private var nextFrame = 0
-    /// Levels of the frames inside x265, by the client's numbers.
+    /// Levels of the frames inside x265, by frame ID.
     private var levels: [UInt64: Int] = [:]
-    /// The access unit that came out last; its memory is kept.
+    /// The last access unit; its memory is reused.
     private var sample: [UInt8] = []
 
-    /// - Parameter parameterSets: as x265 gave them.
+    /// - Parameter parameterSets: x265's, as NAL units.
     init(_ configuration: EncoderConfiguration, parameterSets: [[UInt8]]) throws(SessionError) {
         planner = LevelPlanner(
             configuration.temporalLevels, keyFrameInterval: configuration.maxKeyFrameInterval ?? 0,
@@ -36,38 +35,38 @@ final class LevelledFrames {
         }
     }
 
-    /// Takes a frame and hands on those that are settled by it, in the order they came in.
+    /// Adds a frame and submits those that are planned by now, in presentation order.
     func add(
         _ input: InputPicture, _ submit: (InputPicture, LevelPlanner.Frame.Kind) throws(SessionError) -> Void
     ) throws(SessionError) {
         let number = nextFrame
         nextFrame += 1
-        planner.add(forceKeyFrame: input.forceKeyFrame, to: &settled)
-        // The last to be settled is the one that has just come, if it is; then it need not be copied.
-        if settled.last?.number != number { copies.keep(input, as: number) }
-        try handOn(submit, current: (number, input))
+        planner.add(forceKeyFrame: input.forceKeyFrame, to: &planned)
+        // A frame that is planned at once is the last of them, and need not be copied.
+        if planned.last?.number != number { copies.keep(input, as: number) }
+        try submitPlanned(submit, current: (number, input))
     }
 
-    /// Takes down the level of a frame that another encoder has settled, and that goes to x265 next.
+    /// Notes the level that another encoder chose for a frame, before the frame is submitted.
     func note(_ level: Int, of frameID: UInt64) { levels[frameID] = level }
 
-    /// The offset to quantise a frame with that goes to x265 now; nil where bits are not divided by levels.
+    /// The QP offset of a frame that is about to be submitted; nil where bits are not divided by levels.
     func quantOffset(of frameID: UInt64) -> Double? { share?.offset(of: frameID, level: levels[frameID] ?? 0) }
 
-    /// Hands on the frames that wait.
+    /// Submits the frames that still wait.
     func finish(
         _ submit: (InputPicture, LevelPlanner.Frame.Kind) throws(SessionError) -> Void
     ) throws(SessionError) {
-        planner.finish(into: &settled)
-        try handOn(submit, current: nil)
+        planner.finish(into: &planned)
+        try submitPlanned(submit, current: nil)
     }
 
-    private func handOn(
+    private func submitPlanned(
         _ submit: (InputPicture, LevelPlanner.Frame.Kind) throws(SessionError) -> Void,
         current: (number: Int, picture: InputPicture)?
     ) throws(SessionError) {
-        let frames = settled
-        settled.removeAll(keepingCapacity: true)
+        let frames = planned
+        planned.removeAll(keepingCapacity: true)
         for frame in frames {
             if let current, current.number == frame.number {
                 levels[current.picture.frameID] = frame.level
@@ -81,12 +80,12 @@ final class LevelledFrames {
         }
     }
 
-    /// Gives a coded picture its level and hands it on.
+    /// Writes a coded picture's level into its NAL units and emits it.
     func relabel(
         _ picture: EncodedPicture, _ bytes: UnsafeRawBufferPointer, _ handler: EncodedPictureHandler
     ) throws(SessionError) {
         guard let level = levels.removeValue(forKey: picture.frameID) else {
-            throw SessionError(.videoEncoderMalfunction, "x265 gave a frame that it did not get")
+            throw SessionError(.videoEncoderMalfunction, "x265 returned a frame that it was not given")
         }
         var picture = picture
         sample.removeAll(keepingCapacity: true)
@@ -96,7 +95,7 @@ final class LevelledFrames {
         } catch {
             throw SessionError(
                 .videoEncoderMalfunction,
-                "x265's picture \(picture.frameID) does not fit temporal level \(level): \(error.reason)")
+                "x265's picture \(picture.frameID) cannot have temporal level \(level): \(error.reason)")
         }
         picture.temporalLevel = UInt8(level)
         share?.record(picture.frameID, level: level, bits: 8 * sample.count)

@@ -4,10 +4,10 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSessions
 
-/// Hands frames to x265, which wants planar samples of an even size of at least 16x16.
+/// Prepares frames for x265, which takes planar samples of an even size of at least 16x16.
 ///
-/// Planar frames of such a size are read in place. Semi-planar chroma goes through scratch planes, and every plane of a
-/// frame whose size x265 does not take, with its last column and row repeated.
+/// Planar frames of such a size are read in place. Semi-planar chroma is copied to scratch planes, and so is every plane of a
+/// frame of another size, with the last column and row repeated.
 final class PictureSource {
     private let request: CompressionRequest
     private let padded: PaddedSize
@@ -30,7 +30,7 @@ final class PictureSource {
     /// Points `picture` at the frame's samples.
     func fill(_ picture: UnsafeMutablePointer<x265_picture>, from input: InputPicture) {
         let format = request.pixelFormat
-        // P010 holds its value in the high bits of 16: x265 shifts it down to its own depth.
+        // P010 has its value in the high bits of 16; x265 shifts it to its own depth.
         picture.pointee.bitDepth = format == .p010 ? 16 : Int32(format.bitDepth)
         if format.isSemiPlanar, let cb = scratch[1], let cr = scratch[2] {
             split(input.planes[1], into: cb, cr)
@@ -51,7 +51,7 @@ final class PictureSource {
         }
     }
 
-    private func split(_ chroma: InputPicture.Plane, into cb: ScratchPlane, _ cr: ScratchPlane) {
+    private func split(_ chroma: PlaneView, into cb: ScratchPlane, _ cr: ScratchPlane) {
         let width = Int32((request.width + 1) / 2)
         let height = Int32((request.height + 1) / 2)
         if request.pixelFormat.bytesPerSample == 1 {
@@ -69,7 +69,7 @@ final class PictureSource {
     }
 }
 
-/// A plane of x265's picture that is not the client's memory.
+/// Owner of a plane of x265's picture that is not in the client's memory.
 private final class ScratchPlane {
     let base: UnsafeMutableRawPointer
     let stride: Int
@@ -89,10 +89,8 @@ private final class ScratchPlane {
     deinit { base.deallocate() }
 
     /// Copies `width`×`height` samples to the top left.
-    func copy(_ source: InputPicture.Plane, width: Int, height: Int) {
-        for row in 0..<height {
-            memcpy(base + row * stride, source.base + row * source.stride, width * bytes)
-        }
+    func copy(_ source: PlaneView, width: Int, height: Int) {
+        MutablePlaneView(base: base, stride: stride).copyRows(of: source, rowBytes: width * bytes, rows: height)
     }
 
     /// Repeats the last of `width` columns and of `height` rows up to the plane's size.

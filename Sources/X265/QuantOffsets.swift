@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
 
-/// An offset for every block of a picture, as x265 takes them; all blocks have the same.
+/// x265's quantisation offsets, which are given for every block of a picture; here all blocks have the same.
 final class QuantOffsets {
     private let base: UnsafeMutablePointer<Float>
     private let count: Int
 
-    /// For pictures of this size.
+    /// Offsets for pictures of this size in luma samples.
     ///
     /// x265 copies an offset for each 16x16 block, or 8x8 block with `qg-size=8`.
     init(width: Int, height: Int) {
@@ -17,9 +17,9 @@ final class QuantOffsets {
 
     deinit { base.deallocate() }
 
-    /// Has a picture coded with this offset.
+    /// Sets a picture's offset in QP steps.
     ///
-    /// Every picture of an encoder needs one, 0 if nothing else, since x265 makes room for them with its first.
+    /// If one picture of an encoder has offsets all need them, because x265 allocates room with the first picture.
     func set(_ offset: Double, of picture: UnsafeMutablePointer<x265_picture>) {
         base.update(repeating: Float(offset), count: count)
         picture.pointee.quantOffsets = base

@@ -3,12 +3,12 @@ internal import HWDHEVC
 internal import HWDModel
 internal import HWDSessions
 
-/// What the NAL units of `x265_encoder_headers` become.
+/// Makes the format description from the NAL units of `x265_encoder_headers`.
 enum StreamHeaders {
     /// The hvcC record of these NAL units (without start codes or lengths), and sps_max_num_reorder_pics.
     ///
-    /// Where the encoder was given more than the frame has, the SPS's conformance window cuts it off again. Temporal
-    /// levels, of which x265 knows nothing, are told by the VPS and the SPS.
+    /// The SPS's conformance window crops the padding that x265 was given. VPS and SPS are extended by the temporal levels,
+    /// which x265 does not know.
     static func describe(
         _ nalUnits: [[UInt8]], _ configuration: EncoderConfiguration
     ) throws(SessionError) -> (record: [UInt8], reorderDepth: Int) {
@@ -37,10 +37,10 @@ enum StreamHeaders {
         }
     }
 
-    /// The levels of a stream as its parameter sets tell them; nil where it has one.
+    /// A stream's temporal sub-layers for its parameter sets; nil where it has one.
     ///
-    /// A level's pictures refer to the anchors on both sides and to the levels below, and x265 codes what lies under
-    /// the middle of a group in the order it is shown: no level reorders by more than the whole stream.
+    /// Pictures of a level refer to the anchors on both sides and to lower levels, and x265 codes the pictures below the
+    /// middle of a group in presentation order, so no level reorders more than the whole stream.
     private static func subLayers(
         _ configuration: EncoderConfiguration, _ tier: ProfileTierLevel, _ ordering: SubLayerOrderingInfo
     ) -> TemporalSubLayers? {

@@ -4,14 +4,14 @@ internal import HWDHEVC
 public import HWDModel
 public import HWDSessions
 
-/// libx265 behind the `Encoder` protocol: one encoder, 8 or 10 bit, used from one thread.
+/// An `Encoder` that uses libx265, for 8 or 10 bits; used from one thread.
 public final class X265Encoder: Encoder {
     private let api: UnsafePointer<x265_api>
     private let encoder: OpaquePointer
     private let picture: UnsafeMutablePointer<x265_picture>
     private let output: UnsafeMutablePointer<x265_picture>
     private let source: PictureSource
-    /// Where the stream has temporal levels.
+    /// Nil where the stream has one temporal level.
     private let levelled: LevelledFrames?
     private let offsets: QuantOffsets?
     private var decodeTimes: DecodeTimes
@@ -20,30 +20,30 @@ public final class X265Encoder: Encoder {
     /// The hvcC record of the packets to come.
     public let formatDescription: [UInt8]
 
-    /// Opens an encoder; takes milliseconds at 1080p, and memory for a dozen pictures.
+    /// Opens an encoder, which takes milliseconds at 1080p and memory for a dozen pictures.
     ///
-    /// - Throws: `Parameter` when x265 does not take the size or an option, `CouldNotFindVideoEncoder` when libx265
+    /// - Throws: `Parameter` when x265 refuses the size or an option, `CouldNotFindVideoEncoder` when libx265
     ///   was built without the bit depth, `VideoEncoderMalfunction` when its parameter sets cannot be read.
     public convenience init(_ configuration: EncoderConfiguration) throws(SessionError) {
         try self.init(configuration, role: .alone)
     }
 
-    /// Opens the encoder of an alpha layer: it makes each picture what its frame's `kind` says.
+    /// Opens the encoder of an alpha layer; each picture becomes of its frame's `kind`.
     ///
     /// Frames are `YU12` with alpha as luma and neutral chroma.
     /// - Parameters:
     ///   - configuration: `EncoderConfiguration.alphaLayer` of the session's.
-    ///   - base: the base layer's encoder, made `leadingAlpha`.
-    /// - Throws: as for any other.
+    ///   - base: the base layer's encoder, opened by `init(leadingAlpha:)`.
+    /// - Throws: as `init(_:)`.
     public convenience init(
         alpha configuration: EncoderConfiguration, following base: X265Encoder
     ) throws(SessionError) {
         try self.init(configuration, role: .follower(try base.structure()))
     }
 
-    /// Opens the encoder of a base layer, whose structure an alpha layer can follow.
+    /// Opens the encoder of a base layer whose structure an alpha layer follows.
     ///
-    /// - Throws: as for any other.
+    /// - Throws: as `init(_:)`.
     public convenience init(leadingAlpha configuration: EncoderConfiguration) throws(SessionError) {
         try self.init(configuration, role: .leader)
     }
@@ -55,7 +55,7 @@ public final class X265Encoder: Encoder {
         }
         let parameters = try X265Parameters(api: api, configuration, role: role)
         guard let encoder = api.pointee.encoder_open(parameters.pointer) else {
-            // It refuses what its checks of the parameters find, 16384x16 for example; memory is all else it can lack.
+            // x265 returns no reason: its checks refuse, for example, 16384x16, and otherwise memory ran out.
             throw SessionError(
                 .parameter,
                 "x265 does not open for \(configuration.request.width)x\(configuration.request.height) "
@@ -99,10 +99,10 @@ public final class X265Encoder: Encoder {
         api.pointee.encoder_close(encoder)
         api.pointee.picture_free(picture)
         api.pointee.picture_free(output)
-        // x265's cleanup() frees tables shared by all encoders of the process: the process's end does that.
+        // x265's cleanup() frees tables that all encoders of the process share; they are left to the process's end.
     }
 
-    /// Takes a frame and gives the pictures that are ready.
+    /// Encodes a frame and emits the pictures that are ready.
     public func encode(_ input: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
         precondition(!isFinished, "encode after finish")
         decodeTimes.frameIn(pts: input.pts)
@@ -122,27 +122,17 @@ public final class X265Encoder: Encoder {
         source.fill(picture, from: input)
         picture.pointee.pts = input.pts
         picture.pointee.userData = UnsafeMutableRawPointer(bitPattern: UInt(input.frameID))
-        picture.pointee.sliceType =
-            if let told = input.kind {
-                told.x265Type
-            } else {
-                switch kind {
-                case .regular: X265_TYPE_AUTO
-                case .between: X265_TYPE_B
-                case .anchor: X265_TYPE_P
-                case .keyFrame: X265_TYPE_IDR
-                }
-            }
-        // x265 counts a forced QP from 1; 0 is none.
+        picture.pointee.sliceType = input.kind?.x265Type ?? kind.x265Type
+        // x265_picture.forceqp is QP + 1; 0 leaves the QP to rate control.
         picture.pointee.forceqp = input.baseFrameQP.map { Int32($0 + 1) } ?? 0
-        // A QP that was asked for is that picture's.
+        // An explicit BaseFrameQP is absolute; the level's offset must not shift it.
         if let offset = levelled?.quantOffset(of: input.frameID) {
             offsets?.set(input.baseFrameQP == nil ? offset : 0, of: picture)
         }
         _ = try step(picture, handler)
     }
 
-    /// Gives every picture still inside.
+    /// Emits every picture still inside.
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
         guard !isFinished else { return }
         isFinished = true
@@ -150,7 +140,7 @@ public final class X265Encoder: Encoder {
         while try step(nil, handler) {}
     }
 
-    /// What the open encoder's pictures are like, where another is to make the same.
+    /// The parameters that an alpha layer's encoder must share.
     private func structure() throws(SessionError) -> X265Structure {
         guard let parameters = api.pointee.param_alloc() else {
             throw SessionError(.allocationFailed, "no memory for x265's parameters")
@@ -173,16 +163,15 @@ public final class X265Encoder: Encoder {
         guard result > 0, let nals, count > 0 else { return false }
         let units = UnsafeBufferPointer(start: nals, count: Int(count))
         guard let slice = units.first(where: { $0.type < NAL_UNIT_VPS.rawValue }) else {
-            throw SessionError(.videoEncoderMalfunction, "x265 gave an access unit without a slice")
+            throw SessionError(.videoEncoderMalfunction, "x265 returned an access unit without a slice")
         }
         guard let dts = decodeTimes.next() else {
-            throw SessionError(.videoEncoderMalfunction, "x265 gave more pictures than it got")
+            throw SessionError(.videoEncoderMalfunction, "x265 returned more pictures than it was given")
         }
         let coded = EncodedPicture(
             frameID: UInt64(UInt(bitPattern: output.pointee.userData)), pts: output.pointee.pts, dts: dts,
             nalUnitType: UInt8(slice.type),
-            // nuh_temporal_id_plus1: the low three bits of the byte after the 4-byte length and the type.
-            temporalLevel: slice.sizeBytes > 5 ? (slice.payload[5] & 7) &- 1 : 0,
+            temporalLevel: Self.temporalID(of: slice),
             kind: PictureKind(x265Type: output.pointee.sliceType))
         let bytes = try Self.bytes(of: units)
         if let levelled {
@@ -193,22 +182,32 @@ public final class X265Encoder: Encoder {
         return true
     }
 
-    /// The memory the units of one call lie in: x265 serialises them one after the other into one buffer.
+    /// The bytes of one call's NAL units, which x265 serialises one after the other into one buffer.
     private static func bytes(of units: UnsafeBufferPointer<x265_nal>) throws(SessionError)
         -> UnsafeRawBufferPointer
     {
         guard let start = units.first?.payload else {
-            throw SessionError(.videoEncoderMalfunction, "x265 gave a NAL unit without bytes")
+            throw SessionError(.videoEncoderMalfunction, "x265 returned a NAL unit without bytes")
         }
         var end = start
         for unit in units {
             guard unit.payload == end else {
-                throw SessionError(.videoEncoderMalfunction, "x265 gave scattered NAL units")
+                throw SessionError(
+                    .videoEncoderMalfunction, "x265 returned NAL units that do not follow one another")
             }
             end += Int(unit.sizeBytes)
         }
         return UnsafeRawBufferPointer(start: start, count: end - start)
     }
+
+    /// TemporalId: nuh_temporal_id_plus1 is the low three bits of the NAL unit header's second byte (H.265 7.3.1.2).
+    private static func temporalID(of unit: x265_nal) -> UInt8 {
+        let position = lengthBytes + 1
+        return unit.sizeBytes > position ? (unit.payload[position] & 7) &- 1 : 0
+    }
+
+    /// Bytes of the length before each NAL unit (`bAnnexB` is 0).
+    private static let lengthBytes = 4
 
     /// The parameter sets and SEI messages of an open encoder, as NAL units.
     private static func headers(
@@ -217,11 +216,22 @@ public final class X265Encoder: Encoder {
         var nals: UnsafeMutablePointer<x265_nal>?
         var count: UInt32 = 0
         guard api.pointee.encoder_headers(encoder, &nals, &count) > 0, let nals else {
-            throw SessionError(.videoEncoderMalfunction, "x265 gave no parameter sets")
+            throw SessionError(.videoEncoderMalfunction, "x265 returned no parameter sets")
         }
         return UnsafeBufferPointer(start: nals, count: Int(count)).map { unit in
-            // Without the 4-byte length.
-            [UInt8](UnsafeBufferPointer(start: unit.payload, count: Int(unit.sizeBytes)).dropFirst(4))
+            [UInt8](UnsafeBufferPointer(start: unit.payload, count: Int(unit.sizeBytes)).dropFirst(lengthBytes))
+        }
+    }
+}
+
+extension LevelPlanner.Frame.Kind {
+    /// x265's value (`X265_TYPE_…`) for a frame whose kind the planner chose.
+    fileprivate var x265Type: Int32 {
+        switch self {
+        case .regular: X265_TYPE_AUTO
+        case .between: X265_TYPE_B
+        case .anchor: X265_TYPE_P
+        case .keyFrame: X265_TYPE_IDR
         }
     }
 }

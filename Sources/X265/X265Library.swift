@@ -7,7 +7,7 @@ public enum X265Library {
     /// The value of `EncoderID`.
     public static let encoderID = "org.hwdaemon.encoder.x265"
 
-    /// The encoder as a probe tells it; nil when libx265 opens for no bit depth.
+    /// The encoder for the probe's catalogue; nil when libx265 supports neither 8 nor 10 bits.
     public static var description: EncoderDescription? {
         let depths = [8, 10].filter { hwd_x265_api(Int32($0)) != nil }
         guard let depth = depths.first, let api = hwd_x265_api(Int32(depth)) else { return nil }

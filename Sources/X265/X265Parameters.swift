@@ -44,7 +44,7 @@ final class X265Parameters {
         let size = PaddedSize(request)
         pointer.pointee.sourceWidth = Int32(size.width)
         pointer.pointee.sourceHeight = Int32(size.height)
-        // A picture must be at least one coding tree unit (x265 refuses it otherwise, whatever the preset says).
+        // x265 refuses pictures smaller than one coding tree unit, whose size the preset sets.
         while pointer.pointee.maxCUSize > PaddedSize.minimum,
             Int(pointer.pointee.maxCUSize) > min(size.width, size.height)
         {
@@ -57,13 +57,16 @@ final class X265Parameters {
 
         if let level = configuration.level { pointer.pointee.levelIdc = Int32(level.number) }
         if let aspect = configuration.pixelAspectRatio {
-            // EXTENDED_SAR (H.265 table E.1): the ratio itself.
+            // EXTENDED_SAR (H.265 table E.1): width and height follow.
             pointer.pointee.vui.aspectRatioIdc = X265_EXTENDED_SAR
             pointer.pointee.vui.sarWidth = aspect.numerator
             pointer.pointee.vui.sarHeight = aspect.denominator
         }
 
-        let color = configuration.color
+        setColor(configuration.color)
+    }
+
+    private func setColor(_ color: ColorDescription) {
         if color.isSpecified || color.isFullRange {
             pointer.pointee.vui.bEnableVideoSignalTypePresentFlag = 1
             pointer.pointee.vui.bEnableVideoFullRangeFlag = color.isFullRange ? 1 : 0
@@ -84,17 +87,17 @@ final class X265Parameters {
         if !configuration.allowFrameReordering { pointer.pointee.bframes = 0 }
         pointer.pointee.bOpenGOP = configuration.allowOpenGOP ? 1 : 0
         setLevels(configuration)
-        // The session's own framing: lengths instead of start codes, parameter sets in the format description.
+        // NAL units have lengths instead of start codes; the parameter sets are in the format description.
         pointer.pointee.bAnnexB = 0
         pointer.pointee.bRepeatHeaders = 0
         pointer.pointee.bEnableAccessUnitDelimiters = 0
         pointer.pointee.logLevel = X265_LOG_ERROR
     }
 
-    /// Has x265 code its B pictures as temporal levels want them, all groups alike.
+    /// Makes all groups of pictures alike, as temporal levels require.
     ///
-    /// One reference, because with more a picture of level 0 refers to B pictures before it. `LevelPlanner` sees to
-    /// groups that break off.
+    /// With more than one reference a picture of level 0 would refer to earlier B pictures. `LevelPlanner` handles groups
+    /// that end early.
     private func setLevels(_ configuration: EncoderConfiguration) {
         let levels = configuration.temporalLevels
         guard levels.count > 1 else { return }
@@ -106,39 +109,39 @@ final class X265Parameters {
         pointer.pointee.bBPyramid = 1
         pointer.pointee.scenecutThreshold = 0
         pointer.pointee.bHistBasedSceneCut = 0
-        // Without a threshold x265's look-ahead (3.5, Lookahead::scenecutInternal) still ends a group at a cut, where
-        // inter prediction costs (1 − bias) times what intra costs; no cost compares with what is no number. Forced
-        // types would do, but cost cu-tree its look-ahead.
+        // Even without a threshold x265's look-ahead (3.5, Lookahead::scenecutInternal) ends a group at a cut, where
+        // inter prediction costs at least (1 − bias) times as much as intra; comparisons with NaN are false. Forcing types
+        // would work too, but disables cu-tree's look-ahead.
         pointer.pointee.scenecutBias = .nan
         pointer.pointee.maxNumReferences = 1
         pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Int32(levels.groupSize))
     }
 
-    /// Has x265 take quantisation offsets with its pictures, which it does with adaptive quantisation alone; where that
-    /// is off it stays without an effect.
+    /// Makes x265 apply the pictures' quantisation offsets, which it does only with adaptive quantisation; where that is
+    /// off it is enabled with a negligible strength.
     private func takeQuantOffsets() {
         guard pointer.pointee.rc.aqMode == X265_AQ_NONE || pointer.pointee.rc.aqStrength == 0 else { return }
         pointer.pointee.rc.aqMode = Int32(X265_AQ_VARIANCE)
         pointer.pointee.rc.aqStrength = 0.001
     }
 
-    /// Keeps x265 within its own memory.
+    /// Avoids a buffer overflow in x265.
     ///
-    /// Up to x265 3.5 its cu-tree works on rows of a half-size picture by four blocks of 8x8 at a time, in a buffer as
-    /// long as a row: with fewer blocks than four it writes past the end of it (its program does too, seen with glibc's
-    /// `MALLOC_CHECK_=3` at every width up to 48 and at none above). Pictures that narrow have little for it to find.
+    /// The cu-tree of x265 up to 3.5 processes rows of a half-size picture in steps of four 8x8 blocks, in a buffer that is as
+    /// long as a row, and writes past its end where a row has fewer blocks. glibc's `MALLOC_CHECK_=3` shows this, with
+    /// x265's own program too, at every width up to 48 and at none above. Such pictures gain little from cu-tree.
     private func setSmallPictures() {
         if pointer.pointee.sourceWidth <= 48 { pointer.pointee.rc.cuTree = 0 }
     }
 
-    /// Bounds what x265 holds back.
+    /// Bounds the number of frames that x265 delays.
     ///
-    /// With one frame thread x265 3.5 holds as many frames as it looks ahead, plus its B pictures in a row, plus 3, and
-    /// on a busy machine, where its look-ahead falls behind, one more (measured; hence 5). Without look-ahead it gives
-    /// each frame at once. `PropertyEffectTests` holds it to that.
+    /// With one frame thread x265 3.5 delays as many frames as it looks ahead, plus its consecutive B pictures, plus 3, and
+    /// one more on a busy machine where its look-ahead falls behind (measured; hence 5). Without look-ahead it delays none.
+    /// `PropertyEffectTests` checks this.
     private func setLatency(_ configuration: EncoderConfiguration) {
         let levels = configuration.temporalLevels
-        // A group is ordered at once, whatever is suggested, and has been found to fit into the delay.
+        // A group must be ordered at once; EncoderConfiguration has checked that it fits into the delay.
         let least = levels.count > 1 ? levels.groupSize : 0
         if let lookAhead = configuration.lookAhead { pointer.pointee.lookaheadDepth = Int32(max(least, lookAhead)) }
         if let delay = configuration.maxFrameDelay {
@@ -148,7 +151,7 @@ final class X265Parameters {
             pointer.pointee.frameNumThreads = 1
         }
         guard configuration.lookAhead != nil || configuration.maxFrameDelay != nil else { return }
-        // x265 wants a look-ahead of more frames than B pictures in a row, and adaptive ones and cu-tree want any.
+        // x265 needs a look-ahead longer than its consecutive B pictures, and some look-ahead for adaptive B and cu-tree.
         let depth = pointer.pointee.lookaheadDepth
         pointer.pointee.bframes = min(pointer.pointee.bframes, max(0, depth - 1))
         if depth == 0 {
@@ -184,10 +187,10 @@ final class X265Parameters {
         if let qp = configuration.maxQP { pointer.pointee.rc.qpMax = Int32(qp) }
     }
 
-    /// x265 counts in thousands of bits.
+    /// Thousands of bits, x265's unit, at least 1.
     private static func kilobits(_ bits: Int64) -> Int32 { Int32(clamping: max(1, (bits + 500) / 1000)) }
 
-    /// Static HDR metadata, from the SEI payloads to the texts that x265 takes.
+    /// Static HDR metadata, converted from SEI payloads to x265's option texts.
     private func setHDR(_ configuration: EncoderConfiguration) throws(SessionError) {
         if let payload = configuration.masteringDisplay {
             try pass("master-display", HDRText.masteringDisplay(payload))
@@ -205,23 +208,7 @@ final class X265Parameters {
         case X265_PARAM_BAD_NAME:
             throw SessionError(.parameter, "X265Params: this x265 has no option \(name)")
         default:
-            throw SessionError(.parameter, "X265Params: \(name) does not take \(value ?? "being a bare switch")")
+            throw SessionError(.parameter, "X265Params: \(name) does not take \(value ?? "an empty value")")
         }
-    }
-}
-
-/// SEI payloads as x265's options say them.
-enum HDRText {
-    /// SEI 137 (H.265 D.2.28): three chromaticities in the order green, blue, red, the white point, then luminances.
-    static func masteringDisplay(_ payload: [UInt8]) -> String {
-        let short = { (index: Int) in Int(payload[2 * index]) << 8 | Int(payload[2 * index + 1]) }
-        let long = { (index: Int) in short(index) << 16 | short(index + 1) }
-        return "G(\(short(0)),\(short(1)))B(\(short(2)),\(short(3)))R(\(short(4)),\(short(5)))"
-            + "WP(\(short(6)),\(short(7)))L(\(long(8)),\(long(10)))"
-    }
-
-    /// SEI 144 (H.265 D.2.35): max_content_light_level, max_pic_average_light_level.
-    static func contentLight(_ payload: [UInt8]) -> String {
-        "\(Int(payload[0]) << 8 | Int(payload[1])),\(Int(payload[2]) << 8 | Int(payload[3]))"
     }
 }

@@ -2,18 +2,18 @@
 internal import CHWDX265
 internal import HWDSessions
 
-/// What an encoder is to another.
+/// The relation of an encoder to the encoder of another layer.
 enum X265Role {
-    /// Nothing: the stream has one layer.
+    /// The stream has one layer.
     case alone
-    /// The base layer's: an alpha layer makes the same pictures.
+    /// Codes the base layer, whose structure an alpha layer follows.
     case leader
-    /// The alpha layer's: every frame comes with what its picture must become.
+    /// Codes the alpha layer; every frame declares the kind of its picture.
     case follower(X265Structure)
 
     /// x265's preset.
     ///
-    /// Masks are simple pictures and get their quality by CRF: what slower presets would save of them is not worth their time.
+    /// For alpha slower presets than `veryfast` are not worth their time: masks are simple, and CRF sets their quality.
     func preset(for wanted: String) -> String {
         guard case .follower = self, let index = PropertyTable.x265Presets.firstIndex(of: wanted),
             let most = PropertyTable.x265Presets.firstIndex(of: Self.slowestAlphaPreset)
@@ -23,32 +23,32 @@ enum X265Role {
 
     private static let slowestAlphaPreset = "veryfast"
 
-    /// The client's options that count: for an alpha layer only where its encoder runs.
+    /// The client's options that apply; for an alpha layer only those about the CPU.
     func options(_ options: X265Options) -> [X265Options.Option] {
         guard case .follower = self else { return options.options }
         return options.options.filter { ["asm", "pools"].contains($0.name) }
     }
 
-    /// Settles what the structure of both layers depends on.
+    /// Sets the parameters that the structure of both layers depends on.
     func apply(to parameters: UnsafeMutablePointer<x265_param>) {
         switch self {
         case .alone: return
         case .leader:
-            // Every intra picture is a key frame, as it will be in the other layer, which cannot tell them apart.
+            // Every intra picture must be a key frame, because the follower codes all of them as key frames.
             parameters.pointee.keyframeMin = 1
         case .follower(let structure): structure.apply(to: parameters)
         }
     }
 }
 
-/// What the pictures of an open encoder are like, as far as another must have it to make the same of each frame.
+/// The parameters of an open encoder that another must share to code the same structure.
 struct X265Structure {
     private let leader: x265_param
 
     init(_ leader: x265_param) { self.leader = leader }
 
     func apply(to parameters: UnsafeMutablePointer<x265_param>) {
-        // What a picture becomes is told: nothing is to be found out, and no key frame comes by itself.
+        // Every frame's kind is given, so x265 must not decide about any, and must insert no key frames.
         parameters.pointee.bFrameAdaptive = 0
         parameters.pointee.scenecutThreshold = 0
         parameters.pointee.keyframeMax = -1
@@ -58,10 +58,10 @@ struct X265Structure {
         parameters.pointee.maxNumReferences = leader.maxNumReferences
         parameters.pointee.bOpenGOP = leader.bOpenGOP
         parameters.pointee.radl = leader.radl
-        // As few frames as x265 takes: more than B pictures in a row.
+        // The least that x265 accepts: one more than consecutive B pictures.
         parameters.pointee.lookaheadDepth = leader.bframes > 0 ? leader.bframes + 1 : 0
 
-        // The layers' sizes are multiples of the smallest block, and slices and wavefronts are the client's wish.
+        // Both layers' sizes are multiples of the smallest block; slices and wavefronts are the client's choice.
         parameters.pointee.maxCUSize = leader.maxCUSize
         parameters.pointee.minCUSize = leader.minCUSize
         parameters.pointee.maxTUSize = min(parameters.pointee.maxTUSize, leader.maxTUSize)
@@ -69,7 +69,7 @@ struct X265Structure {
         parameters.pointee.maxSlices = leader.maxSlices
         parameters.pointee.frameNumThreads = leader.frameNumThreads
 
-        // A mask's values count as they are: no bits are moved to where an eye would look, and flat parts stay flat.
+        // Alpha is not looked at: psychovisual tools would move bits away from where they matter and disturb flat areas.
         parameters.pointee.rc.aqMode = Int32(X265_AQ_NONE)
         parameters.pointee.rc.cuTree = 0
         parameters.pointee.psyRd = 0
@@ -83,7 +83,7 @@ struct X265Structure {
 }
 
 extension PictureKind {
-    /// x265's number for it.
+    /// x265's value (`X265_TYPE_…`).
     var x265Type: Int32 {
         switch self {
         case .idr: X265_TYPE_IDR
@@ -94,7 +94,7 @@ extension PictureKind {
         }
     }
 
-    /// From x265's number; nil for one that is no picture's.
+    /// The kind for x265's value; nil for values that describe no coded picture.
     init?(x265Type: Int32) {
         switch x265Type {
         case X265_TYPE_IDR: self = .idr

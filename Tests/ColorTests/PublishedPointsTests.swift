@@ -3,7 +3,7 @@ import Glibc
 import HWDColor
 import Testing
 
-/// Values that the standards print.
+/// Values that the standards publish.
 @Suite struct PublishedPointsTests {
     func isClose(_ a: Double, _ b: Double, _ tolerance: Double) -> Bool { abs(a - b) <= tolerance }
 
@@ -19,7 +19,7 @@ import Testing
         #expect(TransferFunction.pq.decode(0) == 0)
     }
 
-    @Test func pqStopsBeforeItsPole() {
+    @Test func pqIsClampedBeforeItsPole() {
         for value in [1, 1.5, 1.9921, 1.9922, 3] { #expect(TransferFunction.pq.decode(value) == 1) }
         #expect(TransferFunction.pq.decode(-2) == -1)
     }
@@ -48,7 +48,7 @@ import Testing
         #expect(isClose(transfer.decode(1), 1, 1e-12))
     }
 
-    @Test("Curves go back and mirror", arguments: TransferFunction.allCases)
+    @Test("curves are inverted and mirrored", arguments: TransferFunction.allCases)
     func curvesGoBack(transfer: TransferFunction) {
         for step in 0...1000 {
             let value = Double(step) / 1000

@@ -10,15 +10,17 @@ import Testing
 enum Backend: Hashable, CustomTestStringConvertible {
     /// libx265, in this process.
     case x265
-    /// A VA-API driver of Tests/HWSim, by its personality, in a process of its own.
+    /// The driver of Tests/HWSim with a personality, in a separate process.
     case vaapi(String)
 
-    /// The drivers that the simulation plays: one that has everything, and what real ones leave.
+    /// The simulated drivers: one with all features, and the limits of real ones.
     static let personalities = ["full", "intel-lp", "mesa22", "mesa25"]
 
-    /// All of them; without a driver to compile, x265 alone, and the reason on standard error.
+    /// Every backend; x265 alone where the simulated driver cannot be compiled, with the reason on standard error.
     static let all: [Backend] = {
-        guard let reason = SimulatedDriver.whyNot else { return [.x265] + personalities.map(Backend.vaapi) }
+        guard let reason = SimulatedDriver.unavailableReason else {
+            return [.x265] + personalities.map(Backend.vaapi)
+        }
         FileHandle.standardError.write(Data("VA-API encoders: \(reason)\n".utf8))
         return [.x265]
     }()
@@ -32,10 +34,10 @@ enum Backend: Hashable, CustomTestStringConvertible {
         }
     }
 
-    /// Encodes; a failure of the encoder is in the result.
+    /// Encodes a job; the result contains an encoder's failure.
     func run(_ job: EncodeJob) throws -> EncodeResult { try outcome(of: job).result }
 
-    /// Encodes; where the encoder tells what it reconstructed, that comes too, as decoders must show it.
+    /// Encodes a job and returns the result, and the pictures that a decoder must output where the driver dumps them.
     func outcome(of job: EncodeJob) throws -> (result: EncodeResult, shown: [UInt8]?) {
         switch self {
         case .x265:

@@ -3,12 +3,14 @@ import HWDEncoderTesting
 import HWDModel
 import Testing
 
-/// What VA-API drivers do wrong, and what becomes of it: a reason, and never a stream that is not one.
-@Suite(.enabled(if: SimulatedDriver.whyNot == nil, Comment(rawValue: SimulatedDriver.whyNot ?? "")))
+/// Faults of VA-API drivers, each of which must lead to an error with its reason and never to an invalid stream.
+@Suite(
+    .enabled(
+        if: SimulatedDriver.unavailableReason == nil, Comment(rawValue: SimulatedDriver.unavailableReason ?? "")))
 struct DriverFaultTests {
     private let job = EncodeJob(Clip(format: .nv12, width: 144, height: 128, frames: 9))
 
-    /// The grey picture of the opening is the driver's first.
+    /// Personalities with a fault; the driver's picture 0 is the gray one that opening codes.
     static let faults: [(personality: String, status: Status, words: String, isTransient: Bool)] = [
         ("full,busy", .videoEncoderNotAvailableNow, "busy", true),
         ("full,busy-maximum", .videoEncoderNotAvailableNow, "vaCreateContext", true),
@@ -21,7 +23,7 @@ struct DriverFaultTests {
     ]
 
     @Test(arguments: faults.indices)
-    func aFaultIsAReason(index: Int) throws {
+    func reportsTheFault(index: Int) throws {
         let fault = Self.faults[index]
         let result = try SimulatedDriver.run(job, fault.personality).result
         let reason = try #require(result.failure)
@@ -30,36 +32,38 @@ struct DriverFaultTests {
         #expect(result.isTransient == fault.isTransient)
     }
 
-    @Test func aHangEndsInTime() throws {
+    @Test func endsAHangAfterTheTimeout() throws {
         let result = try SimulatedDriver.run(job, "full,hang-at-3").result
         #expect(result.failure?.contains("the wait for a picture") == true, "\(result.failure ?? "")")
     }
 
-    @Test func sizesBeyondTheDriversAreRefused() throws {
+    @Test func refusesSizesAboveTheDriversLimit() throws {
         let large = EncodeJob(Clip(format: .nv12, width: 1296, height: 64, frames: 1))
         let result = try SimulatedDriver.run(large, "full,size-limited").result
         #expect(result.failure?.contains("1280x720") == true, "\(result.failure ?? "")")
         #expect(Status(rawValue: result.status) == .couldNotFindVideoEncoder)
     }
 
-    @Test func eightBitDriversRefuseMain10() throws {
+    @Test func refusesMain10WithEightBitDrivers() throws {
         let deep = EncodeJob(Clip(format: .p010, width: 144, height: 128, frames: 1))
         let result = try SimulatedDriver.run(deep, "full,8-bit-only").result
         #expect(result.failure?.contains("VAProfileHEVCMain10") == true, "\(result.failure ?? "")")
     }
 
-    /// The judges do judge: a stream that is damaged on the way out of the driver is not taken for a good one.
-    @Test func aDriverThatCodesRubbishIsNoticed() throws {
+    /// The suite's own checks detect a driver that damages its output.
+    @Test func checksDetectACorruptStream() throws {
         let outcome = try SimulatedDriver.run(job, "full,corrupt")
-        guard outcome.result.failure == nil else { return }
-        let decoded = try? StreamDecoders.ffmpeg(try outcome.result.stream(), pixelFormat: "yuv420p")
-        let same = try decoded == outcome.shown()
-        #expect(!same)
+        var isDetected = outcome.result.failure != nil
+        if !isDetected {
+            let decoded = try? StreamDecoders.ffmpeg(try outcome.result.stream(), pixelFormat: "yuv420p")
+            isDetected = try decoded != outcome.shown()
+        }
+        #expect(isDetected)
     }
 
-    /// What is imported is coded as what is copied.
+    /// Imported frames are coded to the same bytes as copied ones.
     @Test(arguments: [PixelFormat.nv12, .p010])
-    func importedFramesAreCodedInPlace(format: PixelFormat) throws {
+    func codesImportedFramesInPlace(format: PixelFormat) throws {
         var job = EncodeJob(Clip(format: format, width: 192, height: 128, frames: 11))
         let copied = try SimulatedDriver.run(job, "full").result
         job.importsFrames = true
@@ -71,8 +75,8 @@ struct DriverFaultTests {
         #expect(Status(rawValue: refused.status) == .parameter && refused.failure?.contains("dma-buf") == true)
     }
 
-    /// A frame in dma-bufs that the encoder or the driver does not take is refused, and the session goes on.
-    @Test func dmaBufsThatCannotBeImportedAreRefused() throws {
+    /// A refused dma-buf frame does not end the session.
+    @Test func refusesDMABufsThatCannotBeImported() throws {
         var job = EncodeJob(Clip(format: .nv12, width: 144, height: 128, frames: 5))
         job.offersDMABufs = true
         let result = try SimulatedDriver.run(job, "full").result
@@ -83,9 +87,9 @@ struct DriverFaultTests {
         #expect(refusals[1].contains("vaCreateSurfaces of a dma-buf"), "\(refusals[1])")
     }
 
-    /// However surfaces are written and coded buffers chained, the stream is the same.
+    /// The stream does not depend on how surfaces are written and coded buffers are chained.
     @Test(arguments: [PixelFormat.yu12, .p010])
-    func waysOfHandingOverDoNotShow(format: PixelFormat) throws {
+    func streamIsTheSameForAllTransfers(format: PixelFormat) throws {
         let job = EncodeJob(Clip(format: format, width: 145, height: 129, frames: 6))
         let plain = try SimulatedDriver.run(job, "full").result
         try #require(plain.failure == nil)

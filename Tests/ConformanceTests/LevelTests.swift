@@ -5,9 +5,9 @@ import HWDModel
 import HWDSessions
 import Testing
 
-/// Temporal levels of every encoder that has them, and the reasons of those that have not.
+/// Temporal levels of every encoder that supports them, and the errors of the others.
 @Suite struct LevelTests {
-    /// Drivers that write slice headers of their own decide themselves what is kept.
+    /// Drivers that write slice headers themselves, and with them reference picture sets.
     private static let without = ["mesa22", "mesa25"].map(Backend.vaapi)
     static let with = Backend.all.filter { !without.contains($0) }
 
@@ -20,9 +20,9 @@ import Testing
         return EncodeJob(clip, rates.merging(properties) { $1 }, forced: forced)
     }
 
-    /// However a clip ends: each frame has the level of its place, and what is left of the stream decodes.
+    /// Each frame has the level of its position, and the stream decodes with levels removed, however the clip ends.
     @Test(arguments: with, [2, 3, 4])
-    func whatIsLeftOfAStreamDecodes(backend: Backend, levels: Int) throws {
+    func streamDecodesWithLevelsRemoved(backend: Backend, levels: Int) throws {
         let plan = try TemporalLevels(base: Rational(Int32(240 >> (levels - 1))), full: Rational(240))
         for (format, frames) in [(PixelFormat.nv12, 16), (.p010, 17)]
             + (levels == 4 ? [(.nv12, 22), (.nv12, 1)] : [])
@@ -42,18 +42,17 @@ import Testing
         }
     }
 
-    /// A driver that takes no slice headers, or keeps too few references, opens for no levels, with the reason; the session
-    /// then goes to software.
+    /// A driver that takes no slice headers, or keeps too few references, is refused, and the session falls back to software.
     @Test(arguments: Backend.all.filter(without.contains), [3, 4])
-    func whoCannotKeepThemHasNone(backend: Backend, levels: Int) throws {
+    func refusesDriversWithoutLevels(backend: Backend, levels: Int) throws {
         let result = try backend.run(job(Clip(format: .nv12, width: 144, height: 128, frames: 2), levels))
         #expect(result.failure?.contains("temporal levels") == true, "\(result.failure ?? "no failure")")
         #expect(result.pictures.isEmpty && !result.isTransient)
     }
 
-    /// A forced key frame begins a new rhythm, and the group before it keeps its own to the end.
+    /// A forced key frame begins a new pattern of levels; the group before it keeps its pattern.
     @Test(arguments: with, [true, false])
-    func keyFramesKeepTheRhythm(backend: Backend, isOpenGOP: Bool) throws {
+    func keyFramesKeepThePattern(backend: Backend, isOpenGOP: Bool) throws {
         let plan = try TemporalLevels(base: Rational(30), full: Rational(240))
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 41)
         let result = try backend.run(

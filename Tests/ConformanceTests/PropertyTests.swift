@@ -5,9 +5,9 @@ import HWDModel
 import HWDSessions
 import Testing
 
-/// Generated from the property table: every row that a back end honours, at every edge of its range.
+/// Every row of the property table that a backend supports, at both ends of its range.
 @Suite struct PropertyTests {
-    /// A back end and a row of its.
+    /// A backend and one of its rows.
     struct Case: CustomTestStringConvertible {
         var backend: Backend
         var name: String
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: writable)
-    func everyValueOfARowOpensAnEncoderAndReadsBack(at place: Case) throws {
+    func valuesOpenAnEncoderAndReadBack(at place: Case) throws {
         let row = try #require(PropertyTable.row(PropertyKey(rawValue: place.name)))
         for value in RowValues.samples(row.kind) {
             var session = try session(place.backend)
@@ -51,14 +51,14 @@ import Testing
             #expect(result.failure == nil, "\(value): \(result.failure ?? "")")
             #expect(result.pictures.count == 2)
             #expect(try !result.record.nalUnits.isEmpty)
-            // Open: what is not live can no longer change.
+            // The session is open: only live properties can change.
             let error = #expect(throws: SessionError.self) { try session.setProperties([place.name: value]) }
             #expect(row.access == .live || error?.status == .propertyReadOnly)
         }
     }
 
     @Test(arguments: writable)
-    func noOtherValueIsTaken(at place: Case) throws {
+    func refusesOtherValues(at place: Case) throws {
         let row = try #require(PropertyTable.row(PropertyKey(rawValue: place.name)))
         for value in RowValues.misfits(row.kind) {
             var session = try session(place.backend)
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: unwritable)
-    func theRestIsRefused(at place: Case) throws {
+    func refusesOtherProperties(at place: Case) throws {
         var session = try session(place.backend)
         let error = #expect(throws: SessionError.self) { try session.setProperties([place.name: .bool(true)]) }
         #expect([.propertyReadOnly, .propertyNotSupported].contains(error?.status))

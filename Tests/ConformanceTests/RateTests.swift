@@ -4,21 +4,22 @@ import HWDHEVC
 import HWDModel
 import Testing
 
-/// How many bits hardware's pictures get, from the streams and from the driver's own account.
-@Suite(.enabled(if: SimulatedDriver.whyNot == nil, Comment(rawValue: SimulatedDriver.whyNot ?? "")))
+/// Rate control of hardware encoders, measured by the streams and by the driver's trace.
+@Suite(
+    .enabled(
+        if: SimulatedDriver.unavailableReason == nil, Comment(rawValue: SimulatedDriver.unavailableReason ?? "")))
 struct RateTests {
     private func run(_ job: EncodeJob, _ personality: String) throws -> SimulatedDriver.Outcome {
         let outcome = try SimulatedDriver.run(job, personality)
         try #require(outcome.result.failure == nil, "\(outcome.result.failure ?? "")")
-        // The grey picture of the opening is not the stream's.
+        // The gray picture that opening codes is not in the stream.
         try #require(outcome.quantisers.count == job.clip.frames + 1)
         return outcome
     }
 
-    /// I pictures 3 below the QP that was asked for, B pictures above it by their place in the pyramid; a frame's own
-    /// QP comes before all.
+    /// I pictures are 3 below the requested QP, B pictures above it by their level; BaseFrameQP overrides both.
     @Test(arguments: Backend.personalities)
-    func constantQPIsKept(personality: String) throws {
+    func keepsConstantQP(personality: String) throws {
         let job = EncodeJob(
             Clip(format: .nv12, width: 144, height: 128, frames: 9), ["QP": .int(30)], frameQPs: [3: 41, 8: 12])
         let outcome = try run(job, personality)
@@ -33,7 +34,7 @@ struct RateTests {
     }
 
     @Test(arguments: Backend.personalities, [PropertyValue.double(0.2), .double(0.9)])
-    func qualityIsKept(personality: String, quality: PropertyValue) throws {
+    func keepsQuality(personality: String, quality: PropertyValue) throws {
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 9)
         let quantisers = try run(EncodeJob(clip, ["Quality": quality]), personality).quantisers.dropFirst()
         let expected = quality == .double(0.2) ? 32 : 6
@@ -45,17 +46,17 @@ struct RateTests {
     ]
 
     @Test(arguments: Backend.personalities, rates.indices)
-    func ratesAreKept(personality: String, index: Int) throws {
+    func keepsBitRates(personality: String, index: Int) throws {
         let rate = Self.rates[index]
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 75)
         let outcome = try run(EncodeJob(clip, [rate.name: .int(rate.bits)]), personality)
-        // Three seconds at 25 Hz; the driver has one to make up for what it misjudged at first.
+        // Three seconds at 25 Hz, of which the first may deviate.
         let bits = outcome.result.pictures.dropFirst(25).reduce(0) { $0 + $1.data.count } * 8 / 2
         #expect(Double(bits) > 0.7 * Double(rate.bits) && Double(bits) < 1.3 * Double(rate.bits), "\(bits) bit/s")
     }
 
     @Test(arguments: Backend.personalities)
-    func boundsOfTheQPAndFramesOwnHold(personality: String) throws {
+    func keepsQPBoundsAndBaseFrameQP(personality: String) throws {
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 30)
         let outcome = try run(
             EncodeJob(
@@ -69,7 +70,7 @@ struct RateTests {
         #expect(outcome.quantisers.dropFirst().contains { $0 != outcome.quantisers[1] || $0 == 28 })
     }
 
-    /// Quality bounded by a rate: QVBR, or VBR whose lowest QP is the quality's.
+    /// Quality with a rate limit is QVBR, or VBR with the quality's QP as the minimum.
     @Test(arguments: Backend.personalities)
     func dataRateLimitsBoundQuality(personality: String) throws {
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 75)

@@ -6,29 +6,28 @@ import HWDHEVC
 import HWDSystem
 import Testing
 
-/// The libva driver of Tests/HWSim, compiled when a test first needs it, and the process that encodes with it.
+/// The libva driver of Tests/HWSim, compiled at first use, and the process that encodes with it.
 enum SimulatedDriver {
-    /// Why it cannot be had, or nil.
-    static var whyNot: String? {
+    /// Why it cannot be used; nil where it can.
+    static var unavailableReason: String? {
         switch library {
         case .success: nil
         case .failure(let reason): "skipped: \(reason)"
         }
     }
 
-    /// What came of a job, with what only the driver knows.
+    /// A job's result and the driver's dump.
     struct Outcome {
         var result: EncodeResult
-        /// What the driver reconstructed, in the order it coded.
+        /// The driver's reconstructions, in coding order.
         var reconstructions: [Reconstruction]
-        /// The average QPs it coded them with.
+        /// The average QP of each.
         var quantisers: [Int]
 
-        /// The pictures as a decoder must show them: planar, in the order they are shown, the conformance window cut
-        /// out.
+        /// The pictures that a decoder must output: planar, in presentation order, cropped to the conformance window.
         func shown() throws -> [UInt8] {
             let sps = try result.sps
-            // The first is the grey picture that is coded when the encoder opens.
+            // The first is the gray picture that opening codes.
             let coded = reconstructions.dropFirst()
             try #require(coded.count == result.pictures.count)
             let pictures = zip(result.pictures, coded).sorted { $0.0.frameID < $1.0.frameID }
@@ -36,7 +35,7 @@ enum SimulatedDriver {
         }
     }
 
-    /// A picture out of the driver's dump: `HREC`, then POC, width, height and depth, then NV12 or P010.
+    /// A picture of the driver's dump: `HREC`, then POC, width, height and depth, then NV12 or P010.
     struct Reconstruction {
         var width: Int
         var height: Int
@@ -63,7 +62,7 @@ enum SimulatedDriver {
             return list
         }
 
-        /// The top left part, as Y4M has it: values at the low ends of words.
+        /// The top left part, planar, with 10-bit values in the low bits of words.
         func planar(width shownWidth: Int, height shownHeight: Int) -> [UInt8] {
             let size = depth > 8 ? 2 : 1
             let stride = (width + 1) / 2 * 2 * size
@@ -94,7 +93,7 @@ enum SimulatedDriver {
         }
     }
 
-    /// Encodes a job with the driver in a process of its own.
+    /// Encodes a job with the driver in a separate process.
     static func run(_ job: EncodeJob, _ personality: String) throws -> Outcome {
         let libraries = try library.get()
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("job-\(UUID())")
@@ -131,7 +130,7 @@ enum SimulatedDriver {
             return .failure(StreamDecoders.Failure(description: "libva's headers are not installed"))
         }
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().path
-        // Beside the bundle, and kept: the next run compiles what has changed.
+        // Kept beside the test bundle, so that later runs compile only what changed.
         let folder = "\(products)/hwsim"
         let make = ["make", "-s", "-j2", "-C", "\(tests)/HWSim", "OUT=\(folder)"]
         let said = try? StreamDecoders.run(["flock", "\(products)/hwsim.lock"] + make)

@@ -4,9 +4,9 @@ import HWDHEVC
 import HWDModel
 import Testing
 
-/// What every encoder's streams have in common, judged by decoders that are not ours.
+/// Properties that every encoder's streams share, checked with ffmpeg and libde265.
 @Suite struct StreamTests {
-    /// Encodes and decodes: both decoders, and the encoder itself where it tells, must agree on every sample.
+    /// Encodes and decodes a job; both decoders, and the driver's reconstruction where there is one, must be equal.
     private func roundTrip(
         _ backend: Backend, _ job: EncodeJob
     ) throws -> (result: EncodeResult, decoded: [UInt8]) {
@@ -16,7 +16,7 @@ import Testing
         let stream = try result.stream()
         let depth = try result.sps.bitDepthLuma
         let decoded = try StreamDecoders.ffmpeg(stream, pixelFormat: depth == 8 ? "yuv420p" : "yuv420p10le")
-        if StreamDecoders.whyNotLibde265 == nil {
+        if StreamDecoders.libde265UnavailableReason == nil {
             let same = try StreamDecoders.libde265(stream) == decoded
             #expect(same, "libde265 and ffmpeg differ")
         }
@@ -25,16 +25,16 @@ import Testing
         return (result, decoded)
     }
 
-    /// Every size for the encoders that take any; what real drivers pad them to is seen from some.
+    /// All sizes for encoders that take any; some for drivers that pad them.
     static let sizes = Backend.all.flatMap { backend in
         let some = [(17, 40), (130, 70), (427, 240)]
         let all = some + [(1, 1), (2, 2), (16, 16), (65, 33), (64, 64), (192, 128)]
         return ([.x265, .vaapi("full")].contains(backend) ? all : some).map { (backend, $0) }
     }
 
-    /// The next even size, by the conformance window; the clean aperture of an odd one is the container's business.
+    /// The stream has the next even size by its conformance window; an odd size's clean aperture is in the container.
     @Test(arguments: sizes.indices)
-    func everySizeIsCodedAndShown(index: Int) throws {
+    func codesEverySize(index: Int) throws {
         let (backend, size) = Self.sizes[index]
         for format in PixelFormat.yCbCr {
             let clip = Clip(format: format, width: size.0, height: size.1, frames: 3)
@@ -43,7 +43,7 @@ import Testing
             let sps = try result.sps
             #expect(sps.width == w && sps.height == h && sps.bitDepthLuma == format.bitDepth)
             #expect(decoded.count == 3 * w * h * 3 / 2 * format.bytesPerSample)
-            // The picture is there and not shifted: at this quality every luma sample is close to the source's.
+            // At this quality every luma sample is close to the source, unless the picture is shifted.
             var worst = 0
             for y in 0..<size.1 {
                 for x in 0..<size.0 {
@@ -66,11 +66,11 @@ import Testing
         ["MaxFrameDelayCount": .int(0)], ["MaxFrameDelayCount": .int(2)], ["MaxFrameDelayCount": .int(7)],
     ]
 
-    /// Whatever the structure: both decoders agree, every frame comes once, and decoding times rise.
+    /// With every structure both decoders agree, each frame has one picture, and decoding times increase.
     @Test(arguments: Backend.all, shapes.indices)
     func everyStructureDecodes(backend: Backend, index: Int) throws {
         let shape = Self.shapes[index]
-        // What follows from the structure alone is seen from two encoders.
+        // Two encoders suffice for what depends on the structure alone.
         let short = [(PixelFormat.p010, 9), (.yu12, 1), (.nv12, 2)]
         for (format, frames) in [(.nv12, 23)] + ([.x265, .vaapi("full")].contains(backend) ? short : []) {
             let clip = Clip(format: format, width: 144, height: 128, frames: frames)
@@ -81,7 +81,7 @@ import Testing
             #expect(Set(result.pictures.map(\.frameID)) == Set((0..<frames).map { UInt64($0) }))
             #expect(zip(result.pictures, result.pictures.dropFirst()).allSatisfy { $0.dts < $1.dts })
             #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
-            if case .int(let delay)? = shape["MaxFrameDelayCount"] { #expect(result.mostHeld <= Int(delay)) }
+            if case .int(let delay)? = shape["MaxFrameDelayCount"] { #expect(result.maxHeld <= Int(delay)) }
             try checkKeyFrames(result, shape, frames)
             if frames > 20 { try checkRandomAccess(result, clip, whole) }
         }
@@ -94,7 +94,7 @@ import Testing
         if case .int(let value)? = shape["MaxKeyFrameInterval"] { interval = Int(value) }
         if shape["AllowTemporalCompression"] != nil { interval = 1 }
         #expect(zip(keys, keys.dropFirst() + [frames]).allSatisfy { $1 - $0 <= interval }, "\(keys)")
-        // No leading picture of a forced key frame: nothing that is decoded after it is shown before it.
+        // A forced key frame has no leading pictures: none that is decoded after it is shown before it.
         for forced in [7, 13] where frames > 20 {
             let place = try #require(result.pictures.firstIndex { Int($0.frameID) == forced })
             #expect(result.pictures[place...].allSatisfy { Int($0.frameID) >= forced })
@@ -104,10 +104,10 @@ import Testing
         if shape["AllowOpenGOP"] != nil { #expect(result.pictures.allSatisfy { $0.nalUnitType != 21 }) }
     }
 
-    /// From a key frame on, decoding gives what decoding from the start gives.
+    /// Decoding from a key frame on outputs the same pictures as decoding from the start.
     private func checkRandomAccess(_ result: EncodeResult, _ clip: Clip, _ whole: [UInt8]) throws {
         let bytes = whole.count / clip.frames
-        // The start was decoded; the second and the last key frame stand for all others.
+        // The second and the last key frame represent all others.
         let places = result.pictures.indices.filter { result.pictures[$0].isSync }
         for place in Set(places.dropFirst().prefix(1) + places.dropFirst().suffix(1)) {
             let key = Int(result.pictures[place].frameID)
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test(arguments: Backend.all)
-    func parameterSetsSayWhatTheSessionIs(backend: Backend) throws {
+    func parameterSetsDescribeTheSession(backend: Backend) throws {
         let clip = Clip(format: .p010, width: 192, height: 128, frames: 2)
         let (result, _) = try roundTrip(
             backend,
@@ -135,8 +135,8 @@ import Testing
         #expect(record.bitDepthLumaMinus8 == 2 && record.lengthSize == 4)
         let sps = try result.sps
         #expect(sps.width == 192 && sps.height == 128)
-        let colour = try #require(sps.colourDescription)
-        #expect(colour.colourPrimaries == 9 && colour.transferCharacteristics == 18 && colour.matrixCoeffs == 9)
+        let color = try #require(sps.colourDescription)
+        #expect(color.colourPrimaries == 9 && color.transferCharacteristics == 18 && color.matrixCoeffs == 9)
         let aspect = try #require(sps.vuiParameters?.sampleAspectRatio)
         #expect(aspect.width == 4 && aspect.height == 3)
         #expect(sps.vuiParameters?.chromaSampleLocation?.topField == 2)
@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test(arguments: Backend.all)
-    func eightBitFramesMayBecomeMain10(backend: Backend) throws {
+    func codesEightBitFramesAsMain10(backend: Backend) throws {
         for format in [PixelFormat.nv12, .yu12] {
             let clip = Clip(format: format, width: 144, height: 128, frames: 3)
             let (result, decoded) = try roundTrip(
@@ -162,9 +162,9 @@ import Testing
         }
     }
 
-    /// A frame's own QP, far from the session's, is one that decoders take (cu_qp_delta reaches 26 down and 25 up).
+    /// Streams decode although BaseFrameQP is far from the session's QP (CuQpDeltaVal is -26…25).
     @Test(arguments: Backend.all)
-    func aFramesOwnQPDecodes(backend: Backend) throws {
+    func decodesFarBaseFrameQPs(backend: Backend) throws {
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 5)
         for rate in [["Quality": PropertyValue.double(0.95)], ["AverageBitRate": .int(300_000)]] {
             let job = EncodeJob(clip, rate, frameQPs: [0: 48, 1: 51, 3: 1])
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(arguments: Backend.all)
-    func aSessionThatIsDroppedHalfwayEndsQuietly(backend: Backend) throws {
+    func endsCleanlyWhenAbandoned(backend: Backend) throws {
         let clip = Clip(format: .nv12, width: 144, height: 128, frames: 20)
         for frames in [0, 1, 3, 6] {
             let result = try backend.run(EncodeJob(clip, abandonAfter: frames))

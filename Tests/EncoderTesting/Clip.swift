@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// Moving gradients: every frame differs, and 10-bit ones use all their bits.
+/// Moving gradients: every frame differs, and 10-bit samples use all bits.
 public struct Clip: Hashable, Codable, Sendable {
-    /// Its layout, by its fourcc.
+    /// The fourcc of its pixel format.
     public let fourcc: String
     /// Luma samples a row.
     public let width: Int
     /// Rows.
     public let height: Int
-    /// How many.
+    /// The number of frames.
     public let frames: Int
-    /// The frame where another scene begins, which has nothing of the one before: noise; nil for one scene.
+    /// The frame where a second scene, still noise, begins; nil for one scene.
     public let cut: Int?
 
-    /// A clip.
+    /// A clip with these values.
     public init(format: PixelFormat, width: Int, height: Int, frames: Int, cut: Int? = nil) {
         self.cut = cut
         fourcc = format.rawValue
@@ -23,14 +23,14 @@ public struct Clip: Hashable, Codable, Sendable {
         self.frames = frames
     }
 
-    /// Its layout.
+    /// Its pixel format.
     public var format: PixelFormat { PixelFormat(rawValue: fourcc) ?? .nv12 }
 
     /// One sample's value, 0…2^bits - 1.
     public func sample(_ plane: Int, _ x: Int, _ y: Int, _ frame: Int) -> Int {
         let top = (1 << format.bitDepth) - 1
         if let cut, frame >= cut {
-            // Still: only the cut is to be seen as one.
+            // Still, so that x265 detects no further cut.
             var bits = UInt32(truncatingIfNeeded: x &* 73_856_093 ^ y &* 19_349_663 ^ plane &* 83_492_791)
             bits = (bits ^ bits >> 13) &* 1_274_126_177
             return Int(bits >> 16) & top
@@ -38,7 +38,7 @@ public struct Clip: Hashable, Codable, Sendable {
         return (x * 5 + y * 3 + frame * 7 + plane * 40 + (x * y) / 16) % (top + 1)
     }
 
-    /// Planar samples of one frame, as the x265 CLI reads them from a file.
+    /// One frame's samples, planar, in the x265 command line's file format.
     public func planar(_ frame: Int) -> [UInt8] {
         let size = format.bytesPerSample
         let chroma = ((width + 1) / 2) * ((height + 1) / 2) * size
@@ -56,7 +56,7 @@ public struct Clip: Hashable, Codable, Sendable {
         return bytes
     }
 
-    /// The same samples in `format`'s own layout, and where the planes begin.
+    /// One frame's samples in the layout of `format`.
     public func native(_ frame: Int) -> (bytes: [UInt8], layout: FrameLayout) {
         let packed = FrameLayout.packed(format, width: width, height: height)
         var bytes = [UInt8](repeating: 0, count: packed.size)

@@ -4,7 +4,7 @@ public import HWDHEVC
 public import HWDModel
 public import HWDSessions
 
-/// A clip to encode, and how: what a back end under test gets, in this process or in another.
+/// A clip to encode and how to encode it, in this process or in another.
 public struct EncodeJob: Codable, Sendable {
     /// The frames.
     public var clip: Clip
@@ -14,14 +14,14 @@ public struct EncodeJob: Codable, Sendable {
     public var forced: Set<Int>
     /// BaseFrameQP of frames.
     public var frameQPs: [Int: Int]
-    /// After so many frames the encoder is dropped as it is.
+    /// The number of frames after which the encoder is destroyed; nil finishes it.
     public var abandonAfter: Int?
-    /// Whether frames in dma-bufs that nobody can take are offered first; the refusals become notes.
+    /// Whether dma-buf frames that cannot be imported are submitted first; the errors become notes.
     public var offersDMABufs = false
-    /// Whether frames are handed over as dma-bufs; files stand for them.
+    /// Whether frames are imported as dma-bufs, for which files are used.
     public var importsFrames = false
 
-    /// A job.
+    /// A job with these values.
     public init(
         _ clip: Clip, _ properties: [String: PropertyValue] = [:], forced: Set<Int> = [],
         frameQPs: [Int: Int] = [:],
@@ -34,7 +34,7 @@ public struct EncodeJob: Codable, Sendable {
         self.abandonAfter = abandonAfter
     }
 
-    /// What the encoder is opened with; frames come at 25 Hz unless the properties say otherwise.
+    /// The encoder's configuration, with 25 frames a second unless the properties set a rate.
     public func configuration(_ backend: PropertySpec.Backend) throws(SessionError) -> EncoderConfiguration {
         let request = try CompressionRequest(
             codec: "hevc", width: clip.width, height: clip.height, pixelFormat: clip.fourcc,
@@ -44,9 +44,9 @@ public struct EncodeJob: Codable, Sendable {
         return try EncoderConfiguration(request: request, properties: store)
     }
 
-    /// Feeds an encoder.
+    /// Encodes the clip.
     ///
-    /// - Parameter feeding: hands a frame over by its number; nil does it by planes in memory.
+    /// - Parameter feeding: submits a frame by its number; nil submits planes in memory.
     public func run(
         _ encoder: any Encoder, feeding: ((Int, EncodedPictureHandler) throws -> Void)? = nil
     ) throws -> EncodeResult {
@@ -64,16 +64,16 @@ public struct EncodeJob: Codable, Sendable {
             }
             let frame = clip.native(index)
             try frame.bytes.withUnsafeBytes { bytes in
-                guard let base = bytes.baseAddress else { return }
-                let planes = frame.layout.planes.map {
-                    InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
+                guard let base = bytes.baseAddress else {
+                    throw SessionError(.parameter, "the clip has no samples")
                 }
+                let planes = frame.layout.planes(at: base)
                 try encoder.encode(
                     InputPicture(
                         planes: planes, frameID: UInt64(index), pts: Int64(index),
                         forceKeyFrame: forced.contains(index), baseFrameQP: frameQPs[index]), take)
             }
-            result.mostHeld = max(result.mostHeld, held)
+            result.maxHeld = max(result.maxHeld, held)
         }
         if abandonAfter == nil { try encoder.finish(take) }
         return result
@@ -82,7 +82,7 @@ public struct EncodeJob: Codable, Sendable {
 
 /// A coded picture with its bytes.
 public struct CodedPicture: Codable, Sendable {
-    /// The frame's number.
+    /// The frame's number in the clip.
     public var frameID: UInt64
     /// Its presentation time.
     public var pts: Int64
@@ -92,13 +92,13 @@ public struct CodedPicture: Codable, Sendable {
     public var nalUnitType: UInt8
     /// `TemporalId`.
     public var temporalLevel: UInt8
-    /// Length-prefixed NAL units; `Data`, for JSON's sake.
+    /// Length-prefixed NAL units; `Data` is compact in JSON.
     public var data: Data
 
-    /// The same.
+    /// Length-prefixed NAL units.
     public var bytes: [UInt8] { [UInt8](data) }
 
-    /// What an encoder gave.
+    /// An encoder's output.
     public init(_ picture: EncodedPicture, _ bytes: [UInt8]) {
         frameID = picture.frameID
         pts = picture.pts
@@ -112,32 +112,32 @@ public struct CodedPicture: Codable, Sendable {
     public var isSync: Bool { (16...23).contains(nalUnitType) }
 }
 
-/// What came of a job.
+/// The result of a job.
 public struct EncodeResult: Codable, Sendable {
     /// The hvcC record.
     public var formatDescription: [UInt8]
-    /// In coding order.
+    /// The coded pictures in coding order.
     public var pictures: [CodedPicture] = []
-    /// Most frames that were in the encoder when a call came back.
-    public var mostHeld = 0
-    /// What the encoder says that it does otherwise.
+    /// The most frames that were in the encoder after a call.
+    public var maxHeld = 0
+    /// The encoder's deviations from the request.
     public var notes: [String] = []
-    /// Why it failed, and the status.
+    /// Why it failed; nil if it did not.
     public var failure: String?
     /// The status of the failure.
     public var status: Int32 = 0
-    /// Whether the failure may pass.
+    /// Whether the failure is transient.
     public var isTransient = false
 
-    /// Nothing yet.
+    /// A result without pictures.
     public init(formatDescription: [UInt8] = []) { self.formatDescription = formatDescription }
 
-    /// The hvcC record, read.
+    /// The parsed hvcC record.
     public var record: DecoderConfigurationRecord {
         get throws { try DecoderConfigurationRecord(bytes: formatDescription) }
     }
 
-    /// Its SPS, read.
+    /// The parsed SPS.
     public var sps: SequenceParameterSet {
         get throws {
             var sets = ParameterSets()
@@ -149,7 +149,7 @@ public struct EncodeResult: Codable, Sendable {
         }
     }
 
-    /// The whole stream in the form of annex B, its pictures from `first` on, up to a temporal level.
+    /// An annex B stream of the pictures from `first` on, up to a temporal level.
     public func stream(from first: Int = 0, through level: UInt8 = .max) throws -> [UInt8] {
         var stream: [UInt8] = []
         for unit in try record.nalUnits { AnnexB.append(unit, to: &stream) }

@@ -2,9 +2,9 @@
 public import HWDModel
 public import HWDSessions
 
-/// Values for the rows of the property table, at every edge of their ranges.
+/// Values for the rows of the property table.
 public enum RowValues {
-    /// Values that a row must take: the ends of its range, every choice, forms of structured values.
+    /// Values that a row must accept: the ends of its range, every choice, forms of structured values.
     public static func samples(_ kind: PropertySpec.Kind) -> [PropertyValue] {
         switch kind {
         case .boolean: [.bool(true), .bool(false)]
@@ -22,7 +22,7 @@ public enum RowValues {
         }
     }
 
-    /// What must be set with a row's value for it to make sense.
+    /// Properties that a row's value requires.
     public static func companions(of key: String, _ value: PropertyValue) -> [String: PropertyValue] {
         if key == "BaseLayerBitRateFraction" {
             return [
@@ -30,7 +30,7 @@ public enum RowValues {
             ]
         }
         guard key == "BaseLayerFrameRate" else { return [:] }
-        // Any rate is half of some.
+        // The full rate is twice the base rate.
         switch value {
         case .int(let rate): return ["ExpectedFrameRate": .int(2 * rate)]
         case .double(let rate): return ["ExpectedFrameRate": .double(2 * rate)]

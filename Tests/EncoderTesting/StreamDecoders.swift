@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 
-/// Decoders that are not ours.
+/// Independent decoders, as command lines.
 public enum StreamDecoders {
-    /// A command that failed, and what it said.
+    /// A failed command.
     public struct Failure: Error, CustomStringConvertible {
-        /// The command and its words.
+        /// The command, its status and its standard error.
         public var description: String
 
-        /// A failure.
+        /// A failure with this description.
         public init(description: String) { self.description = description }
     }
 
-    /// The samples ffmpeg decodes from an annex B stream, planar; its complaints are failures, as are pictures that are
-    /// not what their checksums say, where there are any.
+    /// Decodes an annex B stream to planar samples with ffmpeg; throws for its messages, and for pictures that do not match
+    /// their checksums.
     public static func ffmpeg(_ stream: [UInt8], pixelFormat: String) throws -> [UInt8] {
         try decode(stream) { source, target in
             [
@@ -24,13 +24,13 @@ public enum StreamDecoders {
         }
     }
 
-    /// The samples libde265 decodes from an annex B stream, planar: 8-bit ones a byte each, deeper ones two.
+    /// Decodes an annex B stream to planar samples with libde265, in one byte for 8 bits and two for more.
     public static func libde265(_ stream: [UInt8]) throws -> [UInt8] {
         try decode(stream) { source, target in [de265, "-q", "-o", target, source] }
     }
 
-    /// Why libde265's decoder cannot be used here, or nil.
-    public static var whyNotLibde265: String? {
+    /// Why libde265's decoder cannot be used; nil where it can.
+    public static var libde265UnavailableReason: String? {
         FileManager.default.isExecutableFile(atPath: de265) ? nil : "skipped: \(de265) is not installed"
     }
 
@@ -42,7 +42,7 @@ public enum StreamDecoders {
         defer { for url in [source, target] { try? FileManager.default.removeItem(at: url) } }
         try Data(stream).write(to: source)
         let said = try run(command(source.path, target.path))
-        // libde265's tool says there how fast it was.
+        // libde265's tool prints its speed there.
         let complaints = said.error.split(separator: "\n").filter { !$0.hasPrefix("nFrames decoded") }
         guard said.status == 0, complaints.isEmpty else {
             throw Failure(description: "\(command("", "")[0]) (\(said.status)): \(said.error)")
@@ -50,7 +50,7 @@ public enum StreamDecoders {
         return [UInt8](try Data(contentsOf: target))
     }
 
-    /// Runs a command for a minute at most.
+    /// Runs a command with a timeout of one minute.
     public static func run(
         _ command: [String], environment: [String: String] = [:]
     ) throws -> (status: Int32, output: [UInt8], error: String) {
@@ -63,7 +63,7 @@ public enum StreamDecoders {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("run-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        // Files, not pipes: nobody has to empty them.
+        // Files cannot fill up like pipes.
         let (output, error) = (folder.appendingPathComponent("out"), folder.appendingPathComponent("err"))
         for url in [output, error] { _ = FileManager.default.createFile(atPath: url.path, contents: nil) }
         process.standardInput = FileHandle.nullDevice

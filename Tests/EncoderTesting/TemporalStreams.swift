@@ -2,15 +2,15 @@
 import HWDHEVC
 import HWDModel
 
-/// What a stream with temporal levels must be like, whoever coded it.
+/// Requirements on streams with temporal levels, for every encoder.
 public enum TemporalStreams {
-    /// What is wrong with a stream; nothing when it is as it should be.
+    /// A stream's faults; empty for a valid stream.
     ///
-    /// Besides what the headers say: what is left when levels are taken away from the top must decode without a
-    /// message, to the very pictures that the whole stream decodes to.
+    /// Checks headers and references, and that with levels removed from the top the stream decodes without messages to the
+    /// same pictures as the whole stream.
     ///
     /// - Parameters:
-    ///   - levels: of each frame, in the order they are shown.
+    ///   - levels: of each frame, in presentation order.
     ///   - usesLibde265: its release 1.0.11 decodes leading pictures of open GOPs wrongly.
     public static func faults(_ result: EncodeResult, levels: [Int], usesLibde265: Bool = true) throws -> [String] {
         guard result.failure == nil else { return ["failed: \(result.failure ?? "")"] }
@@ -28,14 +28,14 @@ public enum TemporalStreams {
         var faults: [String] = []
         let record = try result.record
         if record.numTemporalLayers != count || !record.temporalIdNested {
-            faults.append("hvcC tells \(record.numTemporalLayers) layers, nested \(record.temporalIdNested)")
+            faults.append("hvcC has \(record.numTemporalLayers) layers, nested \(record.temporalIdNested)")
         }
         let sps = try result.sps
         var sets = ParameterSets()
         for unit in record.nalUnits { try sets.add(nal: unit[...]) }
         guard let vps = sets.videoParameterSets[sps.spsVideoParameterSetId] else { return ["there is no VPS"] }
         if sps.spsMaxSubLayersMinus1 != count - 1 || vps.vpsMaxSubLayersMinus1 != count - 1 {
-            faults.append("SPS and VPS tell \(sps.spsMaxSubLayersMinus1), \(vps.vpsMaxSubLayersMinus1)")
+            faults.append("SPS and VPS have \(sps.spsMaxSubLayersMinus1), \(vps.vpsMaxSubLayersMinus1)")
         }
         if !sps.spsTemporalIdNestingFlag || !vps.vpsTemporalIdNestingFlag { faults.append("not nested") }
         let general = sps.profileTierLevel.generalLevelIdc
@@ -46,8 +46,8 @@ public enum TemporalStreams {
         return faults
     }
 
-    /// H.265 7.4.2.2 and 7.4.8: types, and what reference picture sets may list; 8.3.2 and C.5.2: that it is there, and
-    /// fits into the buffer of every part.
+    /// Checks NAL unit types (H.265 7.4.2.2), entries of reference picture sets (7.4.8), that these exist (8.3.2), and the
+    /// size of each sub-layer's buffer (C.5.2).
     private static func referenceFaults(_ result: EncodeResult) throws -> [String] {
         var faults: [String] = []
         let sps = try result.sps
@@ -90,7 +90,7 @@ public enum TemporalStreams {
         var faults: [String] = []
         let format = try result.sps.bitDepthLuma == 8 ? "yuv420p" : "yuv420p10le"
         var decoders = [("ffmpeg", { try StreamDecoders.ffmpeg($0, pixelFormat: format) })]
-        if usesLibde265, StreamDecoders.whyNotLibde265 == nil {
+        if usesLibde265, StreamDecoders.libde265UnavailableReason == nil {
             decoders.append(("libde265", StreamDecoders.libde265))
         }
         for (name, decode) in decoders {

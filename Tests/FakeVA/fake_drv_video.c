@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A libva driver that only starts, or fails to, as FAKE_VA selects (ready, crash, hang, fail).
-// FAKE_VA_VENDOR is what it calls itself. It offers HEVC Main for decoding and for encoding (low power).
+// A libva driver that starts or fails to, as FAKE_VA demands (ready, crash, hang, fail), and does nothing else.
+// FAKE_VA_VENDOR is its vendor string. It claims HEVC Main decoding and (low-power) encoding.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static VAStatus entrypoints(VADriverContextP context, VAProfile profile, VAEntry
 static VAStatus attributes(
     VADriverContextP context, VAProfile profile, VAEntrypoint entrypoint, VAConfigAttrib *list, int count) {
     for (int i = 0; i < count; i++) switch (list[i].type) {
-        // Main10 for show only: there are no 10-bit surfaces.
+        // Main 10 cannot be used, because there are no 10-bit surfaces.
         case VAConfigAttribRTFormat: list[i].value = VA_RT_FORMAT_YUV420; break;
         case VAConfigAttribRateControl: list[i].value = VA_RC_CQP | VA_RC_CBR; break;
         case VAConfigAttribEncPackedHeaders: list[i].value = VA_ENC_PACKED_HEADER_SEQUENCE; break;
@@ -45,7 +45,7 @@ VAStatus __vaDriverInit_1_0(VADriverContextP context) {
     if (how && !strcmp(how, "hang")) for (;;) pause();
     if (how && !strcmp(how, "fail")) return VA_STATUS_ERROR_HW_BUSY;
 
-    // Every entry that libva may want to see filled.
+    // libva refuses a driver with empty entries.
     void **table = (void **)context->vtable;
     for (size_t i = 0; i < offsetof(struct VADriverVTable, reserved) / sizeof(void *); i++) table[i] = (void *)stub;
     context->vtable->vaTerminate = terminate;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Preloaded, it has libva take any character device for a render node.
+// Preloaded, it makes libva accept any character device as a render node.
 
 int drmGetNodeTypeFromFd(int file) {
     (void)file;

@@ -15,10 +15,10 @@ struct ActivationTests {
             environment: ["HWDAEMON_DEVICES": ""], files: [.init(listener.rawValue, as: 3), .init(log, as: 2)])
     }
 
-    @Test func aRestartRefusesNobody() throws {
+    @Test func servesWaitingClientsAfterARestart() throws {
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(null) }
-        // This process is the service manager: it keeps the socket.
+        // This process acts as the service manager, which keeps the socket.
         let listener = try UnixSocket.listenAbstractAutobind()
         let address = try UnixSocket.address(of: listener.rawValue)
         let first = try start(listener, null)
@@ -46,7 +46,7 @@ struct ActivationTests {
     private static let activator = "/usr/bin/systemd-socket-activate"
 
     @Test(.enabled(if: access(activator, X_OK) == 0, "skipped: systemd-socket-activate is not installed"))
-    func systemdsOwnToolStartsIt() throws {
+    func startsThroughSystemdSocketActivate() throws {
         let socket = "/tmp/hwdaemon-test-activate-\(getpid())"
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)
         defer {
@@ -64,7 +64,7 @@ struct ActivationTests {
             return client != nil
         }
         #expect(try client?.ask("org.varlink.service.GetInfo").error == nil)
-        // It has become the daemon, which leaves the socket's file to its maker.
+        // The tool has become the daemon, which does not remove a socket that it did not create.
         try child.kill(SIGTERM)
         #expect(try child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
         #expect(access(socket, F_OK) == 0)

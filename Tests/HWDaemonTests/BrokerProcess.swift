@@ -7,7 +7,7 @@ import HWDTransport
 import HWDWire
 import Testing
 
-/// A real `hwdaemon` on a socket of its own, killed when the test lets go of it.
+/// A real `hwdaemon` with its own socket, killed when the object is released.
 final class BrokerProcess {
     let folder: String
     let child: ChildProcess
@@ -21,10 +21,10 @@ final class BrokerProcess {
     ///
     /// - Parameters:
     ///   - devices: the value of HWDAEMON_DEVICES; nil to leave it out.
-    ///   - workers: shell scripts to put in place of the real workers, by name; that of `hwdaemon-probe` stands for
-    ///     `hwdaemon-verify` too.
+    ///   - workers: shell scripts that replace the real workers, by name; that of `hwdaemon-probe` also replaces
+    ///     `hwdaemon-verify`.
+    ///   - prefix: a command that starts it, such as `prlimit`.
     ///   - environment: added to the test's own.
-    ///   - prefix: a command to start it with, `prlimit` for one.
     init(
         _ arguments: [String] = [], devices: String? = "", workers: [String: String] = [:], prefix: [String] = [],
         environment: [String: String] = [:]
@@ -34,7 +34,7 @@ final class BrokerProcess {
         chmod(folder, 0o755)
         var command =
             prefix + ["\(Self.products)/hwdaemon", "--socket", "\(folder)/socket", "--log-level", "debug"]
-        // Never the machine's own configuration; and tests that count processes want no spare among them.
+        // Never reads the machine's configuration. Spares would disturb tests that count processes.
         if !arguments.contains(where: { $0.contains("SpareWorkers") }) { command += ["--set", "SpareWorkers=0"] }
         command += arguments + (arguments.contains("--config") ? [] : ["--config", "\(folder)/config"])
         if !workers.isEmpty {
@@ -51,7 +51,7 @@ final class BrokerProcess {
         defer { close(log) }
         child = try ChildProcess(
             spawning: command[0], arguments: Array(command.dropFirst()),
-            // No driver of Vulkan is loaded: software ones take long.
+            // Loads no Vulkan driver, because software drivers take long.
             environment: ["STATE_DIRECTORY": folder, "VK_DRIVER_FILES": "/dev/null/none"]
                 .merging(devices.map { ["HWDAEMON_DEVICES": $0] } ?? [:]) { $1 }
                 .merging(environment) { $1 },
@@ -68,7 +68,7 @@ final class BrokerProcess {
     /// What it has logged so far.
     var log: String { (try? String(contentsOfFile: logFile, encoding: .utf8)) ?? "" }
 
-    /// Descriptors it has open.
+    /// The number of its open descriptors.
     var openFiles: Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(child.pid)/fd").count) ?? -1
     }
@@ -96,23 +96,23 @@ final class BrokerProcess {
     func connect() throws -> TestClient { try TestClient(socket) }
 }
 
-/// Tries until it holds, for 10 seconds.
+/// Polls until a condition holds, for 10 seconds.
 func waitFor(_ what: String, _ condition: () throws -> Bool) throws {
     let deadline = MonotonicTime.now + .seconds(10)
     while !(try condition()) {
-        try #require(MonotonicTime.now < deadline, "waited in vain for \(what)")
+        try #require(MonotonicTime.now < deadline, "timed out waiting for \(what)")
         usleep(2000)
     }
 }
 
-/// A client that says exactly what it is told to.
+/// A client that sends arbitrary bytes and calls.
 final class TestClient {
     let file: OwnedFD
     private var receiver = VarlinkConnection.replyReceiver()
 
     init(_ path: String) throws { file = try UnixSocket.connect(to: path) }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     func send(_ bytes: [UInt8]) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -130,7 +130,7 @@ final class TestClient {
 
     func send(_ text: String) throws { try send(Array(text.utf8)) }
 
-    /// A call with a long answer.
+    /// A call with a long reply.
     static let describe =
         "{\"method\":\"org.varlink.service.GetInterfaceDescription\",\"parameters\":{\"interface\":\"org.hwdaemon\"}}\0"
 
@@ -146,19 +146,19 @@ final class TestClient {
         ).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The next reply as a document.
+    /// The next reply, decoded.
     func reply() throws -> Reply {
         let text = try #require(try receive(), "the broker closed the connection")
         return try JSON.decode(Reply.self, from: Array(text.utf8))
     }
 
-    /// Calls and takes the reply.
+    /// Sends a call and receives its reply.
     func ask(_ method: String, _ parameters: String = "{}", extra: String = "") throws -> Reply {
         try call(method, parameters, extra: extra)
         return try reply()
     }
 
-    /// Waits until the other end has closed, whatever it still sends; false after `limit`.
+    /// Waits until the other end has closed, discarding what it sends; false after `limit`.
     func isClosed(within limit: Duration = .seconds(10)) throws -> Bool {
         let deadline = MonotonicTime.now + limit
         var scratch = [UInt8](repeating: 0, count: 4096)
@@ -170,14 +170,14 @@ final class TestClient {
         return false
     }
 
-    /// Opens a session; its id.
+    /// Creates a session and returns its id.
     func create(_ changes: String = "") throws -> String {
         let reply = try ask(
             CreateCompressionSession.method, Self.parameters(changes), extra: ",\"upgrade\":true")
         return try #require(reply.parameters?["session"]?.description, "no session: \(reply)")
     }
 
-    /// The parameters of a small session; later fields win.
+    /// The parameters of a small session; `changes` override them.
     static func parameters(_ changes: String = "") -> String {
         """
         {"codec":"hevc","width":64,"height":64,"pixel_format":"NV12",\

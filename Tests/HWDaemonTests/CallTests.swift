@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Calls to a broker", .serialized)
 struct CallTests {
-    @Test func theServiceDescribesItself() throws {
+    @Test func describesItself() throws {
         let client = try BrokerHolder.shared.get().connect()
         let info = try client.ask("org.varlink.service.GetInfo")
         #expect(info["vendor"] == .string("HWDaemon"))
@@ -26,7 +26,7 @@ struct CallTests {
     }
 
     @Test(
-        "What cannot be answered is refused by name",
+        "Refuses invalid calls by name",
         arguments: [
             ("org.hwdaemon.Nothing", "{}", "MethodNotFound", "method", "org.hwdaemon.Nothing"),
             ("org.nobody.Probe", "{}", "InterfaceNotFound", "interface", "org.nobody"),
@@ -44,19 +44,21 @@ struct CallTests {
             ("org.hwdaemon.Probe", "{\"device\":\"/dev/watchdog\"}", "InvalidParameter", "parameter", "device"),
             ("org.hwdaemon.CreateCompressionSession", "{}", "InvalidParameter", "parameter", "upgrade"),
         ])
-    func refusals(_ method: String, _ parameters: String, _ error: String, _ key: String, _ value: String) throws {
+    func refusesInvalidCalls(
+        _ method: String, _ parameters: String, _ error: String, _ key: String, _ value: String
+    ) throws {
         let reply = try BrokerHolder.shared.get().connect().ask(method, parameters)
         #expect(reply.error == "org.varlink.service.\(error)")
         #expect(reply[key] == .string(value))
     }
 
     @Test(
-        "A Create call names the field that is wrong",
+        "Names the invalid field of a Create call",
         arguments: [
             (",\"width\":\"wide\"", "width"),
             (",\"time_base\":{\"numerator\":1,\"denominator\":0}", "time_base.denominator"),
         ])
-    func createFields(_ change: String, _ field: String) throws {
+    func namesTheInvalidFieldOfACreateCall(_ change: String, _ field: String) throws {
         let client = try BrokerHolder.shared.get().connect()
         let head =
             change.hasPrefix(",\"width\"")
@@ -66,13 +68,13 @@ struct CallTests {
             extra: ",\"upgrade\":true")
         #expect(reply.error == "org.varlink.service.InvalidParameter")
         #expect(reply["parameter"] == .string(field))
-        // The connection was not upgraded and goes on.
+        // The connection was not upgraded and still serves calls.
         #expect(try client.ask("org.varlink.service.GetInfo").error == nil)
     }
 
-    @Test func pipelinedCallsAreAnsweredInOrder() throws {
+    @Test func repliesToPipelinedCallsInOrder() throws {
         let client = try BrokerHolder.shared.get().connect()
-        // The second takes longest: it starts processes.
+        // The second takes longest, because it starts processes.
         try client.call("org.varlink.service.GetInfo")
         try client.call("org.hwdaemon.Probe")
         try client.call("org.hwdaemon.ListSessions")
@@ -83,22 +85,22 @@ struct CallTests {
         #expect(try client.reply().error == "org.varlink.service.MethodNotFound")
     }
 
-    @Test func manyPipelinedCallsAreAllAnsweredToASlowReader() throws {
+    @Test func repliesToManyPipelinedCallsOfASlowReader() throws {
         let client = try BrokerHolder.shared.get().connect()
-        // About 2 MB of replies: more than sockets and the broker's own bound hold.
+        // About 2 MB of replies, which exceed socket buffers and the broker's limit.
         try client.send(String(repeating: TestClient.describe, count: 400))
         usleep(100_000)
         for _ in 0..<400 { #expect(try client.reply()["description"] != nil) }
     }
 
-    @Test func aOnewayCallGetsNoReply() throws {
+    @Test func doesNotReplyToOnewayCalls() throws {
         let client = try BrokerHolder.shared.get().connect()
         try client.call("org.varlink.service.GetInfo", extra: ",\"oneway\":true")
         try client.call("org.hwdaemon.Nothing", extra: ",\"oneway\":true")
         #expect(try client.ask("org.hwdaemon.ListSessions")["sessions"] != nil)
     }
 
-    @Test func aCallMayComeInPieces() throws {
+    @Test func assemblesACallFromPieces() throws {
         let broker = try BrokerHolder.shared.get()
         let client = try broker.connect()
         let before = broker.processorTicks
@@ -113,7 +115,7 @@ struct CallTests {
         #expect(try client.reply()["vendor"] == .string("HWDaemon"))
     }
 
-    @Test func aCallThatStopsHalfWayIsClosedAfterFiveSeconds() throws {
+    @Test func closesAfterFiveSecondsWithoutTheRestOfACall() throws {
         let client = try BrokerHolder.shared.get().connect()
         try client.send("{\"method\":")
         let start = MonotonicTime.now
@@ -122,7 +124,7 @@ struct CallTests {
         #expect(4_900_000_000...7_000_000_000 ~= waited)
     }
 
-    @Test func sixtyFourKibibytesAreACallAndOneMoreByteIsNot() throws {
+    @Test func limitsCallsTo64KiB() throws {
         let broker = try BrokerHolder.shared.get()
         let start = "{\"method\":\"org.varlink.service.GetInfo\",\"parameters\":{\"x\":\""
         let end = "\"}}"
@@ -137,7 +139,7 @@ struct CallTests {
         #expect(broker.log.contains("more than 65536 bytes"))
     }
 
-    /// Messages that are no calls.
+    /// Messages that are not calls.
     enum Garbage: String, CaseIterable {
         case nothing = ""
         case word = "hello"
@@ -159,8 +161,8 @@ struct CallTests {
         }
     }
 
-    @Test("Garbage closes the connection and nothing else", arguments: Garbage.allCases)
-    func garbage(_ garbage: Garbage) throws {
+    @Test("Closes only the connection that sends garbage", arguments: Garbage.allCases)
+    func closesOnGarbage(_ garbage: Garbage) throws {
         let broker = try BrokerHolder.shared.get()
         let client = try broker.connect()
         try client.send(garbage.text + "\0")
@@ -168,7 +170,7 @@ struct CallTests {
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
     }
 
-    @Test func deepButWellFormedParametersAreRefusedOrAnswered() throws {
+    @Test func handlesDeeplyNestedParameters() throws {
         let broker = try BrokerHolder.shared.get()
         for depth in [100, 5000] {
             let client = try broker.connect()
@@ -182,13 +184,13 @@ struct CallTests {
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
     }
 
-    @Test func invalidUTF8ClosesTheConnection() throws {
+    @Test func closesOnInvalidUTF8() throws {
         let client = try BrokerHolder.shared.get().connect()
         try client.send([0x7b, 0xff, 0xfe, 0x22, 0xc0, 0x80, 0x7d, 0])
         #expect(try client.isClosed(within: .seconds(3)))
     }
 
-    @Test func fileDescriptorsBeforeTheUpgradeAreRefused() throws {
+    @Test func refusesFileDescriptorsBeforeTheUpgrade() throws {
         let broker = try BrokerHolder.shared.get()
         let files = broker.openFiles
         let python = """
@@ -204,7 +206,7 @@ struct CallTests {
         try waitFor("the descriptors to be closed") { broker.openFiles <= files }
     }
 
-    @Test func clientsThatGoAwayEarlyDoNoHarm() throws {
+    @Test func survivesClientsThatCloseEarly() throws {
         let broker = try BrokerHolder.shared.get()
         for _ in 0..<50 {
             let client = try broker.connect()
@@ -214,7 +216,7 @@ struct CallTests {
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
     }
 
-    @Test func aHalfClosedConnectionStillGetsItsAnswers() throws {
+    @Test func repliesOnAHalfClosedConnection() throws {
         let client = try BrokerHolder.shared.get().connect()
         try client.call("org.hwdaemon.Probe")
         try client.call("org.varlink.service.GetInfo")
@@ -225,7 +227,7 @@ struct CallTests {
     }
 }
 
-/// One broker for the tests that leave it as they found it.
+/// A broker shared by the tests that do not change its state.
 final class BrokerHolder: @unchecked Sendable {
     static let shared = BrokerHolder()
     private let lock = NSLock()

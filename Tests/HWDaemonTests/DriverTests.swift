@@ -15,11 +15,11 @@ struct DriverTests {
             devices: "/dev/null", environment: FakeDriver.environment(behaviour, vendor: vendor))
     }
 
-    @Test func whatADriverClaimsIsTriedAndNotOfferedWhenItFails() throws {
+    @Test func doesNotOfferClaimsThatFailTheirTrial() throws {
         let snapshot = try broker("ready").probe()
         let node = try #require(snapshot.nodes.first)
         #expect(node.state == .ready && node.driver == "Fake driver 1.2.3 for tests")
-        let failed = "encoding failed: vaCreateConfig: the requested function is not implemented"
+        let failed = "encoding failed: vaCreateConfig"
         #expect(node.reason?.hasPrefix("its HEVC encoder is not used: \(failed)") == true)
 
         let paths = snapshot.paths.filter { $0.device == "/dev/null" }
@@ -31,24 +31,20 @@ struct DriverTests {
         #expect(paths.allSatisfy { !$0.verified && $0.driver == "Fake driver 1.2.3 for tests" })
         let reasons = paths.map { $0.reason ?? "" }
         #expect(reasons[0].hasPrefix(failed))
-        #expect(
-            reasons[1]
-                == "the driver has VAProfileHEVCMain10, but not with VAEntrypointEncSlice, nor VAEntrypointEncSliceLP"
-        )
-        // libavcodec asks it for image formats, which it does not have.
-        #expect(reasons[2].hasPrefix("decoding failed: libavcodec cannot use /dev/null: "))
-        #expect(
-            reasons[3] == "the driver has VAEntrypointVLD of VAProfileHEVCMain10, but not on YUV420_10 surfaces")
+        #expect(reasons[1].contains("VAEntrypointEncSlice, nor VAEntrypointEncSliceLP"))
+        // libavcodec queries image formats, of which the driver has none.
+        #expect(reasons[2].hasPrefix("decoding failed: ") && reasons[2].contains("/dev/null"))
+        #expect(reasons[3].contains("VAEntrypointVLD of VAProfileHEVCMain10"))
         #expect(
             paths.first?.hardware
                 == HardwareLimits(
                     entrypoint: "VAEntrypointEncSliceLP", maxWidth: 4096, rateControl: ["CBR", "CQP"],
                     packedHeaders: ["SEQUENCE"]))
-        // Nothing that is not verified reaches the choice of encoder.
+        // The choice of encoder sees only what is verified.
         #expect(snapshot.encoders.map(\.hardware) == [false])
     }
 
-    @Test func requiredHardwareIsRefusedWithTheReason() throws {
+    @Test func refusesRequiredHardwareWithTheReason() throws {
         let broker = try broker("ready")
         let reply = try broker.connect().ask(
             CreateCompressionSession.method,
@@ -59,7 +55,7 @@ struct DriverTests {
         #expect(reply["reason"]?.description.contains("encoding failed: vaCreateConfig") == true)
     }
 
-    @Test func quirksOfADriverAreNamedAndApplied() throws {
+    @Test func appliesAndReportsQuirks() throws {
         let vendor = "Mesa Gallium driver 22.3.6 for AMD Radeon RX 580 (polaris10, LLVM 15.0.6, DRM 3.49)"
         let mesa = try #require(try broker("ready", vendor: vendor).probe().paths.first)
         #expect(mesa.driver == vendor)
@@ -72,11 +68,11 @@ struct DriverTests {
         #expect(encode.reason?.hasPrefix("disabled by the quirk nvidia-decode-only: ") == true)
     }
 
-    @Test func aDriverThatDoesNotStartIsToldWithLibvasWords() throws {
+    @Test func reportsLibvasErrorForADriverThatDoesNotStart() throws {
         let failing = try #require(try broker("fail").probe().nodes.first)
         #expect(failing.state == .driverFailed && failing.opened && failing.driver == nil)
         #expect(
-            failing.reason?.hasPrefix("the VA-API driver failed: vaInitialize: HW busy now (") == true,
+            failing.reason?.hasPrefix("the VA-API driver failed: vaInitialize: ") == true,
             "\(failing.reason ?? "")")
 
         var environment = try FakeDriver.environment("ready")
@@ -86,18 +82,18 @@ struct DriverTests {
         #expect(missing.state == .driverFailed)
         let file = "\(environment["LIBVA_DRIVERS_PATH"] ?? "")/nonesuch_drv_video.so"
         #expect(
-            missing.reason == "the VA-API driver failed: vaInitialize: unknown libva error "
-                + "(libva looked for \(file) last: is the driver's package installed?)")
+            missing.reason?.hasPrefix("the VA-API driver failed: vaInitialize: ") == true
+                && missing.reason?.contains(file) == true)
     }
 
-    @Test func aDriverThatCrashesOrHangsCostsOnlyItsOwnLine() throws {
+    @Test func confinesCrashingAndHangingDriversToTheirNodes() throws {
         let crashed = try broker("crash").probe()
         #expect(crashed.nodes.map(\.state) == [.crashed])
         #expect(crashed.nodes.map(\.reason) == ["the probe of this node crashed (signal 11, SIGSEGV)"])
 
         let start = MonotonicTime.now
         let broker = try broker("hang")
-        // The daemon serves meanwhile.
+        // The daemon serves calls meanwhile.
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
         #expect(MonotonicTime.now.nanoseconds(since: start) < 2_000_000_000)
         let hung = try broker.probe()

@@ -6,7 +6,7 @@ import Testing
 
 /// The libva driver of Tests/FakeVA, compiled when a test first needs it.
 enum FakeDriver {
-    /// Why it cannot be had, or nil.
+    /// Why it is not available; nil if it is.
     static var whyNot: String? {
         switch library {
         case .success: nil
@@ -14,7 +14,7 @@ enum FakeDriver {
         }
     }
 
-    /// What makes a broker's probes use it, on any character device.
+    /// The environment in which a broker's probes use it, on any character device.
     static func environment(_ behaviour: String, vendor: String? = nil) throws -> [String: String] {
         let folder = try library.get()
         var environment = [
@@ -35,7 +35,7 @@ enum FakeDriver {
         }
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../FakeVA").standardizedFileURL.path
-        // Beside the bundle, so that nothing needs to be cleared away.
+        // In the products' directory, where a leftover does no harm.
         let folder = "\(BrokerProcess.products)/fake-va-\(getpid())"
         mkdir(folder, 0o755)
         for (source, output) in [("fake_drv_video", "fake_drv_video"), ("nodes", "nodes")] {

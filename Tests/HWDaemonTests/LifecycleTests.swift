@@ -6,7 +6,7 @@ import HWDTransport
 import HWDWire
 import Testing
 
-@Suite("A broker's start, bounds and end", .serialized)
+@Suite("A broker's start, limits and end", .serialized)
 struct LifecycleTests {
     private func run(_ arguments: [String], files: [ChildProcess.File] = []) throws -> ChildProcess.Exit? {
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)
@@ -18,8 +18,8 @@ struct LifecycleTests {
     }
 
     @Test(
-        "A signal ends everything in order", arguments: [SIGTERM, SIGINT])
-    func shutdown(_ signal: Int32) throws {
+        "Stops on a signal", arguments: [SIGTERM, SIGINT])
+    func stopsOnASignal(_ signal: Int32) throws {
         let broker = try BrokerProcess(["--set", "DrainTimeout=0"])
         let clients = try (0..<4).map { _ in try broker.connect() }
         for client in clients { _ = try client.create() }
@@ -33,7 +33,7 @@ struct LifecycleTests {
         #expect(broker.log.contains("the daemon is shutting down"))
     }
 
-    @Test func aWorkerThatIgnoresTheEndIsKilled() throws {
+    @Test func killsAWorkerThatIgnoresSIGTERM() throws {
         let script = "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n"
         let broker = try BrokerProcess(["--set", "DrainTimeout=0"], workers: ["hwdaemon-encoder": script])
         let client = try broker.connect()
@@ -46,13 +46,13 @@ struct LifecycleTests {
         #expect(4_900_000_000...8_000_000_000 ~= MonotonicTime.now.nanoseconds(since: start))
     }
 
-    @Test func aSecondBrokerLeavesTheFirstOnesSocketAlone() throws {
+    @Test func doesNotTakeOverAnotherBrokersSocket() throws {
         let broker = try BrokerProcess()
         #expect(try run(["--socket", broker.socket]) == .exited(69))
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
     }
 
-    @Test func aStaleSocketIsReplaced() throws {
+    @Test func replacesAStaleSocket() throws {
         let broker = try BrokerProcess()
         try broker.child.kill(SIGKILL)
         _ = try broker.child.wait()
@@ -69,21 +69,21 @@ struct LifecycleTests {
     }
 
     @Test(
-        "A wrong command line is exit 64",
+        "Exits with 64 for a wrong command line",
         arguments: [
             ["--private"], ["--listen-fd", "0"], ["--socket", "/tmp/a", "--listen-fd", "3"], ["--parent", "1"],
             ["--max-sessions", "0"], ["--set", "Nonsense=1"], ["--set", "MaxSessions"], ["--stall-timeout", "nan"],
             ["--log-level", "loud"], ["--nonsense"],
         ])
-    func usage(_ arguments: [String]) throws {
+    func exitsWith64ForAWrongCommandLine(_ arguments: [String]) throws {
         #expect(try run(arguments) == .exited(64))
     }
 
-    @Test func aServiceManagersSocketIsListenedOn() throws {
+    @Test func listensOnASocketFromTheServiceManager() throws {
         let listener = try UnixSocket.listenAbstractAutobind()
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(null) }
-        // exec keeps the shell's number, which LISTEN_PID must tell.
+        // exec keeps the shell's process id, which LISTEN_PID must contain.
         let broker = try ChildProcess(
             spawning: "/bin/sh",
             arguments: ["-c", "LISTEN_FDS=1 LISTEN_PID=$$ exec \(BrokerProcess.products)/hwdaemon"],
@@ -94,13 +94,13 @@ struct LifecycleTests {
         #expect(try broker.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
     }
 
-    @Test func aDescriptorThatDoesNotListenIsRefused() throws {
+    @Test func refusesADescriptorThatDoesNotListen() throws {
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(null) }
         #expect(try run(["--listen-fd", "3"], files: [.init(null, as: 3)]) == .exited(70))
     }
 
-    @Test func aPrivateBrokerServesAnInheritedSocketAndEndsWithItsParent() throws {
+    @Test func servesAnInheritedSocketAndEndsWithItsParentIfPrivate() throws {
         let listener = try UnixSocket.listenAbstractAutobind()
         let address = try UnixSocket.address(of: listener.rawValue)
         // The shell is the parent; it ends when its standard input does.
@@ -126,29 +126,29 @@ struct LifecycleTests {
         try shell.kill(SIGKILL)
         _ = try shell.wait()
         try waitFor("the broker to end") {
-            // An orphan may wait for its reaper: a zombie has ended, too.
+            // An orphan may not be reaped yet; a zombie has ended too.
             let state = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
             return state == nil || state?.contains(") Z ") == true
         }
         _ = pipe.second.rawValue
     }
 
-    @Test func aPrivateBrokerWithoutItsParentEndsAtOnce() throws {
+    @Test func endsAtOnceIfPrivateAndWithoutItsParent() throws {
         let listener = try UnixSocket.listenAbstractAutobind()
         let exit = try run(
             ["--private", "--listen-fd", "3", "--parent", "1"], files: [.init(listener.rawValue, as: 3)])
         #expect(exit == .exited(0))
     }
 
-    @Test func aFloodOfConnectionsIsBounded() throws {
+    @Test func boundsAFloodOfConnections() throws {
         let broker = try BrokerProcess()
-        // The probe of the start has its descriptors too, and is over then.
+        // After the first probe, whose descriptors would count.
         _ = try broker.connect().ask(ListEncoders.method)
         let before = broker.openFiles
         let keeping = try broker.connect()
         var clients: [TestClient] = []
         for _ in 0..<300 { clients.append(try broker.connect()) }
-        try waitFor("the refusals") { broker.log.contains("64 connections open already") }
+        try waitFor("the refusals") { broker.log.contains("64 connections already open") }
         #expect(try clients[299].isClosed(within: .seconds(2)))
         #expect(broker.openFiles <= before + 65)
         #expect(broker.log.split(separator: "\n").count(where: { $0.contains("refused") }) < 20)
@@ -159,15 +159,15 @@ struct LifecycleTests {
     }
 
     @Test(.enabled(if: access("/usr/bin/prlimit", X_OK) == 0, "skipped: prlimit is not installed"))
-    func aFullDescriptorTablePasses() throws {
+    func recoversFromAFullDescriptorTable() throws {
         let broker = try BrokerProcess(prefix: ["/usr/bin/prlimit", "--nofile=24:24"])
         var clients: [TestClient] = []
         for _ in 0..<40 { clients.append(try broker.connect()) }
-        try waitFor("descriptors to run out") { broker.log.contains("cannot take connections") }
+        try waitFor("descriptors to run out") { broker.log.contains("cannot accept connections") }
         let ticks = broker.processorTicks
         usleep(500_000)
         #expect(broker.processorTicks - ticks < 20)
-        #expect(broker.log.split(separator: "\n").count(where: { $0.contains("cannot take connections") }) == 1)
+        #expect(broker.log.split(separator: "\n").count(where: { $0.contains("cannot accept connections") }) == 1)
         #expect(try clients[0].ask("org.varlink.service.GetInfo").error == nil)
         clients = []
         try waitFor("service") { try broker.connect().ask("org.varlink.service.GetInfo").error == nil }

@@ -14,7 +14,7 @@ struct MetricsTests {
 
     private func session(_ encoder: String? = "x265", fallback: String? = nil) -> SessionRegistry.Running {
         SessionRegistry.Running(
-            id: "a", uid: 1, pid: 2, codec: "hevc", width: 64, height: 64, pixelFormat: "NV12",
+            id: "a", uid: 1, kind: .compression, pid: 2, codec: "hevc", width: 64, height: 64, pixelFormat: "NV12",
             created: Self.start, codecID: encoder, usingHardware: encoder.map { _ in false },
             fallbackReason: fallback)
     }
@@ -32,7 +32,7 @@ struct MetricsTests {
         return work
     }
 
-    @Test func whatHappenedIsCountedWithItsReasons() {
+    @Test func countsEventsWithTheirReasons() {
         var metrics = Metrics(now: Self.start)
         metrics.sessionCreated(session(fallback: "/dev/dri/renderD128: permission denied (errno 13)"))
         metrics.sessionCreated(session(fallback: "/dev/dri/renderD128: permission denied (errno 1)"))
@@ -43,7 +43,7 @@ struct MetricsTests {
             SessionEnd(
                 status: .videoEncoderMalfunction, reason: "killed", framesIn: 1, framesOut: 1, cause: .killed,
                 signal: SIGSEGV), work(0, 0))
-        metrics.sessionRefused(.shuttingDown)
+        metrics.sessionRefused(.shuttingDown, .compression)
         metrics.probed(in: 250_000_000)
         metrics.probed(in: 500_000_000)
         let text = text(metrics, work: [work(5, 50)])
@@ -65,35 +65,35 @@ struct MetricsTests {
     }
 
     @Test(
-        "Reasons lose their numbers and keep their names",
+        "Replaces numbers in reasons and keeps names",
         arguments: [
             ("stopped after 30.5 s", "stopped after N.N s"), ("x265 3.5 on renderD128", "x265 N.N on renderD128"),
             ("NODE1 N1 12", "NODE1 N1 N"), ("a\nb", "a b"), ("", ""),
         ])
-    func normalization(_ reason: String, _ label: String) {
+    func replacesNumbersInReasons(_ reason: String, _ label: String) {
         #expect(Metrics.normalized(reason) == label)
     }
 
-    @Test func onlySoManyReasonsAreToldApart() {
+    @Test func boundsTheNumberOfReasons() {
         var metrics = Metrics(now: Self.start)
         for number in 0..<1000 { metrics.sessionCreated(session(fallback: "driver\(number) failed")) }
         let lines = text(metrics).split(separator: "\n").filter { $0.hasPrefix("hwdaemon_fallbacks_total{") }
-        #expect(lines.count == LabelledCounter.maximum + 1)
+        #expect(lines.count == LabelledCounter.maxCombinations + 1)
         #expect(lines.contains("hwdaemon_fallbacks_total{reason=\"other\"} 936"))
     }
 
-    @Test func aProcessThatTellsNonsenseIsNotBelieved() {
-        var lying = SessionWork()
-        lying.read(framesIn: .max, framesOut: .max, bytesOut: .max, age: 9_500_000_000)
-        #expect(lying.framesIn == 1_000_000)
-        #expect(lying.bytesOut == 40_000_000_000)
-        lying.read(framesIn: 0, framesOut: 5, bytesOut: 0, age: .max)
-        #expect(lying.framesIn == 1_000_000)
-        // Many of them overflow nothing.
-        #expect((0..<10000).reduce(SessionWork()) { sum, _ in sum + lying }.framesIn == 10_000_000_000)
+    @Test func limitsImplausibleCounters() {
+        var forged = SessionWork()
+        forged.read(framesIn: .max, framesOut: .max, bytesOut: .max, age: 9_500_000_000)
+        #expect(forged.framesIn == 1_000_000)
+        #expect(forged.bytesOut == 40_000_000_000)
+        forged.read(framesIn: 0, framesOut: 5, bytesOut: 0, age: .max)
+        #expect(forged.framesIn == 1_000_000)
+        // Their sum does not overflow.
+        #expect((0..<10000).reduce(SessionWork()) { sum, _ in sum + forged }.framesIn == 10_000_000_000)
     }
 
-    /// A Python that has the parser: of the checkout's environment (`scripts/check-varlink` makes it) or the system's.
+    /// A Python with the parser: that of the checkout's environment (made by `scripts/check-varlink`) or the system's.
     private static let python: String? = {
         var folder = URL(fileURLWithPath: #filePath)
         for _ in 0..<3 { folder.deleteLastPathComponent() }
@@ -112,12 +112,12 @@ struct MetricsTests {
         .enabled(
             if: python != nil,
             "skipped: no Python here has prometheus_client; scripts/check-varlink installs it"))
-    func anOutsideParserTakesTheText() throws {
+    func writesTextThatPrometheusParses() throws {
         var metrics = Metrics(now: Self.start)
         metrics.sessionCreated(session(fallback: "it said \"no\" \\ \u{1b} ümläut 😀\nand more"))
         metrics.sessionEnded(
             session("we\"ird\\n"), SessionEnd(status: .ok, reason: "", framesIn: 0, framesOut: 0), work(1, 1))
-        metrics.sessionRefused(.openFiles)
+        metrics.sessionRefused(.openFiles, .compression)
         metrics.probed(in: 1)
         metrics.reloaded(false)
         let path = "/tmp/hwdaemon-test-metrics-\(getpid())"
@@ -140,7 +140,7 @@ struct MetricsTests {
         #expect(try child.wait(until: MonotonicTime.now + .seconds(20)) == .exited(0))
     }
 
-    @Test func aBrokerCountsItsSessions() throws {
+    @Test func countsSessionsOfABroker() throws {
         let broker = try BrokerProcess(["--max-sessions", "1"])
         let client = try broker.connect()
         _ = try client.create()
@@ -162,7 +162,7 @@ struct MetricsTests {
             metrics.contains(
                 "\nhwdaemon_sessions_refused_total{kind=\"compression\",code=\"-12915\",reason=\"max_sessions\"} 1\n"
             ))
-        // There are no devices: hardware was allowed and the session runs in software.
+        // Without devices, a session that allows hardware falls back to software.
         #expect(metrics.contains("\nhwdaemon_fallbacks_total{reason="))
         #expect(metrics.contains("\nhwdaemon_probe_duration_seconds_count 1\n"))
     }

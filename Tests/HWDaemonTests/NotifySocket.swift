@@ -6,12 +6,12 @@ import Testing
 
 /// The service manager's end of `$NOTIFY_SOCKET`.
 final class NotifySocket {
-    /// What `NOTIFY_SOCKET` is set to.
+    /// The value of `NOTIFY_SOCKET`.
     let address: String
     private let file: OwnedFD
-    private(set) var heard: [String] = []
+    private(set) var received: [String] = []
 
-    /// Listens on a path, or on a name of the abstract namespace.
+    /// Listens on a path, or on a name in the abstract namespace.
     init(abstract: Bool) throws {
         let name = "/tmp/hwdaemon-test-notify-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         address = abstract ? "@" + name : name
@@ -29,21 +29,22 @@ final class NotifySocket {
 
     deinit { if !address.hasPrefix("@") { unlink(address) } }
 
-    /// The lines that have come so far.
+    /// The lines received so far.
     func read() -> [String] {
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
             let count = recv(file.rawValue, &buffer, buffer.count, Int32(MSG_DONTWAIT))
-            guard count > 0 else { return heard }
-            heard += String(decoding: buffer.prefix(count), as: UTF8.self).split(separator: "\n").map(String.init)
+            guard count > 0 else { return received }
+            received += String(decoding: buffer.prefix(count), as: UTF8.self).split(separator: "\n").map(
+                String.init)
         }
     }
 
     /// Waits for a line.
     func wait(for line: String) throws { try waitFor("'\(line)'") { read().contains(line) } }
 
-    /// How often a line has come.
+    /// How often a line was received.
     func count(_ line: String) -> Int { read().count { $0 == line } }
 
-    func forget() { heard = [] }
+    func forget() { received = [] }
 }

@@ -10,7 +10,7 @@ import Testing
     "Another user's view of a broker", .serialized,
     .enabled(if: getuid() == 0, "skipped: only root can become another user"))
 struct OtherUserTests {
-    /// Sends one call as user 65534 and prints the reply's text; an empty line for none.
+    /// Sends a call as user 65534 and returns the reply's text; empty if there is none.
     private func ask(_ address: String, _ method: String, _ parameters: String = "{}") throws -> String {
         let python = """
             import os,socket,sys
@@ -40,7 +40,7 @@ struct OtherUserTests {
         return try String(contentsOfFile: file, encoding: .utf8)
     }
 
-    @Test func sessionsOfOthersAreNotSeen() throws {
+    @Test func hidesSessionsOfOtherUsers() throws {
         let broker = try BrokerProcess()
         chmod(broker.socket, 0o666)
         let client = try broker.connect()
@@ -49,18 +49,18 @@ struct OtherUserTests {
         #expect(try ask(broker.socket, ListSessions.method) == "{\"parameters\":{\"sessions\":[]}}")
         let result = try ask(broker.socket, GetSessionResult.method, "{\"session\":\"\(id)\"}")
         #expect(result.contains("\"org.hwdaemon.InvalidSession\""))
-        // What is nobody's secret is answered.
+        // Methods without private data reply to everyone.
         #expect(try ask(broker.socket, ListEncoders.method).contains("org.hwdaemon.encoder.x265"))
     }
 
-    @Test func theSocketIsClosedToStrangers() throws {
+    @Test func restrictsTheSocketToOwnerAndGroup() throws {
         let broker = try BrokerProcess()
         var status = stat()
         #expect(stat(broker.socket, &status) == 0)
         #expect(status.st_mode & 0o777 == 0o660)
     }
 
-    @Test func aPrivateBrokerServesNobodyElse() throws {
+    @Test func servesOnlyItsOwnUserIfPrivate() throws {
         let listener = try UnixSocket.listenAbstractAutobind()
         let address = try UnixSocket.address(of: listener.rawValue)
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)

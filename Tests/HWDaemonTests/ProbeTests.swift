@@ -12,7 +12,7 @@ struct ProbeTests {
         try broker.probe(device.map { "{\"device\":\"\($0)\"}" } ?? "{}")
     }
 
-    @Test func everyNodeHasItsReason() throws {
+    @Test func reportsAReasonForEveryNode() throws {
         let file = "/tmp/hwdaemon-test-file-\(getpid())"
         try #require(FileManager.default.createFile(atPath: file, contents: nil))
         defer { unlink(file) }
@@ -28,16 +28,16 @@ struct ProbeTests {
                 "\(file) is not a character device",
             ])
         #expect(try probe(broker, "/dev/null").nodes.map(\.node) == ["/dev/null"])
-        // A node that is not the daemon's is answered and not remembered.
+        // A node that is not one of the daemon's is reported once and forgotten.
         #expect(try probe(broker, "/dev/dri/renderD191").nodes.count == 1)
         #expect(try probe(broker).nodes.count == 3)
     }
 
-    @Test func noDevicesAreNoNodes() throws {
+    @Test func reportsNoNodesForAnEmptyDeviceList() throws {
         #expect(try probe(BrokerHolder.shared.get()).nodes.isEmpty)
     }
 
-    /// A character device of group `tty` that only root could make, or why there is none.
+    /// A character device of group `tty`; nil unless root can create one.
     private static let closedNode: String? = {
         let path = "/tmp/hwdaemon-test-node-\(getpid())"
         guard getuid() == 0, access("/usr/bin/setpriv", X_OK) == 0,
@@ -47,11 +47,11 @@ struct ProbeTests {
     }()
 
     @Test(
-        .enabled(if: closedNode != nil, "skipped: needs root, mknod and setpriv to make a device one may not open"))
-    func aNodeOneMayNotOpenNamesItsGroup() throws {
+        .enabled(if: closedNode != nil, "skipped: needs root, mknod and setpriv"))
+    func namesTheGroupOfANodeWithoutPermission() throws {
         let node = try #require(Self.closedNode)
         defer { unlink(node) }
-        // Nobody must reach the executables.
+        // The user nobody needs access to the executables.
         let folder = "/tmp/hwdaemon-test-bin-\(getpid())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -67,7 +67,7 @@ struct ProbeTests {
         #expect(found.reason == "permission denied: add the user to group tty")
     }
 
-    @Test func aProbeThatCrashesOrSaysNothingIsTold() throws {
+    @Test func reportsProbesThatCrashOrDoNotAnswer() throws {
         let script = """
             #!/bin/sh
             kill -SEGV $$
@@ -78,15 +78,15 @@ struct ProbeTests {
         let silent = try BrokerProcess(
             devices: "/dev/null", workers: ["hwdaemon-probe": "#!/bin/sh\nprintf garbage >&4\nexit 4\n"])
         #expect(
-            try probe(silent).nodes.map(\.reason) == ["the probe of this node gave no answer (exit status 4)"])
+            try probe(silent).nodes.map(\.reason) == ["the probe of this node did not answer (exit status 4)"])
     }
 
-    @Test func aProbeThatHangsDelaysNoStartAndIsSharedAndBounded() throws {
+    @Test func sharesAndBoundsAProbeThatHangs() throws {
         let broker = try BrokerProcess(
-            // A node that is not there: nobody looks for GPUs in the background.
+            // A missing node, so that Vulkan is not verified in the background.
             devices: "/nowhere/renderD128",
             workers: ["hwdaemon-probe": "#!/bin/sh\necho x >>$0.count\nexec sleep 60\n"])
-        // The rest of the service works meanwhile, and a Create waits for the probe.
+        // Other calls are served meanwhile; a Create call waits for the probe.
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
         let creating = try broker.connect()
         try creating.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
@@ -98,9 +98,9 @@ struct ProbeTests {
             #expect(text.contains("timed out after 5 s"))
         }
         #expect(MonotonicTime.now.nanoseconds(since: start) < 7_000_000_000)
-        // No encoder was found, and that is what the session's worker says.
+        // No encoder was found, as the session's worker reports.
         #expect(try creating.reply().error == "org.hwdaemon.CouldNotFindVideoEncoder")
-        // Who only looks at a node loads no decoder; the software's own decoder is told of by those who do.
+        // Listing a node needs no decoder; listing the software does, because that includes its decoder.
         for (name, lines) in [("hwdaemon-probe", "x\nx\nx\nx\n"), ("hwdaemon-verify", "x\n")] {
             #expect(try String(contentsOfFile: "\(broker.folder)/\(name).count", encoding: .utf8) == lines)
         }
@@ -109,7 +109,7 @@ struct ProbeTests {
 }
 
 extension BrokerProcess {
-    /// What `Probe` answers.
+    /// The result of `Probe`.
     func probe(_ parameters: String = "{}") throws -> ProbeSnapshot {
         let client = try connect()
         try client.call(Probe.method, parameters)

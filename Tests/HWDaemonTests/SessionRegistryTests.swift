@@ -13,13 +13,14 @@ struct SessionRegistryTests {
 
     private static func session(_ id: String, uid: UInt32, at seconds: UInt64 = 100) -> SessionRegistry.Running {
         SessionRegistry.Running(
-            id: id, uid: uid, pid: 4711, codec: "hevc", width: 64, height: 64, pixelFormat: "NV12",
+            id: id, uid: uid, kind: .compression, pid: 4711, codec: "hevc", width: 64, height: 64,
+            pixelFormat: "NV12",
             created: time(seconds))
     }
 
     private static let end = SessionEnd(status: .ok, reason: "closed", framesIn: 3, framesOut: 3)
 
-    @Test func oneUserReachesItsLimitAndOthersDoNot() throws {
+    @Test func limitsEachUserSeparately() throws {
         var registry = SessionRegistry(limits: .init(sessions: 10, sessionsPerUser: 2))
         for id in ["a", "b"] {
             try registry.admit(uid: 1)
@@ -36,7 +37,7 @@ struct SessionRegistryTests {
         try registry.admit(uid: 1)
     }
 
-    @Test func allUsersTogetherReachTheirLimit() throws {
+    @Test func limitsAllUsersTogether() throws {
         var registry = SessionRegistry(limits: .init(sessions: 3, sessionsPerUser: 2))
         for uid in UInt32(1)...3 { registry.add(Self.session("\(uid)", uid: uid)) }
         let refusal = #expect(throws: Refusal.self) { try registry.admit(uid: 9) }
@@ -44,7 +45,7 @@ struct SessionRegistryTests {
         #expect(refusal?.error.reason == "the daemon serves 3 sessions; its limit is 3 (MaxSessions)")
     }
 
-    @Test func aResultIsKeptForAMinute() throws {
+    @Test func keepsAResultForAMinute() throws {
         var registry = SessionRegistry(limits: .init())
         registry.add(Self.session("a", uid: 7))
         #expect(try registry.entry("a", for: 7, now: Self.time(100)) == .running(Self.session("a", uid: 7)))
@@ -58,7 +59,7 @@ struct SessionRegistryTests {
         #expect(registry.endedCount == 0)
     }
 
-    @Test func anotherUsersSessionLooksLikeNone() throws {
+    @Test func hidesSessionsOfOtherUsers() throws {
         var registry = SessionRegistry(limits: .init())
         registry.add(Self.session("a", uid: 7))
         let foreign = #expect(throws: SessionError.self) {
@@ -73,7 +74,7 @@ struct SessionRegistryTests {
         #expect(throws: SessionError.self) { try registry.entry("a", for: 8, now: Self.time(101)) }
     }
 
-    @Test func aUserCannotFillTheMemoryWithResults() throws {
+    @Test func boundsTheResultsOfAUser() throws {
         var registry = SessionRegistry(limits: .init(resultsPerUser: 4))
         registry.add(Self.session("other", uid: 2))
         registry.finish("other", Self.end, now: Self.time(100))
@@ -87,7 +88,7 @@ struct SessionRegistryTests {
         #expect(throws: SessionError.self) { try registry.entry("s95", for: 1, now: Self.time(101)) }
     }
 
-    @Test func aListShowsOnesOwnOldestFirstAndAllToRootAndTheDaemon() {
+    @Test func listsOwnSessionsAndAllToRootAndTheDaemon() {
         var registry = SessionRegistry(limits: .init())
         registry.add(Self.session("young", uid: 1, at: 102))
         registry.add(Self.session("old", uid: 1, at: 101))

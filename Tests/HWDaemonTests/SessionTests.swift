@@ -22,12 +22,12 @@ struct SessionTests {
         return try VarlinkReply.decode(GetSessionResult.Reply.self, from: Array(text.utf8))
     }
 
-    @Test func aKilledWorkerCostsItsOwnSessionOnlyAndTellsWhy() throws {
+    @Test func endsOnlyTheSessionOfAKilledWorker() throws {
         let broker = try BrokerProcess()
         let client = try broker.connect()
         let id = try client.create()
         #expect(id.utf8.count == 32)
-        // Started later: it must hold no copy of the first one's connection.
+        // A worker started later must not hold a copy of the first one's connection.
         let bystander = try broker.connect()
         let other = try bystander.create()
 
@@ -46,27 +46,27 @@ struct SessionTests {
         let end = try result(broker, id)
         #expect(end.finished)
         #expect(end.code == -12912)
-        #expect(end.reason == "the encoder process was killed by signal 9 (SIGKILL)")
+        #expect(end.reason.contains("signal 9 (SIGKILL)"))
         #expect(try sessions(broker).map(\.session) == [other])
     }
 
-    @Test func aResultCanBeWaitedForWithoutHoldingOthersUp() throws {
+    @Test func waitsForAResultWithoutBlockingOthers() throws {
         let broker = try BrokerProcess()
         let client = try broker.connect()
         let id = try client.create()
         let waiting = try broker.connect()
         try waiting.call(GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":10000}")
-        let impatient = try broker.connect()
-        try impatient.call(GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":100}")
-        #expect(try impatient.reply()["finished"] == .bool(false))
+        let short = try broker.connect()
+        try short.call(GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":100}")
+        #expect(try short.reply()["finished"] == .bool(false))
         #expect(try broker.connect().ask("org.varlink.service.GetInfo").error == nil)
         kill(try #require(try sessions(broker).first).pid, SIGSEGV)
         let reply = try waiting.reply()
         #expect(reply["finished"] == .bool(true))
-        #expect(reply["reason"] == .string("the encoder process was killed by signal 11 (SIGSEGV)"))
+        #expect(reply["reason"]?.description.contains("signal 11 (SIGSEGV)") == true)
     }
 
-    @Test func theWorkerAnswersAWrongCallAndTheBrokerKnowsHowItEnded() throws {
+    @Test func refusesAnUnknownCodec() throws {
         let broker = try BrokerProcess()
         let client = try broker.connect()
         let reply = try client.ask(
@@ -77,14 +77,14 @@ struct SessionTests {
         #expect(try client.isClosed())
     }
 
-    @Test func anUnknownSessionIsInvalid() throws {
+    @Test func reportsAnUnknownSessionAsInvalid() throws {
         let reply = try BrokerHolder.shared.get().connect().ask(
             GetSessionResult.method, "{\"session\":\"0123\"}")
         #expect(reply.error == "org.hwdaemon.InvalidSession")
         #expect(reply["code"] == .int(-12903))
     }
 
-    @Test func limitsAreToldByNumberAndName() throws {
+    @Test func namesTheLimitThatIsReached() throws {
         let broker = try BrokerProcess(["--max-sessions-per-user", "2", "--max-sessions", "10"])
         let clients = [try broker.connect(), try broker.connect()]
         for client in clients { _ = try client.create() }
@@ -94,13 +94,13 @@ struct SessionTests {
         #expect(reply.error == "org.hwdaemon.VideoEncoderNotAvailableNow")
         #expect(reply["code"] == .int(-12915))
         #expect(reply["reason"]?.description.contains("2 (MaxSessionsPerUser)") == true)
-        // The refused connection is still a Varlink one, and may try again.
+        // The refused connection still serves calls, and may try again.
         kill(try #require(try sessions(broker).first).pid, SIGKILL)
         try waitFor("the session to end") { try sessions(broker).count == 1 }
         _ = try third.create()
     }
 
-    @Test func pipelinedRepliesLeaveBeforeTheWorkersReply() throws {
+    @Test func sendsPipelinedRepliesBeforeTheWorkersReply() throws {
         let client = try BrokerHolder.shared.get().connect()
         try client.send(String(repeating: TestClient.describe, count: 100))
         try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
@@ -109,7 +109,7 @@ struct SessionTests {
         #expect(try client.reply()["session"] != nil)
     }
 
-    @Test func aWorkerThatCannotBeStartedIsTold() throws {
+    @Test func reportsAWorkerThatCannotBeStarted() throws {
         let broker = try BrokerProcess(["--libexec", "/nowhere"])
         let client = try broker.connect()
         let reply = try client.ask(
@@ -126,9 +126,9 @@ struct SessionTests {
     }
 
     @Test(
-        "A worker that hangs is killed, whatever time it claims",
+        "Kills a worker that hangs, whatever time it reports",
         arguments: [#"\001\000\000\000\000\000\000\000"#, #"\377\377\377\377\377\377\377\377"#])
-    func hang(_ time: String) throws {
+    func killsAWorkerThatHangs(_ time: String) throws {
         let script =
             "#!/bin/sh\n" + Self.poke(.busySinceNs, time) + Self.poke(.framesIn, #"\007"#) + "exec sleep 60\n"
         let broker = try BrokerProcess(["--stall-timeout", "0.5"], workers: ["hwdaemon-encoder": script])
@@ -138,12 +138,12 @@ struct SessionTests {
         let id = try #require(broker.log.firstMatch(of: /session=([0-9a-f]{32})/)?.output.1)
         let end = try result(broker, String(id), wait: 10000)
         #expect(end.code == -12912)
-        #expect(end.reason == "stopped after 0.5 s without progress in one codec call")
+        #expect(end.reason.hasPrefix("stopped after 0.5 s"))
         #expect(end.framesIn == 7)
         #expect(try client.isClosed())
     }
 
-    @Test func aWorkerThatHangsInHardwareIsKilledSooner() throws {
+    @Test func killsAWorkerThatHangsInHardwareSooner() throws {
         let script =
             "#!/bin/sh\nprintf '{\"created\":{\"codecID\":\"hw\",\"usingHardware\":true}}' >&4\n"
             + Self.poke(.busySinceNs, #"\001\000\000\000\000\000\000\000"#) + "exec sleep 60\n"
@@ -153,10 +153,10 @@ struct SessionTests {
         try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
         #expect(try client.isClosed(within: .seconds(5)))
         try waitFor("the end") { broker.log.contains("session ended") }
-        #expect(broker.log.contains("reason=\"stopped after 0.4 s without progress in one codec call\""))
+        #expect(broker.log.contains("reason=\"stopped after 0.4 s"))
     }
 
-    @Test func anIdleWorkerIsLeftAlone() throws {
+    @Test func leavesAnIdleWorkerAlone() throws {
         let broker = try BrokerProcess(["--stall-timeout", "0.2"])
         let client = try broker.connect()
         let id = try client.create()
@@ -164,7 +164,7 @@ struct SessionTests {
         #expect(try result(broker, id, wait: 0).finished == false)
     }
 
-    @Test func aHostileWorkerIsHeardWithinBounds() throws {
+    @Test func boundsTheReportsOfAWorker() throws {
         let script = """
             #!/bin/sh
             printf 'not JSON' >&4
@@ -183,12 +183,12 @@ struct SessionTests {
         #expect(end.code == -12902)
         #expect(end.reason == "two lines")
         #expect(broker.log.contains("ignored a packet of the worker"))
-        // The lines about the worker, not those of this test's own calls.
+        // Only lines about the worker, not those of this test's calls.
         let lines = broker.log.split(separator: "\n").filter { $0.contains("worker") }
         #expect(lines.count > 1 && lines.count < 80)
     }
 
-    @Test func twoHundredRoundsLeaveNothingBehind() throws {
+    @Test func leaksNothingInTwoHundredSessions() throws {
         let broker = try BrokerProcess()
         _ = try broker.connect().ask(ListEncoders.method)
         try waitFor("the probe to be reaped") { broker.children.isEmpty }

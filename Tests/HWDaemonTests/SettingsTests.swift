@@ -15,7 +15,7 @@ struct SettingsTests {
         return (settings, faults)
     }
 
-    @Test func everyKeyIsReadAndShownAsItWasWritten() {
+    @Test func readsAndWritesEveryKey() {
         let text = """
             # limits
             MaxSessions=7
@@ -46,14 +46,14 @@ struct SettingsTests {
         expected.logLevel = .notice
         #expect(settings == expected)
 
-        // What is shown can be read again: the manual's defaults are true.
+        // Written values can be read again, so the manual's defaults are correct.
         let written = SettingsTable.rows.map { "\($0.key)=\($0.show(settings))" }.joined(separator: "\n")
         #expect(parse(written).settings == expected)
         let defaults = SettingsTable.rows.map { "\($0.key)=\($0.show(Settings()))" }.joined(separator: "\n")
         #expect(parse(defaults, base: expected).settings.maxSessions == Settings().maxSessions)
     }
 
-    @Test func anEmptyValueIsTheDefaultAndLaterLinesWin() {
+    @Test func restoresDefaultsAndPrefersLaterLines() {
         let (settings, faults) = parse(
             "MaxSessions=5\nMaxSessions=6\nDevices=/dev/null\nDevices=\nDrainTimeout=\n", base: .ofPrivateDaemon)
         #expect(faults.isEmpty)
@@ -63,7 +63,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "A wrong line is told with its number",
+        "Reports wrong lines with their numbers",
         arguments: [
             ("MaxSessions=0", "MaxSessions takes 1 to 4096: 0 is out of range"),
             ("MaxSessions=4097", "MaxSessions takes 1 to 4096: 4097 is out of range"),
@@ -91,21 +91,24 @@ struct SettingsTests {
                 "MaxPoolBytesPerSession takes 1M to 1T (bytes, K, M, G, T): '1.5G' is not a size"
             ),
             ("Devices=null", "Devices takes absolute paths, separated by colons: 'null' is not an absolute path"),
-            ("LogLevel=loud", "LogLevel takes one of debug, info, notice, warning, error: 'loud' is none of them"),
+            (
+                "LogLevel=loud",
+                "LogLevel takes one of debug, info, notice, warning, error: 'loud' is not one of them"
+            ),
         ])
-    func wrongLines(_ line: String, _ sentence: String) {
+    func reportsWrongLines(_ line: String, _ sentence: String) {
         let (settings, faults) = parse("# one\n\n\(line)\nMaxSessions=5\n")
         #expect(faults == ["a.conf:3: \(sentence)"])
         #expect(settings.maxSessions == 5)
     }
 
-    @Test func bytesThatAreNoTextAreOneLineOfAnError() {
+    @Test func reportsBinaryDataOnOneLine() {
         let (_, faults) = parse("\u{1b}[31m\u{0}" + String(repeating: "x", count: 10000))
         #expect(faults.count == 1)
         #expect(faults.allSatisfy { $0.utf8.count < 400 && !$0.contains("\u{1b}") })
     }
 
-    @Test func theMainFileComesFirstThenTheOthersByName() throws {
+    @Test func readsTheMainFileThenTheOthersByName() throws {
         let folder = NSTemporaryDirectory() + "hwdaemon-test-\(getpid())-conf"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -139,7 +142,7 @@ struct SettingsTests {
             ])
     }
 
-    @Test func theAdminsPageHasEveryKeyWithItsDefault() throws {
+    @Test func matchesTheTableInTheAdministratorsGuide() throws {
         let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../docs/admin.md")
         let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
@@ -150,12 +153,12 @@ struct SettingsTests {
         }
     }
 
-    @Test func noFolderIsNoFault() throws {
+    @Test func acceptsAMissingDirectory() throws {
         let nowhere = SettingsFiles(folder: "/nowhere/hwdaemon", base: Settings(), overrides: [])
         #expect(try nowhere.load() == Settings())
     }
 
-    @Test func logLinesAreOneLineOfWords() {
+    @Test func writesLogLinesInLogfmt() {
         let line = StandardErrorLog.line(
             "session ended",
             [("code", "-12912"), ("reason", "it said \"no\"\nand \\ went"), ("empty", ""), ("size", "64x64")])

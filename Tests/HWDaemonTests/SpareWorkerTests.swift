@@ -6,10 +6,9 @@ import HWDTransport
 import HWDWire
 import Testing
 
-/// The encoder process that is started ahead of a session.
 @Suite("A spare worker", .serialized)
 struct SpareWorkerTests {
-    /// Encoder processes below a broker.
+    /// The encoder processes that are children of a broker.
     private func workers(_ broker: BrokerProcess) -> Set<Int32> {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return Set(
@@ -19,7 +18,7 @@ struct SpareWorkerTests {
                     text.contains("(hwdaemon-encode)"), let end = text.lastIndex(of: ")")
                 else { return nil }
                 let fields = text[text.index(after: end)...].split(separator: " ")
-                // A zombie is none that could serve.
+                // A zombie cannot serve.
                 return fields.count > 1 && fields[1] == "\(broker.child.pid)" && fields[0] != "Z" ? pid : nil
             })
     }
@@ -32,7 +31,7 @@ struct SpareWorkerTests {
         return try #require(sessions.last).pid
     }
 
-    @Test func theSpareServesTheNextSessionAndAnotherFollows() throws {
+    @Test func servesTheNextSessionAndIsReplaced() throws {
         let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
         try waitFor("a spare") { workers(broker).count == 1 }
         let spare = try #require(workers(broker).first)
@@ -45,7 +44,7 @@ struct SpareWorkerTests {
         #expect(workers(broker).isEmpty)
     }
 
-    @Test func aSpareThatDiesIsMissedByNobody() throws {
+    @Test func replacesASpareThatDied() throws {
         let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
         try waitFor("a spare") { workers(broker).count == 1 }
         let spare = try #require(workers(broker).first)
@@ -56,12 +55,12 @@ struct SpareWorkerTests {
         #expect(try sessionPID(broker) != spare)
     }
 
-    @Test func withoutABrokerASpareEnds() throws {
+    @Test func endsWithItsBroker() throws {
         let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
         try waitFor("a spare") { workers(broker).count == 1 }
         let spare = try #require(workers(broker).first)
         try broker.child.kill(SIGKILL)
-        // A zombie has ended; who reaps it is not ours to say.
+        // A zombie has ended; when it is reaped is up to its new parent.
         try waitFor("the spare to end") {
             let text = (try? String(contentsOfFile: "/proc/\(spare)/stat", encoding: .utf8)) ?? ""
             return text.isEmpty || text.contains(") Z ")

@@ -10,7 +10,7 @@ import Testing
 struct VerificationTests {
     private static let notYet = "not verified: no frames were sent through it yet"
 
-    /// A folder that goes with the test.
+    /// A directory that is removed with the object.
     private final class Folder {
         let path: String
 
@@ -26,7 +26,7 @@ struct VerificationTests {
         }
     }
 
-    @Test func softwareIsVerifiedUnlessOneAsksNotTo() throws {
+    @Test func verifiesSoftwareUnlessAskedNotTo() throws {
         let broker = try BrokerProcess()
         let listed = try broker.probe("{\"verify\":false}")
         #expect(listed.paths.map(\.reason) == Array(repeating: Self.notYet, count: 4))
@@ -41,11 +41,11 @@ struct VerificationTests {
         #expect(verified.paths[0].driver.hasPrefix("x265 "))
         #expect(verified.paths[2].driver.hasPrefix("libavcodec "))
         #expect(verified.warnings.isEmpty)
-        // And remembered.
+        // The results are kept.
         #expect(try broker.probe("{\"verify\":false}").paths.allSatisfy(\.verified))
     }
 
-    @Test func whatWasVerifiedIsRememberedOnDisk() throws {
+    @Test func storesResultsOnDisk() throws {
         let state = try Folder()
         let environment = ["STATE_DIRECTORY": state.path]
         let file = "\(state.path)/probe-cache.json"
@@ -56,7 +56,7 @@ struct VerificationTests {
         let list = "{\"verify\":false}"
         #expect(try BrokerProcess(environment: environment).probe(list).paths.allSatisfy(\.verified))
 
-        // Of another kernel, or of no kernel at all.
+        // Results for another kernel, and damaged files, do not count.
         let text = try String(contentsOfFile: file, encoding: .utf8)
         for damaged in [
             text.replacingOccurrences(of: "\"kernel\" : \"", with: "\"kernel\" : \"other-"),
@@ -67,12 +67,12 @@ struct VerificationTests {
             let broker = try BrokerProcess(environment: environment)
             #expect(try broker.probe(list).paths.map(\.verified) == [false, false, false, false], "\(damaged)")
         }
-        // And a damaged one is replaced.
+        // A damaged file is replaced.
         #expect(try BrokerProcess(environment: environment).probe().paths.allSatisfy(\.verified))
         #expect(try BrokerProcess(environment: environment).probe(list).paths.allSatisfy(\.verified))
     }
 
-    @Test func whatIsStillTheSameIsNotAskedAgain() throws {
+    @Test func reusesAnswersWhileFilesAreUnchanged() throws {
         let folder = try Folder()
         try folder.write("starts", "")
         let overrides = try Folder()
@@ -91,14 +91,14 @@ struct VerificationTests {
         #expect(try broker.probe("{\"verify\":false}") == first)
         #expect(try starts() == before)
 
-        // A file of the catalogue's that was not there.
+        // An override that did not exist before.
         try overrides.write(
             "10-less.json", #"{"schema": 1, "paths": [{"id": "hevc-main-decode", "enabled": false}]}"#)
         #expect(try broker.probe().paths.count == first.paths.count - 1)
         #expect(try starts() > before)
     }
 
-    @Test func overridesAreLaidOverAndBadOnesToldByName() throws {
+    @Test func appliesOverridesAndNamesInvalidOnes() throws {
         let overrides = try Folder()
         let state = try Folder()
         let environment = ["STATE_DIRECTORY": state.path, "HWDAEMON_CAPABILITIES_DIR": overrides.path]
@@ -116,19 +116,18 @@ struct VerificationTests {
         try overrides.write("ignored.txt", "{")
         let broker = try BrokerProcess(environment: environment)
         let snapshot = try broker.probe()
-        #expect(
-            snapshot.warnings == [
-                "\(overrides.path)/30-bad.json is left out: not valid JSON",
-                "\(overrides.path)/40-typo.json is left out: a: drivr is not a field of quirks",
-            ])
+        #expect(snapshot.warnings.count == 2)
+        #expect(snapshot.warnings.first?.hasPrefix("\(overrides.path)/30-bad.json is left out: ") == true)
+        #expect(snapshot.warnings.last?.hasPrefix("\(overrides.path)/40-typo.json is left out: ") == true)
+        #expect(snapshot.warnings.last?.contains("drivr") == true)
         #expect(snapshot.paths.map(\.id) == ["hevc-main-encode", "hevc-main10-encode", "hevc-main10-decode"])
         #expect(snapshot.paths.map(\.verified) == [true, false, true])
-        #expect(snapshot.paths[1].reason == "disabled by the quirk local-x265: not wanted here")
+        #expect(snapshot.paths[1].reason?.contains("local-x265: not wanted here") == true)
         #expect(snapshot.encoders.map(\.bitDepths) == [[8]])
         #expect(broker.log.contains("30-bad.json is left out"))
     }
 
-    @Test func aCatalogueThatIsNamedTakesThePlaceOfTheBuiltInOne() throws {
+    @Test func usesTheCatalogueOfTheEnvironment() throws {
         let folder = try Folder()
         try folder.write("mine.json", #"{"schema": 1, "paths": [], "quirks": []}"#)
         let mine = try BrokerProcess(environment: ["HWDAEMON_CAPABILITIES": "\(folder.path)/mine.json"]).probe()
@@ -138,8 +137,8 @@ struct VerificationTests {
         #expect(gone.warnings == ["/nowhere.json is left out: No such file or directory"])
     }
 
-    @Test func noSessionWaitsForVerification() throws {
-        // A verification that never ends; the look at the start is the real one.
+    @Test func startsSessionsDuringVerification() throws {
+        // Only verification hangs; the probe at the start is the real one.
         let broker = try BrokerProcess(workers: ["hwdaemon-verify": "#!/bin/sh\nexec sleep 60\n"])
         let prober = try broker.connect()
         try prober.call(Probe.method)

@@ -4,11 +4,11 @@ import HWDModel
 import HWDSessions
 import Testing
 
-/// Two layers become one picture with alpha; what is wrong with one of them never costs a picture.
+/// Decoding of streams with an alpha layer; damage of the alpha layer never costs a picture.
 @Suite struct AlphaDecodingTests {
     /// MD5 of Y, Cb, Cr and A of all 12 pictures of bbb_alpha.mov in presentation order, rows without gaps.
     ///
-    /// Made by FFmpeg 8.1's own two-layer decoder, through PyAV: every frame decoded to yuva420p, each plane's rows
+    /// Computed with the two-layer decoder of FFmpeg 8.1, through PyAV: every frame decoded to yuva420p, each plane's rows
     /// appended to that plane's digest.
     static let planes = [
         "c409c89c7d830182a66bdf9c13cac2e4", "b6e97cf7b3f23772428e50f9e32504c6", "bdbaa9fbea2f93a937bc2290d1269aa1",
@@ -17,7 +17,7 @@ import Testing
 
     static let whole = Result { try AlphaResult(try AlphaClip.committed()) }
 
-    /// Whether Y, Cb and Cr of all pictures are the whole clip's.
+    /// Whether Y, Cb and Cr of all pictures equal those of the undamaged clip.
     static func hasWholeBase(_ result: AlphaResult) throws -> Bool {
         let whole = try whole.get()
         guard result.planes.count == whole.planes.count else { return false }
@@ -32,12 +32,12 @@ import Testing
         for plane in 0..<4 {
             #expect(try md5(result.planes.flatMap { $0[plane] }) == Self.planes[plane])
         }
-        // The clip's message says straight, and its values hold although the SPS says video range.
+        // The clip's SEI message declares straight alpha, and takes precedence over the SPS's video range.
         #expect(result.pictures.count == 12 && result.pictures.allSatisfy { $0.alpha == .present(.straight) })
         #expect(result.pictures.allSatisfy { !$0.isDamaged } && result.faults.isEmpty && result.alphaFaults.isEmpty)
     }
 
-    @Test("a stream of one layer is opaque, without a word")
+    @Test("a stream of one layer is opaque, without an event")
     func oneLayer() throws {
         var clip = try AlphaClip.committed()
         try clip.changeDescription { nal in
@@ -52,7 +52,7 @@ import Testing
         #expect(result.pictures.allSatisfy { $0.alpha == .none } && result.alphaFaults.isEmpty)
     }
 
-    @Test("alpha that is missing in some access units leaves those opaque, and they are told")
+    @Test("access units without alpha become opaque and are reported")
     func missing() throws {
         var clip = try AlphaClip.committed()
         // Packets that nothing refers to (TRAIL_N), so that the others' alpha stays right.
@@ -68,10 +68,10 @@ import Testing
             #expect(same(alpha, isDropped ? Self.opaque : whole.planes[index][3]))
         }
         #expect(result.alphaFaults.map { Int($0.packet) } == dropped)
-        #expect(result.alphaFaults.allSatisfy { $0.reason == "the access unit has no slices of the alpha layer" })
+        #expect(result.alphaFaults.allSatisfy { $0.reason.contains("no slices") })
     }
 
-    @Test("without the alpha layer's key frame there is no alpha, and every picture comes")
+    @Test("without the alpha layer's key frame all pictures are emitted without alpha")
     func noKeyFrame() throws {
         var clip = try AlphaClip.committed()
         try clip.dropAlpha(from: [0])
@@ -81,7 +81,7 @@ import Testing
         #expect(result.alphaFaults.count == 12)
     }
 
-    @Test("an alpha layer of another size is left out with both sizes told")
+    @Test("an alpha layer of another size is ignored, and the reason has both sizes")
     func otherSize() throws {
         var clip = try AlphaClip.committed()
         try clip.changeDescription { nal in
@@ -94,12 +94,11 @@ import Testing
         let result = try AlphaResult(clip)
         #expect(try Self.hasWholeBase(result))
         #expect(result.pictures.count == 12 && result.pictures.allSatisfy { $0.alpha == .missing })
-        #expect(
-            result.alphaFaults.first?.reason
-                == "the alpha layer's picture is 624x360, the base layer's 640x360")
+        let reason = try #require(result.alphaFaults.first?.reason)
+        #expect(reason.contains("624x360") && reason.contains("640x360"), "\(reason)")
     }
 
-    @Test("layers of different structure: every picture comes once, with its own alpha or none")
+    @Test("with layers of different structure every picture is emitted once, with its alpha or none")
     func otherStructure() throws {
         let whole = try AlphaClip.committed()
         var clip = whole
@@ -119,7 +118,7 @@ import Testing
         #expect(result.pictures.contains { $0.alpha == .missing } && !result.alphaFaults.isEmpty)
     }
 
-    @Test("a VPS that does not tell of alpha any more: opaque, with the reason")
+    @Test("a VPS that does not declare alpha makes pictures opaque, with a reason")
     func unreadableVPS() throws {
         var clip = try AlphaClip.committed()
         try clip.changeDescription { nal in
@@ -132,10 +131,10 @@ import Testing
         let result = try AlphaResult(clip)
         #expect(try Self.hasWholeBase(result))
         #expect(result.pictures.count == 12 && result.pictures.allSatisfy { $0.alpha == .missing })
-        #expect(result.alphaFaults.first?.reason.hasPrefix("the stream has further layers") == true)
+        #expect(result.alphaFaults.first?.reason.contains("further layers") == true)
     }
 
-    @Test("sixty damaged streams: the session's rules hold, whatever the alpha layer is")
+    @Test("sixty streams with damaged alpha layers decode by the session's rules")
     func mutations() throws {
         let whole = try AlphaClip.committed()
         var random = Seeded(state: 165)
@@ -156,7 +155,7 @@ import Testing
             #expect(result.pictures.count == 12 || round % 8 == 7)
             #expect(Set(result.pictures.map(\.sequence)).count == result.pictures.count)
         }
-        print("\(damagedAlpha) of 60 damaged streams told of their alpha, \(wholeBase) had a whole base")
+        print("\(damagedAlpha) of 60 damaged streams reported alpha damage, \(wholeBase) had a whole base")
         #expect(damagedAlpha > 20 && wholeBase >= 52)
     }
 
@@ -176,7 +175,7 @@ import Testing
         return nal
     }
 
-    /// Numbers that are the same each run (SplitMix64).
+    /// Reproducible random numbers (SplitMix64).
     struct Seeded: RandomNumberGenerator {
         var state: UInt64
         mutating func next() -> UInt64 {

@@ -26,7 +26,7 @@ struct AlphaClip {
         return AlphaClip(description: reader.video.codecConfiguration, packets: packets)
     }
 
-    /// The description with its NAL units changed; those that become nil are left out.
+    /// Changes the description's NAL units; removes those that become nil.
     mutating func changeDescription(_ change: ([UInt8]) throws -> [UInt8]?) throws {
         var record = try DecoderConfigurationRecord(bytes: description)
         for index in record.arrays.indices {
@@ -35,7 +35,7 @@ struct AlphaClip {
         description = try record.bytes()
     }
 
-    /// A packet with its NAL units changed; those that become nil are left out.
+    /// Changes a packet's NAL units; removes those that become nil.
     mutating func change(_ packet: Int, _ change: ([UInt8], NALUnitHeader) throws -> [UInt8]?) throws {
         var (units, changed) = (try LengthPrefixedNALUnits(packets[packet][...]), [UInt8]())
         while let nal = try units.next() {
@@ -45,13 +45,13 @@ struct AlphaClip {
         packets[packet] = changed
     }
 
-    /// The packets without the alpha layer's NAL units.
+    /// Removes the alpha layer's NAL units from packets.
     mutating func dropAlpha(from chosen: some Sequence<Int>) throws {
         for packet in chosen { try change(packet) { nal, header in header.nuhLayerId == 0 ? nal : nil } }
     }
 }
 
-/// Memory for pictures that is there as long as the test.
+/// Picture memory for one test.
 final class TestMemory: PictureMemory {
     private let slots = Mutex<[Int: FrameSlot]>([:])
     private let last = Mutex(0)
@@ -99,14 +99,14 @@ final class TestMemory: PictureMemory {
     }
 }
 
-/// What came out of a clip.
+/// The pictures and events of a decoded clip.
 struct AlphaResult {
     var planes: [[[UInt8]]] = []
     var pictures: [OutputPicture] = []
     var alphaFaults: [(packet: Int64, reason: String)] = []
     var faults: [String] = []
 
-    /// Decodes a clip as a session does.
+    /// Decodes a clip like a session.
     init(_ clip: AlphaClip, threads: Int = 2) throws {
         let format = try StreamFormat(description: clip.description)
         var reader = StreamReader(format, readsAlpha: true)
@@ -150,7 +150,7 @@ func md5(_ bytes: [UInt8]) throws -> String {
     return String(decoding: text.prefix(32), as: UTF8.self)
 }
 
-/// Whether both have the same bytes; a debug build's `==` looks at each alone.
+/// Whether both have the same bytes; much faster than `==` in debug builds.
 func same(_ a: [UInt8], _ b: [UInt8]) -> Bool {
     guard a.count == b.count, !a.isEmpty else { return a.isEmpty && b.isEmpty }
     return memcmp(a, b, a.count) == 0

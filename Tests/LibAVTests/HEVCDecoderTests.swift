@@ -2,9 +2,9 @@
 import HWDLibAV
 import Testing
 
-/// What is tested over the socket needs no second test here; these are the parts that have no message.
+/// Parts of the decoder that no message of the protocol reaches; end-to-end tests cover the rest.
 @Suite struct HEVCDecoderTests {
-    @Test("libavcodec has the decoder, and says which version it is")
+    @Test("libavcodec has the decoder and reports its version")
     func version() {
         #expect(ReferenceDecoder.isAvailable)
         #expect(ReferenceDecoder.libraryVersion.split(separator: ".").count == 3)

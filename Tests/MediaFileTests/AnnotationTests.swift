@@ -6,7 +6,7 @@ import Testing
 
 @testable import HWDMediaFile
 
-/// What is written into a file's sample groups, and what is made of those of others.
+/// Sample groups: written ones, and those of other writers.
 @Suite struct AnnotationTests {
     /// An access unit with a delimiter, a message and a slice of this type and level.
     static func unit(_ type: NALUnitType, _ level: Int) -> [UInt8] {
@@ -58,7 +58,7 @@ import Testing
             .map { Hexadecimal.text($0.fields) }
     }
 
-    @Test func boxesAreTheStandardsByteForByte() throws {
+    @Test func boxesMatchTheStandardByteForByte() throws {
         let table = try Self.written()
         func expect(_ box: FourCC, _ group: String, _ words: String...) {
             let expected = words.joined()
@@ -89,7 +89,7 @@ import Testing
             "0000000600000000")
     }
 
-    @Test func dependenciesFollowFromTheTypes() throws {
+    @Test func dependenciesFollowFromNALUnitTypes() throws {
         let table = try Self.written()
         let types = table.children.map(\.type)
         #expect(types.firstIndex(of: "sdtp") == types.firstIndex(of: "stss").map { $0 + 1 })
@@ -99,7 +99,7 @@ import Testing
             0b10_10_01_10, 0b01_01_01_10, 0b01_01_10_10, 0b11_01_10_10, 0b10_01_01_10, 0b10_10_01_10, 0b11_01_10_10,
         ]
         #expect(table.first("sdtp")?.fields == [0, 0, 0, 0] + iso)
-        // QuickTime has another meaning in the first two bits.
+        // QuickTime defines the first two bits differently.
         let quickTime = try Self.written(isQuickTime: true).first("sdtp")?.fields
         #expect(quickTime == [0, 0, 0, 0] + iso.map { $0 & 0x3F })
     }
@@ -113,7 +113,7 @@ import Testing
         #expect(keyFrames.first("sdtp") == nil)
     }
 
-    @Test func whatCannotBeToldIsNotWritten() throws {
+    @Test func writesNothingForUnknownPictures() throws {
         var annotations = PictureAnnotations(DecoderConfigurationRecord(), isQuickTime: false)
         Self.unit(.idrNLP, 0).withUnsafeBytes { annotations.note($0) }
         [UInt8]([0, 0, 0, 9, 1]).withUnsafeBytes { annotations.note($0) }
@@ -121,13 +121,13 @@ import Testing
         var table = before
         try annotations.write(into: &table)
         #expect(table == before)
-        // A table of another number of samples is a fault, not something to guess at.
+        // A table with another number of samples is an error.
         var other = PictureAnnotations(DecoderConfigurationRecord(), isQuickTime: false)
         Self.unit(.idrNLP, 0).withUnsafeBytes { other.note($0) }
         #expect(throws: BoxError.self) { try other.write(into: &table) }
     }
 
-    @Test func whatWasWrittenIsReadBack() throws {
+    @Test func readsWhatItWrites() throws {
         let table = try Self.written()
         var read = TrackAnnotations(table, subLayers: 3)
         #expect(read.kinds == ["tscl", "tsas", "stsa", "sync", "rap ", "sdtp"])
@@ -136,20 +136,20 @@ import Testing
         #expect(read.faults.isEmpty)
     }
 
-    @Test func everyContradictionIsNamed() throws {
+    @Test func reportsEveryContradiction() throws {
         let cases: [(Int, NALUnitType, Int, String)] = [
             (2, .tsaR, 2, "\"tscl\": sample 3"), (3, .trailN, 2, "\"tsas\": sample 4"),
             (5, .tsaR, 1, "\"stsa\": sample 6"), (6, .idrNLP, 0, "\"sync\": sample 7"),
             (6, .trailR, 0, "\"rap \": sample 7"), (1, .idrNLP, 0, "\"sdtp\": sample 2"),
         ]
-        for (sample, type, level, words) in cases {
+        for (sample, type, level, start) in cases {
             var kinds = Self.pictures.map { SampleKind(type: $0.0.rawValue, temporalID: UInt8($0.1)) }
             kinds[sample] = SampleKind(type: type.rawValue, temporalID: UInt8(level))
             var read = TrackAnnotations(try Self.written(), subLayers: 3)
             read.compare(with: kinds)
-            #expect(read.faults.contains { $0.hasPrefix(words) }, "\(read.faults)")
-            #expect((read.levels == nil) == words.contains("tscl"))
-            #expect(read.areLevelsDamaged == words.contains("tscl"))
+            #expect(read.faults.contains { $0.hasPrefix(start) }, "\(read.faults)")
+            #expect((read.levels == nil) == start.contains("tscl"))
+            #expect(read.areLevelsDamaged == start.contains("tscl"))
         }
     }
 
@@ -164,7 +164,7 @@ import Testing
         return table
     }
 
-    @Test func damageIsNamedAndNotBelieved() throws {
+    @Test func reportsAndIgnoresDamagedBoxes() throws {
         let cases: [(Box, String)] = [
             (try damaged("sbgp", at: 24, 9), "number 9, of which there are 3"),
             (try damaged("sbgp", at: 12, 500), "more samples than the 13"),
@@ -174,18 +174,18 @@ import Testing
             (try damaged("sgpd", at: 12, .max), "descriptions"),
             (try damaged("sgpd", at: 8, 21), "cut off"),
             (try damaged("sgpd", at: 8, 4), "has 4 bytes, not 20"),
-            (try damaged("sgpd", at: 16, 0x0502_2000), "temporal level 5, and the parameter sets know 3"),
+            (try damaged("sgpd", at: 16, 0x0502_2000), "temporal level 5, and the parameter sets have 3"),
             (try damaged("sgpd", at: 16, 0x0102_2000), "temporal level 1 twice"),
             (try damaged("sgpd", at: 0, 0x0900_0000), "version 9"),
         ]
-        for (table, words) in cases {
+        for (table, part) in cases {
             let read = TrackAnnotations(table, subLayers: 3)
-            #expect(read.levels == nil && read.areLevelsDamaged, "\(words)")
-            #expect(read.faults.contains { $0.contains(words) }, "\(words): \(read.faults)")
+            #expect(read.levels == nil && read.areLevelsDamaged, "\(part)")
+            #expect(read.faults.contains { $0.contains(part) }, "\(part): \(read.faults)")
         }
     }
 
-    @Test func anApplePhonesDescriptionOfOneLevelIsNoFault() throws {
+    @Test func acceptsApplesDescriptionOfOneLevel() throws {
         // One entry, and no sample in it.
         var table = Self.table(5)
         var group = SampleGroup("tscl", entries: [[0, 2] + [UInt8](repeating: 0, count: 18)])
@@ -196,7 +196,7 @@ import Testing
         #expect(!TrackAnnotations(table, subLayers: 2).faults.isEmpty)
     }
 
-    @Test func otherVersionsAreRead() throws {
+    @Test func readsOtherVersions() throws {
         var table = Self.table(4)
         // sgpd version 2 with a default, sbgp version 1 with a parameter, and no run for the last three samples.
         func words(_ words: [UInt32]) -> [UInt8] {
@@ -217,7 +217,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func noBytesOfATableStopTheReader() throws {
+    func survivesMutatedTables() throws {
         let whole = try Self.written()
         var random = SystemRandomNumberGenerator()
         for _ in 0..<3000 {

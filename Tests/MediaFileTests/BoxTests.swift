@@ -4,7 +4,7 @@ import Testing
 
 @testable import HWDMediaFile
 
-/// The `moov` of a file, header included, found without the code under test.
+/// The `moov` of a file, header included, found independently of the code under test.
 func movieBytes(_ path: String) throws -> [UInt8] {
     let data = try Data(contentsOf: URL(filePath: path))
     var position = 0
@@ -20,32 +20,29 @@ func movieBytes(_ path: String) throws -> [UInt8] {
 
 @Suite struct BoxTests {
     static let movies = [
-        "dv84_iphone_720p.MOV", "made_pq_hdr10_720p.mov", "made_alpha_prores4444.mov", "made_240fps_720p.mp4",
-        "natural_1024x768_hevc_2tracks.mp4", "hdr_hlg_1080p_real.mp4", "made_hevc_alpha_x265v4.mov",
-        "sdr720_bbb_h264_aac.mp4", "natural_640x360_long_h264.mp4",
+        "bbb_720p_main10.mp4", "bbb_720p.mp4", "dolby_vision_84.mov", "pq.mov", "hlg.mov", "fps240.mp4",
+        "two_tracks.mp4", "bframes.mp4", "bbb_alpha.mov", "alpha_prores4444.mov",
     ]
 
-    @Test(arguments: [Clips.hevc10, Clips.h264] + movies)
-    func readingAndWritingChangesNothing(_ name: String) throws {
-        guard let path = name.hasPrefix("/") ? name : Clips.path(name) else { return }
-        let bytes = try movieBytes(path)
+    @Test(arguments: movies)
+    func parsingAndSerializingChangesNothing(_ name: String) throws {
+        let bytes = try movieBytes(Clips.path(name))
         let boxes = try Box.parse(bytes[...])
         #expect(boxes.count == 1)
         #expect(boxes[0].bytes == bytes)
         #expect(boxes[0].size == bytes.count)
         let entry = boxes[0].children.compactMap { $0.first("mdia", "minf", "stbl", "stsd")?.children.first }
-        #expect(entry.contains { $0.isContainer && !$0.children.isEmpty }, "no video sample entry was looked into")
+        #expect(entry.contains { $0.isContainer && !$0.children.isEmpty }, "no video sample entry was parsed")
     }
 
-    @Test func everyPrefixIsRefusedOrRead() throws {
+    @Test func everyProperPrefixIsRefused() throws {
         let bytes = try movieBytes(Clips.hevc10)
         for length in 0..<bytes.count {
             if let boxes = try? Box.parse(bytes.prefix(length)) { #expect(boxes.isEmpty && length == 0) }
         }
     }
 
-    /// Whatever the bytes are, they come back as they were or are refused.
-    @Test func mutatedBytesAreKeptOrRefused() throws {
+    @Test func mutatedBoxesAreRefusedOrKeepTheirSize() throws {
         let bytes = try movieBytes(Clips.hevc10)
         var random = SystemRandomNumberGenerator()
         var kept = 0
@@ -60,7 +57,6 @@ func movieBytes(_ path: String) throws -> [UInt8] {
                 #expect(boxes.reduce(0) { $0 + $1.size } == mutated.count)
             }
         }
-        print("\(kept) of 2000 mutated movie boxes were read")
         #expect(kept > 0)
     }
 
@@ -71,11 +67,11 @@ func movieBytes(_ path: String) throws -> [UInt8] {
             [0, 0, 0, 1, 0x6D, 0x6F, 0x6F, 0x76, 0, 0, 0, 0, 0, 0, 0, 15],
             [0, 0, 0, 12, 0x73, 0x74, 0x73, 0x64, 0, 0, 0, 0],
         ] as [[UInt8]])
-    func impossibleBoxesAreRefused(_ bytes: [UInt8]) {
+    func refusesImpossibleBoxes(_ bytes: [UInt8]) {
         #expect(throws: BoxError.self) { try Box.parse(bytes[...]) }
     }
 
-    @Test func depthAndNumberAreBounded() {
+    @Test func boundsDepthAndNumberOfBoxes() {
         var deep = Box("trak", children: [])
         for _ in 0..<100 { deep = Box("trak", children: [deep]) }
         #expect(throws: BoxError.self) { try Box.parse(deep.bytes[...]) }
@@ -84,7 +80,7 @@ func movieBytes(_ path: String) throws -> [UInt8] {
         #expect(throws: BoxError.self) { try Box.parse(flood[...]) }
     }
 
-    @Test func boxesArePutAndReplaced() throws {
+    @Test func putsAndReplacesBoxes() throws {
         var movie = try #require(Box.parse(try movieBytes(Clips.hevc10)[...]).first)
         let before = movie.size
         let path: [FourCC] = ["trak", "mdia", "minf", "stbl", "stsd", "hvc1"]
@@ -98,7 +94,7 @@ func movieBytes(_ path: String) throws -> [UInt8] {
         #expect(again.first("trak", "mdia", "minf", "stbl", "stsd", "hvc1", "test")?.fields == [4])
     }
 
-    @Test func aBoxBeyondFourGigabytesHasALargeSize() throws {
+    @Test func readsLargeSizes() throws {
         var bytes: [UInt8] = []
         bytes.appendBigEndian(UInt32(1))
         bytes += Array("mdat".utf8)
@@ -137,7 +133,7 @@ func movieBytes(_ path: String) throws -> [UInt8] {
         return (box.type, values)
     }
 
-    @Test func chunkOffsetsFollowTheirSamples() throws {
+    @Test func chunkOffsetsFollowTheSamples() throws {
         // ftyp 20 bytes, samples, then a moov that has grown by 40 since it was written at 1000.
         var movie = Self.movie([20, 500])
         let old = MovieFile.Entry(type: "moov", offset: 1000, size: UInt64(movie.size) - 40)
@@ -147,7 +143,7 @@ func movieBytes(_ path: String) throws -> [UInt8] {
         #expect(after.0 == "stco" && after.1 == [20 + size, 500 + size])
     }
 
-    @Test func offsetsThatOutgrowTheirBitsBecomeWider() throws {
+    @Test func widensOffsetsBeyond32Bits() throws {
         let last = UInt32.max - 10
         var movie = Self.movie([100, last])
         let old = MovieFile.Entry(type: "moov", offset: UInt64(UInt32.max), size: UInt64(movie.size))
@@ -160,7 +156,7 @@ func movieBytes(_ path: String) throws -> [UInt8] {
         #expect(after.0 == "co64" && after.1 == [100 + size, UInt64(last) + size])
     }
 
-    @Test func offsetsIntoTheMovieOrBeyondAreRefused() {
+    @Test func refusesOffsetsIntoTheMovie() {
         var movie = Self.movie([1010])
         let old = MovieFile.Entry(type: "moov", offset: 1000, size: 100)
         #expect(throws: BoxError.self) { try MovieFile.relocate(&movie, from: old, to: 20) }

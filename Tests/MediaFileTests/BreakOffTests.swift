@@ -4,7 +4,7 @@ import HWDMediaFile
 import HWDModel
 import Testing
 
-/// Inputs that end before their end, or promise what nobody can hold.
+/// Inputs that are cut off, or whose headers declare impossible values.
 @Suite struct BreakOffTests {
     /// The committed clip in another container, cut after a part of its bytes.
     static func cut(_ scratch: Scratch, _ ending: String, keeping part: Double) throws -> String {
@@ -15,16 +15,16 @@ import Testing
         return path
     }
 
-    /// All that was there is decoded, what the decoder held back included, and then the error comes.
+    /// Everything up to the cut is decoded, including frames the decoder holds back; then the error is thrown.
     @Test(arguments: ["mov", "mp4", "mkv"], [0.3, 0.6, 0.95])
-    func framesComeFirstAndThenTheError(_ ending: String, _ part: Double) throws {
+    func framesPrecedeTheError(_ ending: String, _ part: Double) throws {
         let scratch = try Scratch()
         let path = try Self.cut(scratch, ending, keeping: part)
         let reader = try MediaReader(path: path)
         var frames = 0
         do {
             try reader.forEachFrame { _ in frames += 1 }
-            Issue.record("nothing was said of the cut")
+            Issue.record("the cut was not reported")
         } catch let error as MediaError {
             #expect(error.kind == .badInput)
             #expect(error.reason.contains("is cut off"), "\(error.reason)")
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: ["F0:1", "F25:0", "F2147483647:1", "F1:2147483647", "F10001:1"])
-    func impossibleRatesAreRefused(_ rate: String) throws {
+    func refusesImpossibleRates(_ rate: String) throws {
         let scratch = try Scratch()
         let path = scratch.file("in.y4m")
         try Data(("YUV4MPEG2 W16 H16 \(rate)\nFRAME\n" + String(repeating: "a", count: 384)).utf8)
@@ -65,16 +65,16 @@ import Testing
         }
     }
 
-    /// Headers that promise more than is there must cost neither time nor memory.
+    /// Headers that declare more samples than the file has must cost neither time nor memory.
     @Test(.timeLimit(.minutes(1)))
-    func hugePicturesAreRefusedWithoutBeingHeld() throws {
+    func refusesHugePicturesWithoutAllocatingThem() throws {
         let scratch = try Scratch()
         let y4m = scratch.file("in.y4m")
         for (width, height) in [(16385, 16), (16, 16385), (99999, 99999), (2_000_000_000, 2_000_000_000)] {
             try Data("YUV4MPEG2 W\(width) H\(height) F25:1\nFRAME\n".utf8).write(to: URL(filePath: y4m))
             #expect(errorKind { _ = try MediaReader(path: y4m) } == .badInput)
         }
-        // A PNG of 60000x60000 black pixels is small when it is packed; its header is enough to refuse it.
+        // A PNG of 60000x60000 black pixels is a small file; its header is enough to refuse it.
         let png = scratch.file("in.png")
         try run(
             "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=s=16x16", "-frames:v", "1", "-update", "1", png)
@@ -83,17 +83,17 @@ import Testing
         try Data(bytes).write(to: URL(filePath: png))
         let before = Self.peakMemory
         #expect([.badInput, .unsupported].contains(errorKind { try MediaReader(path: png).forEachFrame { _ in } }))
-        #expect(Self.peakMemory - before < 1 << 20, "more than a gigabyte was taken")
+        #expect(Self.peakMemory - before < 1 << 20, "more than a gigabyte was allocated")
     }
 
-    /// The most memory this process has had, in KiB.
+    /// The peak resident memory of this process, in KiB.
     static var peakMemory: Int {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
         return Int(line.filter(\.isNumber)) ?? 0
     }
 
-    @Test func interlacedSourcesAreTold() throws {
+    @Test func warnsAboutInterlacedSources() throws {
         let scratch = try Scratch()
         let path = scratch.file("in.mp4")
         try run(
@@ -101,12 +101,12 @@ import Testing
             "+ildct+ilme", "-x264opts", "tff=1", path)
         let reader = try MediaReader(path: path)
         #expect(reader.video.isInterlaced)
-        #expect(reader.warnings == ["warning: the source is interlaced; its fields are coded woven, as frames"])
+        #expect(reader.warnings.count == 1 && reader.warnings[0].contains("interlaced"))
     }
 
-    /// Edit lists that begin later or with nothing, and rates that vary: frames and times as ffprobe finds them.
+    /// Edit lists that begin late or with an empty edit, and varying rates: frames and times match ffprobe's.
     @Test(arguments: ["late", "empty", "varying"])
-    func editsAndVaryingRatesGiveFfprobesTimes(_ kind: String) throws {
+    func editListsAndVaryingRatesMatchFFprobe(_ kind: String) throws {
         let scratch = try Scratch()
         let path = scratch.file("in.mp4")
         let options: [String] =
@@ -129,18 +129,22 @@ import Testing
         #expect(times.count > 5)
     }
 
-    /// A file system that is too small, where this test may mount one.
-    @Test(arguments: ["mov", "mp4", "hevc"])
-    func aFullFileSystemIsAnErrorAndLeavesNothing(_ ending: String) throws {
+    /// Whether this process may mount a file system.
+    static let canMount: Bool = {
+        guard let scratch = try? Scratch(), (try? mountSmall(scratch.path)) != nil else { return false }
+        return (try? run("umount", scratch.path)) != nil
+    }()
+
+    private static func mountSmall(_ directory: String) throws {
+        try run("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", directory)
+    }
+
+    @Test(.enabled(if: canMount, "needs permission to mount a file system"), arguments: ["mov", "mp4", "hevc"])
+    func aFullFileSystemIsAnErrorAndLeavesNoFile(_ ending: String) throws {
         let scratch = try Scratch()
         let directory = scratch.file("small")
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        do {
-            try run("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", directory)
-        } catch {
-            print("skipped: no file system can be mounted here: \(error)")
-            return
-        }
+        try Self.mountSmall(directory)
         defer { _ = try? run("umount", directory) }
         let kind = errorKind { try OutputTests().writeClip(to: "\(directory)/out.\(ending)").finish() }
         #expect(kind == .io)

@@ -5,19 +5,15 @@ import HWDModel
 import Testing
 
 @Suite struct InputTests {
-    static let damaged: [String] = {
-        guard let directory = Clips.path("bad") else { return [] }
-        return ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
-    }()
+    static let damaged = Clips.names(in: "\(Clips.folder)/damaged").map { "damaged/\($0)" }
 
-    /// Damaged files end in a clear error or in the frames that could be saved, never in a crash or a hang.
+    /// Damaged files end in an error or in the frames that can be decoded, never in a crash or a hang.
     @Test(.timeLimit(.minutes(1)), arguments: damaged, [false, true])
     func damagedFilesEndCleanly(_ name: String, _ usesPool: Bool) throws {
-        guard let path = Clips.path("bad/\(name)") else { return }
         let start = ContinuousClock.now
         let pool = TestPool(slots: 24, slotSize: 4 << 20)
         do {
-            let reader = try MediaReader(path: path)
+            let reader = try MediaReader(path: Clips.path(name))
             if usesPool { reader.use(pool) }
             var frames = 0
             try reader.forEachFrame { frame in
@@ -28,19 +24,16 @@ import Testing
             let report = reader.report
             #expect(report.frames == frames)
             #expect((report.errors == 0) == (report.firstError == nil))
-            print("\(name): \(frames) frames, \(report.errors) errors, first: \(report.firstError ?? "none")")
         } catch let error as MediaError {
             #expect([.badInput, .unsupported].contains(error.kind))
             #expect(!error.reason.contains("\n"))
-            print("\(name): \(error.reason)")
         }
         #expect(pool.lent == 0)
         #expect(ContinuousClock.now - start < .seconds(20))
     }
 
-    @Test func damageIsCountedAndPlaced() throws {
-        guard let path = Clips.path("bad/bitflips_mdat.mp4") else { return }
-        let reader = try MediaReader(path: path)
+    @Test func countsAndLocatesDamage() throws {
+        let reader = try MediaReader(path: Clips.path("damaged/bitflips_mdat.mp4"))
         try reader.forEachFrame { _ in }
         #expect(reader.report.errors > 0)
         #expect(try #require(reader.report.firstError).hasPrefix("frame "))
@@ -55,39 +48,36 @@ import Testing
         #expect(errorKind { _ = try MediaReader(path: name) } == .noInput)
     }
 
-    @Test func unreadableFilesAreAMatterOfPermission() throws {
+    @Test(.enabled(if: geteuid() != 0, "the superuser may read every file"))
+    func unreadableFilesAreNoPermission() throws {
         let scratch = try Scratch()
         let path = scratch.file("secret.mp4")
         try FileManager.default.copyItem(atPath: Clips.h264, toPath: path)
         try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: path)
-        guard geteuid() != 0 else {
-            print("skipped: the superuser may read every file")
-            return
-        }
         #expect(errorKind { _ = try MediaReader(path: path) } == .noPermission)
     }
 
-    @Test func filesWithoutVideoAreRefused() throws {
+    @Test func refusesFilesWithoutVideo() throws {
         let scratch = try Scratch()
         let path = scratch.file("sound.mp4")
         try run("ffmpeg", "-v", "error", "-i", Clips.h264, "-vn", "-c", "copy", path)
         do {
             _ = try MediaReader(path: path)
-            Issue.record("a file without video was taken")
+            Issue.record("a file without video was accepted")
         } catch {
             #expect(error.kind == .badInput)
             #expect(error.reason.contains("no video stream"))
         }
     }
 
-    @Test func namesThatLookLikeProtocolsAreFiles() throws {
+    @Test func opensNamesThatLookLikeProtocols() throws {
         let scratch = try Scratch()
         let path = scratch.file("take:2.mp4")
         try FileManager.default.copyItem(atPath: Clips.h264, toPath: path)
         #expect(try MediaReader(path: path).video.codec == "h264")
     }
 
-    @Test func aSizeThatChangesIsRefused() throws {
+    @Test func refusesChangesOfSize() throws {
         let scratch = try Scratch()
         let (a, b, both) = (scratch.file("a.h264"), scratch.file("b.h264"), scratch.file("ab.h264"))
         for (path, size) in [(a, "128x96"), (b, "160x96")] {
@@ -97,21 +87,21 @@ import Testing
         try (Data(contentsOf: URL(filePath: a)) + Data(contentsOf: URL(filePath: b))).write(to: URL(filePath: both))
         do {
             try MediaReader(path: both).forEachFrame { _ in }
-            Issue.record("a change of size was taken")
+            Issue.record("a change of size was accepted")
         } catch let error as MediaError {
             #expect(error.kind == .unsupported)
             #expect(error.reason.contains("from 128x96 to 160x96 at frame 5"), "\(error.reason)")
         }
     }
 
-    @Test func cancellingEndsReading() throws {
+    @Test func cancelEndsReading() throws {
         let reader = try MediaReader(path: Clips.h264)
         _ = try reader.next()
         reader.cancel()
         #expect(errorKind { try reader.forEachFrame { _ in } } == .interrupted)
     }
 
-    @Test func theCommittedClipIsDescribed() throws {
+    @Test func describesVideo() throws {
         let video = try MediaReader(path: Clips.h264).video
         #expect(video.codec == "h264")
         #expect((video.width, video.height) == (1280, 720))
@@ -127,15 +117,15 @@ import Testing
         #expect(other.otherStreams.map(\.content) == [.audio])
     }
 
-    /// RGB from 720 rows on is taken for BT.709, whatever swscale would assume.
-    @Test func untaggedRGBBecomesBT709() throws {
+    /// RGB of 720 rows or more is converted with BT.709's matrix, which is not swscale's default.
+    @Test func convertsUntaggedRGBToBT709() throws {
         let scratch = try Scratch()
         let path = scratch.file("rgb.mkv")
         try run(
             "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=1280x720:d=0.08,format=bgr0", "-c:v", "ffv1",
             path)
         let reader = try MediaReader(path: path)
-        #expect(reader.video.conversion == "bgr0 → YU12 (8 bit, 4:2:0), BT.709 matrix, video range")
+        #expect(reader.video.conversion?.contains("BT.709") == true)
         #expect(reader.video.color.matrix == 1)
         let scale = "scale=flags=bicubic+accurate_rnd+full_chroma_inp+full_chroma_int:out_color_matrix=bt709"
         let reference = try Reference(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HWDMediaFile
 
-/// Files with temporal levels: x265's own two, written, read, thinned out, and judged by ffmpeg.
+/// Files with x265's two temporal levels: written, read and filtered, compared with ffmpeg.
 @Suite struct LevelTests {
     /// A clip of two levels: every other picture between key frames is of level 1.
     static func clip(_ scratch: Scratch, _ name: String = "source.mp4", frames: Int = 34) throws -> String {
@@ -52,7 +52,7 @@ import Testing
         return reader.levels
     }
 
-    /// Every frame's time and checksum, as ffmpeg decodes it; fails where it complains.
+    /// Every frame's time and checksum from ffmpeg, which must report no error.
     static func frames(_ path: String) throws -> [(time: String, digest: String)] {
         let text = String(
             decoding: try run(
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: ["mov", "mp4"])
-    func levelsAreAnnotatedAndSamplesStayAsTheyAre(_ ending: String) throws {
+    func annotatesLevelsAndKeepsSamples(_ ending: String) throws {
         let scratch = try Scratch()
         let source = try Self.clip(scratch)
         let path = scratch.file("out.\(ending)")
@@ -90,7 +90,7 @@ import Testing
         let packets = { try MovieFileTests.packets($0).map { Array($0.suffix(2)) } }
         #expect(try packets(path) == packets(source))
         #expect(try Self.frames(path).map(\.digest) == Self.frames(source).map(\.digest))
-        // Level 1 is disposable and nothing else, and ffprobe has the key frames where they were.
+        // Only level 1 is disposable, and key frames are where they were.
         let dependencies = try #require(table.first("sdtp")?.fields.dropFirst(4))
         #expect(dependencies.map { $0 >> 2 & 3 == 2 } == read.levels?.map { $0 == 1 })
         let flags = { try probe($0, "-show_entries", "packet=flags").map { $0[0].prefix(1) } }
@@ -102,13 +102,14 @@ import Testing
         #expect(info.levels?.last?.frameRate == "60/1" && info.levels?.compactMap(\.frames).reduce(0, +) == 34)
     }
 
-    @Test func theOutsideCheckPasses() throws {
-        guard let shared = Clips.shared else {
-            return print("skipped: the shared tools are not beside the repository")
-        }
-        let checker = URL(filePath: shared).deletingLastPathComponent().appending(path: "tools/check_temporal.py")
-            .path
-        guard FileManager.default.fileExists(atPath: checker) else { return print("skipped: no check_temporal.py") }
+    /// A checker of sample groups that shares no code with this project; nil in a clone without it.
+    static let checker: String? = Clips.mediaSet.map {
+        URL(filePath: $0).deletingLastPathComponent().appending(path: "tools/check_temporal.py").path
+    }.flatMap { FileManager.default.fileExists(atPath: $0) ? $0 : nil }
+
+    @Test(.enabled(if: checker != nil, "needs check_temporal.py beside the repository"))
+    func annotationsPassAnIndependentCheck() throws {
+        let checker = try #require(Self.checker)
         let scratch = try Scratch()
         let source = try Self.clip(scratch)
         for name in ["out.mov", "out.mp4"] {
@@ -118,7 +119,7 @@ import Testing
     }
 
     @Test(arguments: ["mov", "mp4"])
-    func droppedLevelsLeaveTheOthersAsTheyWere(_ ending: String) throws {
+    func droppingLevelsKeepsTheOthers(_ ending: String) throws {
         let scratch = try Scratch()
         let whole = scratch.file("whole.\(ending)")
         try Self.copy(try Self.clip(scratch), to: whole)
@@ -135,7 +136,7 @@ import Testing
         let frames = try Self.frames(path)
         #expect(frames.map(\.time) == expected.map(\.time))
         #expect(frames.map(\.digest) == expected.map(\.digest) && !frames.isEmpty)
-        // As long as before, and with nothing left that speaks of two levels.
+        // The duration is the same, and nothing declares two levels any more.
         let duration = { try probe($0, "-show_entries", "stream=duration", "-select_streams", "v")[0][0] }
         #expect(try duration(path) == duration(whole))
         let info = try MediaInfo(path: path).video[0]
@@ -143,7 +144,7 @@ import Testing
         #expect(info.annotations == ["sync", "sdtp"])
     }
 
-    @Test func filesWithoutAnnotationsAreThinnedByHeaders() throws {
+    @Test func filtersByHeadersWithoutAnnotations() throws {
         let scratch = try Scratch()
         let source = try Self.clip(scratch)
         let matroska = scratch.file("source.mkv")
@@ -161,7 +162,7 @@ import Testing
         #expect(digests[0] == digests[1] && digests[0] == digests[2] && digests[0].count > 10)
     }
 
-    @Test func aLyingAnnotationIsToldAndTheHeadersAreBelieved() throws {
+    @Test func reportsWrongAnnotationsAndUsesHeaders() throws {
         let scratch = try Scratch()
         let whole = scratch.file("whole.mov")
         try Self.copy(try Self.clip(scratch), to: whole)
@@ -176,14 +177,14 @@ import Testing
         }
         let info = try MediaInfo(path: whole).video[0]
         #expect(
-            info.annotationFaults?.first?.contains("\"tscl\": sample 1 is said to be of temporal level 1") == true)
+            info.annotationFaults?.first?.contains("\"tscl\": sample 1 is marked as temporal level 1") == true)
         let path = scratch.file("base.mov")
         let report = try #require(try Self.copy(whole, to: path, limit: 0))
         #expect(report.source == .headers && report.warning?.contains("annotations") == true)
         #expect(try Self.frames(path).map(\.digest) == Self.frames(good).map(\.digest))
     }
 
-    @Test func whatHasNoLevelsIsRefusedOrNoted() throws {
+    @Test func refusesOrNotesStreamsWithoutLevels() throws {
         #expect(errorKind { try Self.copy(Clips.h264, to: "/tmp/never.mov", limit: 0) } == .unsupported)
         let scratch = try Scratch()
         let report = try Self.copy(Clips.hevc10, to: scratch.file("a.mov"), limit: 0)
@@ -193,8 +194,8 @@ import Testing
         #expect(errorKind { try Self.copy(raw, to: scratch.file("b.mov")) } == .unsupported)
     }
 
-    @Test func durationsReachToTheNextPictureThatIsLeft() {
-        // Shown at 0 40 80 120 160, decoded as 0 80 40 160 120: one picture is ahead of its turn.
+    @Test func durationsReachTheNextKeptPicture() {
+        // Shown at 0 40 80 120 160, decoded as 0 80 40 160 120: a reorder depth of one.
         var durations = DisplayDurations<Int>(reorderDepth: 1)
         var done: [DisplayDurations<Int>.Timed] = []
         for (number, pts) in [0, 80, 40, 160, 120].enumerated() {
@@ -208,7 +209,7 @@ import Testing
         #expect(done.map(\.dts) == [-40, 0, 40, 80, 120])
     }
 
-    @Test func longStreamsKeepTheirTimesAndLittleMemory() {
+    @Test func longStreamsKeepTheirTimes() {
         var durations = DisplayDurations<Int>(reorderDepth: 1)
         var done: [DisplayDurations<Int>.Timed] = []
         for number in 0..<4000 {
@@ -224,7 +225,7 @@ import Testing
         #expect(done.dropLast(3).allSatisfy { $0.duration == 8 })
     }
 
-    @Test func ratesAreWholePartsOfTheFullOne() {
+    @Test func ratesAreWholeFractionsOfTheFullRate() {
         var rates = LevelRates()
         let level: [UInt8] = [0, 3, 2, 3, 1, 3, 2, 3]
         for frame in 0..<97 { rates.add(level: level[frame % 8], time: Int64(frame) * 125) }

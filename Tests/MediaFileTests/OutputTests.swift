@@ -4,7 +4,7 @@ import HWDMediaFile
 import HWDModel
 import Testing
 
-/// What is on disk before, while and after an output is written.
+/// The state of the disk before, while and after an output is written.
 @Suite struct OutputTests {
     /// Starts a writer on `path` and writes the packets of the committed HEVC clip.
     @discardableResult
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: ["mov", "mp4", "hevc"])
-    func nothingIsThereUntilTheEnd(_ ending: String) throws {
+    func filesAppearWhenFinished(_ ending: String) throws {
         let scratch = try Scratch()
         let path = scratch.file("out.\(ending)")
         let writer = try writeClip(to: path)
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: ["mov", "mp4", "hevc"])
-    func aCancelledOrForgottenWriterLeavesNothing(_ ending: String) throws {
+    func cancelledAndReleasedWritersLeaveNoFile(_ ending: String) throws {
         let scratch = try Scratch()
         let path = scratch.file("out.\(ending)")
         try writeClip(to: path).cancel()
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: ["mov", "hevc"])
-    func anExistingFileIsReplacedOnlyOnSuccess(_ ending: String) throws {
+    func replacesExistingFilesOnlyOnSuccess(_ ending: String) throws {
         let scratch = try Scratch()
         let path = scratch.file("out.\(ending)")
         try Data("before".utf8).write(to: URL(filePath: path))
@@ -60,7 +60,7 @@ import Testing
         #expect(scratch.contents == ["out.\(ending)"])
     }
 
-    @Test func aLinkedTargetIsReplacedAndTheLinkStays() throws {
+    @Test func replacesTheTargetOfALink() throws {
         let scratch = try Scratch()
         let (path, link) = (scratch.file("real.mov"), scratch.file("link.mov"))
         try Data("before".utf8).write(to: URL(filePath: path))
@@ -70,7 +70,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: path)).count > 100_000)
     }
 
-    @Test func theInputIsNeverTheOutput() throws {
+    @Test func refusesTheInputAsOutput() throws {
         let scratch = try Scratch()
         let (path, link) = (scratch.file("in.mp4"), scratch.file("same.mp4"))
         try FileManager.default.copyItem(atPath: Clips.h264, toPath: path)
@@ -81,7 +81,7 @@ import Testing
         #expect(Set(scratch.contents) == ["in.mp4", "same.mp4"])
     }
 
-    @Test func impossibleOutputsAreRefusedAtOnce() throws {
+    @Test func refusesImpossibleOutputsAtOnce() throws {
         let scratch = try Scratch()
         #expect(errorKind { _ = try MediaWriter(path: scratch.file("no/out.mov")) } == .cannotCreate)
         try FileManager.default.createDirectory(atPath: scratch.file("dir.mov"), withIntermediateDirectories: true)
@@ -91,7 +91,7 @@ import Testing
         for name in ["out.avi", "out", "out.", ".mov/out", "mov"] {
             do {
                 _ = try MediaWriter(path: scratch.file(name))
-                Issue.record("\(name) was taken")
+                Issue.record("\(name) was accepted")
             } catch {
                 #expect(error.kind == .usage)
                 #expect(error.exitStatus == .usage)
@@ -100,12 +100,13 @@ import Testing
         }
     }
 
-    /// In a process of its own, because the limit on file sizes is one of the whole process.
+    /// In a separate process, because the limit on file sizes applies to the whole process.
     @Test(arguments: ["mov", "mp4", "hevc"])
-    func aFullDiskIsAnErrorAndLeavesNothing(_ ending: String) async throws {
+    func aFullDiskIsAnErrorAndLeavesNoFile(_ ending: String) async throws {
         let scratch = try Scratch()
         let path = scratch.file("out.\(ending)")
-        await #expect(processExitsWith: .exitCode(HWDModel.ExitStatus.ioError.rawValue)) { [path = path as String] in
+        await #expect(processExitsWith: .exitCode(HWDModel.ExitStatus.ioError.rawValue)) {
+            [path = path as String] in
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 100_000, rlim_max: 100_000)
             setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
@@ -118,7 +119,7 @@ import Testing
         #expect(scratch.contents.isEmpty)
     }
 
-    /// The default action of SIGPIPE would end the process before it could say why.
+    /// The default action of SIGPIPE would end the process without a message.
     @Test func aBrokenPipeIsAnErrorNotASignal() async throws {
         await #expect(processExitsWith: .exitCode(HWDModel.ExitStatus.ioError.rawValue)) {
             signal(SIGPIPE, SIG_DFL)
@@ -134,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func standardOutputGetsTheByteStream() async throws {
+    @Test func writesTheByteStreamToStandardOutput() async throws {
         let scratch = try Scratch()
         let (path, piped) = (scratch.file("out.hevc"), scratch.file("piped"))
         try writeClip(to: path).finish()
@@ -147,8 +148,8 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: piped)) == Data(contentsOf: URL(filePath: path)))
     }
 
-    /// libavcodec must read the byte stream as it reads the file it came from, from every sync picture on.
-    @Test func theByteStreamDecodesLikeItsSource() throws {
+    /// libavcodec decodes the byte stream to the same pictures as the file it comes from.
+    @Test func byteStreamsDecodeLikeTheirSource() throws {
         let scratch = try Scratch()
         let path = scratch.file("out.hevc")
         try writeClip(to: path).finish()
@@ -162,7 +163,7 @@ import Testing
                 == run(["ffmpeg", "-v", "error", "-i", Clips.hevc10] + hash))
     }
 
-    @Test func aDamagedAccessUnitIsRefusedByTheByteStream() throws {
+    @Test func byteStreamsRefuseDamagedAccessUnits() throws {
         let scratch = try Scratch()
         let reader = try MediaReader(path: Clips.hevc10)
         for unit in [[0, 0, 0], [0, 0, 0, 5, 1], [0xFF, 0xFF, 0xFF, 0xFF, 1], [0, 0, 0, 0]] as [[UInt8]] {
@@ -174,7 +175,7 @@ import Testing
         }
     }
 
-    @Test func aDamagedConfigurationIsRefused() throws {
+    @Test func refusesDamagedConfigurations() throws {
         let scratch = try Scratch()
         let reader = try MediaReader(path: Clips.hevc10)
         let record = reader.video.codecConfiguration
@@ -185,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func errorsMapToExitCodes() {
+    @Test func errorKindsHaveExitStatuses() {
         let expected: [(MediaError.Kind, HWDModel.ExitStatus)] = [
             (.noInput, .noInput), (.badInput, .badInput), (.unsupported, .badInput), (.usage, .usage),
             (.cannotCreate, .cannotCreate), (.io, .ioError), (.interrupted, .ioError),

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 1001, 9998], [nil, Rational(10), Rational(30000, 1001)])
-    func seriesBeginAtTheirLowestNumber(_ first: Int, _ rate: Rational?) throws {
+    func seriesStartAtTheLowestNumber(_ first: Int, _ rate: Rational?) throws {
         let scratch = try Scratch()
         var options = MediaReader.Options()
         options.frameRate = rate
@@ -41,14 +41,13 @@ import Testing
         #expect(zip(times, 0...).allSatisfy { abs($0 - Double($1) * length) < 1e-6 })
     }
 
-    @Test func aGapIsTold() throws {
+    @Test func warnsAboutAGap() throws {
         let scratch = try Scratch()
         let path = try Self.series(scratch, from: 7, count: 6, pattern: "g%02d.png")
         try FileManager.default.removeItem(atPath: scratch.file("g09.png"))
         let reader = try MediaReader(path: path)
-        #expect(
-            reader.warnings
-                == ["warning: the series ends before g09.png, which is not there; 3 files behind it are left out"])
+        #expect(reader.warnings.count == 1)
+        #expect(reader.warnings[0].contains("g09.png") && reader.warnings[0].contains("3 files"))
         var frames = 0
         try reader.forEachFrame { _ in frames += 1 }
         #expect(frames == 2)
@@ -76,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func namesAreTakenLiterallyFirst() throws {
+    @Test func existingFilesPrecedePatterns() throws {
         let scratch = try Scratch()
         #expect(errorKind { _ = try MediaReader(path: scratch.file("none-%04d.png")) } == .noInput)
         #expect(errorKind { _ = try MediaReader(path: scratch.file("no/none-%04d.png")) } == .noInput)
@@ -84,14 +83,14 @@ import Testing
         let path = scratch.file("take%02d.mp4")
         try FileManager.default.copyItem(atPath: Clips.h264, toPath: path)
         #expect(try MediaReader(path: path).video.codec == "h264")
-        // The same pattern, other widths and other files beside it.
+        // Files of other widths and other names do not belong to the series.
         let pattern = try Self.series(scratch, from: 1, count: 2, pattern: "x%d.png")
         try Data().write(to: URL(filePath: scratch.file("x01.png")))
         try Data().write(to: URL(filePath: scratch.file("xa.png")))
         #expect(try MediaReader(path: pattern).video.frameCount == 2)
     }
 
-    @Test func aRateIsRefusedByFilesWithTheirOwn() throws {
+    @Test func refusesARateForFilesWithTheirOwn() throws {
         let scratch = try Scratch()
         var options = MediaReader.Options()
         options.frameRate = Rational(30)
@@ -101,7 +100,7 @@ import Testing
         #expect(errorKind { _ = try MediaReader(path: path, options: options) } == .usage)
     }
 
-    @Test func picturesOfOtherSizesEndTheSeries() throws {
+    @Test func refusesPicturesOfAnotherSize() throws {
         let scratch = try Scratch()
         let path = try Self.series(scratch, from: 1, count: 3)
         try run(

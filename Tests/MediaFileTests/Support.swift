@@ -6,45 +6,44 @@ import HWDModel
 import Synchronization
 import Testing
 
-/// Where clips lie.
+/// The clips that tests read.
 enum Clips {
-    /// The committed ones.
-    static let own = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Media").path
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
 
-    /// The path of a committed clip; Tests/Media/ATTRIBUTION.md lists them.
-    static func fixture(_ name: String) -> String { "\(own)/\(name)" }
+    /// The clips of the repository.
+    static let folder = root.appending(path: "Tests/Media").path
 
-    /// Whether the large set of clips is beside the repository, in `shared/media`.
-    static var hasShared: Bool { shared != nil }
-
-    /// The shared ones beside the repository, found by walking up from this file; nil without them.
-    static let shared: String? = {
-        var directory = URL(filePath: #filePath)
-        while directory.path != "/" {
-            directory.deleteLastPathComponent()
-            let candidate = directory.appending(path: "shared/media")
-            if FileManager.default.fileExists(atPath: candidate.appending(path: "MANIFEST.tsv").path) {
-                return candidate.path
-            }
-        }
-        return nil
+    /// The media set beside the repository; nil in a clone without it.
+    static let mediaSet: String? = {
+        let path = root.deletingLastPathComponent().appending(path: "shared/media").path
+        return FileManager.default.fileExists(atPath: path) ? path : nil
     }()
 
-    /// The path of a shared clip; nil, and a line saying so, without it.
-    static func path(_ name: String) -> String? {
-        guard let shared, FileManager.default.fileExists(atPath: "\(shared)/\(name)") else {
-            print("skipped: \(name) is not beside the repository")
-            return nil
-        }
-        return "\(shared)/\(name)"
+    /// A clip of the repository, otherwise one of the media set.
+    static func path(_ name: String) throws -> String {
+        let path = "\(folder)/\(name)"
+        if FileManager.default.fileExists(atPath: path) { return path }
+        return try #require(mediaSet, "\(name) is neither in Tests/Media nor in the media set") + "/\(name)"
     }
 
-    static let h264 = "\(own)/bbb_720p.mp4"
-    static let hevc10 = "\(own)/bbb_720p_main10.mp4"
+    /// The names in a folder, sorted; none where it does not exist.
+    static func names(in folder: String) -> [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
+    }
+
+    static let h264 = "\(folder)/bbb_720p.mp4"
+    static let hevc10 = "\(folder)/bbb_720p_main10.mp4"
 }
 
-/// A directory that is gone with the test.
+extension Trait where Self == ConditionTrait {
+    /// For clips that are too large for the repository.
+    static var needsMediaSet: Self {
+        .enabled(if: Clips.mediaSet != nil, "needs the media set beside the repository")
+    }
+}
+
+/// A temporary directory, deleted with the object.
 final class Scratch {
     let path: String
 
@@ -66,13 +65,13 @@ struct ToolFailure: Error, CustomStringConvertible {
 
 /// Runs a program found on PATH and returns its standard output.
 @discardableResult
-func run(_ words: String...) throws -> Data { try run(words) }
+func run(_ arguments: String...) throws -> Data { try run(arguments) }
 
 @discardableResult
-func run(_ words: [String]) throws -> Data {
+func run(_ arguments: [String]) throws -> Data {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = words
+    process.arguments = arguments
     let output = Pipe()
     let errors = FileManager.default.temporaryDirectory.appending(path: "mediafile-\(UUID().uuidString).log")
     _ = FileManager.default.createFile(atPath: errors.path, contents: nil)
@@ -85,12 +84,12 @@ func run(_ words: [String]) throws -> Data {
     process.waitUntilExit()
     guard process.terminationStatus == 0 else {
         let text = (try? String(contentsOf: errors, encoding: .utf8)) ?? ""
-        throw ToolFailure(description: "\(words.joined(separator: " ")): \(text)")
+        throw ToolFailure(description: "\(arguments.joined(separator: " ")): \(text)")
     }
     return data
 }
 
-/// ffprobe's answer as rows of comma separated values.
+/// ffprobe's output as rows of comma separated values.
 func probe(_ path: String, _ options: String...) throws -> [[String]] {
     let data = try run(["ffprobe", "-v", "error"] + options + ["-of", "csv=p=0", path])
     return String(decoding: data, as: UTF8.self).split(separator: "\n").map { line in
@@ -98,7 +97,7 @@ func probe(_ path: String, _ options: String...) throws -> [[String]] {
     }
 }
 
-/// A pool of slots on the heap that notices slots given back twice or never.
+/// A pool of slots on the heap that counts slots freed twice or never.
 final class TestPool: FrameMemory, @unchecked Sendable {
     let base: UnsafeMutableRawPointer
     let byteCount: Int
@@ -145,7 +144,7 @@ final class TestPool: FrameMemory, @unchecked Sendable {
     var faults: Int { state.withLock { $0.faults } }
     var most: Int { state.withLock { $0.most } }
 
-    /// A picture's samples without gaps, taken from where `layout` says.
+    /// A picture's samples in `layout`, without gaps.
     func samples(_ layout: FrameLayout, _ frame: DecodedFrame) throws -> [UInt8] {
         try layout.validate(frame.format, width: frame.width, height: frame.height, poolSize: UInt64(byteCount))
         return tight(UnsafeRawPointer(base), layout, frame)
@@ -173,7 +172,7 @@ func tight(_ base: UnsafeRawPointer, _ layout: FrameLayout, _ frame: DecodedFram
     }
 }
 
-/// A frame's samples by the copying way.
+/// A frame's samples as `copy(to:)` writes them.
 func copied(_ frame: DecodedFrame) throws -> [UInt8] {
     let (layout, size) = FrameLayout.packed(frame.format, width: frame.width, height: frame.height)
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 64)
@@ -189,7 +188,7 @@ extension MediaReader {
         use(memory)
     }
 
-    /// Every frame that is left, given to `body` and released.
+    /// Calls `body` with every remaining frame and releases it.
     func forEachFrame(_ body: (DecodedFrame) throws -> Void) throws {
         while let item = try next() {
             guard case .frame(let frame) = item else { continue }
@@ -199,7 +198,7 @@ extension MediaReader {
     }
 }
 
-/// What ffmpeg decodes from a stream, frame by frame, as raw samples.
+/// The raw samples that ffmpeg decodes from a stream, frame by frame.
 final class Reference {
     private let process = Process()
     private let pipe = Pipe()

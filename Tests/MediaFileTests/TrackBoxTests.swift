@@ -4,7 +4,7 @@ import HWDMediaFile
 import HWDModel
 import Testing
 
-/// A file's boxes, taken apart by the test's own hands.
+/// A file's boxes, parsed independently of the code under test.
 struct BoxWalk {
     /// Bodies by path, as `moov/trak/tkhd`; the first of each.
     private(set) var bodies: [String: [UInt8]] = [:]
@@ -57,11 +57,11 @@ struct BoxWalk {
         return path
     }
 
-    /// The picture is one sample narrower or lower, or both, than the stream that codes it.
+    /// The displayed picture is one sample narrower or lower, or both, than the coded one.
     @Test(
         arguments: ["mov", "mp4"],
         [(853, 480), (854, 479), (853, 479), (854, 480)] as [(Int, Int)])
-    func theTrueSizeIsInTheFile(_ ending: String, _ size: (Int, Int)) throws {
+    func writesTheDisplayedSize(_ ending: String, _ size: (Int, Int)) throws {
         let scratch = try Scratch()
         let input = try Self.clip(scratch, "854x480")
         let output = scratch.file("out.\(ending)")
@@ -70,7 +70,7 @@ struct BoxWalk {
         let (width, height) = (Int32(size.0), Int32(size.1))
         let header = try #require(walk["moov/trak/tkhd"])
         #expect(BoxWalk.numbers(Array(header.suffix(8))) == [width << 16, height << 16])
-        // The sample entry and ffprobe have what is coded.
+        // The sample entry and ffprobe have the coded size.
         let entry = try #require(walk["moov/trak/mdia/minf/stbl/stsd/hvc1"])
         #expect(Array(entry[24..<28]) == [854 >> 8, 854 & 255, 480 >> 8, 480 & 255])
         let rows = try probe(output, "-show_entries", "stream=width,height,sample_aspect_ratio")
@@ -80,14 +80,14 @@ struct BoxWalk {
         if size == (854, 480) {
             #expect(aperture == nil)
         } else {
-            // The centre lies half a sample to the left of the coded picture's for each one that is cut off.
+            // The aperture's center is half a sample to the left of the picture's for each sample that is cropped.
             let across: [Int32] = width == 853 ? [-1, 2] : [0, 1]
             let down: [Int32] = height == 479 ? [-1, 2] : [0, 1]
             #expect(aperture == [width, 1, height, 1] + across + down)
             #expect(walk.entry("pasp").map(BoxWalk.numbers) == [1, 1])
         }
         try run("ffmpeg", "-v", "error", "-xerror", "-i", output, "-f", "null", "-")
-        // Read back, and handed on by the next output.
+        // The reader returns it, and the next output keeps it.
         let again = try MediaReader(path: output).video
         #expect(again.shownSize == "\(width)x\(height)")
         let next = scratch.file("next.\(ending)")
@@ -97,7 +97,7 @@ struct BoxWalk {
     }
 
     @Test(arguments: [("mov", 853), ("mp4", 1137)])
-    func theTrackSizeCountsSamplesAsTheContainerDoes(_ ending: String, _ width: Int32) throws {
+    func trackSizesFollowTheContainer(_ ending: String, _ width: Int32) throws {
         let scratch = try Scratch()
         let output = scratch.file("out.\(ending)")
         try remux(try Self.clip(scratch, "854x480"), to: output) { track in
@@ -110,7 +110,7 @@ struct BoxWalk {
         #expect(try MediaReader(path: output).video.sampleAspectRatio == Rational(4, 3))
     }
 
-    @Test func anApertureMayLieAnywhereInside() throws {
+    @Test func writesAperturesAnywhereInside() throws {
         let scratch = try Scratch()
         let output = scratch.file("out.mov")
         try remux(try Self.clip(scratch, "854x480"), to: output) { track in
@@ -123,8 +123,8 @@ struct BoxWalk {
         #expect(BoxWalk.numbers(Array(try #require(walk["moov/trak/tkhd"]).suffix(8))) == [704 << 16, 400 << 16])
     }
 
-    /// 14496-12 12.1.4.1: the centre of the aperture, counted from the centre of the picture.
-    @Test func aperturesArePlacedByTheirCorner() {
+    /// ISO/IEC 14496-12 12.1.4.1: offsets are from the picture's center to the aperture's.
+    @Test func aperturesAreMadeFromTheirCorner() {
         let left = CleanAperture(x: 13, y: 40, width: 800, height: 400, ofCodedWidth: 854, codedHeight: 480)
         #expect(left?.horizontalOffset == Rational(-14) && left?.verticalOffset == Rational(0))
         let right = CleanAperture(x: 1, width: 853, height: 480, ofCodedWidth: 854, codedHeight: 480)
@@ -136,7 +136,7 @@ struct BoxWalk {
         }
     }
 
-    @Test func apertureAndSizeMustFitTheStream() throws {
+    @Test func refusesAperturesOutsideTheStream() throws {
         let scratch = try Scratch()
         let input = try Self.clip(scratch, "128x96")
         func refuses(_ change: (inout VideoTrack) -> Void) -> MediaError.Kind? {
@@ -156,7 +156,7 @@ struct BoxWalk {
         #expect(scratch.contents == ["in.mp4"])
     }
 
-    @Test func aRawStreamOfAnOddSizeIsToldToBeEven() throws {
+    @Test func warnsAboutOddSizesInRawStreams() throws {
         let scratch = try Scratch()
         let input = scratch.file("odd.mkv")
         try run(
@@ -180,9 +180,9 @@ struct BoxWalk {
     static let sideData =
         "stream_side_data=red_x,green_y,white_point_x,max_luminance,min_luminance,max_content,max_average"
 
-    /// From SEI messages of a raw stream, which no container tells of, into both containers and back.
+    /// From SEI messages of a raw stream into both containers and back.
     @Test(arguments: ["mov", "mp4"])
-    func lightIsReadFromTheFirstFrameAndWritten(_ ending: String) throws {
+    func copiesHDRMetadataOfTheFirstFrame(_ ending: String) throws {
         let scratch = try Scratch()
         let raw = try Self.clip(scratch, "128x96", Self.hdr, "in.hevc")
         let video = try MediaReader(path: raw).video
@@ -211,7 +211,7 @@ struct BoxWalk {
         #expect(again.masteringDisplay == display && again.contentLight == video.contentLight)
     }
 
-    @Test func whatHasNoLightIsGivenNone() throws {
+    @Test func writesNoHDRMetadataWithoutAny() throws {
         let scratch = try Scratch()
         let output = scratch.file("out.mov")
         try remux(Clips.hevc10, to: output)

@@ -49,28 +49,26 @@ func boxes(_ path: String) throws -> [String] {
 }
 
 @Suite struct WritingTests {
-    /// Not among them: dv84_iphone_720p.MOV, whose negative composition offsets libavformat 5.1 reads as pts < dts.
+    /// HEVC clips with the streams that are copied.
+    ///
+    /// Without dolby_vision_84.mov, whose negative composition offsets libavformat 5.1 reads as pts < dts.
     static let sources: [(String, [String])] = [
-        (Clips.hevc10, ["v:0", "a:0"]), ("hdr_hlg_1080p_real.mp4", ["v:0", "a:0"]),
-        ("made_sdr10bit_720p.mp4", ["v:0", "a:0"]),
-        ("made_pq_hdr10_720p.mov", ["v:0"]), ("made_hlg_720p.mov", ["v:0"]),
-        ("natural_1024x768_hevc_2tracks.mp4", ["v:0"]), ("hevc_854x480_bframes.mp4", ["v:0"]),
-        ("made_hevc_alpha_x265v4.mov", ["v:0"]),
+        ("bbb_720p_main10.mp4", ["v:0", "a:0"]), ("pq.mov", ["v:0"]), ("hlg.mov", ["v:0"]),
+        ("two_tracks.mp4", ["v:0"]), ("bframes.mp4", ["v:0"]), ("fps240.mp4", ["v:0"]), ("bbb_alpha.mov", ["v:0"]),
     ]
 
     @Test(arguments: sources, ["mov", "mp4"])
     func packetsAndTheirTimesAreKept(_ source: (String, [String]), _ ending: String) throws {
-        guard let input = source.0.hasPrefix("/") ? source.0 : Clips.path(source.0) else { return }
+        let input = try Clips.path(source.0)
         let scratch = try Scratch()
         let output = scratch.file("out.\(ending)")
         let (reader, notes) = try remux(input, to: output)
-        print("\(source.0) → .\(ending): \(notes)")
         #expect(notes.count == reader.otherStreams.count - source.1.count + 1)
         for stream in source.1 {
             let entries = "packet=pts_time,dts_time,duration_time,size,flags,data_hash"
             let options = ["-select_streams", stream, "-show_data_hash", "md5", "-show_entries", entries]
             func rows(_ path: String) throws -> [[String]] {
-                // The last column holds side data where there is any, of which each container has its own.
+                // The last column has side data, which differs between containers.
                 try probe(path, options[0], options[1], options[2], options[3], options[4], options[5])
                     .filter { $0.count >= 6 }.map { Array($0.prefix(6)) }
             }
@@ -84,7 +82,7 @@ func boxes(_ path: String) throws -> [String] {
         let moov = try #require(order.firstIndex(of: "moov"))
         #expect(moov < (try #require(order.firstIndex(of: "mdat"))))
         #expect(scratch.contents == ["out.\(ending)"])
-        // The pictures are the same, and the decoder has nothing to say.
+        // The pictures are the same, and the decoder reports no error.
         let hash = ["-map", "0:v:0", "-fps_mode", "passthrough", "-f", "md5", "-"]
         #expect(
             try run(["ffmpeg", "-v", "error", "-xerror", "-i", output] + hash)
@@ -92,7 +90,7 @@ func boxes(_ path: String) throws -> [String] {
     }
 
     @Test(arguments: ["mov", "mp4"], [false, true])
-    func colourAspectAndRotationAreWritten(_ ending: String, _ fullRange: Bool) throws {
+    func writesColorAspectRatioAndRotation(_ ending: String, _ fullRange: Bool) throws {
         let scratch = try Scratch()
         let output = scratch.file("out.\(ending)")
         try remux(Clips.hevc10, to: output) { track in
@@ -113,7 +111,7 @@ func boxes(_ path: String) throws -> [String] {
         #expect(data.range(of: Data("pasp".utf8)) != nil)
     }
 
-    @Test func theHvcCIsWrittenAsItIs() throws {
+    @Test func writesTheRecordUnchanged() throws {
         let scratch = try Scratch()
         let output = scratch.file("out.mov")
         let (reader, _) = try remux(Clips.hevc10, to: output)
@@ -150,18 +148,17 @@ func boxes(_ path: String) throws -> [String] {
         #expect(rows.compactMap { $0.first.flatMap { Int64($0) } } == expected)
     }
 
-    @Test func audioThatTheContainerCannotHoldIsNamed() throws {
-        guard let webm = Clips.path("sdr1080p60_bbb_vp8.webm") else { return }
+    @Test func namesAudioThatTheContainerCannotHold() throws {
         let scratch = try Scratch()
-        let reader = try MediaReader(path: webm)
+        let reader = try MediaReader(path: Clips.path("vp8_vorbis.webm"))
         let writer = try MediaWriter(path: scratch.file("out.mov"), source: reader)
         #expect(writer.copiedStreams.isEmpty)
-        #expect(writer.notes == ["stream 1 (audio, vorbis) is not copied: .mov cannot hold vorbis"])
+        #expect(writer.notes.count == 1 && writer.notes[0].contains("cannot hold vorbis"))
         let stream = try MediaWriter(path: scratch.file("out.hevc"), source: reader)
-        #expect(stream.notes == ["stream 1 (audio, vorbis) is not copied: .hevc holds video alone"])
+        #expect(stream.notes.count == 1 && stream.notes[0].hasPrefix("stream 1 (audio, vorbis)"))
     }
 
-    @Test func audioOfATransportStreamIsCopied() throws {
+    @Test func copiesAudioOfTransportStreams() throws {
         let scratch = try Scratch()
         let input = scratch.file("in.ts")
         try run("ffmpeg", "-v", "error", "-i", Clips.hevc10, "-c", "copy", input)
@@ -189,7 +186,7 @@ func boxes(_ path: String) throws -> [String] {
         try run("ffmpeg", "-v", "error", "-xerror", "-i", output, "-map", "0:a", "-f", "null", "-")
     }
 
-    @Test func metadataIsCopied() throws {
+    @Test func copiesMetadata() throws {
         let scratch = try Scratch()
         let input = scratch.file("in.mp4")
         try run(
@@ -203,7 +200,7 @@ func boxes(_ path: String) throws -> [String] {
         }
     }
 
-    @Test func packetsOutOfOrderAreRefused() throws {
+    @Test func refusesPacketsOutOfOrder() throws {
         let scratch = try Scratch()
         let writer = try MediaWriter(path: scratch.file("out.mov"))
         try withAccessUnit { unit in
@@ -218,7 +215,7 @@ func boxes(_ path: String) throws -> [String] {
         #expect(scratch.contents.isEmpty)
     }
 
-    /// Lends the first access unit of the committed HEVC clip.
+    /// Calls `body` with the first access unit of the committed HEVC clip.
     func withAccessUnit(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         var options = MediaReader.Options()
         options.decoding = .disabled

@@ -11,7 +11,7 @@ import Testing
             // Not 33 wide: FFmpeg 5.1 writes odd chroma rows of 16-bit samples a byte short.
             ("yuv420p10le", .i010, 34, 17), ("yuv420p", .yu12, 1, 1),
         ])
-    func framesAreReadStraightIntoThePool(
+    func readsFramesDirectlyIntoThePool(
         _ pixels: String, _ format: PixelFormat, _ width: Int, _ height: Int
     ) throws {
         let scratch = try Scratch()
@@ -65,7 +65,7 @@ import Testing
         return try MediaReader(path: path)
     }
 
-    @Test func headersAreUnderstood() throws {
+    @Test func parsesHeaders() throws {
         let scratch = try Scratch()
         func video(_ parameters: String) throws -> VideoDescription {
             try reader(Self.stream(parameters), scratch).video
@@ -83,7 +83,7 @@ import Testing
         #expect(try video("W2 H2 C420p10").format == .i010)
     }
 
-    @Test func frameParametersArePassedOver() throws {
+    @Test func ignoresFrameParameters() throws {
         let scratch = try Scratch()
         var values: [UInt8] = []
         try reader(Self.stream("W4 H2", head: "FRAME Ixyz Xsomething\n"), scratch).forEachFrame {
@@ -97,11 +97,11 @@ import Testing
             ("W4 H2 It", "It"), ("W4 H2 Im", "Im"), ("W4 H2 C422", "C422"), ("W4 H2 C444p10", "C444p10"),
             ("W4 H2 Cmono", "Cmono"), ("W4 H2 C420p12", "C420p12"), ("W4 H2 C420\u{1B}[2J", "C420?[2J"),
         ])
-    func whatIsNotSupportedIsNamed(_ parameters: String, _ name: String) throws {
+    func namesUnsupportedParameters(_ parameters: String, _ name: String) throws {
         let scratch = try Scratch()
         do {
             _ = try reader(Self.stream(parameters), scratch)
-            Issue.record("\(parameters) was taken")
+            Issue.record("\(parameters) was accepted")
         } catch let error as MediaError {
             #expect(error.kind == .unsupported)
             #expect(error.reason.contains(name))
@@ -113,12 +113,12 @@ import Testing
             "", "W4", "H2", "W0 H2", "W4 H-2", "W99999 H99999", "W20000 H20000", "Wx H2", "W4 H2 F1", "W4 H2 F-1:1",
             "W4 H2 Fa:b", "W4 H2 Q7", "W99999999999999999999 H2",
         ])
-    func damagedHeadersAreRefused(_ parameters: String) throws {
+    func refusesDamagedHeaders(_ parameters: String) throws {
         let scratch = try Scratch()
         #expect(errorKind { _ = try reader(Self.stream(parameters), scratch) } == .badInput)
     }
 
-    @Test func whatIsNoY4MIsRefused() throws {
+    @Test func refusesOtherFormats() throws {
         let scratch = try Scratch()
         let endless = Array("YUV4MPEG2 ".utf8) + [UInt8](repeating: UInt8(ascii: "X"), count: 5000)
         for bytes in [[], [0], Array("YUV4MPEG".utf8), Array("RIFF....AVI ".utf8), endless] as [[UInt8]] {
@@ -129,8 +129,8 @@ import Testing
         #expect(errorKind { _ = try MediaReader(path: scratch.file("d.y4m")) } == .noInput)
     }
 
-    /// Cut after every single byte: whole frames come out, then the end or an error that names the frame.
-    @Test func aStreamThatIsCutOffNamesTheFrame() throws {
+    /// Cut after every byte: whole frames are returned, then the end or an error that names the frame.
+    @Test func errorsOfCutStreamsNameTheFrame() throws {
         let scratch = try Scratch()
         let whole = Self.stream("W4 H2", frames: 2)
         let header = 16
@@ -153,7 +153,7 @@ import Testing
             errorKind { try reader(whole + Array("FRAMX\n".utf8), scratch).forEachFrame { _ in } } == .badInput)
     }
 
-    @Test func standardInputIsReadToTheByte() async throws {
+    @Test func readsStandardInput() async throws {
         let scratch = try Scratch()
         let path = scratch.file("piped")
         try Data(Self.stream("W4 H2", frames: 3)).write(to: URL(filePath: path))

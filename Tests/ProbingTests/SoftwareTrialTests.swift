@@ -4,10 +4,10 @@ import Testing
 
 @testable import HWDProbing
 
-/// libavcodec, and what becomes of its pictures on the way.
+/// libavcodec, with changes to the stream before it and to the pictures after it.
 private struct Judge: StreamJudge {
     var change: @Sendable ([JudgedPicture]) -> [JudgedPicture] = { $0 }
-    var spoil: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
+    var damage: @Sendable ([[UInt8]]) -> [[UInt8]] = { $0 }
     var name: String { "libavcodec" }
     var isAvailable: Bool { true }
 
@@ -15,7 +15,7 @@ private struct Judge: StreamJudge {
         do throws(LibAVError) {
             let decoder = try ReferenceDecoder(record: record)
             var pictures: [DecodedPicture] = []
-            for unit in spoil(units) { pictures += try decoder.decode(unit) }
+            for unit in damage(units) { pictures += try decoder.decode(unit) }
             pictures += try decoder.finish()
             return change(
                 pictures.map {
@@ -37,34 +37,34 @@ extension JudgedPicture {
 
 @Suite struct SoftwareTrialTests {
     @Test(arguments: [8, 10])
-    func x265AndLibavcodecAgree(_ depth: Int) {
+    func passesWithX265AndLibavcodec(_ depth: Int) {
         let outcome = SoftwareTrial.run(bitDepth: depth, judge: Judge())
         #expect(outcome.encoderFault == nil && outcome.decoderFault == nil)
     }
 
-    @Test func aFrameThatIsMissingIsFound() {
+    @Test func detectsAMissingFrame() {
         let outcome = SoftwareTrial.run(bitDepth: 8, judge: Judge(change: { Array($0.dropLast()) }))
         #expect(outcome.encoderFault == "8 frames were sent and 7 came back")
         #expect(outcome.decoderFault == outcome.encoderFault)
     }
 
-    @Test func framesInTheWrongOrderAreFound() {
+    @Test func detectsFramesInTheWrongOrder() {
         let outcome = SoftwareTrial.run(bitDepth: 8, judge: Judge(change: { $0.reversed() }))
         #expect(outcome.encoderFault?.hasPrefix("frame 0 came back wrong: PSNR ") == true)
     }
 
-    @Test func tenBitsThatBecomeEightAreFound() {
+    @Test func detectsTenBitFramesReducedToEight() {
         let flagged = Judge(change: { $0.map { $0.with(bitDepth: 8) } })
         #expect(
             SoftwareTrial.run(bitDepth: 10, judge: flagged).encoderFault == "10-bit frames came back with 8 bits")
-        // The right flag and the wrong precision: no PSNR limit would notice.
+        // The bit depth is right and the precision wrong, which no PSNR threshold detects.
         let coarse = Judge(change: { $0.map { $0.with { $0 & ~3 } } })
         #expect(
             SoftwareTrial.run(bitDepth: 10, judge: coarse).encoderFault
                 == "10-bit frames came back with the precision of 8 bits")
     }
 
-    @Test func anotherSizeAndOtherSamplesAreFound() {
+    @Test func detectsAnotherSizeAndOtherSamples() {
         let wide = Judge(change: { $0.map { $0.with(width: 144) } })
         #expect(
             SoftwareTrial.run(bitDepth: 8, judge: wide).encoderFault
@@ -73,11 +73,11 @@ extension JudgedPicture {
         #expect(SoftwareTrial.run(bitDepth: 8, judge: green).encoderFault?.contains("PSNR") == true)
     }
 
-    @Test func aDamagedStreamIsTheDecodersComplaint() {
-        let damaged = Judge(spoil: { units in units.map { Array($0.prefix($0.count / 2)) } })
+    @Test func reportsAStreamThatDoesNotDecode() {
+        let damaged = Judge(damage: { units in units.map { Array($0.prefix($0.count / 2)) } })
         let outcome = SoftwareTrial.run(bitDepth: 8, judge: damaged)
         #expect(outcome.encoderFault?.hasPrefix("its stream did not decode: libavcodec ") == true)
-        let empty = SoftwareTrial.run(bitDepth: 8, judge: Judge(spoil: { _ in [] }))
+        let empty = SoftwareTrial.run(bitDepth: 8, judge: Judge(damage: { _ in [] }))
         #expect(empty.encoderFault == "8 frames were sent and 0 came back")
     }
 }

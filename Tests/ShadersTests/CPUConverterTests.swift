@@ -5,7 +5,7 @@ import HWDModel
 import HWDShaders
 import Testing
 
-/// The CPU's loops against the formulas in Double.
+/// The CPU's loops compared with `ReferenceConverter`.
 @Suite(.serialized) struct CPUConverterTests {
     static let ycbcr: [PixelFormat] = [.nv12, .p010, .yu12, .i010, .yuva]
     static let rgb: [PixelFormat] = [.rgba16f, .bgra8, .rgba8]
@@ -13,7 +13,7 @@ import Testing
     static let pq = SignalDescription(primaries: .bt2020, transfer: .pq, matrix: .bt2020, siting: .topLeft)
     static let hlg = SignalDescription(primaries: .bt2020, transfer: .hlg, matrix: .bt2020)
 
-    /// One conversion with odd sizes and everything at its default but what is named.
+    /// A conversion of an odd size with defaults for the other values.
     static func conversion(
         _ from: PixelFormat, _ source: SignalDescription, _ to: PixelFormat, _ target: SignalDescription,
         width: Int = 37, height: Int = 11, alpha: (AlphaMode, AlphaMode) = (.straight, .straight),
@@ -25,7 +25,7 @@ import Testing
             options: options)
     }
 
-    /// Converts a picture of any codes and compares.
+    /// Converts a picture of random codes and compares it with the reference.
     static func check(_ conversion: Conversion, seed: UInt64 = 1, _ place: SourceLocation = #_sourceLocation) throws
     {
         let reference = try ReferenceConverter(conversion)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("Every transfer function and matrix becomes half floats", arguments: TransferFunction.allCases)
+    @Test("every transfer function and matrix to half floats", arguments: TransferFunction.allCases)
     func toHalves(_ transfer: TransferFunction) throws {
         for (index, matrix) in YCbCrMatrix.allCases.enumerated() {
             for isFullRange in [false, true] {
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("Half floats become every transfer function and matrix", arguments: TransferFunction.allCases)
+    @Test("half floats to every transfer function and matrix", arguments: TransferFunction.allCases)
     func fromHalves(_ transfer: TransferFunction) throws {
         for (index, matrix) in YCbCrMatrix.allCases.enumerated() {
             for isFullRange in [false, true] {
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("Chroma lies where its siting says, on both ways", arguments: ChromaSiting.allCases)
+    @Test("every chroma siting in both directions", arguments: ChromaSiting.allCases)
     func siting(_ siting: ChromaSiting) throws {
         var signal = Self.pq
         signal.siting = siting
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("All sizes", arguments: [(1, 1), (2, 1), (1, 2), (3, 3), (16, 2), (33, 5), (1030, 4)])
+    @Test("odd and large sizes", arguments: [(1, 1), (2, 1), (1, 2), (3, 3), (16, 2), (33, 5), (1030, 4)])
     func sizes(_ width: Int, _ height: Int) throws {
         let bytes = SignalDescription(transfer: .sRGB)
         for format in Self.ycbcr {
@@ -99,7 +99,7 @@ import Testing
                 .rgba16f, SignalDescription(transfer: .linear), .rgba8, bytes, width: width, height: height))
     }
 
-    @Test("Alpha is divided out and multiplied in", arguments: CPUConverterTests.rgb + [.yuva])
+    @Test("divides and multiplies by alpha", arguments: CPUConverterTests.rgb + [.yuva])
     func alpha(_ from: PixelFormat) throws {
         for to in Self.rgb + [.yuva] {
             for alpha in [(AlphaMode.straight, AlphaMode.premultiplied), (.premultiplied, .straight)] {
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test("Y'CbCr becomes other Y'CbCr: depth, range and layout alone, and by way of light")
+    @Test("Y'CbCr to Y'CbCr, by rescaling and through light")
     func betweenYCbCr() throws {
         for from in Self.ycbcr {
             for to in Self.ycbcr {
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test("Options do what they say")
+    @Test("options")
     func options() throws {
         let light = SignalDescription(primaries: .displayP3, transfer: .linear)
         let bytes = SignalDescription(transfer: .sRGB)
@@ -148,7 +148,7 @@ import Testing
             Self.conversion(.rgba16f, light, .bgra8, bytes, options: ConversionOptions(dither: true)))
     }
 
-    @Test("Codes of both ways come back where primaries stay")
+    @Test("codes survive a round trip with the same primaries")
     func roundTrip() throws {
         let light = SignalDescription(primaries: .bt2020, transfer: .linear)
         for signal in [Self.pq, Self.hlg] {
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test("Large pictures, which threads share and no cache holds")
+    @Test("large pictures, with several threads and nontemporal stores")
     func large() throws {
         let (width, height) = (1410, 751)
         let conversion = Self.conversion(
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test("What is not possible is refused by name")
+    @Test("errors name the unsupported value")
     func refusals() throws {
         let conversion = Self.conversion(.p010, Self.pq, .rgba16f, SignalDescription(transfer: .linear))
         let converter = try CPUConverter(conversion)

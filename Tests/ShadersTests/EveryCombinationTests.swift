@@ -6,9 +6,9 @@ import Testing
 
 @testable import HWDShaders
 
-/// Every format with every siting, transfer function, matrix, range, primaries and primaries of light, both ways.
+/// Every format with every siting, transfer function, matrix, range, primaries and primaries of light, in both directions.
 ///
-/// 23,760 signals: all of them with HWDAEMON_TEST_ALL=1 (a quarter of an hour), else one in 197 and on the CPU only.
+/// HWDAEMON_TEST_ALL=1 tests all 23,760 signals in a quarter of an hour; otherwise one in 197 is tested, on the CPU only.
 enum EveryCombination {
     static let isComplete = getenv("HWDAEMON_TEST_ALL") != nil
     static let note: Comment = "the complete matrix takes long: HWDAEMON_TEST_ALL=1"
@@ -46,8 +46,7 @@ enum EveryCombination {
         return found
     }
 
-    /// Converts noise with each and expects what the reference in Double has: half floats within one unit, codes
-    /// within 0.55.
+    /// Converts noise and compares it with the reference: half floats within one unit in the last place, codes within 0.55.
     static func check(
         _ conversions: [Conversion], by converter: (ConversionPlan) throws -> any PixelConverter
     ) throws {
@@ -67,7 +66,7 @@ enum EveryCombination {
 }
 
 @Suite struct EveryCombinationOnTheCPU {
-    @Test("Every signal to half floats and back", arguments: [true, false])
+    @Test("every signal to half floats and back", arguments: [true, false])
     func everySignal(toLight: Bool) throws {
         try EveryCombination.check(EveryCombination.conversions(toLight: toLight)) { plan in
             try CPUConverter(plan.conversion, threads: 1)
@@ -77,7 +76,7 @@ enum EveryCombination {
 
 extension VulkanTests {
     @Suite(.enabled(if: EveryCombination.isComplete, EveryCombination.note)) struct Complete {
-        @Test("Every signal to half floats and back", arguments: [true, false])
+        @Test("every signal to half floats and back", arguments: [true, false])
         func everySignal(toLight: Bool) throws {
             let device = try TestDevice.get()
             try EveryCombination.check(EveryCombination.conversions(toLight: toLight)) { plan in

@@ -7,12 +7,12 @@ import Testing
 @testable import HWDShaders
 
 extension VulkanTests {
-    /// Y'CbCr to half floats against the reference in Double.
+    /// Y'CbCr to half floats, compared with `ReferenceConverter`.
     @Suite struct Forward {
-        /// Every format with every siting, transfer, matrix, range, primaries and way over the range.
+        /// Every format with every siting, transfer, matrix, range, primaries and treatment of values over the range.
         ///
-        /// What needs a pipeline of its own, which takes lavapipe 0.15 s, is paired with few sitings (P010 with
-        /// all); the matrices and ranges take turns. All combinations of the first five with HWDAEMON_TEST_ALL=1.
+        /// Values that need another pipeline, which takes lavapipe 0.15 s, are combined with few sitings (P010 with all), and
+        /// matrices and ranges alternate. HWDAEMON_TEST_ALL=1 tests all combinations of the first five.
         static let cases: [Conversion] = {
             var cases: [Conversion] = []
             let everything = getenv("HWDAEMON_TEST_ALL") != nil
@@ -48,7 +48,7 @@ extension VulkanTests {
             return cases
         }()
 
-        @Test func everyKindOfSignalIsWithinAUnit() throws {
+        @Test func everySignalIsWithinTheTolerance() throws {
             let device = try TestDevice.get()
             for (index, conversion) in Self.cases.enumerated() {
                 let reference = try ReferenceConverter(conversion)
@@ -69,7 +69,7 @@ extension VulkanTests {
             "Near black, where a curve is all bend", arguments: [TransferFunction.hlgApple12, .gamma28, .pq, .sRGB])
         func nearBlack(transfer: TransferFunction) throws {
             for seed in 4..<6 {
-                try expectRight(
+                try expectCorrect(
                     Conversion(
                         source: ImageDescription(
                             format: .nv12, width: 64, height: 64,
@@ -81,7 +81,7 @@ extension VulkanTests {
             }
         }
 
-        @Test("Odd sizes", arguments: [(1, 1), (2, 1), (1, 2), (3, 3), (5, 7), (17, 3), (33, 19), (63, 2)])
+        @Test("odd sizes", arguments: [(1, 1), (2, 1), (1, 2), (3, 3), (5, 7), (17, 3), (33, 19), (63, 2)])
         func oddSizes(width: Int, height: Int) throws {
             for format in PixelFormat.yCbCr {
                 let conversion = Conversion(
@@ -92,15 +92,15 @@ extension VulkanTests {
                     target: ImageDescription(
                         format: .rgba16f, width: width, height: height,
                         signal: SignalDescription(primaries: .displayP3)))
-                try expectRight(conversion, seed: UInt64(width * 100 + height))
+                try expectCorrect(conversion, seed: UInt64(width * 100 + height))
             }
         }
 
-        @Test("Tone mapping, exposure, saturation and sepia", arguments: [TransferFunction.pq, .hlg])
+        @Test("tone mapping, exposure, saturation and sepia", arguments: [TransferFunction.pq, .hlg])
         func effects(transfer: TransferFunction) throws {
             let effects = Effects(exposure: -0.5, saturation: 1.25, sepia: 0.25)
             for (headroom, effects) in [(1.0, Effects()), (2.5, Effects()), (4, effects)] {
-                try expectRight(
+                try expectCorrect(
                     Conversion(
                         source: ImageDescription(
                             format: .p010, width: 24, height: 18,
@@ -114,11 +114,11 @@ extension VulkanTests {
             }
         }
 
-        @Test("A chroma key, premultiplied and straight", arguments: AlphaMode.allCases)
+        @Test("chroma key, premultiplied and straight", arguments: AlphaMode.allCases)
         func chromaKey(alpha: AlphaMode) throws {
             let key = ChromaKey(cb: -0.2, cr: -0.25, tolerance: 0.2, softness: 0.3)
             for target in [PixelFormat.rgba16f, .bgra8, .rgba8] {
-                try expectRight(
+                try expectCorrect(
                     Conversion(
                         source: ImageDescription(
                             format: .nv12, width: 24, height: 18, signal: SignalDescription(transfer: .sRGB)),

@@ -8,13 +8,14 @@ import Testing
 @testable import HWDShaders
 
 extension VulkanTests {
-    /// Sources in images against the same in buffers, and dma-bufs that are not what they are said to be.
+    /// Sources in images compared with the same in buffers, and wrong descriptions of dma-bufs.
     @Suite struct Images {
         static let tilings: [(VkImageTiling, String)] = [
             (VK_IMAGE_TILING_LINEAR, "linear"), (VK_IMAGE_TILING_OPTIMAL, "optimal"),
         ]
 
-        @Test("Images give the same bits as buffers", arguments: tilings.indices, [(64, 48), (70, 38), (33, 17)])
+        @Test(
+            "images and buffers have the same result", arguments: tilings.indices, [(64, 48), (70, 38), (33, 17)])
         func sameBits(tiling: Int, size: (width: Int, height: Int)) throws {
             let device = try TestDevice.get()
             let uploader = try ImageUploader(device)
@@ -59,7 +60,7 @@ extension VulkanTests {
             try TestDevice.checkValidation()
         }
 
-        @Test func nothingIsMadeForImagesBeforeThereAreAny() throws {
+        @Test func createsNothingForImagesBeforeTheirFirstUse() throws {
             let device = try VulkanDevice(allowsSoftware: true)
             let converter = try VulkanConverter(
                 ConversionPlan(SharedMemories.conversion(.nv12, .rgba8, 16, 16)), on: device)
@@ -67,7 +68,7 @@ extension VulkanTests {
             #expect(converter.imagePipeline == nil && converter.slots[0].imageSlices.isEmpty)
         }
 
-        /// A NV12 of 64x32 in one dma-buf, and what may be wrong with its description.
+        /// NV12 of 64x32 in one dma-buf, with faults in its description.
         static func picture(_ change: (inout DMABufPicture) -> Void = { _ in }) -> DMABufPicture {
             var picture = DMABufPicture(
                 format: .nv12, width: 64, height: 32, objects: [7],
@@ -104,7 +105,7 @@ extension VulkanTests {
             ("past its object", picture { $0.planes[0] = .init(object: 0, offset: 3072, pitch: 64, modifier: 5) }),
         ]
 
-        @Test func descriptionsAreChecked() throws {
+        @Test func refusesWrongDescriptions() throws {
             func validate(_ picture: DMABufPicture, _ size: UInt64 = 3072) throws {
                 try picture.validate(.nv12, width: 64, height: 32, sizes: picture.objects.map { _ in size })
             }
@@ -124,7 +125,7 @@ extension VulkanTests {
             }
         }
 
-        @Test func aDeviceWithoutDMABufsRefusesThem() throws {
+        @Test func deviceWithoutTheExtensionRefusesDMABufs() throws {
             let device = try TestDevice.get()
             try #require(!device.description.importsDMABufImages, "this device takes dma-bufs: write a test of it")
             let error = #expect(throws: SessionError.self) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HWDShaders
 
-/// Brings pictures into ordinary images by a copy from a buffer, as dma-bufs would hold them.
+/// Copies pictures from a buffer to ordinary images, in the formats of dma-bufs.
 final class ImageUploader {
     private let device: VulkanDevice
     private let createBuffer: PFN_vkCreateBuffer

@@ -7,13 +7,13 @@ import Testing
 @testable import HWDShaders
 
 extension VulkanTests {
-    /// Flat patches through ffmpeg's zscale (libzimg), which shares no line with us.
+    /// Flat patches compared with ffmpeg's zscale (libzimg), an independent implementation.
     ///
-    /// Patches, because libzimg reads chroma at edges in a way of its own; their middle is one colour either way. Planar,
-    /// because ffmpeg brings P010 to zscale as 16-bit words, 0.1 % low at full range.
+    /// libzimg filters chroma differently at edges, which leaves the middle of patches the same. Sources are planar, because
+    /// ffmpeg passes P010 to zscale as 16-bit words, 0.1 % too low at full range.
     @Suite(.enabled(if: access("/usr/bin/ffmpeg", X_OK) == 0, "ffmpeg is not installed"))
     struct Judge {
-        /// Patches of 16x16 in legal codes, 8 by 4 of them.
+        /// 8 by 4 patches of 16x16 with codes of the nominal range.
         func patches(_ seed: UInt64) -> Picture {
             let colors = Picture.noise(.i010, 16, 8, seed: seed)
             var picture = Picture(.i010, width: 128, height: 64)
@@ -30,7 +30,7 @@ extension VulkanTests {
             return picture
         }
 
-        /// zscale's picture as planes G, B, R of floats.
+        /// zscale's picture: planes G, B, R of floats.
         func zscale(_ picture: Picture, _ options: String) throws -> [Float] {
             let folder = TestDevice.cacheFolder
             let (input, output) = ("\(folder)/judge.i010", "\(folder)/judge.gbrpf32le")
@@ -108,7 +108,7 @@ extension VulkanTests {
 }
 
 extension ConversionPlan {
-    /// A pixel's codes with the nearest chroma: right within a patch.
+    /// A pixel's codes with the nearest chroma sample, which is exact within a patch.
     fileprivate func codes(of picture: Picture, _ x: Int, _ y: Int) -> Triple {
         [Double(picture[0, x, y]), Double(picture[1, x / 2, y / 2]), Double(picture[2, x / 2, y / 2])]
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import HWDShaders
 
 extension VulkanTests {
-    /// Memory in place, pictures in slices, two at once, and what lies on disk.
+    /// Memory in place, pictures in slices, two pictures in flight, and the pipeline cache.
     @Suite struct Memory {
         let conversion = Conversion(
             source: ImageDescription(
@@ -16,7 +16,7 @@ extension VulkanTests {
             target: ImageDescription(
                 format: .rgba16f, width: 64, height: 48, signal: SignalDescription(primaries: .displayP3)))
 
-        /// Shared pages as a frame pool has them, with a picture's layout.
+        /// Calls `body` with shared pages like those of a frame pool.
         func withPool(
             _ size: Int, protection: Int32 = PROT_READ | PROT_WRITE,
             _ body: (UnsafeMutableRawPointer) throws -> Void
@@ -47,10 +47,8 @@ extension VulkanTests {
                     }
                 }
                 let ticket = try converter.submit(
-                    source.layout.planes.map { PlaneView(base: pool + Int($0.offset), stride: Int($0.stride)) },
-                    into: target.layout.planes.map {
-                        MutablePlaneView(base: pool + Int($0.offset), stride: Int($0.stride))
-                    })
+                    source.layout.planes(at: pool),
+                    into: target.layout.mutablePlanes(at: pool))
                 #expect(converter.slots.first?.isDirect == [true])
                 try converter.finish(ticket)
                 let plane = target.layout.planes[0]
@@ -66,7 +64,7 @@ extension VulkanTests {
             try TestDevice.checkValidation()
         }
 
-        @Test func memoryThatCannotBeWrittenIsNotImported() throws {
+        @Test func refusesReadOnlyAndUnmappedMemory() throws {
             let device = try TestDevice.get()
             try withPool(1 << 16, protection: PROT_READ) { pool in
                 #expect(throws: SessionError.self) {
@@ -74,7 +72,7 @@ extension VulkanTests {
                 }
             }
             try withPool(1 << 16) { pool in
-                // The pages behind the mapping are nobody's.
+                // The second half is not mapped.
                 munmap(pool + (1 << 15), 1 << 15)
                 #expect(throws: SessionError.self) {
                     try device.importMemory(UnsafeRawBufferPointer(start: pool, count: 1 << 16), isWritable: true)
@@ -83,7 +81,7 @@ extension VulkanTests {
             }
         }
 
-        @Test("Pictures in slices are the same", arguments: [PixelFormat.rgba16f, .i010])
+        @Test("pictures in slices have the same result", arguments: [PixelFormat.rgba16f, .i010])
         func slices(target: PixelFormat) throws {
             var conversion = conversion
             conversion.target.format = target
@@ -101,13 +99,11 @@ extension VulkanTests {
             try TestDevice.checkValidation()
         }
 
-        @Test func twoPicturesAtOnceAndNoThird() throws {
+        @Test func refusesAThirdPictureInFlight() throws {
             let converter = try VulkanConverter(ConversionPlan(conversion), on: TestDevice.get())
             let planes = FrameLayout.packed(.p010, width: 64, height: 48)
             try withPool(1 << 17) { pool in
-                let source = planes.layout.planes.map {
-                    PlaneView(base: pool + Int($0.offset), stride: Int($0.stride))
-                }
+                let source = planes.layout.planes(at: pool)
                 let target = [MutablePlaneView(base: pool + (1 << 16), stride: 512)]
                 let first = try converter.submit(source, into: target)
                 let second = try converter.submit(source, into: target)
@@ -122,8 +118,8 @@ extension VulkanTests {
             }
         }
 
-        @Test func aDeviceThatDoesNotFinishIsLost() throws {
-            // A device of its own, because nothing on it works afterwards.
+        @Test func deviceIsLostAfterATimeout() throws {
+            // A separate device, because it is unusable afterwards.
             let device = try VulkanDevice(allowsSoftware: true)
             var large = conversion
             (large.source.width, large.source.height) = (1280, 720)
@@ -139,11 +135,11 @@ extension VulkanTests {
                 _ = try convert(picture, with: converter, to: .rgba16f)
             }
             #expect(again?.reason == reason)
-            // Its threads still work on memory of theirs, which nothing frees; they are through before the process is.
+            // Its threads still use memory that is never freed; they end before the process does.
             sleep(1)
         }
 
-        @Test func noDriverIsSaid() throws {
+        @Test func reportsAMissingDriver() throws {
             setenv("VK_ICD_FILENAMES", "/nonexistent.json", 1)
             setenv("VK_DRIVER_FILES", "/nonexistent.json", 1)
             defer {
@@ -155,7 +151,7 @@ extension VulkanTests {
             #expect(error?.reason.contains("no Vulkan driver") == true)
         }
 
-        @Test func damagedPipelineCachesCountAsNone() throws {
+        @Test func ignoresDamagedPipelineCaches() throws {
             let device = try TestDevice.get()
             _ = try VulkanConverter(ConversionPlan(conversion), on: device)
             device.savePipelines()
@@ -168,11 +164,11 @@ extension VulkanTests {
             #expect(pwrite(descriptor, "x", 1, 20) == 1)
             close(descriptor)
             #expect(file.read() == nil)
-            // A device that finds it works as ever.
+            // A device opens despite the damaged file.
             _ = try VulkanDevice(allowsSoftware: true).store()
         }
 
-        @Test func devicesTellWhatTheyAre() throws {
+        @Test func describesAndChoosesDevices() throws {
             let devices = try VulkanDevices.list()
             let software = try #require(devices.first { $0.kind == .software })
             #expect(software.name.contains("llvmpipe"))

@@ -4,7 +4,7 @@ import HWDModel
 import HWDShaders
 import Testing
 
-/// A deterministic source of numbers: the same pictures in every run.
+/// Reproducible random numbers.
 struct Numbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -20,7 +20,7 @@ struct Numbers: RandomNumberGenerator {
 }
 
 extension Picture {
-    /// A picture of any codes that the format has; of half floats every kind, NaN and infinities among them.
+    /// A picture of random codes; half floats include NaN and infinities.
     static func any(_ image: ImageDescription, seed: UInt64 = 1) -> Picture {
         var numbers = Numbers(seed)
         var picture = Picture(image.format, width: image.width, height: image.height)
@@ -50,7 +50,7 @@ extension Picture {
         }
     }
 
-    /// What a converter makes of it, with gaps between rows that must stay as they are.
+    /// The converted picture; gaps between rows must stay unchanged.
     func converted(by converter: any PixelConverter, to target: ImageDescription) throws -> Picture {
         let gap = 8
         let filler: UInt8 = 0xA5
@@ -86,7 +86,7 @@ extension Picture {
                 result.planes[plane].replaceSubrange(
                     line * row..<(line + 1) * row, with: to[plane][start..<start + row])
                 let isUntouched = to[plane][start + row..<start + row + gap].allSatisfy { $0 == filler }
-                #expect(isUntouched, "bytes behind row \(line) of plane \(plane) were written")
+                #expect(isUntouched, "bytes after row \(line) of plane \(plane) were written")
             }
         }
         return result
@@ -94,7 +94,7 @@ extension Picture {
 }
 
 extension UnsafeMutableRawBufferPointer {
-    /// Memory of exactly these bytes, so that a sanitizer sees what lies behind them.
+    /// Memory of exactly these bytes, so that a sanitizer detects accesses beyond them.
     static func copy(_ bytes: [UInt8]) -> UnsafeMutableRawBufferPointer {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
         memory.copyBytes(from: bytes)
@@ -102,11 +102,11 @@ extension UnsafeMutableRawBufferPointer {
     }
 }
 
-/// How far a result is from the reference.
+/// The distance of a result from the reference.
 struct Difference {
-    /// Of half floats: units of the value, or eighths of one of the pixel's largest component, whichever is less.
+    /// Of half floats: in units in the last place of the value, or in eighths of that of the largest component; the smaller.
     var halves = 0.0
-    /// Of codes: how far from the value that was not yet rounded; 0.5 at best.
+    /// Of codes: from the value before rounding; 0.5 at best.
     var codes = 0.0
 
     init(_ result: Picture, _ values: ReferenceConverter.Values, dithered: Bool = false) {

@@ -6,7 +6,7 @@ import Testing
 @testable import HWDShaders
 
 extension VulkanTests {
-    /// RGB and Y'CbCr to Y'CbCr against the reference: within half a code and what fp32 adds.
+    /// RGB and Y'CbCr to Y'CbCr, within half a code and a tolerance for fp32 of the reference.
     @Suite struct Reverse {
         func image(
             _ format: PixelFormat, _ signal: SignalDescription, _ alpha: AlphaMode = .premultiplied,
@@ -16,7 +16,7 @@ extension VulkanTests {
             ImageDescription(format: format, width: width, height: height, signal: signal, alpha: alpha)
         }
 
-        @Test("Half floats to every transfer, matrix, range and format")
+        @Test("half floats to every transfer, matrix, range and format")
         func halfFloats() throws {
             var count = 0
             for transfer in TransferFunction.allCases {
@@ -27,7 +27,7 @@ extension VulkanTests {
                         matrix: YCbCrMatrix.allCases[turn % 3], isFullRange: turn > 2, siting: .left)
                     // HLG and linear light need pipelines of their own.
                     let format = transfer == .hlg || transfer == .linear ? .p010 : PixelFormat.yCbCr[turn % 4]
-                    try expectRight(
+                    try expectCorrect(
                         Conversion(
                             source: image(.rgba16f, SignalDescription(primaries: .displayP3), .straight),
                             target: image(format, signal, .straight),
@@ -37,11 +37,11 @@ extension VulkanTests {
             }
         }
 
-        @Test("Chroma where it lies", arguments: ChromaSiting.allCases)
+        @Test("every chroma siting", arguments: ChromaSiting.allCases)
         func sitings(siting: ChromaSiting) throws {
             let pq = SignalDescription(primaries: .bt2020, transfer: .pq, matrix: .bt2020, siting: siting)
             for (width, height) in [(18, 10), (17, 9)] {
-                try expectRight(
+                try expectCorrect(
                     Conversion(
                         source: image(.rgba16f, SignalDescription(primaries: .bt2020), .straight, width, height),
                         target: image(.p010, pq, .straight, width, height),
@@ -49,9 +49,9 @@ extension VulkanTests {
             }
         }
 
-        @Test("Values beyond the range go on where asked", arguments: [TransferFunction.pq, .bt1886])
+        @Test("extends values beyond the range", arguments: [TransferFunction.pq, .bt1886])
         func extended(transfer: TransferFunction) throws {
-            try expectRight(
+            try expectCorrect(
                 Conversion(
                     source: image(.rgba16f, SignalDescription(primaries: .displayP3), .straight),
                     target: image(.i010, SignalDescription(transfer: transfer), .straight),
@@ -62,13 +62,13 @@ extension VulkanTests {
             "Bytes, premultiplied and straight", arguments: zip([PixelFormat.bgra8, .rgba8], AlphaMode.allCases))
         func bytes(format: PixelFormat, alpha: AlphaMode) throws {
             let sRGB = SignalDescription(transfer: .sRGB)
-            try expectRight(
+            try expectCorrect(
                 Conversion(source: image(format, sRGB, alpha), target: image(.nv12, sRGB, .premultiplied)))
             let p3 = SignalDescription(primaries: .displayP3, transfer: .gamma22)
-            try expectRight(Conversion(source: image(format, sRGB, alpha), target: image(.yu12, p3, .straight)))
-            try expectRight(
+            try expectCorrect(Conversion(source: image(format, sRGB, alpha), target: image(.yu12, p3, .straight)))
+            try expectCorrect(
                 Conversion(source: image(format, sRGB, alpha), target: image(.rgba16f, p3, .premultiplied)))
-            try expectRight(
+            try expectCorrect(
                 Conversion(source: image(.rgba16f, p3, alpha), target: image(format, sRGB, .premultiplied)))
         }
 
@@ -82,21 +82,21 @@ extension VulkanTests {
                 // Only depth and range change: chroma stays where it is, to the sample.
                 var full = video
                 full.isFullRange = index < 4
-                try expectRight(
+                try expectCorrect(
                     Conversion(
                         source: image(from, video, .premultiplied, width, height),
                         target: image(to, full, .premultiplied, width, height)))
             }
         }
 
-        @Test("Matrix, siting and transfer of Y'CbCr change")
+        @Test("changes matrix, siting and transfer of Y'CbCr")
         func signals() throws {
             let hlg = SignalDescription(primaries: .bt2020, transfer: .hlg, matrix: .bt2020, siting: .topLeft)
             let pq = SignalDescription(primaries: .bt2020, transfer: .pq, matrix: .bt2020, siting: .left)
             let sd = SignalDescription(primaries: .bt601_525, transfer: .bt1886, matrix: .bt601, siting: .left)
             let hd = SignalDescription(siting: .center)
             for (from, to) in [(hlg, pq), (pq, hlg), (sd, hd), (pq, hd)] {
-                try expectRight(
+                try expectCorrect(
                     Conversion(
                         source: image(.p010, from), target: image(.p010, to),
                         options: ConversionOptions(chromaDownsampling: .siting)))
@@ -104,13 +104,13 @@ extension VulkanTests {
             // Same curve: the matrix alone.
             var other = hd
             other.matrix = .bt601
-            try expectRight(Conversion(source: image(.p010, hd), target: image(.nv12, other)))
+            try expectCorrect(Conversion(source: image(.p010, hd), target: image(.nv12, other)))
         }
 
-        @Test("Dither", arguments: [PixelFormat.nv12, .yu12, .bgra8])
+        @Test("dither", arguments: [PixelFormat.nv12, .yu12, .bgra8])
         func dither(format: PixelFormat) throws {
             let sRGB = SignalDescription(transfer: .sRGB)
-            try expectRight(
+            try expectCorrect(
                 Conversion(
                     source: image(.p010, sRGB), target: image(format, sRGB),
                     options: ConversionOptions(dither: true)))
@@ -169,7 +169,7 @@ extension VulkanTests {
             }
         }
 
-        @Test("Every half float comes through, however it is packed", arguments: [false, true])
+        @Test("every half float is preserved by both ways of packing", arguments: [false, true])
         func everyHalfFloat(packsByHand: Bool) throws {
             var picture = Picture(.rgba16f, width: 256, height: 256)
             for bits in 0..<1 << 16 {

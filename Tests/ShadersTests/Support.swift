@@ -6,15 +6,15 @@ import Testing
 
 @testable import HWDShaders
 
-/// Everything that runs on the one lavapipe device, one after the other.
+/// Tests that share one lavapipe device and run serially.
 @Suite(.serialized, .enabled(if: TestDevice.problem == nil, Comment(rawValue: "\(TestDevice.problem ?? "")")))
 struct VulkanTests {}
 
-/// The device of these tests: software, with the validation layer on.
+/// The device of these tests: software, with the validation layer.
 enum TestDevice {
-    /// Used by one test at a time: all lie in one serialized suite.
+    /// Safe because all tests are in one serialized suite.
     nonisolated(unsafe) private static let opened: Result<VulkanDevice, SessionError> = {
-        // The driver's own cache and ours go nowhere that a user has.
+        // Keeps both caches out of the user's directories.
         setenv("XDG_CACHE_HOME", cacheFolder, 1)
         do throws(SessionError) { return .success(try VulkanDevice(allowsSoftware: true, validates: true)) } catch {
             return .failure(error)
@@ -27,7 +27,7 @@ enum TestDevice {
         return mkdtemp(&template).map { String(cString: $0) } ?? "/tmp"
     }()
 
-    /// Why there is none.
+    /// Why there is no device; nil where there is one.
     static var problem: String? {
         if case .failure(let error) = opened { return error.reason }
         return nil
@@ -35,7 +35,7 @@ enum TestDevice {
 
     static func get() throws -> VulkanDevice { try opened.get() }
 
-    /// Fails the test for what the validation layer said since the last call.
+    /// Fails the test for messages of the validation layer since the last call.
     static func checkValidation(_ location: SourceLocation = #_sourceLocation) throws {
         let messages = try get().validation?.messages ?? []
         for message in messages.dropFirst(seen) { Issue.record("\(message)", sourceLocation: location) }
@@ -45,7 +45,7 @@ enum TestDevice {
 }
 
 extension Picture {
-    /// Codes from everywhere in their range, illegal ones too, the same for the same seed.
+    /// Reproducible noise over the whole range of codes.
     static func noise(_ format: PixelFormat, _ width: Int, _ height: Int, seed: UInt64) -> Picture {
         var picture = Picture(format, width: width, height: height)
         var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
@@ -73,7 +73,7 @@ extension Picture {
         return picture
     }
 
-    /// Makes bytes and half floats such that premultiplied ones are possible.
+    /// Limits bytes to alpha, as in premultiplied pictures.
     private mutating func limitColorsToAlpha() {
         for y in 0..<height {
             for x in 0..<width {
@@ -85,7 +85,7 @@ extension Picture {
     }
 }
 
-/// Converts by the code under test.
+/// Converts a picture with a converter under test.
 func convert(_ picture: Picture, with converter: any PixelConverter, to format: PixelFormat) throws -> Picture {
     var result = Picture(format, width: picture.width, height: picture.height)
     var sources = picture.planes.map { plane in
@@ -114,13 +114,13 @@ func convert(_ picture: Picture, with converter: any PixelConverter, to format: 
     return result
 }
 
-/// How far a picture is from the reference's values, in units of what is allowed; at most 1 is right.
+/// The distance of a picture from the reference, relative to the tolerance; at most 1 for a correct picture.
 ///
-/// Half floats: one unit of the value, or an eighth of one of the pixel's largest component. Codes: half a code, and a
-/// twentieth for fp32.
+/// The tolerance of half floats is one unit in the last place of the value, or an eighth of that of the pixel's largest
+/// component; that of codes is half a code and a twentieth for fp32.
 ///
-/// - Parameter luminance: What red, green and blue give to luminance, for half floats that HLG's OOTF made: its power of a
-///   luminance to which components of both signs nearly add up is ill-conditioned, so that fp32 is allowed twice as much.
+/// - Parameter luminance: The luminance weights, for half floats after HLG's OOTF: its power of a luminance near 0, where
+///   components of both signs cancel, is ill-conditioned, so the tolerance is doubled.
 func distance(
     _ picture: Picture, from values: ReferenceConverter.Values, slack: Double = 0.05, luminance: Triple? = nil
 ) -> Double {
@@ -152,8 +152,8 @@ func distance(
     return worst
 }
 
-/// Converts noise on the test device and expects what the reference has.
-func expectRight(
+/// Converts noise on the test device and compares it with the reference.
+func expectCorrect(
     _ conversion: Conversion, seed: UInt64 = 1, slack: Double = 0.05, _ location: SourceLocation = #_sourceLocation
 ) throws {
     let reference = try ReferenceConverter(conversion)
@@ -162,7 +162,7 @@ func expectRight(
     let picture = Picture.noise(source.format, source.width, source.height, seed: seed)
     let result = try convert(picture, with: converter, to: conversion.target.format)
     var values = reference.values(picture)
-    // Dithered codes are compared as codes: the pattern is part of the result.
+    // Dithered codes are compared after rounding, because the pattern is part of the result.
     if reference.plan.dithers {
         let rounded = reference.round(values)
         values = values.indices.map { component in

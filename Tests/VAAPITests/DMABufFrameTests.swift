@@ -12,7 +12,7 @@ import Testing
             DMABufFrame.Plane(object: 0, offset: 64 * 48, pitch: 64),
         ])
 
-    @Test func whatFitsIsTaken() throws {
+    @Test func acceptsFramesThatFit() throws {
         try good.validate(.nv12, width: 64, height: 48)
         var tiled = good
         tiled.modifier = 0x0100_0000_0000_0002
@@ -30,7 +30,7 @@ import Testing
         ("objects", { $0.objects = [] }),
         ("objects", { $0.objects = [DMABufFrame.Object](repeating: $0.objects[0], count: 5) }),
         ("descriptor", { $0.objects[0].file = -1 }),
-        ("without bytes", { $0.objects[0].size = 0 }),
+        ("bytes", { $0.objects[0].size = 0 }),
         ("planes", { $0.planes.removeLast() }),
         ("planes", { $0.planes.append($0.planes[0]) }),
         ("does not exist", { $0.planes[1].object = 1 }),
@@ -43,7 +43,7 @@ import Testing
     ]
 
     @Test(arguments: faults.indices)
-    func whatDoesNotFitIsRefusedByName(index: Int) {
+    func errorNamesTheFault(index: Int) {
         var frame = good
         Self.faults[index].1(&frame)
         let error = #expect(throws: SessionError.self) { try frame.validate(.nv12, width: 64, height: 48) }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HWDVAAPI
 
-/// What real drivers say of themselves (their own tables, read on simulated GPUs), and what becomes of it.
+/// Settings for the capabilities of real drivers, which their own tables report on simulated GPUs.
 @Suite struct EncoderSettingsTests {
     private func configuration(
         _ properties: [String: PropertyValue] = [:], width: Int = 1920, height: Int = 1080, format: String = "NV12"
@@ -53,13 +53,13 @@ import Testing
             sizes: nil)
         #expect(settings.packedHeaders == UInt32(VA_ENC_PACKED_HEADER_SEQUENCE))
         #expect(settings.structure.anchorDistance == 1 && settings.structure.anchorReferences == 1)
-        // 1080 rows become 1088, and the SPS cuts them off again.
+        // 1080 rows become 1088; the conformance window crops them.
         #expect(settings.size.width == 1920 && settings.size.height == 1088)
         #expect(settings.syntax.sps.height == 1080 && settings.syntax.sps.ctbSizeY == 64)
         #expect(!settings.structure.isLowDelayB && settings.rate.mode == VA_RC_CQP)
     }
 
-    @Test func mesa25HasNoBAndNoDerived10BitImages() throws {
+    @Test func mesa25HasNeitherBPicturesNorDerived10BitImages() throws {
         let settings = try EncoderSettings(
             try configuration(format: "P010"), path: try path(Self.mesa25, isDeep: true),
             attributes: attributes([VAConfigAttribEncMaxRefFrames: 1], isDeep: true), sizes: nil)
@@ -69,8 +69,8 @@ import Testing
             settings.syntax.sps.bitDepthLuma == 10 && settings.syntax.sps.profileTierLevel.general?.profileIdc == 2)
     }
 
-    @Test func iceLakeWantsLowDelayBAndLargeBlocks() throws {
-        // Prediction direction 5, three references a list; blocks and features not told.
+    @Test func iceLakeRequiresLowDelayBAndLargeBlocks() throws {
+        // Prediction direction 5, three references in each list; blocks and features are not reported.
         let settings = try EncoderSettings(
             try configuration(width: 100, height: 100),
             path: try path(Self.icl, pciID: "8086:8a52", entrypoint: "VAEntrypointEncSliceLP"),
@@ -82,18 +82,18 @@ import Testing
         #expect(settings.size.width == 128 && settings.size.height == 128)
         #expect(settings.syntax.sps.width == 100 && settings.syntax.sps.height == 100)
         #expect(settings.tools.log2CTBSize == 6 && settings.tools.usesAMP && settings.tools.usesCUQPDelta)
-        // ICQ is in the mask, but the quirk says that it is refused.
+        // The driver reports ICQ but refuses it; the quirk excludes it.
         #expect(settings.rate.mode == VA_RC_CQP)
     }
 
-    @Test func intelWithBPicturesKeepsThreeInAll() throws {
+    @Test func intelWithBPicturesKeepsThreeReferences() throws {
         let settings = try EncoderSettings(
             try configuration(), path: try path(Self.icl),
             attributes: attributes([VAConfigAttribEncMaxRefFrames: 4 << 16 | 4]), sizes: nil)
         #expect(settings.structure.anchorDistance == 4 && settings.structure.maxReferences == 3)
     }
 
-    @Test func requiredToolsAreUsedAndOthersAreNot() throws {
+    @Test func usesRequiredToolsOnly() throws {
         var features = VAConfigAttribValEncHEVCFeatures()
         features.bits.amp = 2
         features.bits.cu_qp_delta = 2
@@ -118,8 +118,8 @@ import Testing
         #expect(sps.picWidthInLumaSamples == 1920 && sps.width == 1912 && sps.picHeightInLumaSamples == 1008)
     }
 
-    @Test func whatIsTooLargeOrNotThereIsRefused() throws {
-        let there = attributes([:])
+    @Test func refusesUnsupportedSizesAndFormats() throws {
+        let supported = attributes([:])
         for (configuration, sizes) in [
             (try configuration(width: 4098, height: 64), nil),
             (try configuration(), SurfaceSizes(minimum: (16, 16), maximum: (1280, 720))),
@@ -128,13 +128,13 @@ import Testing
             let isDeep = configuration.profile == .main10
             let path = try path("a driver", isDeep: isDeep)
             let error = #expect(throws: VAAPIFailure.self) {
-                try EncoderSettings(configuration, path: path, attributes: there, sizes: sizes)
+                try EncoderSettings(configuration, path: path, attributes: supported, sizes: sizes)
             }
             #expect(error?.error.status == .couldNotFindVideoEncoder && error?.isTransient == false)
         }
     }
 
-    @Test func speedIsTheFastestLevelOfQuality() throws {
+    @Test func prioritisedSpeedUsesTheFastestQualityLevel() throws {
         let levels: [VAConfigAttribType: UInt32] = [VAConfigAttribEncQualityRange: 7]
         var settings = try EncoderSettings(
             try configuration(), path: try path(Self.icl), attributes: attributes(levels), sizes: nil)
@@ -145,8 +145,8 @@ import Testing
         #expect(settings.qualityLevel == 7)
     }
 
-    /// The level follows size, rate and bits; beyond a level's Main tier the tier is High.
-    @Test func levelsFollowTheStream() throws {
+    /// The level depends on size and rates; bit rates above Main tier's limit need High tier (H.265 table A.8).
+    @Test func derivesLevelAndTier() throws {
         func level(_ properties: [String: PropertyValue]) throws -> (Int, Bool) {
             let settings = try EncoderSettings(
                 try configuration(properties), path: try path("a driver"), attributes: attributes([:]), sizes: nil)

@@ -2,16 +2,16 @@
 import CHWDPixels
 import Testing
 
-/// Frames on their way to surfaces, against what each sample must become.
+/// `hwd_fill`, checked sample by sample.
 @Suite struct FillTests {
-    /// One plane's way.
+    /// The conversion of one plane.
     struct Case: CustomStringConvertible {
         var change: hwd_change
         var pairs: Bool
         var joins: Bool
         var size: (width: Int, height: Int)
         var more: (columns: Int, rows: Int)
-        /// Bytes from a row's end to the next row, and from an address that is good for vectors to the first one.
+        /// Bytes from a row's end to the next row, and from an aligned address to the first row.
         var padding: (source: Int, target: Int)
         var shift: (source: Int, target: Int)
 
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// Memory that begins `shift` bytes behind a multiple of 64, with as many bytes as it is told and not one more.
+    /// Exactly `count` bytes of memory that begin `shift` bytes after a multiple of 64.
     final class Memory {
         private let whole: UnsafeMutableRawPointer
         let bytes: UnsafeMutableRawBufferPointer
@@ -61,7 +61,7 @@ import Testing
         let fullRow = fullWidth * one.targetStep * one.targetSample
         let (stride, fullStride) = (row + one.padding.source, fullRow + one.padding.target)
         var random: UInt32 = 1
-        // The last row ends with its samples.
+        // The last row has no padding.
         let sources = (0..<(one.joins ? 2 : 1)).map { _ in
             let memory = Memory(stride * (one.size.height - 1) + row, shift: one.shift.source)
             for index in memory.bytes.indices {
@@ -74,7 +74,7 @@ import Testing
         var how = hwd_filling(
             change: one.change, pairs: one.pairs, joins: one.joins, width: Int32(one.size.width),
             height: Int32(one.size.height), full_width: Int32(fullWidth), full_height: Int32(fullHeight))
-        // Large planes that begin and go on with lines of the caches go past these; 16 bytes further on they do not.
+        // Large planes aligned to cache lines are written past the caches; 16 bytes further on they are not.
         for push in [0, 16] {
             let target = Memory(fullStride * (fullHeight - 1) + fullRow, shift: one.shift.target + push)
             for index in target.bytes.indices { target.bytes[index] = 0xA5 }
@@ -104,7 +104,7 @@ import Testing
 
     private static let changes = [HWD_KEEP_BYTES, HWD_KEEP_WORDS, HWD_WIDEN, HWD_RAISE]
 
-    @Test("Every width and edge", arguments: changes.indices)
+    @Test("every width and edge", arguments: changes.indices)
     func widths(_ index: Int) {
         for (pairs, joins) in [(false, false), (true, false), (true, true)] {
             for width in [1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 130, 200] {
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test("Strides and addresses that suit no vector", arguments: changes.indices)
+    @Test("unaligned strides and addresses", arguments: changes.indices)
     func places(_ index: Int) {
         for (pairs, joins) in [(false, false), (true, false), (true, true)] {
             for (padding, shift) in [((2, 6), (2, 10)), ((64, 0), (62, 0)), ((6, 64), (0, 32))] {
@@ -132,8 +132,8 @@ import Testing
         }
     }
 
-    /// Planes that go past the caches, and such as would if they lay better.
-    @Test("Large planes", arguments: changes.indices)
+    /// Large planes, aligned and unaligned.
+    @Test("large planes", arguments: changes.indices)
     func large(_ index: Int) {
         for (pairs, joins) in [(false, false), (true, true)] {
             let unit = (Self.changes[index] == HWD_KEEP_BYTES ? 1 : 2) * (pairs ? 2 : 1)

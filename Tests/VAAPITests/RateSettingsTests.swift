@@ -21,8 +21,8 @@ import Testing
 
     private static let limits = PropertyValue.array([.int(250_000), .int(1)])
 
-    /// Each wish, what the driver has, and what becomes of it: mode, bits a second, percent, buffer, factor.
-    static let mappings: [(wish: [String: PropertyValue], modes: [String], outcome: [Int], notes: Int)] = [
+    /// Each request with the driver's modes and the outcome: mode, bits a second, percent, buffer, factor.
+    static let mappings: [(request: [String: PropertyValue], modes: [String], outcome: [Int], notes: Int)] = [
         (["QP": .int(30)], ["CQP", "VBR"], [16, 0, 100, 0, 0], 0),
         ([:], ["CQP", "CBR", "VBR"], [16, 0, 100, 0, 0], 0),
         ([:], ["CQP", "ICQ", "QVBR"], [0x40, 0, 100, 0, 21], 0),
@@ -41,10 +41,10 @@ import Testing
     ]
 
     @Test(arguments: mappings.indices)
-    func wishesBecomeWhatTheDriverHas(index: Int) throws {
+    func mapsRequestsToTheDriversModes(index: Int) throws {
         let mapping = Self.mappings[index]
         var notes: [String] = []
-        let rate = try rate(mapping.wish, mapping.modes, notes: &notes)
+        let rate = try rate(mapping.request, mapping.modes, notes: &notes)
         #expect(
             [
                 Int(rate.mode), Int(rate.bitsPerSecond), Int(rate.targetPercentage), Int(rate.bufferBits),
@@ -53,22 +53,22 @@ import Testing
         #expect(notes.count == mapping.notes, "\(notes)")
     }
 
-    static let refusals: [(wish: [String: PropertyValue], modes: [String])] = [
+    static let refusals: [(request: [String: PropertyValue], modes: [String])] = [
         (["QP": .int(30)], ["CBR", "VBR"]), ([:], ["CBR"]), (["AverageBitRate": .int(1_000_000)], ["CQP"]),
         (["ConstantBitRate": .int(1_000_000)], ["CQP", "ICQ"]), (["DataRateLimits": limits], ["CQP", "CBR"]),
     ]
 
     @Test(arguments: refusals.indices)
-    func whatTheDriverHasNotIsRefused(index: Int) {
+    func refusesModesThatTheDriverLacks(index: Int) {
         var notes: [String] = []
         let error = #expect(throws: VAAPIFailure.self) {
-            try rate(Self.refusals[index].wish, Self.refusals[index].modes, notes: &notes)
+            try rate(Self.refusals[index].request, Self.refusals[index].modes, notes: &notes)
         }
         #expect(error?.error.status == .couldNotFindVideoEncoder && error?.isTransient == false)
         for mode in Self.refusals[index].modes { #expect(error?.error.reason.contains(mode) == true) }
     }
 
-    @Test func constantQPFollowsThePicture() throws {
+    @Test func constantQPDependsOnThePicture() throws {
         var notes: [String] = []
         let rate = try rate(["QP": .int(30)], ["CQP"], notes: &notes)
         var planner = StructurePlanner(PictureStructure(anchorDistance: 4))
@@ -78,7 +78,7 @@ import Testing
         #expect(rate.qp(of: queue[0], base: 44) == 44)
     }
 
-    @Test func boundsOfTheQPHold() throws {
+    @Test func keepsQPBounds() throws {
         var notes: [String] = []
         var rate = try rate(["MinAllowedFrameQP": .int(30), "Quality": .double(1)], ["CQP"], notes: &notes)
         #expect(rate.baseQP == 30)

@@ -3,7 +3,7 @@ import CHWDVA
 import Testing
 
 @Suite struct StartCodeTests {
-    /// The same, byte by byte.
+    /// A byte-by-byte search.
     private func next(_ bytes: [UInt8], _ from: Int) -> Int {
         var at = from
         while at + 3 <= bytes.count {
@@ -13,8 +13,8 @@ import Testing
         return bytes.count
     }
 
-    /// Zeros and ones everywhere, and hardly any, as `rest` kinds of other bytes have it.
-    @Test("Start codes are found wherever they are", arguments: [0, 2, 30, 253])
+    /// Bytes that are 0, 1 or one of `rest` other values: the larger `rest`, the rarer zeros.
+    @Test("finds start codes at every position", arguments: [0, 2, 30, 253])
     func found(_ rest: UInt32) {
         var random: UInt32 = 7 + rest
         for size in Array(0...8) + [63, 64, 65, 66, 67, 128, 130, 131, 132, 1000] {
@@ -28,14 +28,14 @@ import Testing
         }
     }
 
-    @Test("One alone is found at each place of a block")
+    @Test("finds a single start code at every position of a block")
     func alone() {
         for size in [66, 67, 140] {
             for place in 0...(size - 3) {
                 var bytes = [UInt8](repeating: 0xFF, count: size)
                 bytes.replaceSubrange(place..<place + 3, with: [0, 0, 1])
                 #expect(hwd_start_code(bytes, 0, size) == place)
-                // An array that ends within the code holds none.
+                // An array that ends within the code has none.
                 #expect(hwd_start_code(bytes, 0, place + 2) == place + 2)
             }
         }

@@ -6,7 +6,9 @@ import HWDModel
 import HWDSessions
 import HWDVAAPI
 
-/// Encodes one job on one node and writes what came of it: a process of its own, because libva's settings are a process's.
+/// Encodes one job on one node and writes the result.
+///
+/// A separate process, because libva reads its settings from the environment.
 @main
 struct VAAPITool {
     static func main() throws {
@@ -37,7 +39,7 @@ struct VAAPITool {
                 result = try job.run(encoder) { index, handler in
                     files.append(try importFrame(index, of: job, encoder, handler))
                 }
-                // The frames must not change until their pictures are there.
+                // The frames must not change until their pictures are emitted.
                 withExtendedLifetime(files) {}
             } else {
                 result = try job.run(encoder)
@@ -52,7 +54,7 @@ struct VAAPITool {
         return result
     }
 
-    /// Hands a frame over in a file without a name, which is as good as a dma-buf to the simulated driver.
+    /// Imports a frame from an unlinked file, which the simulated driver accepts like a dma-buf.
     private static func importFrame(
         _ index: Int, of job: EncodeJob, _ encoder: VAAPIEncoder, _ handler: EncodedPictureHandler
     ) throws -> FileHandle {
@@ -76,7 +78,7 @@ struct VAAPITool {
         return file
     }
 
-    /// What the encoder says to a frame of the wrong size, and to one whose dma-buf is none.
+    /// The errors for a frame of the wrong size and for one whose descriptor is no dma-buf.
     private static func offerDMABufs(_ encoder: VAAPIEncoder, _ clip: Clip) -> [String] {
         let (width, height) = (clip.width, clip.height)
         return [width + 2, width].map { width in
@@ -91,7 +93,7 @@ struct VAAPITool {
                 try encoder.encode(
                     importing: frame, frameID: 99, pts: -1, forceKeyFrame: false, baseFrameQP: nil
                 ) { (_, _) throws(SessionError) in }
-                return "taken"
+                return "accepted"
             } catch { return "\(error)" }
         }
     }
@@ -104,14 +106,14 @@ struct VAAPITool {
         guard let path = capabilities.path(id) else {
             throw SessionError(.couldNotFindVideoEncoder, "no path \(id)")
         }
-        // Without a driver the encoder says why.
-        guard let display = try? Display(node: file), let there = try? display.entrypoints(of: path.vaProfile)
+        // Without a driver the encoder reports the reason.
+        guard let display = try? Display(node: file), let entrypoints = try? display.entrypoints(of: path.vaProfile)
         else {
             return HardwarePath(path, entrypoint: path.vaEntrypoints[0], quirks: [])
         }
         let quirks = capabilities.quirks(
             driver: display.vendor, pciID: ProcessInfo.processInfo.environment["VAAPI_TOOL_PCI_ID"], path: id)
-        let entrypoint = path.vaEntrypoints.first(where: there.contains) ?? path.vaEntrypoints[0]
+        let entrypoint = path.vaEntrypoints.first(where: entrypoints.contains) ?? path.vaEntrypoints[0]
         return HardwarePath(path, entrypoint: entrypoint, quirks: quirks)
     }
 }

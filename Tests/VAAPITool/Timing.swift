@@ -6,12 +6,11 @@ import HWDModel
 import HWDSessions
 import HWDVAAPI
 
-/// What a frame costs beside the simulated driver's own work: `hwd-vaapi-tool NODE time WxH FOURCC FRAMES`.
+/// Measures a frame's cost without the simulated driver's work: `hwd-vaapi-tool NODE time WxH FOURCC FRAMES`.
 ///
-/// All times are CPU times of this thread, on which the driver codes, too. It adds up what its calls take in the file
-/// that HWSIM_TRACE names, which is $VAAPI_TOOL_TIMES here. Every other frame is preceded by a plain copy of as many
-/// bytes, so that both, the copy and the frame after the next, come right after a picture was coded: with the same
-/// caches, on the same machine a few milliseconds apart.
+/// All times are CPU times of this thread, on which the driver codes too. The driver writes the sum of its calls' times to
+/// the file that HWSIM_TRACE names, which is $VAAPI_TOOL_TIMES here. Every other frame is preceded by a plain copy of as many
+/// bytes, so that the copy and the frame after the next both follow a coded picture, with the same state of the caches.
 enum Timing {
     static func run(node: String, _ arguments: [String]) throws {
         let size = arguments[0].split(separator: "x").compactMap { Int($0) }
@@ -24,7 +23,7 @@ enum Timing {
         let configuration = try EncodeJob(clip, ["RealTime": .bool(true), "QP": .int(40)]).configuration(.vaapi)
         let file = open(node, O_RDWR | O_CLOEXEC)
         let encoder = try VAAPIEncoder(node: file, path: try VAAPITool.path(configuration, file), configuration)
-        // Each is read every fourth frame, as what is copied, and differs from the one before.
+        // Each source is read every fourth frame, like the copied ones, and differs from the previous.
         let sources = [clip.native(0), clip.native(1), clip.native(0), clip.native(1)]
         let copy = PlainCopy(of: [clip.native(0).bytes, clip.native(1).bytes])
         var spent: [Int] = []
@@ -35,9 +34,7 @@ enum Timing {
             let source = sources[index % 4]
             try source.bytes.withUnsafeBytes { bytes in
                 guard let base = bytes.baseAddress else { return }
-                let planes = source.layout.planes.map {
-                    InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
-                }
+                let planes = source.layout.planes(at: base)
                 let before = threadTime()
                 try encoder.encode(
                     InputPicture(
@@ -48,7 +45,7 @@ enum Timing {
             }
         }
         let driver = try driverTimes(trace, frames)
-        // The first frames are left out: a key frame, and memory that is touched for the first time.
+        // The first frames are a key frame and touch memory for the first time.
         var rounds: [(own: Int, copy: Int)] = []
         for index in stride(from: 3, to: frames, by: 2) {
             rounds.append((spent[index] - driver[index], copied[index / 2]))
@@ -62,16 +59,15 @@ enum Timing {
                 + "\(Spread(Array(driver.dropFirst(3)))), coded pictures have \(coded / frames) bytes")
     }
 
-    /// What the driver took of each frame, by the sums that it writes after each picture.
+    /// The driver's time for each frame, from the sums that it writes after each picture.
     ///
-    /// What it did for the picture before after that was coded counts for the next, which is always the same: waiting
-    /// for it, mapping its coded buffer and unmapping it.
+    /// Waiting for a picture and mapping its coded buffer, which take constant time, count for the next picture.
     private static func driverTimes(_ trace: String, _ frames: Int) throws -> [Int] {
         let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: trace)), as: UTF8.self)
         let sums = text.split(separator: "\n").filter { $0.hasPrefix("calls ") }.compactMap { line in
             line.split(separator: " ").last.flatMap { Int($0) }
         }
-        // One more than frames: a grey picture is coded when the encoder opens.
+        // One more than frames: opening codes a gray picture.
         guard sums.count > frames else {
             throw SessionError(.parameter, "\(trace) has \(sums.count) pictures' sums, not \(frames + 1)")
         }
@@ -85,8 +81,7 @@ enum Timing {
     }
 }
 
-/// Copies a frame's bytes as a frame is copied to a surface: from one of two places, to memory that was written two
-/// frames ago.
+/// Copies a frame's bytes with the memory access pattern of frames that are copied to surfaces.
 private final class PlainCopy {
     private let sources: [[UInt8]]
     private let target: UnsafeMutableRawPointer
@@ -110,7 +105,7 @@ private final class PlainCopy {
     }
 }
 
-/// The middle one of some times and the quartiles, in microseconds.
+/// Median and quartiles of times, in microseconds.
 private struct Spread: CustomStringConvertible {
     private let sorted: [Int]
 

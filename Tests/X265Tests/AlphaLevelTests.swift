@@ -7,9 +7,9 @@ import Testing
 
 @testable import HWDX265
 
-/// Temporal levels of streams with alpha: each layer, taken out, is a stream with these levels.
+/// Temporal levels of streams with alpha: each extracted layer is a stream with these levels.
 @Suite struct AlphaLevelTests {
-    /// One layer as a stream of its own, by changing nothing but `nuh_layer_id`.
+    /// One layer as a separate stream, with only `nuh_layer_id` changed.
     private func layer(_ id: Int, of stream: AlphaTests.Stream) throws -> EncodeResult {
         func alone(_ unit: ArraySlice<UInt8>) throws -> [UInt8]? {
             let header = try NALUnitHeader(nal: unit)
@@ -52,9 +52,9 @@ import Testing
         (60, 24, ["MaxKeyFrameInterval": .int(8), "AllowOpenGOP": .bool(false)], []),
     ]
 
-    /// Dropped levels leave pictures, of colour and of alpha, as they are in the whole stream, by two decoders.
+    /// Dropping levels changes no remaining picture of either layer, according to two decoders.
     @Test(arguments: kinds)
-    func everyLevelStandsAlone(
+    func everyLevelDecodesAlone(
         base: Int, frames: Int, properties: [String: PropertyValue], forced: Set<Int>
     ) throws {
         let stream = try encode(base, frames: frames, properties, forced: forced)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func theRecordTellsTheLevelsOfBothLayers() throws {
+    @Test func recordDeclaresTheLevelsOfBothLayers() throws {
         let stream = try encode(30, frames: 9)
         let record = stream.record
         for (highest, part) in [(3, record), (1, try record.keepingSubLayers(upTo: 1))] {
@@ -88,8 +88,8 @@ import Testing
         #expect(try record.keepingSubLayers(upTo: 1).generalLevelIdc < record.generalLevelIdc)
     }
 
-    @Test func theDelayIsKept() throws {
+    @Test func keepsMaxFrameDelay() throws {
         let stream = try encode(30, frames: 70, ["MaxFrameDelayCount": .int(54)], size: (64, 64))
-        #expect(stream.pictures.count == 70 && stream.mostHeld - 1 <= 54, "\(stream.mostHeld - 1) frames were held")
+        #expect(stream.pictures.count == 70 && stream.maxHeld - 1 <= 54, "\(stream.maxHeld - 1) frames were held")
     }
 }

@@ -9,9 +9,9 @@ import Testing
 
 @testable import HWDX265
 
-/// Two encoders whose streams are one: what comes out is read back layer by layer by decoders that know none.
+/// Streams with an alpha layer, verified layer by layer with decoders of one layer.
 @Suite struct AlphaTests {
-    /// Colour that moves, cuts to something else in the middle, and a mask with a soft edge that moves across it.
+    /// Moving color with a cut in the middle, and a mask with a soft edge that moves across it.
     struct Source {
         var width = 192
         var height = 128
@@ -44,9 +44,9 @@ import Testing
     struct Stream {
         var record: DecoderConfigurationRecord
         var pictures: [(EncodedPicture, [UInt8])] = []
-        var mostHeld = 0
+        var maxHeld = 0
 
-        /// One layer as a stream of its own: layer 1 by changing nothing but `nuh_layer_id`.
+        /// One layer as a separate stream, with only `nuh_layer_id` changed in layer 1.
         func layer(_ id: Int) throws -> [UInt8] {
             var stream: [UInt8] = []
             func put(_ unit: ArraySlice<UInt8>) throws {
@@ -104,9 +104,9 @@ import Testing
             let joined = planes.flatMap { $0 }
             try joined.withUnsafeBytes { bytes in
                 var start = try #require(bytes.baseAddress)
-                var places: [InputPicture.Plane] = []
+                var places: [PlaneView] = []
                 for (plane, stride) in zip(planes, [width, half, half, width]) {
-                    places.append(InputPicture.Plane(base: start, stride: stride))
+                    places.append(PlaneView(base: start, stride: stride))
                     start += plane.count
                 }
                 try encoder.encode(
@@ -114,7 +114,7 @@ import Testing
                         planes: places, frameID: UInt64(index), pts: Int64(index),
                         forceKeyFrame: forced.contains(index), baseFrameQP: nil), take)
             }
-            stream.mostHeld = max(stream.mostHeld, held)
+            stream.maxHeld = max(stream.maxHeld, held)
         }
         try encoder.finish(take)
         return stream
@@ -132,13 +132,13 @@ import Testing
         ("the alpha layer's own quality", ["TargetQualityForAlpha": .double(0.1), "QP": .int(35)]),
     ]
 
-    @Test("both layers have one structure and decode alone", arguments: kinds)
+    @Test("both layers have the same structure and decode alone", arguments: kinds)
     func structure(name: String, properties: [String: PropertyValue]) throws {
         let source = Source()
         let stream = try Self.encode(source, properties, forced: [5, 27])
         #expect(stream.pictures.count == source.frames)
         #expect(Set(stream.pictures.map(\.0.pts)).count == source.frames)
-        // The muxer has compared every picture; here what it must not have put in.
+        // The muxer compares the pictures; this checks that samples contain no other NAL units.
         for (_, bytes) in stream.pictures {
             var units = try LengthPrefixedNALUnits(bytes[...])
             var layers: [Int] = []
@@ -149,7 +149,7 @@ import Testing
             }
             #expect(layers == layers.sorted() && Set(layers) == [0, 1])
         }
-        // By its own name for full range, so that nothing is converted.
+        // yuvj420p is full range, so ffmpeg converts nothing.
         let alpha = try StreamDecoders.ffmpeg(try stream.layer(1), pixelFormat: "yuvj420p")
         let base = try StreamDecoders.ffmpeg(try stream.layer(0), pixelFormat: "yuv420p")
         let (luma, frame) = (source.width * source.height, source.width * source.height * 3 / 2)
@@ -163,14 +163,14 @@ import Testing
             }
             worst = min(worst, 10 * log10(255 * 255 * Double(luma) / max(error, 1)))
         }
-        print("\(name): alpha \(worst) dB at worst, held \(stream.mostHeld)")
+        print("\(name): alpha \(worst) dB at worst, held \(stream.maxHeld)")
         #expect(worst > (properties["TargetQualityForAlpha"] == nil ? 50 : 40))
         let types = stream.pictures.map(\.0.nalUnitType)
         if name == "closed groups" { #expect(!types.contains(21)) }
         if name.hasPrefix("defaults") { #expect(types.contains(21) && types.contains { (8...9).contains($0) }) }
     }
 
-    @Test func theBaseIsWhatItWouldBeAlone() throws {
+    @Test func alphaQualityDoesNotChangeTheBaseLayer() throws {
         let source = Source(frames: 20)
         let stream = try Self.encode(source, ["Quality": .double(0.4)])
         let better = try Self.encode(source, ["Quality": .double(0.4), "TargetQualityForAlpha": .double(1)])
@@ -178,7 +178,7 @@ import Testing
         #expect(try stream.layer(1).count < better.layer(1).count)
     }
 
-    @Test("the record is the published form", arguments: [("premultiplied", 1), ("straight", 0)])
+    @Test("the record has the published form", arguments: [("premultiplied", 1), ("straight", 0)])
     func record(mode: String, useIdc: Int) throws {
         let stream = try Self.encode(
             Source(frames: 2), ["AlphaChannelMode": .string(mode), "SourceAlphaMode": .string("straight")])
@@ -218,11 +218,11 @@ import Testing
     func delay(most: Int) throws {
         let stream = try Self.encode(Source(width: 64, height: 64), ["MaxFrameDelayCount": .int(Int64(most))])
         #expect(stream.pictures.count == 40)
-        #expect(stream.mostHeld - 1 <= most, "\(stream.mostHeld - 1) frames were held")
+        #expect(stream.maxHeld - 1 <= most, "\(stream.maxHeld - 1) frames were held")
     }
 
     @Test(
-        "what streams with alpha cannot be is refused by name",
+        "the error names the property that streams with alpha exclude",
         arguments: [
             ("ProfileLevel", PropertyValue.string("HEVC_Main10_AutoLevel")), ("FullRangeVideo", .bool(true)),
         ])
@@ -231,8 +231,8 @@ import Testing
         #expect(error?.status == .parameter && error?.reason.contains(name) == true)
     }
 
-    @Test func premultiplyingRoundsToTheNearestAndBack() throws {
-        // A straight grey of 180 at every alpha: 16 + 164 * alpha / 255, and back where that can be told apart.
+    @Test func premultipliesAndDividesToTheNearestValue() throws {
+        // A straight gray of 180 at every alpha: 16 + 164 * alpha / 255, and back where rounding allows.
         let source = Source(width: 16, height: 16, frames: 1)
         let alpha = SamplePlane(width: 16, height: 16)
         let ramp = (0..<256).map { UInt8($0) }
@@ -246,7 +246,7 @@ import Testing
             return try joined.withUnsafeBytes { bytes in
                 let base = try #require(bytes.baseAddress)
                 let places = zip([0, 256, 320, 384], [16, 8, 8, 16]).map {
-                    InputPicture.Plane(base: base + $0, stride: $1)
+                    PlaneView(base: base + $0, stride: $1)
                 }
                 let picture = InputPicture(
                     planes: places, frameID: 0, pts: 0, forceKeyFrame: false, baseFrameQP: nil)

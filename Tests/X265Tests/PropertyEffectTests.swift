@@ -8,7 +8,7 @@ import Testing
 
 @testable import HWDX265
 
-/// What properties do to the stream, read from the stream.
+/// The effects of properties on the stream.
 @Suite struct PropertyEffectTests {
     private func parameterSets(_ encoder: X265Encoder) throws -> (ParameterSets, SequenceParameterSet, [[UInt8]]) {
         let units = try DecoderConfigurationRecord(bytes: encoder.formatDescription).nalUnits
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: [0, 3, 4, 7, 10, 20])
-    func theEncoderHoldsNoMoreFramesThanAllowed(delay: Int) throws {
+    func keepsMaxFrameDelay(delay: Int) throws {
         let clip = Clip(format: .yu12, width: 64, height: 64, frames: 40)
         var held = 0
         var most = 0
@@ -32,7 +32,7 @@ import Testing
         #expect(most <= delay, "\(most) frames were held")
     }
 
-    @Test func aspectRatioLevelAndHDRMetadataAreInTheStream() throws {
+    @Test func streamHasAspectRatioLevelAndHDRMetadata() throws {
         // SEI 137 in units of 0.00002 and 0.0001 cd/m²: BT.2020 primaries, D65, 1000 and 0.005 cd/m².
         let mastering = "21349baa1996" + "08fc8a48" + "3908" + "3d134042" + "00989680" + "00000032"
         let clip = Clip(format: .i010, width: 64, height: 64, frames: 3)
@@ -53,7 +53,7 @@ import Testing
         #expect(seen.contains("max_content=1000") && seen.contains("max_average=400"))
     }
 
-    @Test func withoutInsertionThereIsNoHDRMetadata() throws {
+    @Test func insertionModeNoneOmitsHDRMetadata() throws {
         let clip = Clip(format: .i010, width: 64, height: 64, frames: 2)
         let (encoder, output) = try encode(
             clip, ["ContentLightLevelInfo": .string("03e80190"), "HDRMetadataInsertionMode": .string("None")])
@@ -61,7 +61,7 @@ import Testing
         #expect(try !ffprobeSideData(units + output.nalUnits).contains("max_content"))
     }
 
-    @Test func withoutTemporalCompressionEveryPictureIsAKeyFrame() throws {
+    @Test func codesKeyFramesOnlyWithoutTemporalCompression() throws {
         let clip = Clip(format: .nv12, width: 64, height: 64, frames: 8)
         let pictures = try encode(clip, ["AllowTemporalCompression": .bool(false)]).output.pictures
         #expect(pictures.count == 8 && pictures.allSatisfy(\.isSync))
@@ -72,7 +72,7 @@ import Testing
         ("MinAllowedFrameQP", 40, "Quality", PropertyValue.double(1)),
         ("MaxAllowedFrameQP", 20, "Quality", .double(0)),
     ])
-    func quantisationKeepsToItsBounds(name: String, bound: Int, rate: String, value: PropertyValue) throws {
+    func keepsQPWithinItsBounds(name: String, bound: Int, rate: String, value: PropertyValue) throws {
         let clip = Clip(format: .yu12, width: 64, height: 64, frames: 12)
         let (encoder, output) = try encode(clip, [name: .int(Int64(bound)), rate: value])
         let (sets, _, _) = try parameterSets(encoder)
@@ -84,18 +84,18 @@ import Testing
         }
     }
 
-    /// No second has more bytes than the limit and the buffer allow (H.265 C.1: rate · time + buffer).
+    /// H.265 C.1 bounds the bytes of every second by rate · time + buffer.
     @Test func dataRateLimitsBoundEverySecond() throws {
         let clip = Clip(format: .yu12, width: 128, height: 96, frames: 100)
         let free = try encode(clip, ["Quality": .double(0.9)]).output
         let limited = try encode(
             clip, ["Quality": .double(0.9), "DataRateLimits": .array([.int(15_000), .int(1)])]
         ).output
-        #expect(most(free, 25) > 45_000, "the limit is no limit for this clip: \(most(free, 25))")
+        #expect(most(free, 25) > 45_000, "the clip is below the limit without it: \(most(free, 25))")
         #expect(most(limited, 25) <= 30_000, "\(most(limited, 25)) bytes in a second")
     }
 
-    @Test func aConstantRateHolds() throws {
+    @Test func keepsConstantBitRate() throws {
         let clip = Clip(format: .yu12, width: 128, height: 96, frames: 150)
         let bytes = try encode(clip, ["ConstantBitRate": .int(400_000)]).output.sizes.reduce(0, +)
         let rate = Double(bytes) * 8 * 25 / 150

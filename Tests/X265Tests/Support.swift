@@ -40,9 +40,7 @@ func encode(
         sent(index)
         try frame.bytes.withUnsafeBytes { bytes in
             let base = try #require(bytes.baseAddress)
-            let planes = frame.layout.planes.map {
-                InputPicture.Plane(base: base + Int($0.offset), stride: Int($0.stride))
-            }
+            let planes = frame.layout.planes(at: base)
             try encoder.encode(
                 InputPicture(
                     planes: planes, frameID: UInt64(index), pts: Int64(index),
@@ -57,7 +55,7 @@ func encode(
 
 func vcl(_ units: [[UInt8]]) -> [[UInt8]] { units.filter { ($0[0] >> 1) & 63 < 32 } }
 
-/// What the x265 command line makes of the same samples, as NAL units.
+/// NAL units that the x265 command line codes from the same samples.
 func commandLine(_ clip: Clip, _ arguments: [String]) throws -> [[UInt8]] {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("x265-\(UUID())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HWDX265
 
-/// Temporal levels of x265's streams beyond what the conformance suite asks of every encoder.
+/// Temporal levels of x265's streams, beyond what the conformance suite checks for every encoder.
 @Suite struct TemporalLevelTests {
     private func job(
         _ clip: Clip, base: Int, full: Int, _ properties: [String: PropertyValue] = [:], forced: Set<Int> = []
@@ -22,12 +22,12 @@ import Testing
         try job.run(try X265Encoder(try job.configuration(.x265)))
     }
 
-    /// Every level decodes for itself, to the pictures that x265's own checksums are of.
+    /// Every level decodes without those above it, to pictures that match x265's checksums.
     ///
-    /// That they are also those of its program is tested end to end: beside other encoders in its process x265 3.5 does not
-    /// always code the same twice.
+    /// An end-to-end test compares them with those of x265's program, because x265 3.5 is not deterministic beside other
+    /// encoders of its process.
     @Test(arguments: [(30, 240, 25), (60, 240, 17), (120, 240, 17), (15, 240, 33)])
-    func everyLevelStandsAlone(base: Int, full: Int, frames: Int) throws {
+    func everyLevelDecodesAlone(base: Int, full: Int, frames: Int) throws {
         for format in [PixelFormat.yu12, .i010] {
             let clip = Clip(format: format, width: 96, height: 64, frames: frames)
             let result = try run(
@@ -38,11 +38,11 @@ import Testing
         }
     }
 
-    /// Groups go on through cuts, wherever in one they come, whatever x265 looks ahead for.
+    /// Cuts do not end groups, wherever in a group they are and however x265 looks ahead.
     @Test(arguments: [
         [:] as [String: PropertyValue], ["AverageBitRate": .int(300_000)], ["X265Preset": .string("ultrafast")],
     ])
-    func cutsLeaveGroupsWhole(_ properties: [String: PropertyValue]) throws {
+    func cutsDoNotEndGroups(_ properties: [String: PropertyValue]) throws {
         let levels = try TemporalLevels(base: Rational(30), full: Rational(240))
         for cut in stride(from: 1, through: 16, by: properties.isEmpty ? 1 : 5) {
             let clip = Clip(format: .yu12, width: 128, height: 96, frames: 25, cut: cut)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// Several slices, wavefronts, scratch planes, closed and open GOPs: what becomes of headers and of groups.
+    /// Headers and groups with several slices, wavefronts, scratch planes, closed and open GOPs.
     @Test(arguments: [
         ("slices=2", true), ("wpp=1:ctu=16:max-tu-size=16", true), ("weightp=1:weightb=1:hash=1", false),
         ("", false),
@@ -76,9 +76,9 @@ import Testing
         #expect(result.pictures.allSatisfy { $0.dts <= $0.pts })
     }
 
-    /// Level 0 gets its share of the bits, whether it would have had more or less, and the rate is kept.
+    /// Level 0 gets its fraction of the bits, whether more or less than without it, at the requested bit rate.
     @Test(arguments: [(0.35, "superfast"), (0.65, "fast")])
-    func bitsAreDividedByLevels(fraction: Double, preset: String) throws {
+    func dividesBitsByLevels(fraction: Double, preset: String) throws {
         let clip = Clip(format: .yu12, width: 96, height: 64, frames: 480)
         let result = try run(
             job(
@@ -97,11 +97,11 @@ import Testing
     }
 
     @Test(arguments: [(2, 9), (3, 15), (4, 27)])
-    func theDelayIsKept(levels: Int, delay: Int) throws {
+    func keepsMaxFrameDelay(levels: Int, delay: Int) throws {
         let clip = Clip(format: .yu12, width: 64, height: 64, frames: 45)
         let result = try run(
             job(clip, base: 240 >> (levels - 1), full: 240, ["MaxFrameDelayCount": .int(Int64(delay))]))
-        #expect(result.pictures.count == 45 && result.mostHeld <= delay, "\(result.mostHeld) frames were held")
+        #expect(result.pictures.count == 45 && result.maxHeld <= delay, "\(result.maxHeld) frames were held")
         let plan = try TemporalLevels(base: Rational(Int32(240 >> (levels - 1))), full: Rational(240))
         let faults = try TemporalStreams.faults(result, levels: (0..<45).map(plan.level))
         #expect(faults.isEmpty, "\(faults)")

@@ -4,9 +4,9 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-// Every method but those of sessions. Each call gets one reply, now or later.
+// Dispatches Varlink calls. Each call gets one reply, at once or later.
 extension Broker {
-    /// Sees to a call's answer.
+    /// Handles a call so that it is replied to exactly once.
     func dispatch(_ call: VarlinkCall, from connection: ClientConnection) {
         logger.debug(
             "call", metadata: ["method": "\(call.method.prefix(128))", "uid": "\(connection.peer.uid)"])
@@ -26,12 +26,12 @@ extension Broker {
                     connection.reply(with: ListEncoders.Reply(encoders: snapshot.encoders))
                 }
             case GetSupportedProperties.method: try supportedProperties(call, connection)
-            case CreateCompressionSession.method, CreateDecompressionSession.method, CreateTransferSession.method:
-                try create(call, connection)
             case GetSessionResult.method: try result(call, connection)
             case ListSessions.method: list(connection)
             case GetMetrics.method: connection.reply(with: GetMetrics.Reply(metrics: metrics.text(present)))
-            default: throw Self.unknown(call.method)
+            default:
+                guard let kind = SessionKind(createMethod: call.method) else { throw Self.unknown(call.method) }
+                try create(kind, call, connection)
             }
         } catch {
             connection.reply(error)
@@ -57,14 +57,14 @@ extension Broker {
         let codecID = try call.checkedParameters(GetSupportedProperties.Parameters.self).codecID
         prober.whenKnown { snapshot in
             do throws(SessionError) {
-                connection.reply(with: try SupportedProperties.answer(codecID, snapshot))
+                connection.reply(with: try SupportedProperties.reply(codecID: codecID, snapshot))
             } catch {
                 connection.reply(VarlinkError(error))
             }
         }
     }
 
-    /// Why there is no such method.
+    /// The error for a method that is not implemented, by the reason.
     private static func unknown(_ method: String) -> VarlinkError {
         guard let dot = method.lastIndex(of: ".") else { return .interfaceNotFound(method) }
         let interface = String(method[..<dot])
@@ -73,7 +73,7 @@ extension Broker {
             ? .methodNotImplemented(method) : .methodNotFound(method)
     }
 
-    /// What the metrics tell of this moment.
+    /// The metrics' values at this moment.
     private var present: Metrics.Present {
         Metrics.Present(
             now: .now, running: workers.count, connections: connectionCount,

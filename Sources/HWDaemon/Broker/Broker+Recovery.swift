@@ -5,13 +5,13 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-// A worker that died before it had answered its Create call: the client knows nothing of it yet, so another may serve.
+// A worker that died before it replied to its Create call can be replaced: the client has not noticed it yet.
 extension Broker {
-    /// Has another worker serve the call, without the hardware that the first one died of, or answers with the reason.
+    /// Starts another worker that avoids the hardware that ended the first one, or replies with the reason.
     ///
     /// - Parameters:
-    ///   - worker: what is left of the first one.
-    ///   - connection: the client's, on which nothing was answered.
+    ///   - worker: the worker that died.
+    ///   - connection: the client's, on which nothing was replied yet.
     /// - Returns: whether another worker serves the session now.
     func recover(
         _ worker: SessionWorker, _ end: SessionEnd, connection: consuming OwnedFD
@@ -22,9 +22,9 @@ extension Broker {
             guard let running = registry.running[id], let failure = Self.failure(worker, end) else {
                 throw SessionError(end.status, end.reason)
             }
-            failureBackoff.add(failure, now: .now)
+            prober.sessionFailed(failure)
             worker.logger.warning(
-                "the session starts again without its hardware",
+                "the session restarts without its hardware",
                 metadata: ["\(worker.kind.noun)": "\(failure.codecID)", "reason": "\(failure.reason)"])
             var start = worker.start
             start.failures.append(failure)
@@ -40,12 +40,12 @@ extension Broker {
             supervise()
             return true
         } catch {
-            Self.answer(error, on: connection)
+            Self.reply(error, on: connection)
             return false
         }
     }
 
-    /// What the first worker died of, if that was hardware it had not been told to leave alone.
+    /// The hardware that ended the first worker; nil if it was opening none, or had to avoid it already.
     private static func failure(_ worker: SessionWorker, _ end: SessionEnd) -> CodecFailure? {
         guard let codecID = worker.opening,
             worker.hardware.contains(codecID),
@@ -65,8 +65,8 @@ extension Broker {
         return CodecFailure(codecID: codecID, reason: reason, isTransient: false)
     }
 
-    /// Sends an error as the call's reply; a client that does not take it at once has gone.
-    private static func answer(_ error: SessionError, on connection: borrowing OwnedFD) {
+    /// Sends an error as the call's reply; a client that cannot take it at once is gone.
+    private static func reply(_ error: SessionError, on connection: borrowing OwnedFD) {
         var queue = SendQueue()
         queue.append(VarlinkReply.encode(VarlinkError(error)))
         _ = try? queue.flush(to: connection.rawValue)

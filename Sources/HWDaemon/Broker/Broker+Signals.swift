@@ -4,22 +4,22 @@ internal import HWDModel
 internal import HWDTransport
 internal import Logging
 
-// What signals ask for: the end in steps, or another configuration.
+// Handles signals: shutdown in steps (SIGTERM, SIGINT), and reload (SIGHUP).
 extension Broker {
-    /// How long workers may take to end their sessions when they must.
+    /// How long workers may take to end their sessions after SIGTERM.
     private static let endTimeout = Duration.seconds(5)
-    /// How long a killed process may take to go.
+    /// How long a killed process may take to disappear.
     private static let killTimeout = Duration.seconds(2)
 
-    /// Does what the signals that wait ask for.
+    /// Handles all pending signals.
     func handleSignals() {
         while let signal = try? signals.next() {
-            if signal == SIGHUP { reload() } else { hurry(SessionEnd.signalName(signal)) }
+            if signal == SIGHUP { reload() } else { advanceShutdown(SessionEnd.signalName(signal)) }
         }
     }
 
-    /// One step nearer to the end.
-    private func hurry(_ signal: String) {
+    /// Moves to the next stage of the shutdown.
+    private func advanceShutdown(_ signal: String) {
         switch phase {
         case .serving:
             logger.notice("\(signal): stopping", metadata: ["sessions": "\(workers.count)"])
@@ -33,17 +33,16 @@ extension Broker {
         }
     }
 
-    /// Starts no more sessions and gives those that run their time.
+    /// Refuses new sessions and waits `DrainTimeout` for the running ones.
     private func drain() {
         phase = .draining
         let timeout = settings.drainTimeout + Self.endTimeout + Self.killTimeout + .seconds(1)
-        manager.tell("STOPPING=1", "EXTEND_TIMEOUT_USEC=\(timeout.components.seconds * 1_000_000)")
+        manager.notify("STOPPING=1", "EXTEND_TIMEOUT_USEC=\(timeout.components.seconds * 1_000_000)")
         reportStatus()
-        // On a service manager's socket clients wait for the next daemon; on our own they are told.
+        // Clients may wait for the next daemon on a service manager's socket; on the daemon's own they are refused.
         if socket == nil { stopListening() }
         prober.stop()
-        spare.stop()
-        spareDecoder.stop()
+        for spare in spares.values { spare.stop() }
         guard !workers.isEmpty, settings.drainTimeout > .zero else { return endSessions() }
         _ = loop.after(settings.drainTimeout) { [weak self] in
             guard let self, phase == .draining else { return }
@@ -52,8 +51,8 @@ extension Broker {
         }
     }
 
-    /// A session has ended: the last one that was waited for ends the daemon.
-    func drainedOne() {
+    /// Ends the daemon if it waits for sessions to finish and none is left.
+    func endIfDrained() {
         if phase == .draining, workers.isEmpty { endSessions() }
     }
 
@@ -63,7 +62,7 @@ extension Broker {
         socket?.remove()
     }
 
-    /// Ends the sessions: workers are asked, then killed.
+    /// Ends the sessions: workers get SIGTERM, later SIGKILL.
     private func endSessions() {
         phase = .ending
         reportStatus()
@@ -77,7 +76,7 @@ extension Broker {
             }
         }
         _ = loop.after(Self.endTimeout + Self.killTimeout) { [weak self] in
-            // A process in an uninterruptible call of a driver cannot even be killed.
+            // Not even SIGKILL ends a process in an uninterruptible driver call.
             guard let self else { return }
             logger.error("leaving processes behind that could not be killed")
             loop.stop()
@@ -85,7 +84,7 @@ extension Broker {
         stopWhenIdle()
     }
 
-    /// Ends the loop once no child is left.
+    /// Stops the loop once no child is left.
     private func stopWhenIdle() {
         guard workers.isEmpty, prober.isIdle else {
             _ = loop.after(.milliseconds(5)) { [weak self] in self?.stopWhenIdle() }
@@ -94,10 +93,10 @@ extension Broker {
         loop.stop()
     }
 
-    /// Reads the configuration again; one with a wrong line changes nothing.
+    /// Reads the configuration again; if a line is wrong, nothing changes.
     private func reload() {
         guard phase == .serving else { return }
-        manager.tell("RELOADING=1", "MONOTONIC_USEC=\(MonotonicTime.now.nanoseconds / 1000)")
+        manager.notify("RELOADING=1", "MONOTONIC_USEC=\(MonotonicTime.now.nanoseconds / 1000)")
         do throws(ConfigurationFault) {
             apply(try configuration.files.load())
             metrics.reloaded(true)
@@ -107,32 +106,29 @@ extension Broker {
             for line in error.lines { logger.error("\(line)") }
             logger.error("SIGHUP: the old configuration stays")
         }
-        manager.tell("READY=1")
+        manager.notify("READY=1")
         reportStatus()
-        // A look that is under way may be at devices that are none any more.
+        // A look in progress may still cover devices that the new configuration excludes.
         let isLooking = !prober.isIdle
         look { [weak self] _ in
             if isLooking { self?.look { _ in } }
-            self?.lookAtVulkan()
+            self?.verifyVulkan()
         }
     }
 
-    /// Lets settings hold for sessions to come.
+    /// Applies settings to new sessions.
     private func apply(_ new: Settings) {
         settings = new
         registry.limits = SessionRegistry.Limits(new)
-        prober.timeout = new.probeTimeout
-        failureBackoff.forget()
-        prober.forget()
-        spare.want(new.spareWorkers > 0)
-        if new.spareWorkers == 0 { spareDecoder.want(false) }
-        prober.deviceList = Configuration.deviceList(new)
+        prober.reconfigure(timeout: new.probeTimeout, deviceList: Configuration.deviceList(new))
+        for spare in spares.values { spare.setEnabled(new.spareWorkers > 0) }
+        prepareSpares()
         StandardErrorLog.setLevel(new.logLevel)
     }
 }
 
 extension SessionRegistry.Limits {
-    /// The limits that an admin sets.
+    /// The limits that an administrator sets.
     init(_ settings: Settings) {
         self.init(sessions: settings.maxSessions, sessionsPerUser: settings.maxSessionsPerUser)
     }

@@ -5,16 +5,16 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// The broker: listens, checks who calls, admits, starts workers, supervises them, and counts.
+/// The broker: listens, authenticates callers, admits sessions, starts and supervises workers, and keeps metrics.
 ///
-/// One thread, and no call that waits: a client or a worker that does nothing delays nobody else.
+/// It has one thread and makes no blocking call, so that no client or worker can delay the others.
 final class Broker {
-    /// How far the end has come.
+    /// The stages of a shutdown.
     enum Phase {
         case serving
-        /// Sessions may finish; no new one starts.
+        /// Running sessions may finish; new ones are refused.
         case draining
-        /// Sessions are being ended.
+        /// Workers are asked to end, then killed.
         case ending
     }
 
@@ -23,16 +23,13 @@ final class Broker {
     let logger: Logger
     let loop: EventLoop
     let prober: Prober
-    let spare: SpareWorker
-    /// No decoder waits before the first session of that kind: not every machine has them.
-    let spareDecoder: SpareWorker
+    let spares: [SessionKind: SpareWorker]
     let user = geteuid()
     let signals: SignalFD
     let socket: SocketFile?
     var settings: Settings
     var registry: SessionRegistry
     var metrics = Metrics(now: .now)
-    var failureBackoff = FailureBackoff()
     var workers: [String: SessionWorker] = [:]
     var waiters = ResultWaiters()
     var phase = Phase.serving
@@ -43,7 +40,7 @@ final class Broker {
     private var connections: [ObjectIdentifier: ClientConnection] = [:]
     private var supervision: EventLoop.Timer?
 
-    /// Listens; nothing is served before `run`.
+    /// Listens; connections are served from `run` on.
     init(
         _ configuration: Configuration, _ settings: Settings, manager: ServiceManager, signals: SignalFD,
         logger: Logger
@@ -56,15 +53,10 @@ final class Broker {
         registry = SessionRegistry(limits: SessionRegistry.Limits(settings))
         loop = try EventLoop()
         prober = Prober(
-            libexec: configuration.libexec, deviceList: Configuration.deviceList(settings),
-            cacheFolder: ProbeCache.folder(isPrivate: configuration.isPrivate), loop: loop, logger: logger)
-        prober.timeout = settings.probeTimeout
-        spare = SpareWorker(
-            executable: "\(configuration.libexec)/hwdaemon-encoder", isWanted: settings.spareWorkers > 0,
-            refills: !configuration.isPrivate, loop: loop)
-        spareDecoder = SpareWorker(
-            executable: "\(configuration.libexec)/\(SessionKind.decompression.program)",
-            isWanted: settings.spareWorkers > 0, refills: !configuration.isPrivate, loop: loop)
+            ProbeQueue(libexec: configuration.libexec, timeout: settings.probeTimeout, loop: loop),
+            cache: ProbeCache(folder: ProbeCache.folder(isPrivate: configuration.isPrivate)),
+            deviceList: Configuration.deviceList(settings), loop: loop, logger: logger)
+        spares = Self.makeSpares(configuration, settings, loop)
         let file: OwnedFD
         switch configuration.endpoint {
         case .path(let path):
@@ -83,56 +75,74 @@ final class Broker {
         signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.handleSignals() }
     }
 
-    /// Serves until a signal ends it and every worker has gone.
+    private static func makeSpares(
+        _ configuration: Configuration, _ settings: Settings, _ loop: EventLoop
+    ) -> [SessionKind: SpareWorker] {
+        let kinds = SessionKind.allCases.filter { $0.sparePolicy != .never }
+        return Dictionary(
+            uniqueKeysWithValues: kinds.map { kind in
+                let spare = SpareWorker(
+                    executable: configuration.executable(kind.program), isEnabled: settings.spareWorkers > 0,
+                    refills: !configuration.isPrivate, loop: loop)
+                return (kind, spare)
+            })
+    }
+
+    /// Starts the spares that do not wait for a first session of their kind.
+    func prepareSpares() {
+        for (kind, spare) in spares where kind.sparePolicy == .always { spare.prepare() }
+    }
+
+    /// Serves until a signal ends it and every worker has ended.
     func run() throws(SystemError) {
-        // In the background: a driver that hangs delays no start.
-        look { [weak self] _ in self?.lookAtVulkan() }
-        spare.prepare()
-        manager.tell("READY=1")
+        // In the background, so that a driver that hangs does not delay the start.
+        look { [weak self] _ in self?.verifyVulkan() }
+        prepareSpares()
+        manager.notify("READY=1")
         reportStatus()
-        keepAlive()
+        sendWatchdogPing()
         try loop.run()
         for connection in connections.values { connection.close() }
         logger.notice("stopped")
     }
 
-    /// Looks at the machine anew, or at one node, and counts how long that takes.
+    /// Probes the machine, or one node, and counts the time it takes.
     func look(
         device: String? = nil, _ verification: ProbeRequest.Verification = .startup,
         _ body: @escaping (ProbeSnapshot) -> Void
     ) {
         let start = MonotonicTime.now
-        prober.run(device: device, verification) { [weak self] snapshot in
+        prober.look(device: device, verification) { [weak self] snapshot in
             self?.metrics.probed(in: MonotonicTime.now.nanoseconds(since: start))
             body(snapshot)
         }
     }
 
-    /// Looks at Vulkan's drivers while nobody waits for it: what is known then keeps sessions from devices that convert
-    /// wrong, and from drivers that crash.
-    func lookAtVulkan() {
-        // Without a GPU no session opens a driver that it was not told to; and a daemon of one's own has better to do.
+    /// Verifies Vulkan's devices in the background, so that sessions avoid those that convert incorrectly and drivers
+    /// that crash.
+    func verifyVulkan() {
+        // Without a GPU, sessions use Vulkan only on request; private daemons skip this to start faster.
         guard !configuration.isPrivate, Devices.hasGPU(nodes: prober.nodes) else { return }
         prober.verifyInBackground(.vulkan)
     }
 
-    /// Connections that have not become a session's.
+    /// Connections that were not handed to a worker.
     var connectionCount: Int { connections.count }
 
-    /// Gives the service manager its signs of life: from the loop itself, so that one that is stuck gives none.
-    private func keepAlive() {
+    /// Pings the service manager's watchdog from the event loop, so that a blocked loop misses its ping.
+    private func sendWatchdogPing() {
         guard let interval = manager.watchdogInterval else { return }
-        manager.tell("WATCHDOG=1")
-        _ = loop.after(interval) { [weak self] in self?.keepAlive() }
+        manager.notify("WATCHDOG=1")
+        _ = loop.after(interval) { [weak self] in self?.sendWatchdogPing() }
     }
 
-    /// Tells the service manager what `systemctl status` shows.
+    /// Sends the service manager the status that `systemctl status` shows.
     func reportStatus() {
         let sessions = workers.count == 1 ? "1 session" : "\(workers.count) sessions"
         switch phase {
-        case .serving: manager.tell("STATUS=Serving \(sessions).")
-        case .draining: manager.tell("STATUS=Waiting for \(sessions) to finish.")
-        case .ending: manager.tell("STATUS=Ending \(sessions).")
+        case .serving: manager.notify("STATUS=Serving \(sessions).")
+        case .draining: manager.notify("STATUS=Waiting for \(sessions) to finish.")
+        case .ending: manager.notify("STATUS=Ending \(sessions).")
         }
     }
 
@@ -158,7 +168,7 @@ final class Broker {
         for timer in waiters.remove(connection) { loop.cancel(timer) }
     }
 
-    /// Looks at the workers from time to time while there are any.
+    /// Checks the workers for stalls at intervals while there are any.
     func supervise() {
         guard supervision == nil, !workers.isEmpty else { return }
         let interval = min(Duration.seconds(1), settings.stallTimeout / 4, settings.hardwareStallTimeout / 4)
@@ -171,13 +181,13 @@ final class Broker {
     }
 }
 
-/// The socket's place in the file system, removed at the end unless another daemon's socket is there by then.
+/// The socket's file, removed at the end unless another daemon's socket has replaced it.
 struct SocketFile {
     private let path: String
     private let device: dev_t
     private let inode: ino_t
 
-    /// Remembers the socket at `path`; nil if it is gone already.
+    /// Identifies the socket at `path`; nil if there is none any more.
     init?(_ path: String) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
@@ -186,7 +196,7 @@ struct SocketFile {
         inode = status.st_ino
     }
 
-    /// Removes it.
+    /// Removes the file if it is still the same socket.
     func remove() {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_dev == device, status.st_ino == inode else { return }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDTransport
 
-/// The broker's one thread: who waits for which descriptor and which moment.
+/// The broker's event loop: calls closures when descriptors become ready and timers expire.
 ///
-/// Tokens are never used twice, so an event that was fetched before its watch was taken off finds nobody.
+/// Tokens are never reused, so an event that was fetched before its watch was removed is ignored.
 final class EventLoop {
-    /// A descriptor that is waited for.
+    /// A descriptor being watched.
     struct Watch: Hashable {
         fileprivate let fd: Int32
         fileprivate let token: UInt64
     }
 
-    /// A moment that is waited for.
+    /// A pending timer.
     struct Timer: Hashable {
         fileprivate let number: UInt64
     }
@@ -24,7 +24,7 @@ final class EventLoop {
 
     init() throws(SystemError) { epoll = try Epoll() }
 
-    /// Calls `body` whenever the descriptor, which stays the caller's, is ready.
+    /// Calls `body` whenever the descriptor is ready; the caller keeps it open until `remove`.
     func watch(
         _ fd: Int32, _ events: Epoll.Events, _ body: @escaping (Epoll.Events) -> Void
     ) throws(SystemError) -> Watch {
@@ -34,34 +34,34 @@ final class EventLoop {
         return Watch(fd: fd, token: last)
     }
 
-    /// Waits for other events from now on.
+    /// Watches for other events from now on.
     func change(_ watch: Watch, to events: Epoll.Events) {
-        // It can only fail for a descriptor that is not watched.
+        // This fails only for a descriptor that is not watched.
         try? epoll.modify(watch.fd, token: watch.token, events: events)
     }
 
-    /// Waits no longer; to be done before the descriptor is closed.
+    /// Stops watching; call it before closing the descriptor.
     func remove(_ watch: Watch) {
         watches[watch.token] = nil
         try? epoll.remove(watch.fd)
     }
 
-    /// Calls `body` once, that much later.
+    /// Calls `body` once, after `delay`.
     func after(_ delay: Duration, _ body: @escaping () -> Void) -> Timer {
         last += 1
         timers[last] = (MonotonicTime.now + delay, body)
         return Timer(number: last)
     }
 
-    /// Forgets a moment; one that has passed, too.
+    /// Cancels a timer; does nothing if it has expired.
     func cancel(_ timer: Timer?) {
         if let timer { timers[timer.number] = nil }
     }
 
-    /// Serves events and moments until `stop`.
+    /// Handles events and timers until `stop`.
     func run() throws(SystemError) {
         while !isStopped {
-            // A few hundred timers at most: two or three a connection.
+            // A linear search will do for a few hundred timers: two or three per connection.
             let due = timers.values.lazy.map(\.due).min()
             for event in try epoll.wait(until: due) { watches[event.token]?(event.events) }
             let now = MonotonicTime.now
@@ -71,6 +71,6 @@ final class EventLoop {
         }
     }
 
-    /// Ends `run` after what it is at.
+    /// Makes `run` return after the present round of events.
     func stop() { isStopped = true }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDWire
 
-/// The interface every Varlink service has (varlink.org, "Service Interface").
+/// The interface that every Varlink service implements (varlink.org, "Service Interface").
 enum ServiceInterface {
     static let name = "org.varlink.service"
 
-    /// What `GetInfo` answers.
+    /// The reply of `GetInfo`.
     struct Info: Codable {
         var vendor: String
         var product: String
@@ -14,7 +14,7 @@ enum ServiceInterface {
         var interfaces: [String]
     }
 
-    /// What `GetInterfaceDescription` asks and answers.
+    /// The parameters and the reply of `GetInterfaceDescription`.
     struct DescriptionCall: Codable { var interface: String }
     struct Description: Codable { var description: String }
 
@@ -22,7 +22,7 @@ enum ServiceInterface {
         vendor: "HWDaemon", product: "hwdaemon", version: HWDaemonVersion.text, url: "",
         interfaces: [name, Interface.name])
 
-    /// An interface's definition; nil when the daemon does not have it.
+    /// An interface's definition; nil if the daemon does not implement it.
     static func definition(of interface: String) -> String? {
         switch interface {
         case name: definition
@@ -38,10 +38,10 @@ enum ServiceInterface {
     }
 
     private static let definition = """
-        # What every Varlink service can tell about itself.
+        # Every Varlink service implements this interface.
         interface org.varlink.service
 
-        # Who made the service, which version it is, and which interfaces it has.
+        # Returns the service's vendor, product, version and interfaces.
         method GetInfo() -> (
           vendor: string,
           product: string,
@@ -50,7 +50,7 @@ enum ServiceInterface {
           interfaces: []string
         )
 
-        # An interface's definition in Varlink's own language.
+        # Returns an interface's definition in the Varlink interface language.
         method GetInterfaceDescription(interface: string) -> (description: string)
 
         # The service does not have this interface.

@@ -3,21 +3,21 @@ internal import Glibc
 internal import HWDSystem
 internal import HWDTransport
 
-/// The service manager that started the daemon, if one did: the socket it made, and what it wants to be told.
+/// The service manager that started the daemon, if one did: the socket it passed, and its notification socket.
 ///
-/// The protocols of sd_listen_fds(3), sd_notify(3) and sd_watchdog_enabled(3), which need no library.
+/// Implements the protocols of sd_listen_fds(3), sd_notify(3) and sd_watchdog_enabled(3) without libsystemd.
 final class ServiceManager {
-    /// How often it wants a sign of life; nil if it watches nothing.
+    /// The interval of watchdog pings; nil if it expects none.
     let watchdogInterval: Duration?
-    /// The listening socket that was passed.
+    /// The listening socket that was passed; nil if none was.
     let listener: Int32?
-    /// Kept open, so that a full descriptor table does not silence the watchdog.
+    /// Kept open, so that a full descriptor table does not prevent watchdog pings.
     private let socket: Int32
     private let address: [UInt8]
 
-    /// Reads the environment and clears it, so that no worker takes itself for the service.
+    /// Reads the variables and removes them from the environment, so that no worker acts on them.
     ///
-    /// - Throws: `EINVAL` where not exactly one socket was passed.
+    /// - Throws: `EINVAL` if more than one socket was passed.
     init() throws(SystemError) {
         let names = [
             "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
@@ -29,11 +29,12 @@ final class ServiceManager {
         let passed = values[1] == own ? values[0].flatMap { Int32($0) } ?? 0 : 0
         guard 0...1 ~= passed else {
             throw SystemError(
-                errno: EINVAL, call: "listen", subject: "the \(passed) sockets of LISTEN_FDS: one is served")
+                errno: EINVAL, call: "listen", subject: "the \(passed) sockets of LISTEN_FDS: only one is supported"
+            )
         }
         listener = passed == 1 ? 3 : nil
 
-        // Paths and, with @, names of the abstract namespace; other kinds are not for local services.
+        // Paths and, after @, names in the abstract namespace; sd_notify's other address kinds are not local.
         address = values[3].map { Array($0.utf8) }.flatMap { $0[0] == 0x2f || $0[0] == 0x40 ? $0 : nil } ?? []
         let kind = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let number = address.isEmpty ? -1 : Glibc.socket(AF_UNIX, kind, 0)
@@ -41,14 +42,14 @@ final class ServiceManager {
 
         let isWatched = values[5] == nil || values[5] == own
         let period = isWatched ? values[4].flatMap { Int64($0) } ?? 0 : 0
-        // Half the time it gives, as sd_watchdog_enabled(3) recommends.
+        // Half of WATCHDOG_USEC, as sd_watchdog_enabled(3) recommends.
         watchdogInterval = period > 1 && number >= 0 ? .microseconds(period / 2) : nil
     }
 
     deinit { if socket >= 0 { close(socket) } }
 
-    /// Tells it something; lost when nobody listens, because the broker may never wait.
-    func tell(_ lines: String...) {
+    /// Sends assignments such as `READY=1`; dropped if the socket is full, because the broker must not block.
+    func notify(_ lines: String...) {
         guard socket >= 0 else { return }
         let message = lines.joined(separator: "\n")
         var name = sockaddr_un()

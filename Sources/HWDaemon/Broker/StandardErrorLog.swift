@@ -4,18 +4,18 @@ internal import HWDSystem
 internal import Logging
 internal import Synchronization
 
-/// Log lines on standard error: level, event, then what it is about as `key=value` (logfmt).
+/// Logs to standard error: level, message, then metadata as `key=value` (logfmt).
 ///
-/// Where standard error is the journal's, a line starts with its priority (`sd-daemon(3)`) and the journal adds the time;
-/// elsewhere it starts with the time. A line that there is no room for is dropped, because the broker may never wait.
+/// If standard error is the journal's stream, a line starts with its priority (`sd-daemon(3)`) and the journal adds the
+/// time; otherwise it starts with the time. A line is dropped if writing it would block, because the broker must not.
 struct StandardErrorLog: LogHandler {
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
     private static let isJournal = journalHasStandardError()
-    /// One level for all loggers, whose copies are everywhere when a reload changes it.
+    /// Shared by all loggers, because a reload cannot reach their copies.
     private static let level = Mutex(Logger.Level.info)
 
-    /// Logs this and what is more important from now on.
+    /// Sets the least severe level that is logged.
     static func setLevel(_ level: Logger.Level) { Self.level.withLock { $0 = level } }
 
     var logLevel: Logger.Level {
@@ -29,8 +29,8 @@ struct StandardErrorLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let about = metadata.merging(event.metadata ?? [:]) { $1 }
-        let pairs = about.sorted { $0.key < $1.key }.map { (key: $0.key, value: "\($0.value)") }
+        let merged = metadata.merging(event.metadata ?? [:]) { $1 }
+        let pairs = merged.sorted { $0.key < $1.key }.map { (key: $0.key, value: "\($0.value)") }
         let line = Self.line("\(event.message)", pairs)
         let start = Self.isJournal ? "<\(Self.priority(event.level))>" : "\(Self.time()) \(event.level): "
         var room = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
@@ -38,13 +38,13 @@ struct StandardErrorLog: LogHandler {
         _ = (start + line + "\n").withCString { write(2, $0, strlen($0)) }
     }
 
-    /// An event and what it is about, on one line of bounded length.
+    /// A message and its metadata on one line of at most 3000 bytes.
     static func line(_ message: String, _ pairs: [(key: String, value: String)]) -> String {
         let text = pairs.reduce(into: message) { $0 += " \($1.key)=\(quoted($1.value))" }
-        return SessionEnd.oneLine(text, maximum: 3000)
+        return text.singleLine(maxBytes: 3000)
     }
 
-    /// A value in quotation marks where it would not be one word otherwise.
+    /// A value, in quotation marks if it is not a single word.
     private static func quoted(_ value: String) -> String {
         let special: (Character) -> Bool = { $0 == " " || $0 == "\"" || $0 == "=" || $0 == "\\" || $0.isNewline }
         guard value.isEmpty || value.contains(where: special) else { return value }
@@ -52,14 +52,14 @@ struct StandardErrorLog: LogHandler {
         return "\"\(String(escaped))\""
     }
 
-    /// Whether standard error is the stream that `JOURNAL_STREAM` names (systemd.exec(5)), and not redirected since.
+    /// Whether standard error is still the stream that `JOURNAL_STREAM` names (systemd.exec(5)).
     private static func journalHasStandardError() -> Bool {
         var status = stat()
         guard let stream = Environment.value("JOURNAL_STREAM"), fstat(2, &status) == 0 else { return false }
         return stream == "\(status.st_dev):\(status.st_ino)"
     }
 
-    /// The syslog priority of a level.
+    /// The syslog(3) priority of a level.
     private static func priority(_ level: Logger.Level) -> Int {
         switch level {
         case .critical: 2

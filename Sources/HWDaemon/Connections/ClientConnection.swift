@@ -4,17 +4,17 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// One client's Varlink connection: calls in, replies out, in order and one at a time.
+/// A client's Varlink connection: serves its calls in order, one at a time.
 ///
-/// While a call has no reply yet nothing is read, so what follows a Create call stays in the socket for the worker.
+/// It reads nothing while a call awaits its reply, so what follows a Create call stays in the socket for the worker.
 final class ClientConnection {
-    /// Seconds a call may take to arrive, once it has begun.
+    /// Time for a call to arrive completely after its first byte.
     static let callTimeout = Duration.seconds(5)
-    /// Seconds a client may leave replies unread.
+    /// Time that a client may leave replies unread.
     static let replyTimeout = Duration.seconds(30)
-    /// Bytes of unread replies beyond which no further call is read.
+    /// Bytes of unread replies from which on no further call is read.
     static let maxUnread = 65536
-    /// Calls served before others have their turn.
+    /// Calls served before other connections have their turn.
     private static let callsAtOnce = 16
 
     let peer: PeerCredentials
@@ -36,7 +36,7 @@ final class ClientConnection {
     private let onCall: (VarlinkCall, ClientConnection) -> Void
     private let onClose: (ClientConnection) -> Void
 
-    /// Serves a connection; each call is handed to `onCall`, which sees to one `reply`.
+    /// Serves a connection; `onCall` gets each call and must cause exactly one `reply`.
     init(
         _ file: consuming OwnedFD, peer: PeerCredentials, loop: EventLoop, logger: Logger,
         onCall: @escaping (VarlinkCall, ClientConnection) -> Void,
@@ -52,10 +52,10 @@ final class ClientConnection {
         watch = try loop.watch(number, .readable) { [weak self] in self?.isReady($0) }
     }
 
-    /// The descriptor, for the worker that takes the connection over; valid until `close`.
+    /// The descriptor, to pass to a worker; valid until `close`.
     var fileDescriptor: Int32 { number }
 
-    /// Answers the call that waits; nothing is sent to a client that wants no reply or is gone.
+    /// Replies to the current call; sends nothing if it is one-way or the client is gone.
     func reply(_ message: [UInt8]) {
         guard !isClosed else { return }
         isAnswering = false
@@ -64,10 +64,10 @@ final class ClientConnection {
         updateInterest()
     }
 
-    /// Answers the call that waits with an error.
+    /// Replies to the current call with an error.
     func reply(_ error: VarlinkError) { reply(VarlinkReply.encode(error)) }
 
-    /// Answers the call that waits with its result.
+    /// Replies to the current call with its result.
     func reply(with parameters: some Encodable) {
         do throws(SessionError) {
             reply(try VarlinkReply.encode(parameters))
@@ -76,14 +76,14 @@ final class ClientConnection {
         }
     }
 
-    /// Runs `body` once every earlier reply has left; not at all if the client goes first.
+    /// Calls `body` once every earlier reply is sent; not at all if the connection closes first.
     func whenFlushed(_ body: @escaping () -> Void) {
         guard !isClosed else { return }
         if output.pendingCount == 0 { return body() }
         afterFlush = body
     }
 
-    /// Closes this process's end; a worker's copy lives on.
+    /// Closes this process's descriptor; a worker's copy stays open.
     func close(_ reason: Logger.Message? = nil, level: Logger.Level = .warning) {
         guard !isClosed else { return }
         isClosed = true
@@ -106,8 +106,8 @@ final class ClientConnection {
         if isReading {
             readCalls()
         } else if !isClosed, !events.isDisjoint(with: [.hangUp, .error]) {
-            // Nobody is there to read the answer.
-            close("the client closed the connection before its answer", level: .debug)
+            // Nobody is left to read the reply.
+            close("the client closed the connection before its reply", level: .debug)
         }
         updateInterest()
     }
@@ -134,18 +134,18 @@ final class ClientConnection {
         callTimer = nil
         let call: VarlinkCall
         do throws(SessionError) { call = try VarlinkCall(decoding: bytes) } catch {
-            return close("closing: a call is not a Varlink call: \(error.reason)")
+            return close("closing: a message is not a Varlink call: \(error.reason)")
         }
         isAnswering = true
         isOneway = call.oneway
         onCall(call, self)
     }
 
-    /// Gives a call that has begun its time to become whole.
+    /// Starts the timeout of a call that has arrived in part.
     private func expectRest() {
         guard receiver.pendingCount > 0, callTimer == nil else { return }
         callTimer = loop.after(Self.callTimeout) { [weak self] in
-            self?.close("closing: a call did not become whole within \(Self.callTimeout.components.seconds) s")
+            self?.close("closing: a call was not complete within \(Self.callTimeout.components.seconds) s")
         }
     }
 
@@ -160,7 +160,7 @@ final class ClientConnection {
                 return
             }
         } catch {
-            return close("the client closed the connection before its answer", level: .debug)
+            return close("the client closed the connection before its reply", level: .debug)
         }
         loop.cancel(replyTimer)
         replyTimer = nil

@@ -5,9 +5,9 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// Takes connections, keeps their number within bounds, and lets a full descriptor table pass.
+/// Accepts connections within limits, and recovers when file descriptors run out.
 final class Listener {
-    /// How many connections without a session there may be.
+    /// How many connections that were not handed to a worker may be open.
     struct Limits: Hashable, Sendable {
         /// Of all users together.
         var connections = 256
@@ -21,7 +21,7 @@ final class Listener {
     private let limits: Limits
     private let onlyUser: UInt32?
     private let accepted: (consuming OwnedFD, PeerCredentials) -> Void
-    /// A descriptor given up to take a connection when the table is full, so that it can be told.
+    /// A descriptor that is closed to accept and refuse a connection when the descriptor table is full.
     private var reserve: OwnedFD?
     private var watch: EventLoop.Watch?
     private var pause: EventLoop.Timer?
@@ -32,7 +32,7 @@ final class Listener {
     private(set) var refusedCount: UInt64 = 0
     private var refusalTimer: EventLoop.Timer?
 
-    /// Listens; `onlyUser` is the one user that is served, nil for all.
+    /// Starts accepting; serves only `onlyUser`, or all users if it is nil.
     init(
         _ file: consuming OwnedFD, loop: EventLoop, logger: Logger, limits: Limits, onlyUser: UInt32?,
         accepted: @escaping (consuming OwnedFD, PeerCredentials) -> Void
@@ -48,13 +48,13 @@ final class Listener {
         watch = try loop.watch(number, .readable) { [weak self] _ in self?.acceptSome() }
     }
 
-    /// A connection that was accepted is closed, or became a session's.
+    /// Stops counting a connection that was closed or handed to a worker.
     func connectionClosed(uid: UInt32) {
         let left = (counts[uid] ?? 1) - 1
         counts[uid] = left > 0 ? left : nil
     }
 
-    /// Takes no more connections; those that wait are refused when the listener goes.
+    /// Accepts no more connections; pending ones are refused when the listener is closed.
     func stop() {
         loop.cancel(pause)
         loop.cancel(refusalTimer)
@@ -63,15 +63,15 @@ final class Listener {
     }
 
     private func acceptSome() {
-        // Not all at once: the connections that are there want their turn.
+        // Not all at once, so that open connections have their turn.
         for _ in 0..<16 {
             do throws(SystemError) {
                 guard let connection = try UnixSocket.accept(file.rawValue) else { return }
                 let peer = try PeerCredentials(of: connection.rawValue)
                 if let reason = refusal(of: peer) {
-                    // A private daemon tells strangers nothing.
-                    if onlyUser == nil || onlyUser == peer.uid { Self.answer(connection, reason) }
-                    refuse(peer, reason)
+                    // A private daemon sends other users nothing.
+                    if onlyUser == nil || onlyUser == peer.uid { Self.sendRefusal(reason, on: connection) }
+                    countRefusal(of: peer, reason)
                 } else {
                     counts[peer.uid, default: 0] += 1
                     accepted(connection, peer)
@@ -79,12 +79,12 @@ final class Listener {
             } catch {
                 let isFull = error.errno == EMFILE || error.errno == ENFILE
                 if isFull, reserve != nil {
-                    // accept4 wants a descriptor before it looks whether anybody waits.
-                    guard turnAway() else { return }
+                    // accept4 fails for lack of a descriptor even if no connection is pending.
+                    guard refusePending() else { return }
                     logShortage(error)
                 } else {
                     logShortage(error)
-                    return backOff()
+                    return pauseAccepting()
                 }
             }
         }
@@ -93,16 +93,16 @@ final class Listener {
     private func refusal(of peer: PeerCredentials) -> String? {
         if let onlyUser, peer.uid != onlyUser { return "this private daemon serves user \(onlyUser) only" }
         if counts.values.reduce(0, +) >= limits.connections {
-            return "\(limits.connections) connections are open already"
+            return "\(limits.connections) connections are already open"
         }
         if counts[peer.uid] ?? 0 >= limits.connectionsPerUser {
-            return "the user has \(limits.connectionsPerUser) connections open already"
+            return "the user has \(limits.connectionsPerUser) connections already open"
         }
         return nil
     }
 
-    /// Tells of the first refusal at once and of those that follow once a second, so that a flood fills no disk.
-    private func refuse(_ peer: PeerCredentials, _ reason: String) {
+    /// Logs the first refusal at once and the following ones once a second, so that a flood does not fill the disk.
+    private func countRefusal(of peer: PeerCredentials, _ reason: String) {
         refused += 1
         refusedCount += 1
         guard refusalTimer == nil else { return }
@@ -117,21 +117,21 @@ final class Listener {
         }
     }
 
-    /// Tells a client why it is not served; it asked, or will ask, for one thing or another.
-    private static func answer(_ connection: borrowing OwnedFD, _ reason: String) {
+    /// Sends an error as the reply to the first call, whatever that may be.
+    private static func sendRefusal(_ reason: String, on connection: borrowing OwnedFD) {
         let error = VarlinkError(SessionError(.videoEncoderNotAvailableNow, reason))
         let reply = VarlinkReply.encode(error) + [0]
         let number = connection.rawValue
         _ = reply.withUnsafeBytes { send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
-    /// Refuses a connection that waits, by means of the reserve; false if none does.
-    private func turnAway() -> Bool {
+    /// Refuses a pending connection by means of the reserve; false if there is none.
+    private func refusePending() -> Bool {
         reserve = nil
         defer { reserve = Self.makeReserve() }
         guard let connection = try? UnixSocket.accept(file.rawValue) else { return false }
         refusedCount += 1
-        Self.answer(connection, Refusal.openFiles.error.reason)
+        Self.sendRefusal(Refusal.openFiles.error.reason, on: connection)
         return true
     }
 
@@ -140,15 +140,15 @@ final class Listener {
         return number < 0 ? nil : OwnedFD(number)
     }
 
-    /// Told once for each time it happens, even if a connection gets in now and then meanwhile.
+    /// Logs a shortage once, not again while it recurs within 10 s, even if some connections are accepted meanwhile.
     private func logShortage(_ error: SystemError) {
         let isNew = starved.map { $0 + .seconds(10) < .now } ?? true
-        if isNew { logger.error("cannot take connections for the moment: \(error)") }
+        if isNew { logger.error("cannot accept connections at the moment: \(error)") }
         starved = .now
     }
 
-    /// Out of descriptors and without a reserve the listener stays readable: without a pause the loop would spin.
-    private func backOff() {
+    /// Pauses: without descriptors and a reserve the listener stays readable, and the loop would spin.
+    private func pauseAccepting() {
         if reserve == nil { reserve = Self.makeReserve() }
         guard let watch else { return }
         loop.change(watch, to: [])

@@ -2,14 +2,14 @@
 internal import HWDModel
 internal import HWDTransport
 
-/// What the broker counts over its life.
+/// The broker's counters since its start.
 struct Metrics {
-    /// What is counted at this moment rather than over time.
+    /// Values at the moment of a scrape.
     struct Present {
         var now: MonotonicTime
         var running: Int
         var connections: Int
-        /// What the running sessions have done so far.
+        /// The work of the running sessions so far.
         var work: [SessionWork]
         var limits: SessionRegistry.Limits
         var refusedConnections: UInt64
@@ -28,13 +28,13 @@ struct Metrics {
 
     init(now: MonotonicTime) { started = now }
 
-    /// A worker has told which encoder serves its session.
+    /// Counts a session whose worker reported its encoder, decoder or converter.
     mutating func sessionCreated(_ session: SessionRegistry.Running) {
         created.count(session.kind.rawValue, Self.encoder(session), Self.hardware(session))
         if let reason = session.fallbackReason { fallbacks.count(Self.normalized(reason)) }
     }
 
-    /// A session has ended.
+    /// Counts a session that has ended.
     mutating func sessionEnded(_ session: SessionRegistry.Running, _ end: SessionEnd, _ work: SessionWork) {
         ended.count(
             session.kind.rawValue, Self.encoder(session), Self.hardware(session), "\(end.status.rawValue)",
@@ -43,24 +43,24 @@ struct Metrics {
         past += work
     }
 
-    /// A process died before its session was created, and another serves that.
+    /// Counts a process that died before its session was created, if another process serves the session.
     mutating func workerDied(_ signal: Int32) { deaths.count(SessionEnd.signalName(signal)) }
 
-    /// A session was refused before it had a worker.
-    mutating func sessionRefused(_ refusal: Refusal, _ kind: SessionKind = .compression) {
-        refused.count(kind.rawValue, "\(kind.own(refusal.error).status.rawValue)", refusal.cause.rawValue)
+    /// Counts a session that was refused before it had a worker.
+    mutating func sessionRefused(_ refusal: Refusal, _ kind: SessionKind) {
+        refused.count(kind.rawValue, "\(kind.adapted(refusal.error).status.rawValue)", refusal.cause.rawValue)
     }
 
-    /// A look at the machine, or at one node of it, has ended.
+    /// Counts a look at the machine, or at one node, that has ended.
     mutating func probed(in nanoseconds: UInt64) {
         probes += 1
         probeNanoseconds &+= nanoseconds
     }
 
-    /// The configuration was read again.
-    mutating func reloaded(_ isGood: Bool) { reloads.count(isGood ? "ok" : "failed") }
+    /// Counts an attempt to reload the configuration.
+    mutating func reloaded(_ succeeded: Bool) { reloads.count(succeeded ? "ok" : "failed") }
 
-    /// Everything, as OpenMetrics text.
+    /// All metrics, as OpenMetrics text.
     func text(_ present: Present) -> String {
         var text = OpenMetrics()
         text.family("hwdaemon_build", "info", "The daemon's version.")
@@ -68,29 +68,33 @@ struct Metrics {
         text.gauge(
             "hwdaemon_uptime_seconds", unit: "seconds", "Time since the daemon's start.",
             Self.seconds(present.now.nanoseconds(since: started)))
-        text.gauge("hwdaemon_sessions_running", "Sessions that run.", present.running)
-        text.family("hwdaemon_sessions_limit", "gauge", "Sessions there may be at once.")
+        text.gauge("hwdaemon_sessions_running", "Sessions that are running.", present.running)
+        text.family("hwdaemon_sessions_limit", "gauge", "Sessions that may run at once.")
         text.sample("hwdaemon_sessions_limit", [("scope", "all")], present.limits.sessions)
         text.sample("hwdaemon_sessions_limit", [("scope", "user")], present.limits.sessionsPerUser)
         text.gauge(
-            "hwdaemon_connections_open", "Connections that have not become a session's.", present.connections)
+            "hwdaemon_connections_open", "Connections that were not handed to a session's process.",
+            present.connections)
         text.counter(
-            "hwdaemon_connections_refused", "Connections refused for their number.", present.refusedConnections)
-        text.counter("hwdaemon_sessions_created", "Sessions that an encoder took.", created)
+            "hwdaemon_connections_refused", "Connections refused because too many were open.",
+            present.refusedConnections)
         text.counter(
-            "hwdaemon_sessions_ended", "Sessions that ended, by VideoToolbox's number and what ended them.", ended)
-        text.counter("hwdaemon_sessions_refused", "Sessions refused before they had a process.", refused)
+            "hwdaemon_sessions_created", "Sessions for which an encoder, decoder or converter was opened.", created)
         text.counter(
-            "hwdaemon_fallbacks", "Sessions in software although hardware was allowed, by reason.", fallbacks)
-        text.counter("hwdaemon_worker_deaths", "Processes of sessions that a signal killed.", deaths)
+            "hwdaemon_sessions_ended", "Sessions that ended, by VideoToolbox status and cause.", ended)
+        text.counter("hwdaemon_sessions_refused", "Sessions refused before a process was started.", refused)
+        text.counter(
+            "hwdaemon_fallbacks", "Sessions that use software although hardware was allowed, by reason.", fallbacks)
+        text.counter("hwdaemon_worker_deaths", "Session processes killed by a signal.", deaths)
         let work = present.work.reduce(past, +)
-        text.counter("hwdaemon_frames_in", "Frames taken from clients.", work.framesIn)
-        text.counter("hwdaemon_frames_out", "Frames given to clients.", work.framesOut)
-        text.counter("hwdaemon_output_bytes", unit: "bytes", "Bytes of those frames.", work.bytesOut)
-        text.family("hwdaemon_probe_duration_seconds", "summary", unit: "seconds", "Looks at the machine.")
+        text.counter("hwdaemon_frames_in", "Frames received from clients.", work.framesIn)
+        text.counter("hwdaemon_frames_out", "Frames sent to clients.", work.framesOut)
+        text.counter("hwdaemon_output_bytes", unit: "bytes", "Bytes of the frames sent to clients.", work.bytesOut)
+        text.family(
+            "hwdaemon_probe_duration_seconds", "summary", unit: "seconds", "Time that looks at the machine took.")
         text.sample("hwdaemon_probe_duration_seconds_count", [], probes)
         text.sample("hwdaemon_probe_duration_seconds_sum", [], Self.seconds(probeNanoseconds))
-        text.counter("hwdaemon_reloads", "Times the configuration was read again.", reloads)
+        text.counter("hwdaemon_reloads", "Attempts to reload the configuration.", reloads)
         return text.finished
     }
 
@@ -102,12 +106,12 @@ struct Metrics {
         session.usingHardware == true ? "true" : "false"
     }
 
-    /// A reason without the numbers in it, so that the same fault is the same label; names such as `renderD128` stay.
+    /// A reason with its numbers replaced by N, so that equal faults share a label; names such as `renderD128` stay.
     static func normalized(_ reason: String) -> String {
         var text = ""
         var previous: Character = " "
         var isNumber = false
-        for character in SessionEnd.oneLine(reason, maximum: 200) {
+        for character in reason.singleLine(maxBytes: 200) {
             let isDigit = character.isASCII && character.isNumber
             let startsNumber = isDigit && !isNumber && !previous.isLetter && !previous.isNumber
             if startsNumber { text.append("N") }
@@ -119,21 +123,21 @@ struct Metrics {
     }
 }
 
-/// What a session has done, as far as its process can be believed.
+/// The frames and bytes that a session's process reports, within plausible bounds.
 struct SessionWork: Hashable {
     private(set) var framesIn: UInt64 = 0
     private(set) var framesOut: UInt64 = 0
     private(set) var bytesOut: UInt64 = 0
 
-    /// More than any codec does, so that a worker which tells nonsense does not spoil the sums for good.
+    /// More than any codec achieves, so that a worker with wrong counters does not spoil the sums for good.
     private static let framesPerSecond: UInt64 = 100_000
     private static let bytesPerSecond: UInt64 = 4_000_000_000
 
     init() {}
 
-    /// Takes a reading of a process of that age; nothing ever counts backwards.
+    /// Takes a reading of a process of this age in nanoseconds; values never decrease.
     mutating func read(framesIn: UInt64, framesOut: UInt64, bytesOut: UInt64, age nanoseconds: UInt64) {
-        // A week at most, which keeps the products small.
+        // A week at most, so that the products cannot overflow.
         let seconds = min(nanoseconds / 1_000_000_000, 604_800) + 1
         self.framesIn = max(self.framesIn, min(framesIn, seconds * Self.framesPerSecond))
         self.framesOut = max(self.framesOut, min(framesOut, seconds * Self.framesPerSecond))

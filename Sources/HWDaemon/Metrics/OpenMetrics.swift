@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// A text of the OpenMetrics format (openmetrics.io, version 1.0.0), family by family.
+/// Builds a text in the OpenMetrics format (openmetrics.io, version 1.0.0), family by family.
 struct OpenMetrics {
-    /// A sample's labels, in the order they are written.
+    /// A sample's labels, in the order in which they are written.
     typealias Labels = [(name: String, value: String)]
 
     private var text = ""
@@ -10,14 +10,14 @@ struct OpenMetrics {
     /// The finished text.
     var finished: String { text + "# EOF\n" }
 
-    /// Starts a family; the unit must be the name's ending.
+    /// Starts a family; `name` must end in the unit.
     mutating func family(_ name: String, _ type: String, unit: String? = nil, _ help: String) {
         text += "# TYPE \(name) \(type)\n"
         if let unit { text += "# UNIT \(name) \(unit)\n" }
         text += "# HELP \(name) \(Self.escaped(help))\n"
     }
 
-    /// Adds a sample of the family.
+    /// Adds a sample to the family.
     mutating func sample(_ name: String, _ labels: Labels, _ value: some CustomStringConvertible) {
         text += name
         if !labels.isEmpty {
@@ -26,20 +26,20 @@ struct OpenMetrics {
         text += " \(value)\n"
     }
 
-    /// A gauge of one sample.
+    /// Adds a gauge with one sample.
     mutating func gauge(_ name: String, unit: String? = nil, _ help: String, _ value: some CustomStringConvertible)
     {
         family(name, "gauge", unit: unit, help)
         sample(name, [], value)
     }
 
-    /// A counter of one sample; `name` is the family's, without `_total`.
+    /// Adds a counter with one sample; `name` is the family's, without `_total`.
     mutating func counter(_ name: String, unit: String? = nil, _ help: String, _ value: UInt64) {
         family(name, "counter", unit: unit, help)
         sample("\(name)_total", [], value)
     }
 
-    /// A counter with labels.
+    /// Adds a counter with labels.
     mutating func counter(_ name: String, _ help: String, _ counter: LabelledCounter) {
         family(name, "counter", help)
         for (values, count) in counter.sorted {
@@ -61,12 +61,13 @@ struct OpenMetrics {
     }
 }
 
-/// Counts by the values of some labels, of which only so many combinations are told apart.
+/// Counts by the values of some labels, for a bounded number of combinations.
 ///
-/// Each combination is a time series that somebody stores for ever; what comes too late counts as `other`.
+/// Each combination is a time series that the monitoring system stores; new ones beyond the bound count as `other`.
 struct LabelledCounter {
-    /// Combinations told apart.
-    static let maximum = 64
+    /// Combinations that are counted separately.
+    static let maxCombinations = 64
+    /// The value of every label of the other combinations.
     static let overflow = "other"
 
     let labels: [String]
@@ -76,12 +77,12 @@ struct LabelledCounter {
 
     /// Adds one to a combination.
     mutating func count(_ values: String...) {
-        let isKnown = counts[values] != nil || counts.count < Self.maximum
+        let isKnown = counts[values] != nil || counts.count < Self.maxCombinations
         let key = isKnown ? values : labels.map { _ in Self.overflow }
         counts[key, default: 0] += 1
     }
 
-    /// Every combination, in an order that stays.
+    /// Every combination, in lexicographic order of its values.
     var sorted: [(values: [String], count: UInt64)] {
         counts.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { ($0.key, $0.value) }
     }

@@ -2,26 +2,28 @@
 internal import Glibc
 internal import HWDSystem
 
-/// Which device nodes the daemon looks at.
+/// The device nodes that the daemon probes.
+///
+/// The broker only lists their names; the probe processes identify them.
 enum Devices {
-    /// Nodes looked at, at most.
-    static let maximum = 16
+    /// Nodes probed, at most.
+    static let maxCount = 16
 
-    /// The nodes to look at now: those of `HWDAEMON_DEVICES`, else every `/dev/dri/renderD*`.
-    static func nodes(environment: String?) -> [String] {
-        let names = environment.map(parse) ?? renderNodes()
-        return Array(names.prefix(maximum))
+    /// The nodes of a list separated by colons (`HWDAEMON_DEVICES`), or every `/dev/dri/renderD*` if it is nil.
+    static func nodes(deviceList: String?) -> [String] {
+        let names = deviceList.map(parse) ?? renderNodes()
+        return Array(names.prefix(maxCount))
     }
 
-    /// The nodes in a list separated by colons; each once, empty ones left out.
+    /// The nodes of a list separated by colons, without duplicates and empty entries.
     static func parse(_ list: String) -> [String] {
         var seen: Set<String> = []
         return list.split(separator: ":").map(String.init).filter { seen.insert($0).inserted }
     }
 
-    /// Whether a caller may have `node` probed: it is one of the daemon's, or has a render node's name.
+    /// Whether a client may have `node` probed: it is one of the daemon's, or has a render node's name.
     ///
-    /// Opening a device can have effects (a watchdog starts to count), so callers do not choose freely.
+    /// Opening a device can have side effects (a watchdog starts counting), so clients cannot name any file.
     static func mayProbe(_ node: String, nodes: [String]) -> Bool {
         if nodes.contains(node) { return true }
         guard node.hasPrefix("/dev/dri/renderD"), let number = UInt8(node.dropFirst(16)) else { return false }
@@ -29,7 +31,7 @@ enum Devices {
         return 128...191 ~= number
     }
 
-    /// Whether a GPU's driver of Vulkan has something to open: one of these nodes, or one that is not the DRM's.
+    /// Whether Vulkan may find a GPU: one of these nodes, or a device of a driver that is not part of the DRM.
     static func hasGPU(nodes: [String]) -> Bool {
         (nodes + ["/dev/nvidiactl", "/dev/dxg"]).contains { access($0, F_OK) == 0 }
     }

@@ -4,9 +4,9 @@ internal import HWDModel
 internal import HWDSystem
 internal import HWDWire
 
-/// What probes have verified, remembered in memory and, where there is a place for it, on disk.
+/// The file that keeps what probes verified from one daemon to the next.
 ///
-/// The file is only ever a saving of time: a damaged one, or one of another version, is ignored.
+/// It only saves time: a damaged file, or one of another version, is ignored.
 struct ProbeCache {
     private struct Document: Codable {
         var schema = currentSchema
@@ -14,41 +14,33 @@ struct ProbeCache {
     }
 
     private static let currentSchema = 1
-    private static let maxFile = 1 << 20
-    /// Subjects remembered: every node there can be, the software, and Vulkan.
-    private static let maxRecords = 64
+    /// Bytes of a file that is read.
+    private static let maxSize = 1 << 20
 
+    /// nil where nothing is stored.
     private let path: String?
-    private var records: [String: ProbeRecord] = [:]
 
-    /// Remembers what the file in a folder says; nil remembers in memory only.
-    init(folder: String?) {
-        path = folder.map { "\($0)/probe-cache.json" }
-        guard let path, let bytes = Self.read(path) else { return }
-        guard let document = try? JSON.decode(Document.self, from: bytes), document.schema == Self.currentSchema
-        else { return }
-        records = document.records
+    /// Uses the file in a folder; nil stores nothing.
+    init(folder: String?) { path = folder.map { "\($0)/probe-cache.json" } }
+
+    /// The records in the file; none if it cannot be read.
+    func load() -> [ProbeRequest.Subject: ProbeRecord] {
+        guard let path, let bytes = Self.read(path),
+            let document = try? JSON.decode(Document.self, from: bytes), document.schema == Self.currentSchema
+        else { return [:] }
+        let pairs = document.records.map { (ProbeRequest.Subject(cacheKey: $0.key), $0.value) }
+        return Dictionary(pairs) { first, _ in first }
     }
 
-    /// What was verified of a subject.
-    subscript(subject: ProbeRequest.Subject) -> ProbeRecord? { records[Self.name(subject)] }
-
-    /// Remembers what a probe verified; false when it could not be written to disk.
-    mutating func keep(_ record: ProbeRecord, of subject: ProbeRequest.Subject) -> Bool {
-        let name = Self.name(subject)
-        guard records[name] != record else { return true }
-        if records[name] == nil, records.count >= Self.maxRecords { records = [:] }
-        records[name] = record
+    /// Replaces the file by one with the lasting results of these records; false if it cannot be written.
+    func save(_ records: [ProbeRequest.Subject: ProbeRecord]) -> Bool {
         guard let path else { return true }
-        return write(path)
-    }
-
-    private static func name(_ subject: ProbeRequest.Subject) -> String {
-        switch subject {
-        case .software: "software"
-        case .vulkan: "vulkan"
-        case .node(let path): path
-        }
+        // Devices that were busy and drivers that crashed are tried again by the next daemon.
+        let pairs = records.compactMap { subject, record in record.lasting.map { (subject.cacheKey, $0) } }
+        // Not unique if a list of devices names a node "software".
+        let document = Document(records: Dictionary(pairs) { first, _ in first })
+        guard let bytes = try? JSON.encode(document, pretty: true) else { return false }
+        return Self.write(bytes, path)
     }
 
     private static func read(_ path: String) -> [UInt8]? {
@@ -56,19 +48,16 @@ struct ProbeCache {
         guard file >= 0 else { return nil }
         defer { close(file) }
         var status = stat()
-        // Only a file of one's own tells one what works.
+        // Another user's file must not decide which drivers are used.
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
-            1...maxFile ~= Int(status.st_size)
+            1...maxSize ~= Int(status.st_size)
         else { return nil }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         return Glibc.read(file, &bytes, bytes.count) == bytes.count ? bytes : nil
     }
 
-    /// Writes a new file and puts it in the old one's place.
-    private func write(_ path: String) -> Bool {
-        // A driver that was busy, or that crashed, gets another chance from the next daemon.
-        let lasting = records.compactMapValues(\.lasting)
-        guard let bytes = try? JSON.encode(Document(records: lasting), pretty: true) else { return false }
+    /// Writes a new file and renames it to `path`.
+    private static func write(_ bytes: [UInt8], _ path: String) -> Bool {
         let new = "\(path).\(getpid()).new"
         unlink(new)
         let file = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -81,10 +70,10 @@ struct ProbeCache {
         return true
     }
 
-    /// Where a daemon keeps what it remembers; nil where there is no such place.
+    /// The folder of a daemon's file; nil if there is none.
     ///
-    /// For a private daemon the user's cache, which is made; for the machine's the directory that the service manager
-    /// gave it, else `/var/lib/hwdaemon` if it is there.
+    /// A private daemon uses the user's cache folder, which is created; others use the folder that the service manager
+    /// passed, else `/var/lib/hwdaemon` if it exists.
     static func folder(isPrivate: Bool) -> String? {
         if let state = Environment.value("STATE_DIRECTORY")?.split(separator: ":").first {
             return String(state)
@@ -100,5 +89,24 @@ struct ProbeCache {
         mkdir(cache, 0o700)
         mkdir(folder, 0o700)
         return access(folder, W_OK) == 0 ? folder : nil
+    }
+}
+
+extension ProbeRequest.Subject {
+    /// The subject's key in the file: a node's path, or a word that is no absolute path.
+    fileprivate var cacheKey: String {
+        switch self {
+        case .software: "software"
+        case .vulkan: "vulkan"
+        case .node(let path): path
+        }
+    }
+
+    fileprivate init(cacheKey: String) {
+        switch cacheKey {
+        case "software": self = .software
+        case "vulkan": self = .vulkan
+        default: self = .node(cacheKey)
+        }
     }
 }

@@ -4,23 +4,23 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// One `hwdaemon-probe` process: one question, one answer, and not longer than it is given.
+/// A probe process: one request, one answer, within a timeout.
 final class ProbeChild {
-    /// What a probe came to.
+    /// The result of a probe.
     enum Outcome {
         /// It answered.
         case answer(ProbeAnswer)
-        /// It did not: how that counts for a node, and a sentence.
+        /// It did not: the resulting state of a node, and the reason.
         case failure(RenderNode.State, String)
     }
 
-    /// The path that was being tried, and what had been found until then.
+    /// The path being tried, and the results until then.
     struct Progress {
         var record: ProbeRecord
         var path: String
     }
 
-    /// Packets handleReport of one probe: a path each, and the answer.
+    /// Packets accepted from a probe: one for each path, and the answer.
     private static let maxPackets = 80
 
     private let loop: EventLoop
@@ -35,24 +35,23 @@ final class ProbeChild {
     private var isLate = false
     private var timeout: Duration
     private let trialTimeout: Duration
-    /// What sentences say was looked at.
-    private let what: String
+    /// How messages name the subject.
+    private let subject: String
     private let done: (Outcome, Progress?) -> Void
 
     /// Starts a probe; `done` is called once, when the process has ended.
     ///
     /// - Parameters:
-    ///   - timeout: how long it may look.
-    ///   - trialTimeout: how long it may try each path.
+    ///   - timeout: time until it answers or starts the first trial.
+    ///   - trialTimeout: time for each trial of a path.
     init(
-        _ request: ProbeRequest, executable: String, timeout: Duration, trialTimeout: Duration,
-        loop: EventLoop,
+        _ request: ProbeRequest, executable: String, timeout: Duration, trialTimeout: Duration, loop: EventLoop,
         done: @escaping (Outcome, Progress?) -> Void
     ) throws {
         self.loop = loop
         self.timeout = timeout
         self.trialTimeout = trialTimeout
-        what = request.subject == .vulkan ? "Vulkan's drivers" : "this node"
+        subject = request.subject == .vulkan ? "Vulkan's drivers" : "this node"
         self.done = done
         let pair = try UnixSocket.packetPair()
         try PacketSocket.send(try JSON.encode(request), to: pair.first.rawValue)
@@ -72,7 +71,7 @@ final class ProbeChild {
         startTimer()
     }
 
-    /// Each path that is tried has the whole time.
+    /// Restarts the timeout, which each trial has to itself.
     private func startTimer() {
         loop.cancel(timer)
         timer = loop.after(timeout) { [weak self] in
@@ -91,7 +90,7 @@ final class ProbeChild {
             packets += 1
             guard case .bytes(let bytes)? = packet, packets < Self.maxPackets,
                 let report = try? JSON.decode(ProbeReport.self, from: bytes)
-            else { return stopHearing() }
+            else { return closeChannel() }
             switch report {
             case .trying(let record, let path):
                 progress = Progress(record: record, path: path)
@@ -99,12 +98,12 @@ final class ProbeChild {
                 startTimer()
             case .answer(let answer):
                 self.answer = answer
-                stopHearing()
+                closeChannel()
             }
         }
     }
 
-    private func stopHearing() {
+    private func closeChannel() {
         if let channelWatch { loop.remove(channelWatch) }
         channelWatch = nil
     }
@@ -121,14 +120,14 @@ final class ProbeChild {
 
     private func failure(_ exit: ChildProcess.Exit) -> Outcome {
         if isLate {
-            return .failure(.timedOut, "the probe of \(what) timed out after \(timeout.components.seconds) s")
+            return .failure(.timedOut, "the probe of \(subject) timed out after \(timeout.components.seconds) s")
         }
         switch exit {
         case .signaled(let signal):
             let name = SessionEnd.signalName(signal)
-            return .failure(.crashed, "the probe of \(what) crashed (signal \(signal), \(name))")
+            return .failure(.crashed, "the probe of \(subject) crashed (signal \(signal), \(name))")
         case .exited(let status):
-            return .failure(.failed, "the probe of \(what) gave no answer (exit status \(status))")
+            return .failure(.failed, "the probe of \(subject) did not answer (exit status \(status))")
         }
     }
 }

@@ -5,75 +5,79 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-// The methods of sessions: create, list, result.
+// Starts sessions and handles their reports and ends.
 extension Broker {
-    /// Milliseconds a caller may wait for a session's end.
-    private static let maxWait = 10_000
-
-    /// Starts a session's worker, which answers the call.
-    func create(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        let parameters = try CreateCall(call)
+    /// Starts a session's worker, which replies to the call.
+    func create(_ kind: SessionKind, _ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
+        let parameters = try CreateCall(call, creating: kind)
         let proceed = { [weak self] (snapshot: ProbeSnapshot) in
             // The worker's reply must not overtake one of the broker's.
             connection.whenFlushed { self?.start(call, parameters, snapshot, connection) }
         }
         switch parameters.hardwareRequirement {
         case .none: prober.whenKnown(proceed)
-        case .prefersHardware: prober.whenVerified(for: parameters.kind, isRequired: false, proceed)
-        case .requiresHardware: prober.whenVerified(for: parameters.kind, isRequired: true, proceed)
+        case .preferred: prober.whenVerified(for: kind, isRequired: false, proceed)
+        case .required: prober.whenVerified(for: kind, isRequired: true, proceed)
         }
     }
 
     private func start(
-        _ call: VarlinkCall, _ parameters: CreateCall, _ snapshot: ProbeSnapshot,
-        _ connection: ClientConnection
+        _ call: VarlinkCall, _ parameters: CreateCall, _ snapshot: ProbeSnapshot, _ connection: ClientConnection
     ) {
         let uid = connection.peer.uid
         let id = Self.newID()
-        var log = logger
-        log[metadataKey: "session"] = "\(id)"
-        log[metadataKey: "uid"] = "\(uid)"
-        log[metadataKey: "kind"] = "\(parameters.kind.rawValue)"
-        log[metadataKey: "codec"] = "\(SessionEnd.oneLine(parameters.codec, maximum: 32))"
-        log[metadataKey: "size"] = "\(parameters.width)x\(parameters.height)"
+        let log = sessionLogger(id, parameters, uid: uid)
         do throws(Refusal) {
             guard !isStopping else { throw .shuttingDown }
             try registry.admit(uid: uid)
-            let isEncoder = parameters.kind == .compression
-            let isDecoder = parameters.kind == .decompression
-            var job = WorkerStart(
-                session: id, call: String(decoding: call.bytes, as: UTF8.self),
-                snapshot: isEncoder
-                    ? snapshot.forChoice
-                    : isDecoder ? snapshot.forDecoding : ProbeSnapshot(encoders: [], nodes: []),
-                limits: WorkerLimits(
-                    maxPoolBytes: settings.maxPoolBytesPerSession,
-                    clientStallSeconds: settings.clientStallTimeout / .seconds(1),
-                    hardwareStallSeconds: settings.hardwareStallTimeout / .seconds(1)),
-                hardware: isEncoder ? prober.hardware : [], vulkan: prober.vulkanHints)
-            let mayOpen = parameters.kind.hardware(of: job)
-            job.failures = failureBackoff.present(now: .now).filter { mayOpen.contains($0.codecID) }
-            let worker = try startWorker(
-                job, parameters.kind, connection: connection.fileDescriptor, log)
+            let start = workerStart(id, call, parameters.kind, snapshot)
+            let worker = try startWorker(start, parameters.kind, connection: connection.fileDescriptor, log)
             workers[id] = worker
             registry.add(
                 SessionRegistry.Running(
                     id: id, uid: uid, kind: parameters.kind, pid: worker.pid, codec: parameters.codec,
-                    width: parameters.width,
-                    height: parameters.height, pixelFormat: parameters.pixelFormat, created: .now))
+                    width: parameters.width, height: parameters.height, pixelFormat: parameters.pixelFormat,
+                    created: .now))
             worker.logger.info(
                 "session started",
                 metadata: [
                     "client": "\(connection.peer.pid)",
-                    "format": "\(SessionEnd.oneLine(parameters.pixelFormat, maximum: 32))",
+                    "format": "\(parameters.pixelFormat.singleLine(maxBytes: 32))",
                 ])
             supervise()
             reportStatus()
-            // Only the worker holds the connection now: its death is the client's end of file.
+            // From here on only the worker holds the connection, so its death is the client's end of file.
             connection.close()
         } catch {
             refuse(error, parameters.kind, connection, log)
         }
+    }
+
+    private func sessionLogger(_ id: String, _ parameters: CreateCall, uid: UInt32) -> Logger {
+        var log = logger
+        log[metadataKey: "session"] = "\(id)"
+        log[metadataKey: "uid"] = "\(uid)"
+        log[metadataKey: "kind"] = "\(parameters.kind.rawValue)"
+        log[metadataKey: "codec"] = "\(parameters.codec.singleLine(maxBytes: 32))"
+        log[metadataKey: "size"] = "\(parameters.width)x\(parameters.height)"
+        return log
+    }
+
+    private func workerStart(
+        _ id: String, _ call: VarlinkCall, _ kind: SessionKind, _ snapshot: ProbeSnapshot
+    ) -> WorkerStart {
+        var start = WorkerStart(
+            session: id, call: String(decoding: call.bytes, as: UTF8.self),
+            snapshot: kind.relevantPart(of: snapshot),
+            limits: WorkerLimits(
+                maxPoolBytes: settings.maxPoolBytesPerSession,
+                clientStallSeconds: settings.clientStallTimeout / .seconds(1),
+                hardwareStallSeconds: settings.hardwareStallTimeout / .seconds(1)),
+            hardware: kind.hardwareEncoders(among: prober.knowledge.hardwareEncoders),
+            vulkan: prober.knowledge.vulkanHints)
+        let hardware = kind.hardware(of: start)
+        start.failures = prober.knowledge.sessionFailures(now: .now).filter { hardware.contains($0.codecID) }
+        return start
     }
 
     /// Starts a worker for a call.
@@ -83,33 +87,31 @@ extension Broker {
         let id = start.session
         do {
             return try SessionWorker(
-                start, kind: kind, process: try takeWorker(kind), connection: connection,
-                stallLimits: SessionWorker.StallLimits(
-                    software: settings.stallTimeout, hardware: settings.hardwareStallTimeout),
-                loop: loop, logger: log,
-                onReport: { [weak self] in self?.handleReport($0, of: id) },
-                onEnd: { [weak self] in self?.ended(id, $0) })
+                SessionWorker.Assignment(
+                    start: start, kind: kind,
+                    stallLimits: SessionWorker.StallLimits(
+                        software: settings.stallTimeout, hardware: settings.hardwareStallTimeout)),
+                process: try takeProcess(kind), connection: connection, loop: loop, logger: log,
+                handlers: SessionWorker.Handlers(
+                    report: { [weak self] in self?.handleReport($0, of: id) },
+                    end: { [weak self] in self?.ended(id, $0) }))
         } catch {
             throw Refusal(starting: error, kind)
         }
     }
 
-    /// A spare where there is one of the kind, else a process started now.
-    private func takeWorker(_ kind: SessionKind) throws(SystemError) -> WorkerProcess {
-        switch kind {
-        case .compression: try spare.take()
-        case .decompression: try spareDecoder.take()
-        // One starts in a few milliseconds, and few machines' daemons transfer pixels.
-        case .transfer: try WorkerProcess("\(configuration.libexec)/\(kind.program)")
-        }
+    /// A spare of the kind if there is one, else a process started now.
+    private func takeProcess(_ kind: SessionKind) throws(SystemError) -> WorkerProcess {
+        guard let spare = spares[kind] else { return try WorkerProcess(configuration.executable(kind.program)) }
+        return try spare.take()
     }
 
     private func refuse(
         _ refusal: Refusal, _ kind: SessionKind, _ connection: ClientConnection, _ log: Logger
     ) {
-        let error = kind.own(refusal.error)
+        let error = kind.adapted(refusal.error)
         metrics.sessionRefused(refusal, kind)
-        // The one client of a private daemon says it itself.
+        // The only client of a private daemon reports the error itself.
         let isFault = refusal.cause == .spawnFailed && !configuration.isPrivate
         log.log(
             level: isFault ? .error : .notice, "session refused",
@@ -121,15 +123,14 @@ extension Broker {
     }
 
     private func handleReport(_ report: WorkerReport, of id: String) {
-        guard case .created(let codecID, let usingHardware, let fallbackReason) = report else { return }
-        let encoder = SessionEnd.oneLine(codecID, maximum: 256)
-        let reason = fallbackReason.map { SessionEnd.oneLine($0) }
-        let session = registry.setEncoder(
-            id, codecID: encoder, usingHardware: usingHardware, fallbackReason: reason)
+        guard case .created(let reportedID, let usingHardware, let fallbackReason) = report else { return }
+        let codecID = reportedID.singleLine(maxBytes: 256)
+        let reason = fallbackReason.map { $0.singleLine() }
+        let session = registry.setCodec(id, codecID: codecID, usingHardware: usingHardware, fallbackReason: reason)
         if let session { metrics.sessionCreated(session) }
         workers[id]?.logger.info(
             "session created",
-            metadata: ["encoder": "\(encoder)", "hardware": "\(usingHardware)", "fallback": "\(reason ?? "none")"])
+            metadata: ["encoder": "\(codecID)", "hardware": "\(usingHardware)", "fallback": "\(reason ?? "none")"])
     }
 
     private func ended(_ id: String, _ end: SessionEnd) {
@@ -148,70 +149,11 @@ extension Broker {
         let session = registry.finish(id, end, now: .now)
         if let session, let worker { metrics.sessionEnded(session, end, worker.workSoFar()) }
         reportStatus()
-        drainedOne()
+        endIfDrained()
         for (connection, timer) in waiters.take(id) {
             loop.cancel(timer)
-            connection.reply(with: Self.reply(end))
+            connection.reply(with: GetSessionResult.Reply(end))
         }
-    }
-
-    /// Answers how a session ended, now or when it does.
-    func result(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        let parameters = try call.checkedParameters(GetSessionResult.Parameters.self)
-        let wait = parameters.timeoutMs ?? 0
-        guard 0...Self.maxWait ~= wait else { throw .invalidParameter("timeout_ms") }
-        let id = parameters.session
-        let entry: SessionRegistry.Entry
-        do throws(SessionError) {
-            entry = try registry.entry(id, for: connection.peer.uid, now: .now)
-        } catch {
-            throw VarlinkError(error)
-        }
-        switch entry {
-        case .ended(let end): connection.reply(with: Self.reply(end))
-        case .running where wait == 0: connection.reply(with: stillRunning(id))
-        case .running:
-            let timer = loop.after(.milliseconds(wait)) { [weak self] in
-                guard let self else { return }
-                _ = waiters.remove(connection)
-                connection.reply(with: stillRunning(id))
-            }
-            waiters.add(id, connection, timer)
-        }
-    }
-
-    private func stillRunning(_ id: String) -> GetSessionResult.Reply {
-        GetSessionResult.Reply(
-            finished: false, code: 0, reason: "the session still runs",
-            framesIn: workers[id]?[.framesIn] ?? 0, framesOut: workers[id]?[.framesOut] ?? 0)
-    }
-
-    private static func reply(_ end: SessionEnd) -> GetSessionResult.Reply {
-        GetSessionResult.Reply(
-            finished: true, code: end.status.rawValue, reason: end.reason, framesIn: end.framesIn,
-            framesOut: end.framesOut)
-    }
-
-    /// Answers the sessions the caller may see.
-    func list(_ connection: ClientConnection) {
-        let now = MonotonicTime.now
-        let sessions = registry.list(for: connection.peer.uid, daemon: user).map { session in
-            let counters = workers[session.id]
-            let (framesIn, framesOut) = (counters?[.framesIn] ?? 0, counters?[.framesOut] ?? 0)
-            // A decoder's stream tells its size to the worker alone.
-            let isTold = session.kind != .decompression
-            let (width, height) = (counters?[.width] ?? 0, counters?[.height] ?? 0)
-            return SessionInfo(
-                session: session.id, kind: session.kind, pid: session.pid, uid: session.uid,
-                codec: session.codec, width: isTold ? session.width : Int(clamping: width),
-                height: isTold ? session.height : Int(clamping: height),
-                pixelFormat: session.pixelFormat, codecID: session.codecID,
-                usingHardware: session.usingHardware, fallbackReason: session.fallbackReason,
-                framesIn: framesIn, framesOut: framesOut, bytesOut: counters?[.bytesOut] ?? 0,
-                pendingFrames: framesIn > framesOut ? framesIn - framesOut : 0,
-                ageMs: now.nanoseconds(since: session.created) / 1_000_000)
-        }
-        connection.reply(with: ListSessions.Reply(sessions: sessions))
     }
 
     /// 16 random bytes from the kernel, in hexadecimal.

@@ -3,9 +3,9 @@ internal import Glibc
 internal import HWDModel
 internal import HWDTransport
 
-/// Why a session is refused before it has a process: what the client is told, and what it is counted as.
+/// Why a session is refused before it has a process: the client's error and the label of the metrics.
 struct Refusal: Error {
-    /// What stands in the way, as a label of the metrics.
+    /// The obstacle, as a label of the metrics.
     enum Cause: String {
         case maxSessions = "max_sessions"
         case maxSessionsPerUser = "max_sessions_per_user"
@@ -31,11 +31,11 @@ struct Refusal: Error {
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         return Refusal(
             .openFiles, .videoEncoderNotAvailableNow,
-            "the daemon has all \(limit.rlim_cur) file descriptors in use that it may have open (LimitNOFILE)")
+            "the daemon uses all of its \(limit.rlim_cur) file descriptors (LimitNOFILE)")
     }
 
     /// A worker could not be started.
-    init(starting error: any Error, _ kind: SessionKind = .compression) {
+    init(starting error: any Error, _ kind: SessionKind) {
         if let error = error as? SystemError, error.errno == EMFILE || error.errno == ENFILE {
             self = .openFiles
         } else {

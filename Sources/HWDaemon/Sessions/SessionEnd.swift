@@ -3,7 +3,7 @@ internal import Glibc
 internal import HWDModel
 internal import HWDTransport
 
-/// How a session ended: VideoToolbox's number, the sentence, and how far it came.
+/// How a session ended: VideoToolbox's status, the reason, and the frames it processed.
 struct SessionEnd: Hashable, Sendable {
     var status: Status
     var reason: String
@@ -15,18 +15,18 @@ struct SessionEnd: Hashable, Sendable {
 
     /// What ended a session, as a label of the metrics.
     enum Cause: String {
-        /// The client, in order.
+        /// The client closed it.
         case closed
-        /// The worker, which said why.
+        /// The worker reported an error.
         case failed
-        /// The broker, for want of progress.
+        /// The broker killed the worker because it made no progress.
         case stalled
-        /// A signal.
+        /// A signal from elsewhere killed the worker.
         case killed
-        /// The process, without a word.
+        /// The process exited without a report.
         case vanished
 
-        /// By the same precedence as the sentence.
+        /// Uses the same precedence as `SessionEnd.error(reported:stopped:exit:_:)`.
         init(reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit) {
             switch (reported, stopped, exit) {
             case (let reported?, _, _): self = reported.status == .ok ? .closed : .failed
@@ -43,19 +43,16 @@ struct SessionEnd: Hashable, Sendable {
             || [.stalled, .killed, .vanished].contains(cause)
     }
 
-    /// Bytes of a worker's sentence that are kept.
-    static let maxReason = 1024
-
-    /// What a worker's death comes to: its own report where it made one, else what the broker did to it, else the signal.
+    /// The status and reason of a worker's end: the worker's report if there is one, else why the broker killed it,
+    /// else how the process exited.
     ///
     /// - Parameters:
-    ///   - reported: the worker's own account, untrusted.
-    ///   - stopped: why the broker killed it, if it did.
-    static func cause(
-        reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit,
-        _ kind: SessionKind = .compression
+    ///   - reported: the worker's own report, which is untrusted.
+    ///   - stopped: why the broker killed the worker, if it did.
+    static func error(
+        reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit, _ kind: SessionKind
     ) -> SessionError {
-        if let reported { return SessionError(reported.status, oneLine(reported.reason)) }
+        if let reported { return SessionError(reported.status, reported.reason.singleLine()) }
         if let stopped { return stopped }
         switch exit {
         case .signaled(let signal):
@@ -68,32 +65,18 @@ struct SessionEnd: Hashable, Sendable {
         }
     }
 
-    /// A hang's sentence.
-    static func stall(after limit: Duration) -> SessionError {
-        SessionError(
-            .videoEncoderMalfunction, "stopped after \(seconds(limit)) s without progress in one codec call")
+    /// The status and reason of a session whose worker made no progress for `limit`.
+    static func stall(after limit: Duration, _ kind: SessionKind) -> SessionError {
+        SessionError(kind.malfunction, "stopped after \(seconds(limit)) s without progress in one codec call")
     }
 
-    /// A duration's number of seconds.
+    /// A duration in seconds, without a unit.
     static func seconds(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         return attoseconds == 0 ? "\(seconds)" : "\(Double(seconds) + Double(attoseconds) / 1e18)"
     }
 
-    /// Untrusted text as one line of bounded length.
-    static func oneLine(_ text: String, maximum: Int = maxReason) -> String {
-        var line = ""
-        var bytes = 0
-        for scalar in text.unicodeScalars {
-            let isControl = scalar.properties.generalCategory == .control
-            bytes += isControl ? 1 : String(scalar).utf8.count
-            if bytes > maximum { return line + "…" }
-            line.unicodeScalars.append(isControl ? " " : scalar)
-        }
-        return line
-    }
-
-    /// A signal's name (`SIGKILL`), for those a process dies of.
+    /// The name (`SIGKILL`) of a signal that can end a process.
     static func signalName(_ number: Int32) -> String {
         let names: [Int32: String] = [
             SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL", SIGTRAP: "SIGTRAP",
@@ -101,6 +84,6 @@ struct SessionEnd: Hashable, Sendable {
             SIGPIPE: "SIGPIPE", SIGALRM: "SIGALRM", SIGTERM: "SIGTERM", SIGXCPU: "SIGXCPU", SIGXFSZ: "SIGXFSZ",
             SIGSYS: "SIGSYS",
         ]
-        return names[number] ?? "an unusual one"
+        return names[number] ?? "no common signal"
     }
 }

@@ -3,18 +3,27 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDWire
 
+// Everything that the broker does differently for each kind of session.
+
+// Create calls.
 extension SessionKind {
-    /// The ids of the hardware that a worker of this kind may open.
-    func hardware(of start: WorkerStart) -> Set<String> {
+    /// The kind that a Varlink method creates; nil for any other method.
+    init?(createMethod: String) {
+        guard let kind = Self.allCases.first(where: { $0.createMethod == createMethod }) else { return nil }
+        self = kind
+    }
+
+    /// The Varlink method that creates such a session.
+    var createMethod: String {
         switch self {
-        case .compression: Set(start.hardware.map(\.encoderID))
-        case .decompression: Set(DecoderPolicy.candidates(start.snapshot).filter(\.isHardware).map(\.id))
-        case .transfer: [VulkanHints.converterID]
+        case .compression: CreateCompressionSession.method
+        case .decompression: CreateDecompressionSession.method
+        case .transfer: CreateTransferSession.method
         }
     }
 
-    /// A refusal, or an end, under the status that this kind has for it.
-    func own(_ error: SessionError) -> SessionError {
+    /// The same error under this kind's status code.
+    func adapted(_ error: SessionError) -> SessionError {
         switch error.status {
         case .videoEncoderNotAvailableNow, .videoDecoderNotAvailableNow:
             SessionError(notAvailableNow, error.reason)
@@ -24,60 +33,65 @@ extension SessionKind {
     }
 }
 
-/// What the broker reads of a Create call; the worker reads the rest.
-struct CreateCall {
-    var kind: SessionKind
-    var codec: String
-    /// 0 until the worker has told.
-    var width = 0
-    var height = 0
-    /// Empty until the worker has told.
-    var pixelFormat = ""
-    /// What it waits for.
-    var hardwareRequirement = HardwareRequirement.none
-
-    /// Whether a session is worth waiting until hardware is verified.
-    enum HardwareRequirement {
-        /// Software is asked for; or the specification is wrong, which is the worker's to refuse.
-        case none
-        case prefersHardware
-        case requiresHardware
-
-        init(enables: Bool, requires: Bool) {
-            self = requires ? .requiresHardware : enables ? .prefersHardware : .none
+// What workers receive and may open.
+extension SessionKind {
+    /// The part of the probe results that a worker of this kind reads.
+    func relevantPart(of snapshot: ProbeSnapshot) -> ProbeSnapshot {
+        switch self {
+        case .compression: snapshot.forChoice
+        case .decompression: snapshot.forDecoding
+        case .transfer: ProbeSnapshot(encoders: [], nodes: [])
         }
     }
 
-    /// Reads a call of any kind.
-    ///
-    /// - Throws: `InvalidParameter`, naming the field.
-    init(_ call: VarlinkCall) throws(VarlinkError) {
-        guard call.upgrade else { throw .invalidParameter("upgrade") }
-        guard !call.oneway else { throw .invalidParameter("oneway") }
-        if call.method == CreateDecompressionSession.method {
-            let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)
-            kind = .decompression
-            codec = parameters.codec
-            pixelFormat = parameters.pixelFormat ?? ""
-            let specification = parameters.decoderSpecification ?? [:]
-            if let asked = try? DecoderPolicy.Request(specification: specification, bitDepth: 8) {
-                hardwareRequirement = HardwareRequirement(enables: asked.enableHardware, requires: asked.requireHardware)
-            }
-        } else if call.method == CreateTransferSession.method {
-            let parameters = try call.checkedParameters(CreateTransferSession.Parameters.self)
-            kind = .transfer
-            codec = "none"
-            (width, height) = (parameters.width, parameters.height)
-            pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"
-        } else {
-            let parameters = try call.checkedParameters(CreateCompressionSession.Parameters.self)
-            kind = .compression
-            codec = parameters.codec
-            (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
-            let specification = parameters.encoderSpecification ?? [:]
-            if let asked = try? EncoderPolicy.Request(specification: specification, bitDepth: 8) {
-                hardwareRequirement = HardwareRequirement(enables: asked.enableHardware, requires: asked.requireHardware)
-            }
+    /// The hardware encoders that a worker of this kind may open.
+    func hardwareEncoders(among encoders: [HardwareEncoder]) -> [HardwareEncoder] {
+        switch self {
+        case .compression: encoders
+        case .decompression, .transfer: []
+        }
+    }
+
+    /// The ids of the hardware that a worker may open.
+    func hardware(of start: WorkerStart) -> Set<String> {
+        switch self {
+        case .compression: Set(start.hardware.map(\.encoderID))
+        case .decompression: Set(DecoderPolicy.candidates(start.snapshot).filter(\.isHardware).map(\.id))
+        case .transfer: [VulkanHints.converterID]
+        }
+    }
+
+    /// Whether a session has verified hardware to choose from, so that waiting for more is pointless.
+    func hasVerifiedHardware(in snapshot: ProbeSnapshot) -> Bool {
+        switch self {
+        case .compression: snapshot.encoders.contains(where: \.hardware)
+        case .decompression: snapshot.paths.contains { $0.operation == .decode && $0.device != nil && $0.verified }
+        case .transfer: true
+        }
+    }
+
+    /// Whether the Create call declares the picture size; a decoder reads it from the stream.
+    var declaresSize: Bool { self != .decompression }
+}
+
+// Workers started in advance.
+extension SessionKind {
+    /// When a worker is started ahead of the next session.
+    enum SparePolicy {
+        /// When the daemon starts, and again after every session.
+        case always
+        /// After the first session of the kind: not every machine has such sessions.
+        case afterFirstSession
+        /// Never.
+        case never
+    }
+
+    var sparePolicy: SparePolicy {
+        switch self {
+        case .compression: .always
+        case .decompression: .afterFirstSession
+        // A converter starts in a few milliseconds, and few machines transfer pixels.
+        case .transfer: .never
         }
     }
 }

@@ -2,9 +2,9 @@
 internal import HWDModel
 internal import HWDTransport
 
-/// The sessions that run and, for a minute, those that ended; who may have how many, and who may see which.
+/// The running sessions and, for a minute, the results of those that ended; enforces limits and visibility.
 struct SessionRegistry {
-    /// How many sessions there may be.
+    /// How many sessions may run and how many results are kept.
     struct Limits: Hashable, Sendable {
         /// Running at once, of all users together.
         var sessions = 64
@@ -12,27 +12,28 @@ struct SessionRegistry {
         var sessionsPerUser = 16
         /// How long a result is kept.
         var resultLifetime = Duration.seconds(60)
-        /// Results kept of one user; the oldest goes first.
+        /// Results kept for one user; the oldest is dropped first.
         var resultsPerUser = 256
     }
 
-    /// What is known of a running session without asking its worker.
+    /// What the broker knows about a running session without its worker's counters.
     struct Running: Hashable, Sendable {
         var id: String
         var uid: UInt32
-        var kind = SessionKind.compression
+        var kind: SessionKind
         var pid: Int32
         var codec: String
         var width: Int
         var height: Int
         var pixelFormat: String
         var created: MonotonicTime
+        /// The encoder, decoder or converter; nil until the worker reports it.
         var codecID: String?
         var usingHardware: Bool?
         var fallbackReason: String?
     }
 
-    /// What a session's id leads to.
+    /// The state of the session with some id.
     enum Entry: Hashable, Sendable {
         case running(Running)
         case ended(SessionEnd)
@@ -45,7 +46,7 @@ struct SessionRegistry {
         var at: MonotonicTime
     }
 
-    /// For sessions to come.
+    /// Apply to new sessions.
     var limits: Limits
     private(set) var running: [String: Running] = [:]
     /// In the order they ended.
@@ -53,9 +54,9 @@ struct SessionRegistry {
 
     init(limits: Limits) { self.limits = limits }
 
-    /// Whether one more session of this user may start.
+    /// Checks that one more session of this user may start.
     ///
-    /// - Throws: `VideoEncoderNotAvailableNow`, saying which limit was reached.
+    /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit that is reached.
     func admit(uid: UInt32) throws(Refusal) {
         guard running.count < limits.sessions else {
             throw Refusal(
@@ -71,13 +72,13 @@ struct SessionRegistry {
         }
     }
 
-    /// A session has started.
+    /// Adds a session that has started.
     mutating func add(_ session: Running) { running[session.id] = session }
 
-    /// The worker has told which encoder serves the session.
+    /// Stores which encoder, decoder or converter serves the session.
     ///
     /// - Returns: the session if this is the first time.
-    mutating func setEncoder(
+    mutating func setCodec(
         _ id: String, codecID: String, usingHardware: Bool, fallbackReason: String?
     ) -> Running? {
         let isFirst = running[id]?.codecID == nil
@@ -87,9 +88,9 @@ struct SessionRegistry {
         return isFirst ? running[id] : nil
     }
 
-    /// A session has ended; its result is kept for a while.
+    /// Moves a session to those that ended; its result is kept for a while.
     ///
-    /// - Returns: the session as it was.
+    /// - Returns: the session; nil if there is none with this id.
     @discardableResult
     mutating func finish(_ id: String, _ end: SessionEnd, now: MonotonicTime) -> Running? {
         guard let session = running.removeValue(forKey: id) else { return nil }
@@ -103,14 +104,14 @@ struct SessionRegistry {
         return session
     }
 
-    /// Forgets results that are too old.
+    /// Drops results past their lifetime.
     mutating func expire(now: MonotonicTime) {
         ended.removeAll { $0.at + limits.resultLifetime <= now }
     }
 
-    /// What an id leads to, for the user it served and for root.
+    /// The session with an id, as its own user or root sees it.
     ///
-    /// - Throws: `InvalidSession`, the same whether there is no such session or it is somebody else's.
+    /// - Throws: `InvalidSession`, identical for unknown sessions and those of other users.
     func entry(_ id: String, for viewer: UInt32, now: MonotonicTime) throws(SessionError) -> Entry {
         if let session = running[id], viewer == 0 || viewer == session.uid { return .running(session) }
         let found = ended.last { $0.id == id && (viewer == 0 || viewer == $0.uid) }
@@ -120,13 +121,13 @@ struct SessionRegistry {
         return .ended(found.end)
     }
 
-    /// The running sessions a user sees, oldest first: all of them for root and for the daemon's own user.
+    /// The running sessions that a user may see, oldest first; root and the daemon's own user see all.
     func list(for viewer: UInt32, daemon: UInt32) -> [Running] {
         running.values
             .filter { viewer == 0 || viewer == daemon || viewer == $0.uid }
             .sorted { ($0.created, $0.id) < ($1.created, $1.id) }
     }
 
-    /// Results kept at the moment.
+    /// The number of results kept at present.
     var endedCount: Int { ended.count }
 }

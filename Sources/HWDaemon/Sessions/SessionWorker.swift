@@ -5,15 +5,32 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// The process that serves one session, as the broker sees it: its end, its reports, its counters.
+/// The process that serves one session, as the broker sees it: its end, its reports and its counters.
 final class SessionWorker {
-    /// Packets handleReport of one worker; it has two to send.
+    /// Packets accepted from one worker, which needs two.
     private static let maxPackets = 64
 
-    /// How long one call of a codec may take without progress.
+    /// How long one codec call may take without progress.
     struct StallLimits {
         var software: Duration
         var hardware: Duration
+    }
+
+    /// The session that a worker serves.
+    struct Assignment {
+        var start: WorkerStart
+        var kind: SessionKind
+        /// The hardware limit applies to a worker that may open hardware until it reports which codec it uses: nothing
+        /// else takes long before that.
+        var stallLimits: StallLimits
+    }
+
+    /// Who is notified.
+    struct Handlers {
+        /// Called when the worker reports that the session was created.
+        var report: (WorkerReport) -> Void
+        /// Called once, when the process has ended.
+        var end: (SessionEnd) -> Void
     }
 
     let id: String
@@ -32,39 +49,30 @@ final class SessionWorker {
     private var stall: StallRule
     private var childWatch: EventLoop.Watch?
     private var channelWatch: EventLoop.Watch?
-    /// What the worker was given.
+    /// The packet that assigned the session.
     let start: WorkerStart
-    /// The hardware it may open, by id.
+    /// The hardware that the worker may open, by id.
     let hardware: Set<String>
-    /// The encoder or decoder whose driver the worker was about to run when it was last handleReport.
+    /// The encoder or decoder whose driver the worker last reported to be opening.
     private(set) var opening: String?
-    /// The client's connection, until the worker is about to answer the call on it.
+    /// A copy of the client's connection, held until the worker is about to reply on it.
     private var unanswered: OwnedFD?
     private var packets = 0
     private var reported: SessionError?
     private var stopped: SessionError?
-    private let onReport: (WorkerReport) -> Void
-    private let onEnd: (SessionEnd) -> Void
+    private let handlers: Handlers
 
-    /// Gives a worker its session and the client's connection, of which the caller closes its own copy.
-    ///
-    /// - Parameters:
-    ///   - stallLimits: where there is hardware, its limit holds until the worker has told which encoder it is:
-    ///     nothing else takes long before that.
-    ///   - onReport: called for the report that the session was created.
-    ///   - onEnd: called once, when the process has ended.
+    /// Sends a worker its session and a copy of the client's connection; the caller closes its own.
     init(
-        _ start: WorkerStart, kind: SessionKind, process: WorkerProcess, connection: Int32,
-        stallLimits: StallLimits, loop: EventLoop, logger: Logger, onReport: @escaping (WorkerReport) -> Void,
-        onEnd: @escaping (SessionEnd) -> Void
+        _ assignment: Assignment, process: WorkerProcess, connection: Int32, loop: EventLoop, logger: Logger,
+        handlers: Handlers
     ) throws {
+        start = assignment.start
+        kind = assignment.kind
+        stallLimits = assignment.stallLimits
         id = start.session
-        self.kind = kind
         self.loop = loop
-        self.onReport = onReport
-        self.onEnd = onEnd
-        self.stallLimits = stallLimits
-        self.start = start
+        self.handlers = handlers
         hardware = kind.hardware(of: start)
         stallLimit = hardware.isEmpty ? stallLimits.software : stallLimits.hardware
         stall = StallRule(
@@ -76,7 +84,7 @@ final class SessionWorker {
         logger[metadataKey: "pid"] = "\(child.pid)"
         self.logger = logger
         do {
-            // Without hardware nothing can go wrong that another worker would not meet as well.
+            // A second worker can only succeed where the first may have failed because of hardware.
             if !hardware.isEmpty { unanswered = try OwnedFD.duplicate(connection) }
             try PacketSocket.send(try JSON.encode(start), file: connection, to: channel.rawValue)
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
@@ -88,13 +96,13 @@ final class SessionWorker {
         }
     }
 
-    /// Reads a counter; a number from an untrusted process.
+    /// Reads a counter that the untrusted process writes.
     subscript(counter: StatsPage.Counter) -> UInt64 { stats[counter] }
 
     /// Sends a signal.
     func kill(_ signal: Int32) { try? child.kill(signal) }
 
-    /// What the session has done so far.
+    /// The frames and bytes processed so far.
     func workSoFar() -> SessionWork {
         work.read(
             framesIn: stats[.framesIn], framesOut: stats[.framesOut], bytesOut: stats[.bytesOut],
@@ -108,9 +116,9 @@ final class SessionWorker {
             busySince: stats[.busySinceNs], progress: stats[.progressNs], framesOut: stats[.framesOut],
             slotsFullSince: stats[.slotsFullSinceNs])
         guard stopped == nil, stall.isStalled(reading, now: MonotonicTime.now.nanoseconds) else { return }
-        let reason = kind.own(SessionEnd.stall(after: stallLimit))
-        stopped = reason
-        logger.warning("killing the \(kind.noun) process", metadata: ["reason": "\(reason.reason)"])
+        let error = SessionEnd.stall(after: stallLimit, kind)
+        stopped = error
+        logger.warning("killing the \(kind.noun) process", metadata: ["reason": "\(error.reason)"])
         kill(SIGKILL)
     }
 
@@ -120,22 +128,22 @@ final class SessionWorker {
             do throws(TransportError) {
                 packet = try PacketSocket.receive(from: channel.rawValue)
             } catch {
-                logger.warning("hearing the worker no more: \(error.reason)")
+                logger.warning("ignoring further packets of the worker: \(error.reason)")
                 return closeChannel()
             }
             switch packet {
             case .wouldBlock: return
             case .endOfFile: return closeChannel()
-            case .bytes(let bytes): hear(bytes)
+            case .bytes(let bytes): handle(bytes)
             }
             if channelWatch == nil { return }
         }
     }
 
-    private func hear(_ bytes: [UInt8]) {
+    private func handle(_ bytes: [UInt8]) {
         packets += 1
         guard packets <= Self.maxPackets else {
-            logger.warning("hearing the worker no more: it sent more than \(Self.maxPackets) packets")
+            logger.warning("ignoring further packets of the worker: it sent more than \(Self.maxPackets)")
             return closeChannel()
         }
         let report: WorkerReport
@@ -143,20 +151,20 @@ final class SessionWorker {
             return logger.warning("ignored a packet of the worker: \(error.reason)")
         }
         switch report {
-        case .opening(let codecID): opening = SessionEnd.oneLine(codecID, maximum: 256)
+        case .opening(let codecID): opening = codecID.singleLine(maxBytes: 256)
         case .ended(let code, let reason):
-            // Its own answer to the call, where it comes before `created`, follows.
+            // If this comes before `created`, the worker itself replies to the call with the error.
             unanswered = nil
             reported = reported ?? SessionError(Status(rawValue: code), reason)
         case .created(_, let usingHardware, _):
             unanswered = nil
             stallLimit = usingHardware ? stallLimits.hardware : stallLimits.software
             stall.setLimit(stallLimit)
-            onReport(report)
+            handlers.report(report)
         }
     }
 
-    /// The client's connection, if the worker ended without a word about the call; the caller's from now on.
+    /// Hands over the client's connection if the worker ended before it replied to the call.
     func takeUnanswered() -> OwnedFD? { unanswered.take() }
 
     private func closeChannel() {
@@ -170,11 +178,11 @@ final class SessionWorker {
         closeChannel()
         if let childWatch { loop.remove(childWatch) }
         childWatch = nil
-        let cause = SessionEnd.cause(reported: reported, stopped: stopped, exit: exit, kind)
+        let error = SessionEnd.error(reported: reported, stopped: stopped, exit: exit, kind)
         let signal: Int32? = if case .signaled(let number) = exit { number } else { nil }
-        onEnd(
+        handlers.end(
             SessionEnd(
-                status: cause.status, reason: cause.reason, framesIn: stats[.framesIn],
+                status: error.status, reason: error.reason, framesIn: stats[.framesIn],
                 framesOut: stats[.framesOut],
                 cause: SessionEnd.Cause(reported: reported, stopped: stopped, exit: exit),
                 signal: signal))

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// When a worker hangs: one codec call that goes on and on without progress.
+/// Decides whether a worker hangs: one codec call takes too long without progress.
 ///
-/// The numbers come from an untrusted process. A time in the future counts as the moment it was first seen, so that no
-/// value holds the rule off for longer than the limit; a worker that keeps pretending progress harms its own session only.
+/// The counters come from an untrusted process. A time in the future counts as the moment at which it was first seen, so
+/// that no value delays the decision beyond the limit; a worker that keeps claiming progress harms its own session only.
 struct StallRule {
-    /// What the stats page says at one moment; times in monotonic nanoseconds.
+    /// The stats page at one moment; times in monotonic nanoseconds.
     struct Reading {
-        /// Since when the codec has been working on one job; 0 when idle.
+        /// The start of the present codec call; 0 if there is none.
         var busySince: UInt64
-        /// When progress was last made.
+        /// The time of the last progress.
         var progress: UInt64
-        /// Packets given out; a change is progress too.
+        /// Packets sent; a change is progress too.
         var framesOut: UInt64 = 0
-        /// Since when the client has held every packet slot; 0 when it does not.
+        /// Since when the client has held every packet slot; 0 if slots are free.
         var slotsFullSince: UInt64 = 0
     }
 
-    /// Nanoseconds without progress that are too long.
+    /// Nanoseconds allowed without progress.
     private(set) var limit: UInt64
     /// Nanoseconds a worker may wait for its client; the worker ends such a session itself, with a better reason.
     let clientLimit: UInt64
@@ -33,10 +33,10 @@ struct StallRule {
         self.clientLimit = Self.nanoseconds(clientLimit)
     }
 
-    /// Another limit from now on.
+    /// Sets the time allowed without progress.
     mutating func setLimit(_ limit: Duration) { self.limit = Self.nanoseconds(limit) }
 
-    /// Whether the worker hangs, by a reading taken at `now`.
+    /// Whether the worker hangs, according to a reading taken at `now`.
     mutating func isStalled(_ reading: Reading, now: UInt64) -> Bool {
         let busySince = busy.read(reading.busySince, now: now)
         let progressAt = progress.read(reading.progress, now: now)
@@ -57,14 +57,14 @@ struct StallRule {
         return overflow ? .max : whole.addingReportingOverflow(UInt64(attoseconds) / 1_000_000_000).partialValue
     }
 
-    /// A time as another process tells it, and what it counts as: never later than its first sight.
+    /// A time that another process reported, limited to the moment at which it was first seen.
     private struct Mark {
-        private var told: UInt64 = 0
+        private var reported: UInt64 = 0
         private var counted: UInt64 = 0
 
         mutating func read(_ value: UInt64, now: UInt64) -> UInt64 {
-            if value != told {
-                told = value
+            if value != reported {
+                reported = value
                 counted = min(value, now)
             }
             return min(counted, now)

@@ -3,13 +3,13 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDWire
 
-/// The property table as `GetSupportedProperties` answers it.
+/// The property table as `GetSupportedProperties` returns it.
 enum SupportedProperties {
-    /// The properties of an encoder's or a decoder's sessions; of the software encoder's when none is named.
+    /// The properties of sessions with an encoder or decoder; with the software encoder if none is named.
     ///
-    /// - Throws: `CouldNotFindVideoEncoder` for one that is not there.
-    static func answer(
-        _ codecID: String?, _ snapshot: ProbeSnapshot
+    /// - Throws: `CouldNotFindVideoEncoder` for an unknown id.
+    static func reply(
+        codecID: String?, _ snapshot: ProbeSnapshot
     ) throws(SessionError) -> GetSupportedProperties.Reply {
         let decoders = DecoderPolicy.candidates(snapshot)
         if let codecID, let decoder = decoders.first(where: { $0.id == codecID }) {
@@ -23,8 +23,7 @@ enum SupportedProperties {
             let known = (encoders.map(\.id) + decoders.map(\.id)).joined(separator: ", ")
             throw SessionError(
                 .couldNotFindVideoEncoder,
-                "there is no encoder \(codecID ?? "in software") here; there is \(known.isEmpty ? "none" : known)"
-            )
+                "there is no encoder \(codecID ?? "in software") here; there is \(known.isEmpty ? "none" : known)")
         }
         return reply(encoder.hardware ? .vaapi : .x265)
     }
@@ -37,7 +36,7 @@ enum SupportedProperties {
 }
 
 extension PropertyInfo {
-    /// What a row of the table says.
+    /// Describes a row of the table.
     init(_ row: PropertySpec) {
         self.init(
             type: row.kind.name, access: row.access.rawValue, default: row.defaultValue,

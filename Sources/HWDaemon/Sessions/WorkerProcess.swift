@@ -3,25 +3,25 @@ internal import Glibc
 internal import HWDTransport
 internal import HWDWire
 
-/// A worker's process and the broker's ends of what it has: the channel and the page of counters.
+/// A worker's process, with the broker's ends of its channel and its page of counters.
 ///
-/// It waits on its channel for the session it is to serve; the client's connection comes with that packet.
+/// It waits on its channel for its session; that packet carries the client's connection.
 struct WorkerProcess {
-    /// Added to the daemon's own environment; a backtracer would hold a crash up and keep the connection open.
+    /// Added to the daemon's environment: a backtrace would delay a crash and keep the client's connection open.
     static let environment = ["SWIFT_BACKTRACE": "enable=no"]
 
     let child: ChildProcess
     let channel: Channel
     let stats: StatsPage
 
-    /// The broker's end of the channel, shared by whoever holds the process.
+    /// The broker's end of the channel, shared by all copies of the `WorkerProcess`.
     final class Channel {
         private let file: OwnedFD
         init(_ file: consuming OwnedFD) { self.file = file }
         var rawValue: Int32 { file.rawValue }
     }
 
-    /// Starts a process.
+    /// Starts an executable.
     init(_ executable: String) throws(SystemError) {
         stats = try StatsPage()
         let pair = try UnixSocket.packetPair()
@@ -34,22 +34,22 @@ struct WorkerProcess {
         channel = Channel(pair.first)
     }
 
-    /// Ends a process that is not needed, or not fit; bounded, since nothing holds up SIGKILL.
+    /// Kills the process and reaps it; waits a second at most.
     func discard() {
         try? child.kill(SIGKILL)
         _ = try? child.wait(until: MonotonicTime.now + .seconds(1))
     }
 }
 
-/// One worker started ahead of the next session, which so need not wait for a process to start.
+/// One worker started ahead of the next session, which need not wait for a process to start.
 ///
-/// It has no client and no data until then. A daemon of one's own starts only the first: it serves one command.
+/// It has no client and no data until then. A private daemon starts only the first, because it serves one command.
 final class SpareWorker {
-    /// How long after a session's start the next spare is: the session's own start comes first.
+    /// Time between a session's start and that of the next spare, so that the session starts undisturbed.
     private static let delay = Duration.milliseconds(15)
 
-    /// Whether there is to be a spare; an admin may want none.
-    private var isWanted: Bool
+    /// Whether spares are started (`SpareWorkers`).
+    private var isEnabled: Bool
     private let executable: String
     private let refills: Bool
     private let loop: EventLoop
@@ -57,16 +57,16 @@ final class SpareWorker {
     private var refill: EventLoop.Timer?
     private var isStopped = false
 
-    init(executable: String, isWanted: Bool, refills: Bool, loop: EventLoop) {
-        self.isWanted = isWanted
+    init(executable: String, isEnabled: Bool, refills: Bool, loop: EventLoop) {
+        self.isEnabled = isEnabled
         self.executable = executable
         self.refills = refills
         self.loop = loop
     }
 
-    /// Starts a spare; where that fails there is none, and the next session's own start tells why.
+    /// Starts a spare; if that fails there is none, and the next session's own start reports why.
     func prepare() {
-        guard isWanted, spare == nil, !isStopped, let process = try? WorkerProcess(executable) else { return }
+        guard isEnabled, spare == nil, !isStopped, let process = try? WorkerProcess(executable) else { return }
         do {
             let watch = try loop.watch(process.child.fileDescriptor, .readable) { [weak self] _ in self?.drop() }
             spare = (process, watch)
@@ -75,9 +75,9 @@ final class SpareWorker {
         }
     }
 
-    /// The spare, or a process started now; another spare follows later.
+    /// The spare, or a process started now; starts another spare a little later.
     func take() throws(SystemError) -> WorkerProcess {
-        if isWanted, refills, refill == nil, !isStopped {
+        if isEnabled, refills, refill == nil, !isStopped {
             refill = loop.after(Self.delay) { [weak self] in
                 self?.refill = nil
                 self?.prepare()
@@ -86,15 +86,15 @@ final class SpareWorker {
         guard let (process, watch) = spare else { return try WorkerProcess(executable) }
         spare = nil
         loop.remove(watch)
-        // Killed a moment ago, the loop has not handleReport of it yet.
+        // It may have died so recently that the loop has not seen its end yet.
         if try process.child.tryReap() != nil { return try WorkerProcess(executable) }
         return process
     }
 
-    /// Starts a spare from now on, or ends it and starts none.
-    func want(_ isWanted: Bool) {
-        self.isWanted = isWanted
-        if isWanted { prepare() } else { drop() }
+    /// Enables or disables spares; disabling ends the present one.
+    func setEnabled(_ isEnabled: Bool) {
+        self.isEnabled = isEnabled
+        if !isEnabled { drop() }
     }
 
     /// Ends the spare and starts no more.
@@ -103,7 +103,7 @@ final class SpareWorker {
         drop()
     }
 
-    /// The spare has died, or is not needed.
+    /// Reaps or ends the present spare.
     private func drop() {
         guard let (process, watch) = spare else { return }
         spare = nil

@@ -3,44 +3,47 @@ internal import Glibc
 internal import HWDSystem
 internal import HWDTransport
 
-/// What the command line and the environment fix for the broker's life, and where its settings are.
+/// What the command line and the environment fix for the broker's lifetime, and the location of its settings.
 struct Configuration {
     /// Where it listens.
     enum Endpoint: Hashable {
-        /// A path, where the broker makes the socket and removes it at the end.
+        /// A path, where the broker creates the socket and removes it at the end.
         case path(String)
-        /// A listening socket that the process was started with.
+        /// An inherited listening socket.
         case descriptor(Int32)
     }
 
     var endpoint: Endpoint
-    /// Serves the daemon's own user only.
+    /// Whether only the daemon's own user is served.
     var isPrivate: Bool
-    /// The directory of `hwdaemon-encoder` and `hwdaemon-probe`.
+    /// The directory of the workers' and probes' executables.
     var libexec: String
     var connections = Listener.Limits()
     var files: SettingsFiles
 
-    /// Where the workers are: beside the daemon, as after a build, or in the directory a package puts them.
+    /// The default libexec directory: the daemon's own, as after a build, or where packages install the workers.
     static func findLibexec() -> String {
         let folders = [Program.folder, "\(Program.folder)/../libexec/hwdaemon"]
         return folders.first { access("\($0)/hwdaemon-encoder", X_OK) == 0 } ?? Program.folder
     }
 
-    /// The nodes to look at: those of `HWDAEMON_DEVICES`, of which an empty value means none, else the settings'.
+    /// The list of nodes to probe: that of `HWDAEMON_DEVICES`, even if empty, else the settings'.
     static func deviceList(_ settings: Settings) -> String? {
         getenv("HWDAEMON_DEVICES").map { String(cString: $0) } ?? settings.devices
     }
 
-    /// Takes over a listening socket that was handed over at the start.
+    /// The path of a worker's or probe's executable.
+    func executable(_ name: String) -> String { "\(libexec)/\(name)" }
+
+    /// Takes ownership of an inherited listening socket.
     ///
-    /// - Throws: `EINVAL` if it is none, or not a Unix stream socket.
+    /// - Throws: `EINVAL` if it is not a listening Unix stream socket.
     static func inherited(_ number: Int32) throws(SystemError) -> OwnedFD {
-        let wanted = [(SO_ACCEPTCONN, 1), (SO_DOMAIN, AF_UNIX), (SO_TYPE, Int32(SOCK_STREAM.rawValue))]
-        for (option, value) in wanted {
-            var found: Int32 = -1
+        let required = [(SO_ACCEPTCONN, 1), (SO_DOMAIN, AF_UNIX), (SO_TYPE, Int32(SOCK_STREAM.rawValue))]
+        for (option, value) in required {
+            var actual: Int32 = -1
             var size = socklen_t(MemoryLayout<Int32>.size)
-            guard getsockopt(number, SOL_SOCKET, option, &found, &size) == 0, found == value else {
+            guard getsockopt(number, SOL_SOCKET, option, &actual, &size) == 0, actual == value else {
                 throw SystemError(
                     errno: EINVAL, call: "listen",
                     subject: "file descriptor \(number), which is not a listening Unix stream socket")

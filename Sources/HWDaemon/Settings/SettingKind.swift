@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Logging
 
-/// How values of one kind are written in a configuration file.
+/// How values of one kind are written in configuration files.
 struct SettingKind<Value>: Sendable {
     let takes: String
     let read: @Sendable (String) throws(SettingFault) -> Value
     let show: @Sendable (Value) -> String
 }
 
-/// A number and the letters after it.
+/// Splits text into a number and the unit after it.
 private func split(_ text: String) -> (number: Substring, unit: String) {
     let number = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     return (number, String(text.dropFirst(number.count).drop { $0 == " " }))
@@ -30,7 +30,7 @@ extension SettingKind<Int> {
 extension SettingKind<UInt64> {
     private static let units = ["": 0, "K": 10, "M": 20, "G": 30, "T": 40]
 
-    /// Bytes, with K, M, G or T for powers of 1024.
+    /// A number of bytes, with K, M, G or T for powers of 1024.
     static func size(_ range: ClosedRange<UInt64>) -> SettingKind {
         SettingKind(takes: "\(written(range.lowerBound)) to \(written(range.upperBound)) (bytes, K, M, G, T)") {
             (text) throws(SettingFault) in
@@ -76,12 +76,12 @@ extension SettingKind<Duration> {
 }
 
 extension SettingKind<String?> {
-    /// Paths with colons between them.
+    /// Absolute paths separated by colons.
     static var devices: SettingKind {
         SettingKind(takes: "absolute paths, separated by colons") { (text) throws(SettingFault) in
             let paths = Devices.parse(text)
-            guard !paths.isEmpty, paths.count <= Devices.maximum else {
-                throw SettingFault("1 to \(Devices.maximum) devices are needed")
+            guard !paths.isEmpty, paths.count <= Devices.maxCount else {
+                throw SettingFault("1 to \(Devices.maxCount) devices are needed")
             }
             if let path = paths.first(where: { !$0.hasPrefix("/") }) {
                 throw SettingFault("'\(path)' is not an absolute path")
@@ -94,13 +94,13 @@ extension SettingKind<String?> {
 }
 
 extension SettingKind<Logger.Level> {
-    /// A level's name.
+    /// The name of a log level.
     static var logLevel: SettingKind {
         let levels: [Logger.Level] = [.debug, .info, .notice, .warning, .error]
         let names = levels.map(\.rawValue).joined(separator: ", ")
         return SettingKind(takes: "one of \(names)") { (text) throws(SettingFault) in
             guard let level = levels.first(where: { $0.rawValue == text }) else {
-                throw SettingFault("'\(text)' is none of them")
+                throw SettingFault("'\(text)' is not one of them")
             }
             return level
         } show: {

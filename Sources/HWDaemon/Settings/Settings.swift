@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Logging
 
-/// What an admin sets: limits, times, devices, the log.
+/// The administrator's settings: limits, timeouts, devices, log level.
 struct Settings: Hashable, Sendable {
     var maxSessions = 64
     var maxSessionsPerUser = 16
@@ -12,11 +12,11 @@ struct Settings: Hashable, Sendable {
     var probeTimeout = Duration.seconds(5)
     var drainTimeout = Duration.seconds(10)
     var spareWorkers = 1
-    /// Nodes separated by colons; nil for every render node.
+    /// Nodes to probe, separated by colons; nil for every render node.
     var devices: String?
     var logLevel = Logger.Level.info
 
-    /// What a private daemon starts from: its one client waits for it, and repeats what went wrong with a session.
+    /// The defaults of a private daemon: its only client waits for it to end, and reports failed sessions itself.
     static let ofPrivateDaemon = {
         var settings = Settings()
         settings.drainTimeout = .zero
@@ -24,9 +24,9 @@ struct Settings: Hashable, Sendable {
         return settings
     }()
 
-    /// Sets one value by its key; an empty one stands for the default, as in systemd's files.
+    /// Sets a value by its key; an empty one restores the default, as in systemd's files.
     ///
-    /// - Parameter base: where the defaults are.
+    /// - Parameter base: holds the defaults.
     mutating func set(_ key: String, to text: String, base: Settings) throws(SettingFault) {
         guard let row = SettingsTable.row(key) else { throw SettingFault("there is no key \(key)") }
         if text.isEmpty { return row.reset(&self, base) }
@@ -36,24 +36,24 @@ struct Settings: Hashable, Sendable {
     }
 }
 
-/// Why a value cannot be set: one sentence without an end.
+/// Why a value cannot be set.
 struct SettingFault: Error, Hashable {
     let reason: String
     init(_ reason: String) { self.reason = reason }
 }
 
-/// One key: how it is read, and what the manual says of it.
+/// One key: how its value is read and written, and its description in the manual.
 struct SettingsRow: Sendable {
     let key: String
-    /// What a value looks like.
+    /// The form of a value, for the manual and error messages.
     let takes: String
     let help: String
     let set: @Sendable (inout Settings, String) throws(SettingFault) -> Void
     let reset: @Sendable (inout Settings, Settings) -> Void
-    /// The value as it would be written.
+    /// The value as it is written in a file.
     let show: @Sendable (Settings) -> String
 
-    /// A key of one property.
+    /// A key that sets one property.
     init<Value>(
         _ key: String, _ property: any WritableKeyPath<Settings, Value> & Sendable, _ kind: SettingKind<Value>,
         _ help: String
@@ -67,40 +67,42 @@ struct SettingsRow: Sendable {
     }
 }
 
-/// The keys of the configuration: the one table for reading, checking and the manual.
+/// The keys of the configuration: the single source for reading, checking and the manual.
 enum SettingsTable {
     static let rows: [SettingsRow] = [
-        SettingsRow("MaxSessions", \.maxSessions, .count(1...4096), "Sessions of all users at once."),
-        SettingsRow("MaxSessionsPerUser", \.maxSessionsPerUser, .count(1...4096), "Sessions of one user at once."),
+        SettingsRow("MaxSessions", \.maxSessions, .count(1...4096), "Sessions of all users that may run at once."),
+        SettingsRow(
+            "MaxSessionsPerUser", \.maxSessionsPerUser, .count(1...4096),
+            "Sessions of one user that may run at once."),
         SettingsRow(
             "MaxPoolBytesPerSession", \.maxPoolBytesPerSession, .size((1 << 20)...(1 << 40)),
-            "Memory for frames that one session may register."),
+            "Memory for frames that a session may register."),
         SettingsRow(
             "SpareWorkers", \.spareWorkers, .count(0...1),
-            "Encoder processes started ahead, so that a session need not wait for one to start."),
+            "Processes started in advance, so that a session need not wait for one to start."),
         SettingsRow(
             "StallTimeout", \.stallTimeout, .time(0.1...86400),
-            "A session's process is killed after this long without progress in one call of a software codec."),
+            "Time without progress in a software codec's call after which its process is killed."),
         SettingsRow(
-            "HardwareStallTimeout", \.hardwareStallTimeout, .time(0.1...86400), "The same where hardware encodes."),
+            "HardwareStallTimeout", \.hardwareStallTimeout, .time(0.1...86400), "The same for hardware codecs."),
         SettingsRow(
             "ClientStallTimeout", \.clientStallTimeout, .time(0.1...86400),
-            "A session ends when its client has taken no packet for this long."),
+            "Time after which a session ends because its client has taken no packet."),
         SettingsRow(
             "ProbeTimeout", \.probeTimeout, .time(0.1...600),
-            "A probe of a device is given up and killed after this long."),
+            "Time after which a probe of a device is killed."),
         SettingsRow(
             "DrainTimeout", \.drainTimeout, .time(0...3600),
-            "Running sessions may take this long to finish when the daemon is asked to end."),
+            "Time that running sessions have to finish when the daemon is asked to stop."),
         SettingsRow(
             "Devices", \.devices, .devices,
-            "Device nodes to look at instead of every /dev/dri/renderD*; HWDAEMON_DEVICES wins."),
-        SettingsRow("LogLevel", \.logLevel, .logLevel, "What is logged: this and what is more important."),
+            "Device nodes to use instead of every /dev/dri/renderD*; HWDAEMON_DEVICES overrides it."),
+        SettingsRow("LogLevel", \.logLevel, .logLevel, "The least severe level that is logged."),
     ]
 
     static func row(_ key: String) -> SettingsRow? { rows.first { $0.key == key } }
 
-    /// The manual's section.
+    /// The manual's list of keys.
     static var manual: String {
         rows.map { row in
             """

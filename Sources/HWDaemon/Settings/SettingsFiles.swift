@@ -2,27 +2,27 @@
 internal import Glibc
 internal import HWDSystem
 
-/// The lines that cannot be used, each with its place.
+/// The wrong lines of a configuration, each with its location.
 struct ConfigurationFault: Error, Hashable {
     var lines: [String]
 }
 
-/// Reads a folder of configuration files: `hwdaemon.conf`, then every other `*.conf` by name.
+/// Reads the configuration files of a directory: `hwdaemon.conf`, then every other `*.conf` by name.
 struct SettingsFiles {
-    /// Bytes of one file and number of files: more is a mistake.
+    /// Bytes of one file, and number of files, that are accepted.
     private static let maxSize = 65536
     private static let maxFiles = 64
 
-    /// Where the files are; nil to read none.
+    /// The directory; nil reads no files.
     let folder: String?
-    /// What holds where no file says otherwise.
+    /// The defaults.
     let base: Settings
-    /// Keys and values of the command line, which win.
+    /// Keys and values of the command line, which override the files.
     let overrides: [(key: String, value: String)]
 
-    /// What the files and the command line come to.
+    /// The settings of the files and the command line.
     ///
-    /// - Throws: every line that is wrong, as `file:line: sentence`.
+    /// - Throws: every wrong line, as `file:line: reason`.
     func load() throws(ConfigurationFault) -> Settings {
         var settings = base
         var faults: [String] = []
@@ -72,7 +72,7 @@ struct SettingsFiles {
             String(decoding: bytes.prefix(count), as: UTF8.self), named: path, base: base, &settings, &faults)
     }
 
-    /// Reads a file's text: `Key=Value` lines, empty ones, and comments that start with `#` or `;`.
+    /// Parses a file: `Key=Value` lines, empty lines, and comments that start with `#` or `;`.
     static func parse(
         _ text: String, named name: String, base: Settings, _ settings: inout Settings, _ faults: inout [String]
     ) {
@@ -81,12 +81,12 @@ struct SettingsFiles {
             if line.isEmpty || line.hasPrefix("#") || line.hasPrefix(";") { continue }
             do throws(SettingFault) {
                 guard let sign = line.firstIndex(of: "=") else {
-                    throw SettingFault("'\(SessionEnd.oneLine(line, maximum: 80))' is not Key=Value")
+                    throw SettingFault("'\(line.singleLine(maxBytes: 80))' is not Key=Value")
                 }
                 let (key, value) = (trimmed(line[..<sign]), trimmed(line[line.index(after: sign)...]))
                 try settings.set(key, to: value, base: base)
             } catch {
-                faults.append("\(name):\(index + 1): \(SessionEnd.oneLine(error.reason, maximum: 300))")
+                faults.append("\(name):\(index + 1): \(error.reason.singleLine(maxBytes: 300))")
             }
         }
     }

@@ -59,9 +59,11 @@ final class PictureOutput {
             guard decoded.format != format.target else {
                 return try write(frame, UnsafeRawBufferPointer(first), packed.layout)
             }
-            SampleConverter(source: decoded.format, target: format.target).copy(
-                Self.planes(first, packed.layout), to: Self.planes(second, wanted.layout), width: frame.width,
-                height: frame.height)
+            if let read = first.baseAddress, let written = second.baseAddress {
+                SampleConverter(source: decoded.format, target: format.target).convert(
+                    packed.layout.planes(at: read), into: wanted.layout.mutablePlanes(at: written),
+                    width: frame.width, height: frame.height)
+            }
             if format.target.hasAlpha, !decoded.format.hasAlpha {
                 // The converter handles three planes: the fourth is set to opaque here.
                 let size = Int(wanted.layout.planes[3].stride) * frame.height
@@ -103,14 +105,6 @@ final class PictureOutput {
                 frameRate: video.averageFrameRate ?? video.baseFrameRate,
                 sampleAspectRatio: video.sampleAspectRatio, alphaMode: frame.alphaMode,
                 wantedAlphaMode: format.alphaMode))
-    }
-
-    private static func planes(
-        _ memory: UnsafeMutableRawBufferPointer, _ layout: FrameLayout
-    ) -> SampleConverter.Planes {
-        SampleConverter.Planes(
-            data: layout.planes.compactMap { place in memory.baseAddress.map { $0 + Int(place.offset) } },
-            strides: layout.planes.map { Int($0.stride) })
     }
 
     /// The part of a picture inside the clean aperture; all of it where the aperture does not fit the picture.

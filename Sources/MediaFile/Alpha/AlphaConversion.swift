@@ -2,27 +2,29 @@
 internal import HWDLibAV
 public import HWDModel
 
-/// What becomes of a source's alpha: whether its colours are multiplied by it, and whether they are to be.
+/// The alpha mode of a source, and the mode it is converted to.
 public struct AlphaConversion: Hashable, Sendable {
-    /// Whether colours are multiplied by alpha; nearly no file's are: ProRes 4444, PNG, Animation, VP9.
+    /// Whether colors are multiplied by alpha.
+    ///
+    /// ProRes 4444, PNG, Animation and VP9 are straight.
     public typealias Mode = AlphaChannelMode
 
-    /// How the source's colours are.
+    /// The source's mode.
     public var source: Mode
-    /// How the output's are to be.
+    /// The output's mode.
     public var target: Mode
 
-    /// From one mode to the other, or none.
+    /// A conversion between two modes, which may be equal.
     public init(source: Mode, target: Mode) {
         self.source = source
         self.target = target
     }
 
-    /// The mode of frames that are handed out of pictures of such a format.
+    /// The mode of the frames that a reader returns for pictures of a format.
     func handedOut(_ traits: SampleFormats.Traits) -> Mode { isConverted(traits) ? target : source }
 
-    /// Whether colours of such a format are converted here: before their chroma becomes smaller.
+    /// Whether a reader converts pictures of a format, which it does before it subsamples their chroma.
     ///
-    /// Where it is smaller already that is left to whoever encodes; the frames then keep the source's mode.
+    /// Pictures with subsampled chroma keep the source's mode; the encoder converts them.
     func isConverted(_ traits: SampleFormats.Traits) -> Bool { source != target && traits.chromaShift != (1, 1) }
 }

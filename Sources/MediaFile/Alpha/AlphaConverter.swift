@@ -4,65 +4,64 @@ internal import HWDLibAV
 internal import HWDModel
 internal import Synchronization
 
-// One picture is converted at a time, under the lock, so that the memory between can be kept.
-
-/// Brings pictures with alpha to `yuva`: colour by swscale, alpha taken from the picture itself, full range, untouched.
+/// Converts pictures with alpha to `yuva`: color by swscale, alpha read from the picture, in full range.
 ///
-/// Where the alpha mode changes, swscale leaves colour in 4:4:4 of 16 bits; it is multiplied or divided there, and only
-/// then made 4:2:0 of 8 bits, so that no colour of a transparent sample comes into its neighbours'.
+/// Where the alpha mode changes, swscale converts to 16-bit 4:4:4, in which colors are multiplied or divided; they are
+/// made 8-bit 4:2:0 only then, so that the colors of transparent samples do not bleed into their neighbors.
 final class AlphaConverter: PictureConverter {
-    private let colour: FrameConverter
+    private let color: FrameConverter
     private let mode: AlphaConversion.Mode?
     private let size: (width: Int, height: Int)
     private let samples: AlphaSamples
-    // Safe to share because `lock` is held wherever it is used.
+    // Safe to share: it is used under `lock` only, one picture at a time.
     private nonisolated(unsafe) let scratch: AlphaScratch
     private let lock = Mutex(())
 
-    /// Sets it up for pictures of `width`×`height`; nil when swscale cannot.
-    init?(_ plan: SampleConversion, width: Int, height: Int) {
-        guard let alpha = plan.alpha else { return nil }
-        mode = alpha.isConverted(SampleFormats.traits(plan.source)) ? alpha.target : nil
+    /// A converter for pictures of `width`×`height`; nil when swscale does not support the format.
+    init?(_ conversion: SampleConversion, width: Int, height: Int) {
+        guard let alpha = conversion.alpha else { return nil }
+        mode = alpha.isConverted(SampleFormats.traits(conversion.source)) ? alpha.target : nil
         let format = mode == nil ? AV_PIX_FMT_YUV420P : AV_PIX_FMT_YUV444P16LE
-        guard let colour = FrameConverter(plan, width: width, height: height, to: format),
-            let samples = AlphaSamples(plan.source)
+        guard let color = FrameConverter(conversion, width: width, height: height, to: format),
+            let samples = AlphaSamples(conversion.source)
         else { return nil }
-        self.colour = colour
+        self.color = color
         size = (width, height)
         self.samples = samples
         scratch = AlphaScratch(width: width, rows: mode == nil ? 0 : height)
     }
 
     func convert(_ frame: UnsafeMutablePointer<AVFrame>, to target: PlaneTarget) -> Bool {
-        samples.read(frame, into: target.planes[3], target.strides[3], size)
+        samples.read(frame, into: target.planes[3].base, target.planes[3].stride, size)
         guard let mode else {
-            return colour.convert(frame, to: Array(target.planes[..<3]), Array(target.strides[..<3]))
+            return color.convert(frame, to: Array(target.planes[..<3]))
         }
         return lock.withLock { _ in
-            guard colour.convert(frame, to: scratch.planes, [scratch.stride, scratch.stride, scratch.stride])
-            else { return false }
+            let planes = scratch.planes.map { MutablePlaneView(base: $0, stride: scratch.stride) }
+            guard color.convert(frame, to: planes) else { return false }
             scale(frame, mode)
             subsample(into: target)
             return true
         }
     }
 
-    /// Multiplies every sample by its alpha, or divides it.
+    /// Multiplies every color sample by its alpha, or divides it.
     private func scale(_ frame: UnsafeMutablePointer<AVFrame>, _ mode: AlphaConversion.Mode) {
         for row in 0..<size.height {
             samples.readDeep(frame, row: row, into: scratch.alpha, size.width)
             for plane in 0..<3 {
-                let values = (scratch.planes[plane] + row * scratch.stride).assumingMemoryBound(to: UInt16.self)
-                let centre: Int64 = plane == 0 ? 16 << 8 : 128 << 8
-                let most: Int64 = plane == 0 ? 235 << 8 : 240 << 8
+                let values = scratch.row(row, of: plane)
+                // Black level for luma, the zero of color difference for chroma.
+                let zero: Int64 = plane == 0 ? 16 << 8 : 128 << 8
+                let limit: Int64 = plane == 0 ? 235 << 8 : 240 << 8
                 for x in 0..<size.width {
-                    let (value, alpha) = (Int64(values[x]) - centre, Int64(scratch.alpha[x]))
+                    let (value, alpha) = (Int64(values[x]) - zero, Int64(scratch.alpha[x]))
                     let result: Int64
                     switch mode {
-                    case .premultiplied: result = centre + Self.divide(value * alpha, by: 65535)
-                    case .straight where alpha == 0: result = centre
-                    // Within the nominal range: at low alpha rounding alone could lead far beyond it.
-                    case .straight: result = min(max(centre + Self.divide(value * 65535, by: alpha), 16 << 8), most)
+                    case .premultiplied: result = zero + Self.divide(value * alpha, by: 65535)
+                    case .straight where alpha == 0: result = zero
+                    // Clamped to the nominal range: at low alpha, rounding errors alone would exceed it by far.
+                    case .straight: result = min(max(zero + Self.divide(value * 65535, by: alpha), 16 << 8), limit)
                     }
                     values[x] = UInt16(clamping: result)
                 }
@@ -70,27 +69,26 @@ final class AlphaConverter: PictureConverter {
         }
     }
 
-    /// The nearest whole number, halves away from 0.
+    /// The nearest integer, halves away from 0.
     private static func divide(_ number: Int64, by divisor: Int64) -> Int64 {
         number >= 0 ? (number + divisor / 2) / divisor : -((divisor / 2 - number) / divisor)
     }
 
-    /// 4:4:4 of 16 bits to 4:2:0 of 8: chroma as [1 2 1] / 4 across, where it lies with the left sample, and [1 1] / 2 down.
+    /// Converts 16-bit 4:4:4 to 8-bit 4:2:0 with chroma sited left: filtered by [1 2 1] / 4 across and [1 1] / 2 down.
     private func subsample(into target: PlaneTarget) {
         let (scratch, width, height) = (scratch, size.width, size.height)
-        func row(_ plane: Int, _ number: Int) -> UnsafeMutablePointer<UInt16> {
-            (scratch.planes[plane] + number * scratch.stride).assumingMemoryBound(to: UInt16.self)
-        }
         for line in 0..<height {
-            let values = row(0, line)
-            let results = (target.planes[0] + line * target.strides[0]).assumingMemoryBound(to: UInt8.self)
+            let values = scratch.row(line, of: 0)
+            let results = (target.planes[0].base + line * target.planes[0].stride).assumingMemoryBound(
+                to: UInt8.self)
             for x in 0..<width { results[x] = UInt8(clamping: (Int(values[x]) + 128) >> 8) }
         }
         for plane in 1...2 {
             for line in 0..<(height + 1) / 2 {
-                let (first, second) = (row(plane, 2 * line), row(plane, min(2 * line + 1, height - 1)))
-                let results = (target.planes[plane] + line * target.strides[plane]).assumingMemoryBound(
-                    to: UInt8.self)
+                let first = scratch.row(2 * line, of: plane)
+                let second = scratch.row(min(2 * line + 1, height - 1), of: plane)
+                let results = (target.planes[plane].base + line * target.planes[plane].stride)
+                    .assumingMemoryBound(to: UInt8.self)
                 for x in 0..<(width + 1) / 2 {
                     let (left, right) = (max(2 * x - 1, 0), min(2 * x + 1, width - 1))
                     let sum =
@@ -103,7 +101,7 @@ final class AlphaConverter: PictureConverter {
     }
 }
 
-/// Memory that a converter keeps from picture to picture.
+/// Intermediate samples of a converter, reused for every picture.
 private final class AlphaScratch {
     let stride: Int
     let planes: [UnsafeMutableRawPointer]
@@ -116,6 +114,10 @@ private final class AlphaScratch {
         self.stride = stride
         planes = (0..<3).map { _ in .allocate(byteCount: max(1, stride * rows), alignment: alignment) }
         alpha = .allocate(capacity: width)
+    }
+
+    func row(_ number: Int, of plane: Int) -> UnsafeMutablePointer<UInt16> {
+        (planes[plane] + number * stride).assumingMemoryBound(to: UInt16.self)
     }
 
     deinit {

@@ -3,19 +3,20 @@ internal import HWDHEVC
 public import HWDModel
 
 extension VideoDescription {
-    /// How the colours of a stream with an alpha layer stand to its alpha; nil when its description tells of none.
+    /// The alpha mode of a stream with an alpha layer; nil when its description has no such layer.
     ///
-    /// Premultiplied where no message tells.
+    /// Premultiplied without an alpha_channel_info message.
     public var alphaLayerMode: AlphaChannelMode? {
         guard codec == "hevc" else { return nil }
-        return AlphaLayerInfo(nalUnits: AlphaLayerInfo.nalUnits(of: codecConfiguration) + leadingUnits).map(\.mode)
+        return AlphaLayerInfo(nalUnits: HEVCConfiguration(codecConfiguration).nalUnits + leadingUnits)
+            .map(\.mode)
     }
 }
 
 extension MediaPacket {
     /// Whether a packet of a byte stream begins with a layer above the base.
     ///
-    /// Demuxers that know no layers part the access units of raw streams there.
+    /// Demuxers without support for layers split access units there.
     public var beginsInUpperLayer: Bool {
         withBytes { bytes in
             var units = AnnexB.NALUnits(Array(bytes.prefix(64)))
@@ -26,20 +27,14 @@ extension MediaPacket {
 }
 
 extension AlphaLayerInfo {
-    /// Whether a description is the start of a byte stream that has an alpha layer and does not tell its mode.
+    /// Whether a configuration is the start of a byte stream with an alpha layer and no alpha_channel_info.
     static func isUnsignaled(in configuration: [UInt8]) -> Bool {
-        guard configuration.first != 1, let layer = AlphaLayerInfo(nalUnits: nalUnits(of: configuration)) else {
-            return false
-        }
+        guard configuration.first != 1,
+            let layer = AlphaLayerInfo(nalUnits: HEVCConfiguration(configuration).nalUnits)
+        else { return false }
         return layer.info == nil
     }
 
-    /// How colours stand to alpha; premultiplied where no message tells.
+    /// The alpha mode; premultiplied without an alpha_channel_info message.
     var mode: AlphaChannelMode { info?.alphaChannelUseIdc == 0 ? .straight : .premultiplied }
-
-    /// The NAL units of a configuration record, or of the start of an elementary stream.
-    static func nalUnits(of configuration: [UInt8]) -> [[UInt8]] {
-        let record = configuration.first == 1 ? try? DecoderConfigurationRecord(bytes: configuration) : nil
-        return record?.nalUnits ?? AnnexB.NALUnits(configuration).map { Array($0) }
-    }
 }

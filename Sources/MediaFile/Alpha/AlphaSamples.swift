@@ -2,20 +2,20 @@
 internal import CHWDLibAV
 internal import HWDLibAV
 
-/// Where the alpha of a libavutil pixel format lies, and how it becomes 8 or 16 bits.
+/// Reads the alpha of pictures in a libavutil pixel format as 8 or 16 bits.
 struct AlphaSamples {
     private let plane: Int
     private let step: Int
     private let offset: Int
     private let shift: Int
-    private let most: Int
+    private let maxValue: Int
     private let isWide: Bool
     private let isBigEndian: Bool
     private let isPalette: Bool
-    /// The 8-bit value of every value.
+    /// Every value scaled to 8 bits.
     private let table: [UInt8]
 
-    /// For pictures of a format; nil where it has no alpha, or one that cannot be read sample by sample.
+    /// A reader for pictures of a format; nil where it has no alpha, or alpha that is not addressable by sample.
     init?(_ format: AVPixelFormat) {
         guard SampleFormats.traits(format).hasAlpha, let descriptor = av_pix_fmt_desc_get(format)?.pointee else {
             return nil
@@ -32,9 +32,9 @@ struct AlphaSamples {
         (plane, step, offset) = (Int(component.plane), Int(component.step), Int(component.offset))
         shift = Int(component.shift)
         isWide = depth + shift > 8
-        let most = (1 << depth) - 1
-        self.most = most
-        table = (0...most).map { UInt8(($0 * 255 + most / 2) / most) }
+        let maxValue = (1 << depth) - 1
+        self.maxValue = maxValue
+        table = (0...maxValue).map { UInt8(($0 * 255 + maxValue / 2) / maxValue) }
     }
 
     /// Writes a picture's alpha, 0…255.
@@ -42,10 +42,9 @@ struct AlphaSamples {
         _ frame: UnsafeMutablePointer<AVFrame>, into target: UnsafeMutableRawPointer, _ stride: Int,
         _ size: (width: Int, height: Int)
     ) {
-        let isPlane = !isPalette && !isWide && most == 255 && (step, offset, shift) == (1, 0, 0)
+        let isPlane = !isPalette && !isWide && maxValue == 255 && (step, offset, shift) == (1, 0, 0)
         for row in 0..<size.height {
             if isPlane, let line = line(frame, row) {
-                // What planar formats of 8 bits have is what is wanted.
                 (target + row * stride).copyMemory(from: line, byteCount: size.width)
                 continue
             }
@@ -58,10 +57,10 @@ struct AlphaSamples {
     func readDeep(
         _ frame: UnsafeMutablePointer<AVFrame>, row: Int, into target: UnsafeMutablePointer<UInt16>, _ width: Int
     ) {
-        each(frame, row, width) { x, value in target[x] = UInt16((value * 65535 + most / 2) / most) }
+        each(frame, row, width) { x, value in target[x] = UInt16((value * 65535 + maxValue / 2) / maxValue) }
     }
 
-    /// The row that alpha lies in.
+    /// The start of a row of the plane that has alpha.
     private func line(_ frame: UnsafeMutablePointer<AVFrame>, _ row: Int) -> UnsafeRawPointer? {
         let data = frame.pointee.data
         let strides = frame.pointee.linesize
@@ -81,25 +80,25 @@ struct AlphaSamples {
         guard let line = line(frame, row) else { return }
         if isPalette {
             guard let palette = frame.pointee.data.1 else { return }
-            let colours = UnsafeRawPointer(palette)
+            let colors = UnsafeRawPointer(palette)
             for x in 0..<width {
-                // Entries are ARGB in a native word.
-                let entry = colours.loadUnaligned(
+                // Entries are ARGB in a word of native byte order.
+                let entry = colors.loadUnaligned(
                     fromByteOffset: 4 * Int(line.load(fromByteOffset: x, as: UInt8.self)), as: UInt32.self)
                 body(x, Int(entry >> 24))
             }
             return
         }
         for x in 0..<width {
-            let place = offset + x * step
+            let position = offset + x * step
             var value: Int
             if isWide {
-                let word = line.loadUnaligned(fromByteOffset: place, as: UInt16.self)
+                let word = line.loadUnaligned(fromByteOffset: position, as: UInt16.self)
                 value = Int(isBigEndian ? UInt16(bigEndian: word) : UInt16(littleEndian: word))
             } else {
-                value = Int(line.load(fromByteOffset: place, as: UInt8.self))
+                value = Int(line.load(fromByteOffset: position, as: UInt8.self))
             }
-            value = (value >> shift) & most
+            value = (value >> shift) & maxValue
             body(x, value)
         }
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// Lays 8-bit 4:2:0 pictures with alpha over a colour.
+/// Composites 8-bit 4:2:0 pictures with alpha over a single color.
 ///
-/// Both are mixed as they are coded, without linear light, as players do. A chroma sample is mixed by the mean alpha of
-/// the luma samples it covers.
+/// Coded values are blended, not linear light, as players do. A chroma sample is weighted by the mean alpha of its luma
+/// samples.
 public struct BackgroundCompositor {
-    /// A colour of the display, 0…255 each.
+    /// An R′G′B′ color, 0…255 each.
     public struct RGB: Hashable, Sendable {
         /// Red.
         public let red: UInt8
@@ -15,12 +15,12 @@ public struct BackgroundCompositor {
         /// Blue.
         public let blue: UInt8
 
-        /// By its parts.
+        /// A color from its components.
         public init(red: UInt8, green: UInt8, blue: UInt8) {
             (self.red, self.green, self.blue) = (red, green, blue)
         }
 
-        /// From six hexadecimal digits, `RRGGBB`; nil for everything else.
+        /// A color from six hexadecimal digits, `RRGGBB`; nil for everything else.
         public init?(text: String) {
             guard text.utf8.count == 6, text.allSatisfy(\.isHexDigit), let number = UInt32(text, radix: 16) else {
                 return nil
@@ -30,16 +30,14 @@ public struct BackgroundCompositor {
         }
     }
 
-    /// Whether colours come multiplied by alpha.
+    /// Whether the pictures' colors are multiplied by alpha.
     private let isPremultiplied: Bool
-    /// The background's Y′, Cb and Cr, and what black has there.
+    /// The background's Y′, Cb and Cr.
     private let background: [Int]
+    /// The Y′, Cb and Cr of black.
     private let black: [Int]
 
-    /// Rows from which untagged pictures count as high definition, which is BT.709's (ITU-R BT.709 part 1).
-    private static let highDefinitionHeight = 720
-
-    /// For pictures described by `color`, `height` rows high.
+    /// A compositor for pictures described by `color`, `height` rows high.
     public init(_ rgb: RGB, color: ColorDescription, height: Int, isPremultiplied: Bool) {
         self.isPremultiplied = isPremultiplied
         let (kr, kb) = Self.weights(color.matrix, height: height)
@@ -62,13 +60,17 @@ public struct BackgroundCompositor {
         case 5, 6: (0.299, 0.114)
         case 7: (0.212, 0.087)
         case 9, 10: (0.2627, 0.0593)
-        default: height >= highDefinitionHeight ? (0.2126, 0.0722) : (0.299, 0.114)
+        default: weights(ColorDescription.defaultMatrix(height: height), height: height)
         }
     }
 
-    /// Mixes a picture into memory of `YU12`, laid out as `FrameLayout.packed` has it.
+    /// Composites a picture into `YU12` memory in the layout of `FrameLayout.packed`.
     ///
-    /// - Parameter source: a `YUVA` picture; `width` and `height` are all of it.
+    /// - Parameters:
+    ///   - source: a `YUVA` picture.
+    ///   - width: the whole picture's width.
+    ///   - height: the whole picture's height.
+    /// - Throws: `Parameter` where a layout exceeds its memory.
     public func flatten(
         _ source: UnsafeRawBufferPointer, _ layout: FrameLayout, width: Int, height: Int,
         to target: UnsafeMutableRawBufferPointer
@@ -82,23 +84,22 @@ public struct BackgroundCompositor {
             for line in 0..<PixelFormat.yu12.rows(plane: plane, height: height) {
                 let row = Int(from.offset) + line * Int(from.stride)
                 let out = Int(to.offset) + line * Int(to.stride)
+                // A chroma sample covers two rows of alpha, except at an odd edge.
+                let (first, second) = plane == 0 ? (line, line) : (2 * line, min(2 * line + 1, height - 1))
+                let upper = Int(alpha.offset) + first * Int(alpha.stride)
+                let lower = Int(alpha.offset) + second * Int(alpha.stride)
                 for x in 0..<PixelFormat.yu12.rowBytes(plane: plane, width: width) {
-                    let a: Int
+                    let weight: Int
                     if plane == 0 {
-                        a = Int(source[Int(alpha.offset) + line * Int(alpha.stride) + x])
+                        weight = Int(source[upper + x])
                     } else {
-                        // An odd edge has no second sample.
-                        let (x0, y0) = (2 * x, 2 * line)
-                        let (x1, y1) = (min(x0 + 1, width - 1), min(y0 + 1, height - 1))
-                        let (upper, lower) = (
-                            Int(alpha.offset) + y0 * Int(alpha.stride), Int(alpha.offset) + y1 * Int(alpha.stride)
-                        )
+                        let (left, right) = (2 * x, min(2 * x + 1, width - 1))
                         let sum =
-                            Int(source[upper + x0]) + Int(source[upper + x1]) + Int(source[lower + x0])
-                            + Int(source[lower + x1])
-                        a = (sum + 2) / 4
+                            Int(source[upper + left]) + Int(source[upper + right]) + Int(source[lower + left])
+                            + Int(source[lower + right])
+                        weight = (sum + 2) / 4
                     }
-                    target[out + x] = mix(Int(source[row + x]), a, plane)
+                    target[out + x] = mix(Int(source[row + x]), weight, plane)
                 }
             }
         }

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 extension Box {
-    /// How many boxes a tree may have: a real `moov` has below a hundred a track.
+    /// The most boxes of a tree; real `moov` boxes have fewer than a hundred per track.
     private static let maxCount = 1 << 16
     private static let maxDepth = 16
 
-    /// Boxes that hold nothing but boxes.
+    /// Types whose body is a list of boxes.
     private static let containers: Set<FourCC> = ["moov", "trak", "mdia", "minf", "stbl", "edts"]
-    /// Sample entries this module looks into: those of video (ISO/IEC 14496-12 12.1.3, 14496-15).
+    /// Sample entries that are parsed: those of video (ISO/IEC 14496-12 12.1.3, 14496-15).
     static let visualEntries: Set<FourCC> = [
         "hvc1", "hev1", "dvh1", "dvhe", "avc1", "avc3", "mp4v", "av01", "vp09", "apch", "apcn", "apcs", "apco",
-        "ap4h",
-        "ap4x",
+        "ap4h", "ap4x",
     ]
-    /// Bytes of a VisualSampleEntry before its boxes, SampleEntry's eight among them.
+    /// Bytes of a VisualSampleEntry before its boxes, including SampleEntry's eight.
     static let visualEntryFields = 78
-    /// FullBox's version and flags, and the number of entries.
+    /// Bytes of FullBox's version and flags and of the entry count.
     private static let listFields = 8
 
-    /// Reads boxes that follow each other until `bytes` end.
-    /// - Throws: a sentence naming the box that leads outside.
+    /// Parses consecutive boxes up to the end of `bytes`.
+    /// - Throws: an error that names the box that exceeds `bytes` or its parent.
     static func parse(_ bytes: ArraySlice<UInt8>) throws(BoxError) -> [Box] {
         var count = 0
         let (boxes, rest) = try parse(bytes, depth: 0, count: &count)
@@ -39,10 +38,9 @@ extension Box {
             boxes.append(try Box(header.type, body, depth: depth, count: &count))
             rest = rest.dropFirst(Int(header.size))
         }
-        // Less than a header is left, or a header whose box does not fit.
-        if rest.count >= headerSize {
-            let type = FourCC(rawValue: UInt32(rest.bigEndian(at: 4, 4) ?? 0))
-            throw BoxError("the box \"\(type)\" leads outside of what holds it")
+        // What is left is shorter than a header, or begins with a header whose box does not fit.
+        if rest.count >= headerSize, let type = rest.fourCC(at: 4) {
+            throw BoxError("the box \"\(type)\" exceeds its parent")
         }
         return (boxes, rest)
     }
@@ -71,22 +69,22 @@ extension Box {
     }
 }
 
-/// What a box begins with.
+/// The header of a box: its type and size (ISO/IEC 14496-12 4.2).
 struct BoxHeader: Hashable, Sendable {
     let type: FourCC
     /// Bytes of the box, header included.
     let size: UInt64
     /// 8, or 16 with a `largesize`.
     let headerSize: Int
-    /// Whether the box ends where `available` does or before.
+    /// Whether the box fits into the bytes that are available.
     let isWhole: Bool
 
-    /// Reads the header in the first bytes of `bytes`; `available` bytes are left in the file or parent box.
+    /// Parses the header at the start of `bytes`; `available` bytes are left in the file or parent box.
     ///
-    /// nil when there is none: too few bytes, or a size that the header itself does not fit in.
+    /// nil when bytes are missing, or the size is smaller than the header.
     init?(_ bytes: some Collection<UInt8>, available: UInt64) {
-        guard let short = bytes.bigEndian(at: 0, 4), let type = bytes.bigEndian(at: 4, 4) else { return nil }
-        self.type = FourCC(rawValue: UInt32(type))
+        guard let short = bytes.bigEndian(at: 0, 4), let type = bytes.fourCC(at: 4) else { return nil }
+        self.type = type
         switch short {
         case 0: (size, headerSize) = (available, Box.headerSize)
         case 1:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// A box's type: four bytes, mostly letters.
+/// A box type: four bytes, usually ASCII letters.
 struct FourCC: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     let rawValue: UInt32
 
@@ -10,7 +10,7 @@ struct FourCC: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConve
         rawValue = text.withUTF8Buffer { $0.prefix(4).reduce(0) { $0 << 8 | UInt32($1) } }
     }
 
-    /// The letters; a byte that is none is a `?`.
+    /// The four characters, with `?` for bytes that are not printable ASCII.
     var description: String {
         String(
             (0..<4).map { byte in
@@ -20,42 +20,42 @@ struct FourCC: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConve
     }
 }
 
-/// Why a file's boxes cannot be read or changed.
+/// A fault in a file's boxes, or a failure to read or write them.
 struct BoxError: Error, Hashable, Sendable {
-    /// One sentence.
+    /// The fault, in lower case and without a full stop.
     let reason: String
 
     init(_ reason: String) { self.reason = reason }
 }
 
-/// One box of an ISO base media file (ISO/IEC 14496-12 4.2): bytes, or other boxes where this module looks inside.
+/// One box of an ISO base media file (ISO/IEC 14496-12 4.2): bytes, or child boxes in the types this module parses.
 ///
-/// What is not looked into is kept byte for byte, so reading and writing a tree changes nothing.
+/// All other contents are kept byte for byte, so parsing and serializing a tree changes nothing.
 struct Box: Hashable, Sendable {
     var type: FourCC
-    /// What comes before the boxes inside; the whole body where `isContainer` is false.
+    /// The bytes before the child boxes; the whole body where `isContainer` is false.
     var fields: [UInt8]
-    /// The boxes inside, in order.
+    /// The child boxes, in order.
     var children: [Box] = []
-    /// What comes after them: QuickTime ends some lists with a zero.
+    /// The bytes after them: QuickTime ends some lists with a 32-bit zero.
     var trailer: [UInt8] = []
-    /// Whether the body was read as boxes.
+    /// Whether the body was parsed as boxes.
     var isContainer = false
 
-    /// A box of bytes.
+    /// A box with a body of bytes.
     init(_ type: FourCC, _ fields: [UInt8]) {
         self.type = type
         self.fields = fields
     }
 
-    /// A box of boxes.
+    /// A box with child boxes.
     init(_ type: FourCC, fields: [UInt8] = [], children: [Box]) {
         self.init(type, fields)
         self.children = children
         isContainer = true
     }
 
-    /// Bytes of the box with its header.
+    /// Bytes of the box, header included.
     var size: Int {
         let body = fields.count + trailer.count + children.reduce(0) { $0 + $1.size }
         return body + (body + Self.headerSize > Int(UInt32.max) ? Self.largeHeaderSize : Self.headerSize)
@@ -64,7 +64,7 @@ struct Box: Hashable, Sendable {
     static let headerSize = 8
     static let largeHeaderSize = 16
 
-    /// The bytes of the box with its header.
+    /// The serialized box, header included.
     var bytes: [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(size)
@@ -87,8 +87,11 @@ struct Box: Hashable, Sendable {
         bytes += trailer
     }
 
-    /// The first box of each type in turn, from the children of this one on; nil where there is none.
-    func first(_ path: FourCC...) -> Box? {
+    /// The descendant at `path`: the first child of the first type, its first child of the second type, and so on.
+    func first(_ path: FourCC...) -> Box? { first(path: path) }
+
+    /// The same for a path that is an array.
+    func first(path: [FourCC]) -> Box? {
         var box = self
         for type in path {
             guard let next = box.children.first(where: { $0.type == type }) else { return nil }
@@ -97,7 +100,7 @@ struct Box: Hashable, Sendable {
         return box
     }
 
-    /// Changes the first box of each type in turn; false where there is none.
+    /// Applies `body` to the descendant at `path`; false where there is none.
     @discardableResult
     mutating func edit(_ path: [FourCC], _ body: (inout Box) throws(BoxError) -> Void) throws(BoxError) -> Bool {
         guard let type = path.first else {
@@ -108,7 +111,7 @@ struct Box: Hashable, Sendable {
         return try children[index].edit(Array(path.dropFirst()), body)
     }
 
-    /// Puts `box` where the first of its type is, or behind the last child.
+    /// Replaces the first child of the same type, or appends `box`.
     mutating func put(_ box: Box) {
         if let index = children.firstIndex(where: { $0.type == box.type }) {
             children[index] = box
@@ -117,24 +120,25 @@ struct Box: Hashable, Sendable {
         }
     }
 
-    /// Calls `body` for this box and every one inside it.
+    /// Calls `body` for this box and all its descendants.
     mutating func forEach(_ body: (inout Box) throws(BoxError) -> Void) throws(BoxError) {
         try body(&self)
         for index in children.indices { try children[index].forEach(body) }
     }
 }
 
-extension [UInt8] {
-    /// Appends a number, most significant byte first.
-    mutating func appendBigEndian(_ value: some FixedWidthInteger) {
-        Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
-    }
-}
+extension Box {
+    /// The path from a `trak` to its sample table (ISO/IEC 14496-12 8.5.1).
+    static let sampleTablePath: [FourCC] = ["mdia", "minf", "stbl"]
 
-extension Collection<UInt8> {
-    /// The number in the `count` bytes from `offset` on, most significant first; nil when they are not all there.
-    func bigEndian(at offset: Int, _ count: Int) -> UInt64? {
-        guard offset >= 0, offset <= self.count, self.count - offset >= count else { return nil }
-        return dropFirst(offset).prefix(count).reduce(0) { $0 << 8 | UInt64($1) }
+    /// The `track_ID` of a `trak` (ISO/IEC 14496-12 8.3.2); nil for other boxes and damaged ones.
+    var trackID: Int? {
+        guard type == "trak", let header = first("tkhd") else { return nil }
+        return header.fields.bigEndian(at: header.offsetAfterTimes, 4).map { Int($0) }
     }
+
+    /// The offset of the field that follows the creation and modification times of a `tkhd` or `mdhd`.
+    ///
+    /// Each time has 8 bytes in version 1 and 4 in version 0 (ISO/IEC 14496-12 8.3.2, 8.4.2).
+    var offsetAfterTimes: Int { fields.first == 1 ? 20 : 12 }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The chunk offsets of a movie's tracks: where in the file their samples lie (ISO/IEC 14496-12 8.7.5).
+/// The chunk offsets of a movie's tracks: the file positions of their samples (ISO/IEC 14496-12 8.7.5).
 enum ChunkOffsets {
-    /// Replaces every offset in `movie` by what `map` makes of it.
-    /// - Returns: false, and nothing is changed, when an offset outgrew the 32 bits of its `stco`.
+    /// Replaces every offset in `movie` by `map`'s result for it.
+    /// - Returns: false, and `movie` is unchanged, when an offset outgrows the 32 bits of its `stco`.
     static func map(
         _ movie: inout Box, _ map: (UInt64) throws(BoxError) -> UInt64
     ) throws(BoxError) -> Bool {
@@ -11,13 +11,12 @@ enum ChunkOffsets {
         var fits = true
         try copy.forEach { box throws(BoxError) in
             guard box.type == "stco" || box.type == "co64" else { return }
-            let width = box.type == "stco" ? 4 : 8
-            let offsets = try read(box, width)
-            var fields = Array(box.fields.prefix(fieldSize))
-            fields.reserveCapacity(fieldSize + offsets.count * width)
+            let offsets = try read(box)
+            var fields = Array(box.fields.prefix(headSize))
+            fields.reserveCapacity(box.fields.count)
             for offset in offsets {
                 let moved = try map(offset)
-                if width == 8 {
+                if box.type == "co64" {
                     fields.appendBigEndian(moved)
                 } else {
                     fits = fits && moved <= UInt64(UInt32.max)
@@ -34,27 +33,20 @@ enum ChunkOffsets {
     static func widen(_ movie: inout Box) throws(BoxError) {
         try movie.forEach { box throws(BoxError) in
             guard box.type == "stco" else { return }
-            let offsets = try read(box, 4)
-            var fields = Array(box.fields.prefix(fieldSize))
-            for offset in offsets { fields.appendBigEndian(offset) }
+            var fields = Array(box.fields.prefix(headSize))
+            for offset in try read(box) { fields.appendBigEndian(offset) }
             box = Box("co64", fields)
         }
     }
 
     /// Version, flags and the number of entries.
-    private static let fieldSize = 8
+    private static let headSize = 8
 
-    private static func read(_ box: Box, _ width: Int) throws(BoxError) -> [UInt64] {
-        guard let count = box.fields.bigEndian(at: 4, 4), Int(count) * width == box.fields.count - fieldSize else {
-            throw BoxError("the box \"\(box.type)\" does not have the size its number of offsets asks for")
+    private static func read(_ box: Box) throws(BoxError) -> [UInt64] {
+        let columns = box.type == "co64" ? 2 : 1
+        guard let table = BigEndianTable(box.fields, rowsAt: headSize, columns: columns), table.fillsBox else {
+            throw BoxError("the box \"\(box.type)\" does not have the size that its number of offsets requires")
         }
-        return box.fields.withUnsafeBytes { bytes in
-            (0..<Int(count)).map { index in
-                let place = fieldSize + index * width
-                return width == 4
-                    ? UInt64(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self)))
-                    : UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
-            }
-        }
+        return (0..<table.rowCount).map(table.number)
     }
 }

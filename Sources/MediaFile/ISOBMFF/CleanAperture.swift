@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// The part of a coded picture that is meant to be seen, as a `clap` box has it (ISO/IEC 14496-12 12.1.4).
+/// The part of a coded picture that is displayed, as in a `clap` box (ISO/IEC 14496-12 12.1.4).
 public struct CleanAperture: Hashable, Sendable {
-    /// Samples a row.
+    /// Width in samples.
     public var width: Rational
-    /// Rows.
+    /// Height in rows.
     public var height: Rational
-    /// How far its centre lies to the right of the picture's, in samples.
+    /// Distance of its center from the picture's, in samples; positive is to the right.
     public var horizontalOffset: Rational
-    /// How far its centre lies below the picture's, in rows.
+    /// Distance of its center from the picture's, in rows; positive is down.
     public var verticalOffset: Rational
 
-    /// An aperture of any place and size.
+    /// An aperture of any position and size.
     public init(width: Rational, height: Rational, horizontalOffset: Rational, verticalOffset: Rational) {
         self.width = width
         self.height = height
@@ -22,7 +22,7 @@ public struct CleanAperture: Hashable, Sendable {
 
     /// `width`×`height` samples of a coded picture, `x` samples from its left and `y` rows from its top edge.
     ///
-    /// nil where they are not inside it.
+    /// nil where that is not inside the picture.
     public init?(x: Int = 0, y: Int = 0, width: Int, height: Int, ofCodedWidth codedWidth: Int, codedHeight: Int) {
         guard (1...65535).contains(codedWidth), (1...65535).contains(codedHeight),
             (1...codedWidth).contains(width), (1...codedHeight).contains(height),
@@ -35,7 +35,7 @@ public struct CleanAperture: Hashable, Sendable {
             verticalOffset: down)
     }
 
-    /// Whether the aperture has a size and lies inside a picture of so many samples.
+    /// Whether the aperture is not empty and is inside a picture of `codedWidth`×`codedHeight` samples.
     public func fits(codedWidth: Int, codedHeight: Int) -> Bool {
         func fits(_ size: Rational, _ offset: Rational, _ coded: Int) -> Bool {
             size.value > 0 && abs(offset.value) * 2 + size.value <= Double(coded)
@@ -43,7 +43,7 @@ public struct CleanAperture: Hashable, Sendable {
         return fits(width, horizontalOffset, codedWidth) && fits(height, verticalOffset, codedHeight)
     }
 
-    /// The box.
+    /// The `clap` box.
     var box: Box {
         var bytes: [UInt8] = []
         for number in [width, height, horizontalOffset, verticalOffset] {
@@ -53,13 +53,14 @@ public struct CleanAperture: Hashable, Sendable {
         return Box("clap", bytes)
     }
 
-    /// Reads a `clap` box's body; nil for one that is cut off, has a denominator of 0 or no size.
+    /// Parses the body of a `clap` box; nil where it is cut off, a denominator is 0 or the size is not positive.
     init?(_ bytes: [UInt8]) {
         func number(_ index: Int) -> Rational? {
-            guard let over = bytes.bigEndian(at: index * 8, 4), let under = bytes.bigEndian(at: index * 8 + 4, 4)
+            guard let numerator = bytes.bigEndian(at: index * 8, 4),
+                let denominator = bytes.bigEndian(at: index * 8 + 4, 4)
             else { return nil }
             return Rational(
-                Int32(bitPattern: UInt32(over)), Int32(bitPattern: UInt32(under)))
+                Int32(bitPattern: UInt32(numerator)), Int32(bitPattern: UInt32(denominator)))
         }
         guard let width = number(0), let height = number(1), let across = number(2), let down = number(3),
             width.numerator > 0, height.numerator > 0

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+// errno belongs to the first C module of the target that includes its header.
 internal import CHWDLibAV
 internal import Glibc
 
-/// Changes the `moov` of a finished file and puts it before the samples, so that playing can begin at once.
+/// Edits the `moov` of a finished file and moves it in front of the samples ("fast start").
 ///
-/// Works in the file itself: the samples are moved once, from the end to the front, by the size of the `moov`.
+/// Works in place: the samples are moved once, from the last to the first, by the size of the `moov`.
 enum MovieFile {
     /// A top-level box.
     struct Entry: Hashable {
@@ -14,46 +15,46 @@ enum MovieFile {
         var end: UInt64 { offset + size }
     }
 
-    /// The largest `moov` that is taken into memory: that of ten hours at 240 frames a second is a tenth of it.
+    /// The largest `moov` that is read into memory; ten hours at 240 frames a second need a tenth of it.
     static let maxMovieSize: UInt64 = 1 << 30
     private static let maxEntries = 1 << 16
     private static let blockSize = 4 << 20
 
-    /// Has `edit` change the movie box of the file behind `descriptor`, then lays it out as `ftyp`, `moov`, the rest.
+    /// Applies `edit` to the movie box of the open file, then lays the file out as `ftyp`, `moov`, the rest.
     ///
-    /// A file whose samples' places do not stand in `moov` (fragments) is refused.
-    /// - Throws: what is wrong with the file, or the failed system call; the file is then of no use.
+    /// Fragmented files are refused: the positions of their samples are not in `moov`.
+    /// - Throws: the fault in the file, or the failed system call, after which the file is unusable.
     static func finish(
         _ descriptor: Int32, edit: (inout Box) throws(BoxError) -> Void
     ) throws(BoxError) {
         let entries = try entries(descriptor)
-        guard let place = entries.firstIndex(where: { $0.type == "moov" }) else {
-            throw BoxError("there is no moov box")
+        guard let index = entries.firstIndex(where: { $0.type == "moov" }) else {
+            throw BoxError("the file has no moov box")
         }
-        let old = entries[place]
+        let old = entries[index]
         var movie = try movie(descriptor, old)
-        guard movie.first("mvex") == nil else { throw BoxError("a fragmented movie cannot be changed") }
+        guard movie.first("mvex") == nil else { throw BoxError("a fragmented movie cannot be edited") }
         try edit(&movie)
         let front = entries.first.flatMap { $0.type == "ftyp" ? $0.end : nil } ?? 0
-        guard old.offset >= front else { throw BoxError("the moov box comes before ftyp") }
+        guard old.offset >= front else { throw BoxError("the moov box precedes ftyp") }
 
         try relocate(&movie, from: old, to: front)
         let size = UInt64(movie.size)
         let end = entries.last?.end ?? 0
-        // First what follows the old box: its new place reaches into that box only, not into what precedes it.
+        // What follows the old box moves first: its new range overlaps that box only, not what precedes it.
         try move(descriptor, old.end..<end, to: front + size + (old.offset - front))
         try move(descriptor, front..<old.offset, to: front + size)
         try write(descriptor, movie.bytes, at: front)
-        guard ftruncate(descriptor, off_t(end - old.size + size)) == 0 else { throw failure() }
+        guard ftruncate(descriptor, off_t(end - old.size + size)) == 0 else { throw failure(errno) }
     }
 
     /// The top-level boxes of a file.
     ///
-    /// - Parameter isWhole: whether all of the file must be whole boxes; else those before the first that is not will do.
+    /// - Parameter isWhole: whether a damaged box is an error; otherwise it ends the list.
     static func entries(_ descriptor: Int32, isWhole: Bool = true) throws(BoxError) -> [Entry] {
-        // Everything here reads and writes at given places, so the descriptor's own does not matter.
+        // All other access is positioned, so the descriptor's file offset may change.
         let length = lseek(descriptor, 0, SEEK_END)
-        guard length >= 0 else { throw failure() }
+        guard length >= 0 else { throw failure(errno) }
         let end = UInt64(length)
         var entries: [Entry] = []
         var position: UInt64 = 0
@@ -71,7 +72,7 @@ enum MovieFile {
         return entries
     }
 
-    /// The movie box at `entry`, taken apart.
+    /// Reads and parses the movie box at `entry`.
     static func movie(_ descriptor: Int32, _ entry: Entry) throws(BoxError) -> Box {
         guard entry.size <= maxMovieSize else { throw BoxError("the moov box has \(entry.size) bytes") }
         guard let box = try Box.parse(try read(descriptor, at: entry.offset, Int(entry.size))[...]).first else {
@@ -80,9 +81,9 @@ enum MovieFile {
         return box
     }
 
-    /// Has the chunk offsets of `movie` point to where the samples lie once it moved from `old` to `front`.
+    /// Adjusts the chunk offsets of `movie` to its move from `old` to `front`.
     ///
-    /// Offsets that outgrow 32 bits make every track's wider, which makes the movie larger: at most once.
+    /// Offsets that outgrow 32 bits are widened in every track, which enlarges the movie; this happens at most once.
     static func relocate(_ movie: inout Box, from old: Entry, to front: UInt64) throws(BoxError) {
         for _ in 0..<2 {
             let size = UInt64(movie.size)
@@ -90,7 +91,7 @@ enum MovieFile {
                 if offset < front { return offset }
                 if offset < old.offset { return offset + size }
                 guard offset >= old.end, offset <= UInt64(Int64.max) else {
-                    throw BoxError("a chunk offset leads into the moov box or out of all files")
+                    throw BoxError("a chunk offset points into the moov box or exceeds any file size")
                 }
                 return offset - old.size + size
             }
@@ -99,7 +100,7 @@ enum MovieFile {
         }
     }
 
-    /// Copies a range of the file to where it may overlap itself.
+    /// Moves a range of the file to a position where it may overlap itself.
     private static func move(
         _ descriptor: Int32, _ range: Range<UInt64>, to target: UInt64
     ) throws(BoxError) {
@@ -116,31 +117,15 @@ enum MovieFile {
 
     private static func read(_ descriptor: Int32, at offset: UInt64, _ count: Int) throws(BoxError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        var error: Int32 = 0
-        bytes.withUnsafeMutableBytes { buffer in
-            var done = 0
-            while done < count, error == 0 {
-                let now = pread(
-                    descriptor, buffer.baseAddress.map { $0 + done }, count - done, off_t(offset) + done)
-                if now > 0 { done += now } else if now == 0 { error = EIO } else if errno != EINTR { error = errno }
-            }
-        }
+        let error = bytes.withUnsafeMutableBytes { PositionedIO.read(descriptor, into: $0, at: Int64(offset)) }
         guard error == 0 else { throw failure(error) }
         return bytes
     }
 
     private static func write(_ descriptor: Int32, _ bytes: [UInt8], at offset: UInt64) throws(BoxError) {
-        var error: Int32 = 0
-        bytes.withUnsafeBytes { buffer in
-            var done = 0
-            while done < buffer.count, error == 0 {
-                let now = pwrite(
-                    descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done, off_t(offset) + done)
-                if now > 0 { done += now } else if now == 0 { error = EIO } else if errno != EINTR { error = errno }
-            }
-        }
+        let error = bytes.withUnsafeBytes { PositionedIO.write(descriptor, $0, at: Int64(offset)) }
         guard error == 0 else { throw failure(error) }
     }
 
-    private static func failure(_ error: Int32 = errno) -> BoxError { BoxError(MediaError.text(ofErrno: error)) }
+    private static func failure(_ error: Int32) -> BoxError { BoxError(MediaError.text(ofErrno: error)) }
 }

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// One kind of sample group of a track: `sgpd` with `sbgp` (ISO/IEC 14496-12 8.9).
+/// One grouping of a track's samples: `sgpd` with `sbgp` (ISO/IEC 14496-12 8.9).
 struct SampleGroup: Hashable, Sendable {
-    /// Samples in a row that are in the same group.
+    /// Consecutive samples with the same description.
     struct Run: Hashable, Sendable {
         var count: UInt32
-        /// The number of the description, from 1 on; 0 is none.
+        /// `group_description_index`: from 1 on; 0 is none.
         var index: UInt32
     }
 
-    /// `tscl`, `tsas`, `stsa`, `sync`, `rap `.
+    /// The `grouping_type`: `tscl`, `tsas`, `stsa`, `sync`, `rap `.
     var type: FourCC
-    /// The descriptions.
+    /// The group descriptions.
     var entries: [[UInt8]]
-    /// Which samples have which, from the first sample on.
+    /// The description of each sample, from the first sample on.
     var runs: [Run] = []
-    /// The description of samples behind the last run (version 2); 0 is none.
+    /// The description of the samples after the last run (version 2); 0 is none.
     var defaultIndex: UInt32 = 0
-    /// Whether there is an `sbgp`, empty or not.
+    /// Whether there is an `sbgp`, even an empty one.
     var isMapped = true
 
-    /// A group without samples.
+    /// A grouping without samples.
     init(_ type: FourCC, entries: [[UInt8]]) {
         self.type = type
         self.entries = entries
     }
 
-    /// Says of the next sample which description it has.
+    /// Assigns a description to the next sample.
     mutating func append(_ index: UInt32) {
         if let last = runs.indices.last, runs[last].index == index, runs[last].count < .max {
             runs[last].count += 1
@@ -35,7 +35,7 @@ struct SampleGroup: Hashable, Sendable {
         }
     }
 
-    /// Whether any sample is in a group.
+    /// Whether any sample has a description.
     var hasMembers: Bool { runs.contains { $0.index != 0 } }
 
     /// `sgpd` version 1 and `sbgp` version 0.
@@ -46,7 +46,7 @@ struct SampleGroup: Hashable, Sendable {
         descriptions.appendBigEndian(UInt32(length))
         descriptions.appendBigEndian(UInt32(entries.count))
         for entry in entries {
-            // A default length of 0 means that each entry tells its own, which may be 0 as well.
+            // With a default length of 0 each entry has its own length field, even where that is 0 too.
             if length == 0 { descriptions.appendBigEndian(UInt32(entry.count)) }
             descriptions += entry
         }
@@ -63,25 +63,24 @@ struct SampleGroup: Hashable, Sendable {
 }
 
 extension SampleGroup {
-    /// The most descriptions a group may have: there are 64 types of NAL unit and 7 levels.
+    /// The most descriptions of a grouping; there are 64 NAL unit types and 7 levels.
     private static let maxEntries = 4096
-    /// Bytes of an entry where version 0 does not tell.
+    /// Bytes of an entry in version 0, which has no length field.
     private static let knownLengths: [FourCC: Int] = ["tscl": 20, "sync": 1, "rap ": 1, "tsas": 0, "stsa": 0]
 
-    /// Reads the group `type` of a sample table; nil where there is none.
-    /// - Throws: what is wrong with its boxes, in a sentence.
+    /// Parses the grouping `type` of a sample table; nil where there is none.
+    /// - Throws: the first fault in its boxes.
     init?(_ type: FourCC, in table: Box) throws(BoxError) {
-        func isOurs(_ box: Box, _ kind: FourCC) -> Bool {
-            box.type == kind && box.fields.bigEndian(at: 4, 4) == UInt64(type.rawValue)
+        func boxes(_ kind: FourCC) -> [Box] {
+            table.children.filter { $0.type == kind && $0.fields.fourCC(at: 4) == type }
         }
-        let descriptions = table.children.filter { isOurs($0, "sgpd") }
-        let maps = table.children.filter { isOurs($0, "sbgp") }
+        let (descriptions, maps) = (boxes("sgpd"), boxes("sbgp"))
         guard descriptions.count <= 1, maps.count <= 1 else {
-            throw BoxError("there are several sample groups of type \"\(type)\"")
+            throw BoxError("the grouping \"\(type)\" occurs more than once")
         }
         guard let first = descriptions.first else {
             guard maps.isEmpty else {
-                throw BoxError("samples are in groups of type \"\(type)\" that are not described")
+                throw BoxError("samples are in groups of type \"\(type)\" that have no description")
             }
             return nil
         }
@@ -93,17 +92,17 @@ extension SampleGroup {
 
     private mutating func readEntries(_ bytes: [UInt8]) throws(BoxError) {
         func cutOff() -> BoxError { BoxError("the description of the groups \"\(type)\" is cut off") }
-        var place = 8
+        var offset = 8
         func next() throws(BoxError) -> UInt32 {
-            guard let value = bytes.bigEndian(at: place, 4) else { throw cutOff() }
-            place += 4
+            guard let value = bytes.bigEndian(at: offset, 4) else { throw cutOff() }
+            offset += 4
             return UInt32(value)
         }
         let version = bytes.first ?? 0
         guard version <= 2 else { throw BoxError("the groups \"\(type)\" are described in version \(version)") }
         var length = Self.knownLengths[type]
         if version >= 1 { length = Int(try next()) }
-        // Version 2 has the default's number behind the length (8.9.3.2).
+        // Version 2 has default_group_description_index after the length (8.9.3.2).
         if version >= 2 { defaultIndex = try next() }
         let count = try next()
         guard count <= Self.maxEntries else {
@@ -112,32 +111,23 @@ extension SampleGroup {
         for _ in 0..<count {
             var size = length ?? 0
             if version >= 1, length == 0 { size = Int(try next()) }
-            guard size <= bytes.count - place else { throw cutOff() }
-            entries.append(Array(bytes[place..<place + size]))
-            place += size
+            guard size <= bytes.count - offset else { throw cutOff() }
+            entries.append(Array(bytes[offset..<offset + size]))
+            offset += size
         }
     }
 
     private mutating func readRuns(_ bytes: [UInt8]) throws(BoxError) {
         let version = bytes.first ?? 0
         guard version <= 1 else { throw BoxError("the map of the groups \"\(type)\" has version \(version)") }
-        // Version 1 has a parameter of the type's own in between (8.9.2.2).
-        let start = version == 1 ? 12 : 8
-        guard let count = bytes.bigEndian(at: start, 4), Int(count) <= (bytes.count - start - 4) / 8 else {
+        // Version 1 has grouping_type_parameter before the count (8.9.2.2).
+        guard let rows = BigEndianTable(bytes, rowsAt: version == 1 ? 16 : 12, columns: 2) else {
             throw BoxError("the map of the groups \"\(type)\" is cut off")
         }
-        runs = bytes.withUnsafeBytes { bytes in
-            (0..<Int(count)).map { number in
-                let place = start + 4 + number * 8
-                func word(_ offset: Int) -> UInt32 {
-                    UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: place + offset, as: UInt32.self))
-                }
-                return Run(count: word(0), index: word(4))
-            }
-        }
+        runs = (0..<rows.rowCount).map { Run(count: rows[$0, 0], index: rows[$0, 1]) }
     }
 
-    /// What is wrong with a group of a track of so many samples; nil when it adds up.
+    /// The first contradiction between the grouping and a track of `samples` samples; nil when there is none.
     func fault(samples: Int) -> String? {
         var covered = 0
         for run in runs {
@@ -156,7 +146,7 @@ extension SampleGroup {
         return nil
     }
 
-    /// Calls `body` with each sample's description, of a track of so many samples.
+    /// Calls `body` with each sample's description index, for a track of `samples` samples.
     func forEach(samples: Int, _ body: (_ sample: Int, _ index: Int) -> Void) {
         var sample = 0
         for run in runs {

@@ -2,27 +2,27 @@
 internal import HWDHEVC
 internal import HWDModel
 
-/// What a video track needs in its file and the muxer does not write: its true size, and its light.
+/// The boxes of a video track that libavformat's muxer does not write: clean aperture and HDR static metadata.
 struct VideoTrackBoxes: Hashable, Sendable {
-    /// The size decoders give, which for 4:2:0 is even (H.265 7.4.3.2.1: the window counts in chroma samples).
+    /// The decoded size, which is even for 4:2:0: the conformance window counts chroma samples (H.265 7.4.3.2.1).
     let codedWidth: Int
     let codedHeight: Int
-    /// nil when all of the picture is to be seen.
+    /// nil when the whole picture is displayed.
     let cleanAperture: CleanAperture?
     private let masteringDisplay: [UInt8]?
     private let contentLight: [UInt8]?
-    /// Boxes of the source's sample entry that a copy takes over.
+    /// Boxes of the source's sample entry that a copy keeps.
     var carried: [Box] = []
 
     /// Bytes of the bodies of `mdcv` and `clli` (ISO/IEC 14496-12 12.1.6, 12.1.7).
     static let masteringDisplaySize = 24
     static let contentLightSize = 4
 
-    /// Compares a track with what its parameter sets say.
-    /// - Throws: `usage` for a picture larger than what is coded, and bodies of the wrong size.
+    /// Checks a track against its parameter sets.
+    /// - Throws: `usage` for a track larger than the coded picture, and for bodies of the wrong size.
     init(_ track: VideoTrack, _ record: DecoderConfigurationRecord) throws(MediaError) {
         let sets = record.nalUnits.compactMap { try? SequenceParameterSet(nal: $0) }
-        // Without a base-layer SPS that can be read the track's own word is all there is.
+        // The track's own size serves where no base-layer SPS can be parsed.
         let sps = sets.first { $0.header.nuhLayerId == 0 && $0.width > 0 && $0.height > 0 }
         codedWidth = sps?.width ?? track.width
         codedHeight = sps?.height ?? track.height
@@ -38,24 +38,22 @@ struct VideoTrackBoxes: Hashable, Sendable {
         }
         guard aperture?.fits(codedWidth: codedWidth, codedHeight: codedHeight) ?? true else {
             throw MediaError(
-                .usage, "the clean aperture does not lie inside the \(codedWidth)x\(codedHeight) picture")
+                .usage, "the clean aperture is not inside the \(codedWidth)x\(codedHeight) picture")
         }
         guard track.masteringDisplay?.count ?? Self.masteringDisplaySize == Self.masteringDisplaySize,
             track.contentLight?.count ?? Self.contentLightSize == Self.contentLightSize
-        else { throw MediaError(.usage, "a mastering display has 24 bytes and a content light level has 4") }
+        else { throw MediaError(.usage, "mdcv has 24 bytes and clli has 4") }
         cleanAperture = aperture
         masteringDisplay = track.masteringDisplay
         contentLight = track.contentLight
     }
 
-    /// Writes the boxes into the video track of `movie`, and what `annotations` noted of its pictures.
+    /// Writes the boxes, and those of `annotations`, into the video track of `movie`.
     func write(into movie: inout Box, _ annotations: PictureAnnotations? = nil) throws(BoxError) {
-        let entry: [FourCC] = ["mdia", "minf", "stbl", "stsd", "hvc1"]
+        let entry = Box.sampleTablePath + ["stsd", "hvc1"]
         guard
-            let index = movie.children.firstIndex(where: {
-                $0.type == "trak" && $0.first("mdia", "minf", "stbl", "stsd", "hvc1") != nil
-            })
-        else { throw BoxError("there is no hvc1 track") }
+            let index = movie.children.firstIndex(where: { $0.type == "trak" && $0.first(path: entry) != nil })
+        else { throw BoxError("the movie has no hvc1 track") }
         try movie.children[index].edit(entry) { entry throws(BoxError) in
             if let cleanAperture { entry.put(cleanAperture.box) }
             if let masteringDisplay { entry.put(Box("mdcv", masteringDisplay)) }
@@ -66,7 +64,7 @@ struct VideoTrackBoxes: Hashable, Sendable {
             }
         }
         if let annotations {
-            try movie.children[index].edit(["mdia", "minf", "stbl"]) { table throws(BoxError) in
+            try movie.children[index].edit(Box.sampleTablePath) { table throws(BoxError) in
                 try annotations.write(into: &table)
             }
         }
@@ -77,12 +75,14 @@ struct VideoTrackBoxes: Hashable, Sendable {
         }
     }
 
-    /// Multiplies one of the two 16.16 numbers `tkhd` ends with (ISO/IEC 14496-12 8.3.2).
+    /// Multiplies one of the two 16.16 numbers at the end of `tkhd`, width and height (ISO/IEC 14496-12 8.3.2).
     private func scale(_ header: inout Box, _ fromEnd: Int, by factor: Double) throws(BoxError) {
-        let place = header.fields.count - fromEnd
-        guard let old = header.fields.bigEndian(at: place, 4) else { throw BoxError("the box \"tkhd\" is cut off") }
+        let offset = header.fields.count - fromEnd
+        guard let old = header.fields.bigEndian(at: offset, 4) else {
+            throw BoxError("the box \"tkhd\" is cut off")
+        }
         var bytes: [UInt8] = []
         bytes.appendBigEndian(UInt32(clamping: Int64((Double(old) * factor).rounded())))
-        header.fields.replaceSubrange(place..<place + 4, with: bytes)
+        header.fields.replaceSubrange(offset..<offset + 4, with: bytes)
     }
 }

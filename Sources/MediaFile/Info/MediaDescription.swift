@@ -1,62 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// What is known of the video stream a reader decodes.
+/// The description of the video stream that a reader decodes.
 public struct VideoDescription: Hashable, Sendable {
     /// The stream's number in its file.
     public var streamIndex: Int
-    /// The codec's name as libavcodec spells it (`h264`, `hevc`, `rawvideo`, …).
+    /// libavcodec's name of the codec (`h264`, `hevc`, `rawvideo`, …).
     public var codec: String
-    /// The codec's own configuration record (`hvcC`, `avcC`, …); empty when the file has none.
+    /// The codec's configuration record (`hvcC`, `avcC`, …); empty when the file has none.
     public var codecConfiguration: [UInt8]
     /// The NAL units before the first picture where `codecConfiguration` is the start of a byte stream with an alpha layer;
     /// else empty.
     public var leadingUnits: [[UInt8]] = []
-    /// Samples a row of the picture as it is shown, cropping applied.
+    /// Width of the picture after cropping, in samples.
     public var width: Int
-    /// Rows of the picture as it is shown, cropping applied.
+    /// Height of the picture after cropping, in rows.
     public var height: Int
-    /// The decoder's pixel format as libavutil names it (`yuv420p10le`).
+    /// libavutil's name of the decoder's pixel format (`yuv420p10le`).
     public var sourceFormat: String
-    /// Bits of a sample of the source.
+    /// Bits per sample of the source.
     public var sourceBitDepth: Int
-    /// The format frames are handed out in.
+    /// The format of the frames.
     public var format: PixelFormat
-    /// How the source's pixels become `format`, in one line; nil when they are handed out as they are.
+    /// A one-line description of the conversion to `format`; nil without one.
     public var conversion: String?
-    /// Whether the file says that its frames are pairs of fields; they are handed out woven together, as stored.
+    /// Whether the file declares its frames to be pairs of fields; each frame has both, interleaved as stored.
     public var isInterlaced: Bool
-    /// Whether the colours of the frames that are handed out are multiplied by their alpha; nil where they have none.
+    /// Whether the frames' colors are multiplied by alpha; nil where they have no alpha.
     public var alphaMode: AlphaConversion.Mode?
-    /// The colour of the frames that are handed out.
+    /// The color of the frames.
     public var color: ColorDescription
     /// Frames per second over the whole stream; nil when not known.
     public var averageFrameRate: Rational?
-    /// The lowest rate that can give every timestamp exactly (libavformat's `r_frame_rate`); nil when not known.
+    /// The lowest rate that represents every timestamp exactly (libavformat's `r_frame_rate`); nil when not known.
     public var baseFrameRate: Rational?
-    /// Seconds a tick of `pts` and `duration` stands for.
+    /// Seconds per tick of `pts` and `duration`.
     public var timeBase: Rational
-    /// The stream's length in ticks; nil when not known.
+    /// The stream's duration in ticks; nil when not known.
     public var duration: Int64?
-    /// How many frames the file says it has; nil when it does not say.
+    /// The number of frames that the file declares; nil when it does not.
     public var frameCount: Int?
-    /// Width over height of one sample; nil when not told.
+    /// Width over height of one sample; nil when not known.
     public var sampleAspectRatio: Rational?
-    /// The container's display matrix, row by row, as ISO/IEC 14496-12 8.5.2 lays it out; nil when there is none.
+    /// The container's display matrix, row by row, in the layout of ISO/IEC 14496-12 8.3.2; nil when there is none.
     public var displayMatrix: [Int32]?
-    /// Degrees clockwise that a player turns the picture by, 0 ..< 360, from `displayMatrix`.
+    /// Clockwise rotation by a player in degrees, 0 ..< 360, from `displayMatrix`.
     public var rotation: Double
-    /// What of the picture is to be seen, where the file says that it is not all (`clap`); frames hold all of it.
+    /// The part of the picture that is displayed (`clap`); nil when all of it is.
+    ///
+    /// Frames hold the whole picture.
     public var cleanAperture: CleanAperture?
-    /// The display it was mastered on, 24 bytes as in an `mdcv` box and SEI message 137 (H.265 D.2.28); nil when not told.
+    /// Mastering display color volume, 24 bytes as in `mdcv` and SEI message 137 (H.265 D.2.28); nil when not known.
     public var masteringDisplay: [UInt8]?
-    /// Content light levels, 4 bytes as in a `clli` box and SEI message 144 (H.265 D.2.35); nil when not told.
+    /// Content light levels, 4 bytes as in `clli` and SEI message 144 (H.265 D.2.35); nil when not known.
     public var contentLight: [UInt8]?
 
-    /// `853x480`, of what is to be seen.
+    /// The displayed size, as `853x480`.
     public var shownSize: String { "\(shown.width)x\(shown.height)" }
 
-    /// Samples a row and rows of what is to be seen.
+    /// The displayed size in samples and rows.
     public var shown: (width: Int, height: Int) {
         guard let cleanAperture else { return (width, height) }
         return (Int(cleanAperture.width.value.rounded()), Int(cleanAperture.height.value.rounded()))
@@ -65,43 +67,43 @@ public struct VideoDescription: Hashable, Sendable {
 
 /// A stream of the input other than the video that is decoded.
 public struct OtherStream: Hashable, Sendable {
-    /// What a stream carries.
+    /// The kind of a stream's contents.
     public enum Content: String, Hashable, Sendable {
         case video, audio, subtitle, data, attachment
     }
 
     /// The stream's number in its file.
     public let index: Int
-    /// What it carries.
+    /// The kind of its contents.
     public let content: Content
-    /// The codec's name as libavcodec spells it; `unknown` when libavcodec has none.
+    /// libavcodec's name of the codec; `unknown` when it has none.
     public let codec: String
-    /// The language the file gives (ISO 639-2); nil when it gives none.
+    /// The language (ISO 639-2); nil without one.
     public let language: String?
-    /// Whether it is a picture, such as a cover, and no video.
+    /// Whether it is a single picture, such as a cover.
     public let isPicture: Bool
-    /// Whether it holds the titles of the file's chapters.
+    /// Whether it has the titles of the file's chapters.
     let isChapterTitles: Bool
-    /// Whether it holds the timecode of the file's first frame.
+    /// Whether it has the timecode of the file's first frame.
     let isTimecode: Bool
 
     /// `stream 1 (audio, aac)`.
     public var description: String { "stream \(index) (\(content.rawValue), \(codec))" }
 }
 
-/// How decoding went so far.
+/// Counters of a reader's decoding.
 public struct DecodeReport: Hashable, Sendable {
-    /// Frames handed out.
+    /// Frames returned.
     public var frames = 0
-    /// Of these, frames that were decoded straight into the caller's `FrameMemory`.
+    /// Of these, frames that were decoded directly into the caller's `FrameMemory`.
     public var directFrames = 0
-    /// Damage the demuxer and the decoder told of; pictures they could conceal it in are handed out all the same.
+    /// Errors that the demuxer and the decoder reported; pictures in which they concealed damage are returned too.
     public var errors = 0
-    /// Where and how decoding first failed, in one line.
+    /// The position and text of the first error, in one line.
     public var firstError: String?
-    /// Frames whose timestamp was not after the one before, and was set one tick after it.
+    /// Frames whose timestamp did not exceed its predecessor's, and was set one tick after it.
     public var repairedTimestamps = 0
 
-    /// Nothing decoded yet.
+    /// All counters at 0.
     public init() {}
 }

@@ -5,13 +5,13 @@ internal import HWDModel
 
 /// A clean aperture in samples.
 public struct CleanApertureInfo: Hashable, Sendable, Encodable {
-    /// Samples a row.
+    /// Width in samples.
     public var width: Double
-    /// Rows.
+    /// Height in rows.
     public var height: Double
-    /// How far its centre lies to the right of the picture's.
+    /// Distance of its center from the picture's; positive is to the right.
     public var horizontalOffset: Double
-    /// How far its centre lies below the picture's.
+    /// Distance of its center from the picture's; positive is down.
     public var verticalOffset: Double
 
     enum CodingKeys: String, CodingKey {
@@ -28,13 +28,13 @@ public struct CleanApertureInfo: Hashable, Sendable, Encodable {
     }
 }
 
-/// Colour with the names libavutil has for H.273's code points.
+/// Color with libavutil's names of H.273's code points.
 public struct ColorInfo: Hashable, Sendable, Encodable {
     /// A code point and its name.
     public struct CodePoint: Hashable, Sendable, Encodable {
-        /// The number in H.273.
+        /// The code point in H.273.
         public var code: Int
-        /// Its name; `unknown` for 2.
+        /// libavutil's name; `unknown` for 2.
         public var name: String
     }
 
@@ -46,7 +46,7 @@ public struct ColorInfo: Hashable, Sendable, Encodable {
     public var matrix: CodePoint
     /// `video` or `full`.
     public var range: String
-    /// `chroma_sample_loc_type`; nil when not told.
+    /// `chroma_sample_loc_type`; nil when not known.
     public var chromaLocation: Int?
 
     enum CodingKeys: String, CodingKey {
@@ -68,7 +68,7 @@ public struct ColorInfo: Hashable, Sendable, Encodable {
     }
 }
 
-/// The display a video was mastered on (H.265 D.3.28): CIE 1931 coordinates and cd/m².
+/// Mastering display color volume (H.265 D.3.28): CIE 1931 coordinates and cd/m².
 public struct MasteringDisplayInfo: Hashable, Sendable, Encodable {
     /// x and y of red.
     public var red: [Double]
@@ -78,9 +78,9 @@ public struct MasteringDisplayInfo: Hashable, Sendable, Encodable {
     public var blue: [Double]
     /// x and y of white.
     public var white: [Double]
-    /// cd/m² of its brightest.
+    /// Maximum luminance in cd/m².
     public var maxLuminance: Double
-    /// cd/m² of its darkest.
+    /// Minimum luminance in cd/m².
     public var minLuminance: Double
 
     enum CodingKeys: String, CodingKey {
@@ -89,7 +89,7 @@ public struct MasteringDisplayInfo: Hashable, Sendable, Encodable {
         case minLuminance = "min_luminance"
     }
 
-    /// Reads the 24 bytes of `mdcv`; nil for other lengths.
+    /// Parses the 24 bytes of `mdcv`; nil for other lengths.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == VideoTrackBoxes.masteringDisplaySize,
             case .masteringDisplayColourVolume(let volume)? = try? SEIMessage(payloadType: 137, payload: bytes)
@@ -107,9 +107,9 @@ public struct MasteringDisplayInfo: Hashable, Sendable, Encodable {
 
 /// Content light levels (H.265 D.3.35) in cd/m².
 public struct ContentLightInfo: Hashable, Sendable, Encodable {
-    /// `max_content_light_level`.
+    /// `max_content_light_level` (MaxCLL).
     public var maxContent: Int
-    /// `max_pic_average_light_level`.
+    /// `max_pic_average_light_level` (MaxFALL).
     public var maxFrameAverage: Int
 
     enum CodingKeys: String, CodingKey {
@@ -117,7 +117,7 @@ public struct ContentLightInfo: Hashable, Sendable, Encodable {
         case maxFrameAverage = "max_frame_average"
     }
 
-    /// Reads the 4 bytes of `clli`; nil for other lengths.
+    /// Parses the 4 bytes of `clli`; nil for other lengths.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == VideoTrackBoxes.contentLightSize,
             case .contentLightLevelInfo(let level)? = try? SEIMessage(payloadType: 144, payload: bytes)

@@ -4,75 +4,76 @@ internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
 
-/// What a file says of a video track.
+/// The description of a video track.
 public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     /// The stream's number.
     public var stream: Int
-    /// The codec as libavcodec names it.
+    /// libavcodec's name of the codec.
     public var codec: String
-    /// The sample entry's or container's four letters (`hvc1`, `hev1`); nil when it has none.
+    /// The four-character code of the sample entry or container (`hvc1`, `hev1`); nil when it has none.
     public var tag: String?
-    /// The profile in words (`Main 10`); nil when not told.
+    /// The profile's name (`Main 10`); nil when not known.
     public var profile: String?
-    /// The level as the standard writes it (`4.1`); nil when not told.
+    /// The level in the standard's notation (`4.1`); nil when not known.
     public var level: String?
     /// HEVC's tier, `Main` or `High`; nil for other codecs.
     public var tier: String?
-    /// Bits a sample; nil when not known.
+    /// Bits per sample; nil when not known.
     public var bitDepth: Int?
     /// `4:2:0`, …, `RGB`; nil when not known.
     public var chroma: String?
-    /// libavutil's name of the pixels; nil when not known.
+    /// libavutil's name of the pixel format; nil when not known.
     public var pixelFormat: String?
-    /// Samples a row as decoders give them.
+    /// Decoded width in samples.
     public var width: Int
-    /// Rows as decoders give them.
+    /// Decoded height in rows.
     public var height: Int
-    /// What is to be seen of these, from `clap`; nil when it is all.
+    /// The displayed part, from `clap`; nil when it is the whole picture.
     public var cleanAperture: CleanApertureInfo?
-    /// `h:v` of one sample; nil when not told.
+    /// `h:v` of one sample; nil when not known.
     public var pixelAspectRatio: String?
-    /// Degrees clockwise that a player turns the picture by.
+    /// Clockwise rotation by a player, in degrees.
     public var rotation: Double
-    /// Frames a second over the whole track, as `n/d`; nil when not known.
+    /// Frames per second over the whole track, as `n/d`; nil when not known.
     public var averageFrameRate: String?
-    /// The lowest rate that gives every timestamp, as `n/d`; nil when not known.
+    /// The lowest rate that represents every timestamp exactly, as `n/d`; nil when not known.
     public var baseFrameRate: String?
-    /// How many frames the file says there are; nil when it does not say.
+    /// The number of frames that the file declares; nil when it does not.
     public var frames: Int?
     /// Seconds; nil when not known.
     public var duration: Double?
     /// Whether frames are pairs of fields.
     public var interlaced: Bool
-    /// Colour, with the names of H.273's code points.
+    /// Color, with libavutil's names of H.273's code points.
     public var color: ColorInfo
     /// Whether the transfer function is PQ or HLG.
     public var hdr: Bool
-    /// The display it was mastered on; nil when not told.
+    /// Mastering display color volume; nil when not known.
     public var masteringDisplay: MasteringDisplayInfo?
-    /// Content light levels; nil when not told.
+    /// Content light levels; nil when not known.
     public var contentLight: ContentLightInfo?
-    /// HEVC: layers the VPS allows, 2 with an alpha layer; nil when not known.
+    /// HEVC: `vps_max_layers_minus1` + 1, which is 2 with an alpha layer; nil when not known.
     public var layers: Int?
-    /// Whether there is alpha: in the pixels, or announced by an alpha_channel_info message; nil when not known.
+    /// Whether there is alpha: in the pixels, or in a layer that the VPS or an alpha_channel_info message declares; nil
+    /// when not known.
     public var alpha: Bool?
-    /// `premultiplied` or `straight`, where an HEVC stream's message tells it; nil when not known.
+    /// `premultiplied` or `straight`, from an HEVC stream's alpha_channel_info; nil without one.
     public var alphaMode: String?
-    /// HEVC with alpha: in what it differs from the interoperability profile; nil without an alpha layer.
+    /// HEVC with alpha: deviations from the interoperability profile; nil without an alpha layer.
     public var alphaDeviations: [String]?
     /// HEVC with alpha: whether its description follows the interoperability profile; nil without an alpha layer.
     public var followsAlphaProfile: Bool?
     /// HEVC: temporal sub-layers; nil when not known.
     public var temporalLayers: Int?
-    /// HEVC: what is left when temporal levels are dropped from the top; nil with one level, and where it is not known.
+    /// HEVC: the temporal levels; nil with one level, and when not known.
     public var levels: [TemporalLevelInfo]?
-    /// HEVC in a .mov or .mp4: the sample groups and `sdtp` that say what its pictures are; nil where there are none.
+    /// HEVC in a .mov or .mp4: the sample groups and `sdtp` that annotate its pictures; nil where there are none.
     public var annotations: [String]?
-    /// What is wrong with these: damage, and what the pictures' NAL unit headers contradict; nil when nothing is.
+    /// Damage in the annotations, and contradictions to the pictures' NAL unit headers; nil without any.
     public var annotationFaults: [String]?
-    /// Whether it is a picture, such as a cover.
+    /// Whether it is a single picture, such as a cover.
     public var picture: Bool
-    /// ISO 639-2; nil when not given.
+    /// ISO 639-2; nil without one.
     public var language: String?
 
     enum CodingKeys: String, CodingKey {
@@ -94,6 +95,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         case annotationFaults = "annotation_faults"
     }
 
+    /// Describes a stream; `leadingUnits` reads the NAL units before the first picture of a byte stream.
     init(
         _ index: Int, _ stream: AVStream, _ parameters: AVCodecParameters, _ boxes: SourceBoxes?,
         leadingUnits: ([UInt8]) -> [[UInt8]]
@@ -118,8 +120,8 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         hdr = description.isHDR
         masteringDisplay = Demuxer.masteringDisplay(stream).flatMap { MasteringDisplayInfo($0) }
         contentLight = Demuxer.contentLight(stream).flatMap { ContentLightInfo($0) }
-        picture = stream.disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS) != 0
-        language = MediaInfo.dictionary(stream.metadata)["language"]
+        picture = stream.isPicture
+        language = LibAVDictionary.value(stream.metadata, "language")
         if let boxes, let aperture = boxes.cleanAperture(track: stream.id, width: width, height: height) {
             cleanAperture = CleanApertureInfo(aperture)
         }
@@ -132,31 +134,30 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
             alpha = SampleFormats.traits(format).hasAlpha || Demuxer.alphaDecoder(stream) != nil
         }
         switch parameters.codec_id {
-        case AV_CODEC_ID_HEVC: takeParameterSets(parameters, leadingUnits)
+        case AV_CODEC_ID_HEVC: addParameterSets(parameters, leadingUnits)
         case AV_CODEC_ID_H264 where parameters.level > 0: level = Self.decimal(Int(parameters.level), 10)
         default: break
         }
     }
 
-    /// What the parameter sets in the configuration record, or the start of an elementary stream, say.
-    private mutating func takeParameterSets(
+    /// Fills in the contents of the parameter sets of the configuration record or the start of the byte stream.
+    private mutating func addParameterSets(
         _ parameters: AVCodecParameters, _ leadingUnits: ([UInt8]) -> [[UInt8]]
     ) {
         guard let start = parameters.extradata, parameters.extradata_size > 0 else { return }
         let bytes = Array(UnsafeBufferPointer(start: start, count: Int(parameters.extradata_size)))
-        let record = bytes.first == 1 ? try? DecoderConfigurationRecord(bytes: bytes) : nil
-        let units = AlphaLayerInfo.nalUnits(of: bytes) + leadingUnits(bytes)
-        let sets = units.compactMap { try? SequenceParameterSet(nal: $0) }.filter { $0.header.nuhLayerId == 0 }
-        if let sps = sets.first {
+        let configuration = HEVCConfiguration(bytes)
+        let units = configuration.nalUnits + leadingUnits(bytes)
+        if let sps = HEVCConfiguration.baseLayerSets(units).first {
             tier = sps.profileTierLevel.general.map { $0.tierFlag ? "High" : "Main" }
             level = Self.decimal(sps.profileTierLevel.generalLevelIdc, 30)
             temporalLayers = sps.spsMaxSubLayersMinus1 + 1
             bitDepth = sps.bitDepthLuma
         }
-        if let count = record?.numTemporalLayers, count > 0 { temporalLayers = count }
+        if let count = configuration.record?.numTemporalLayers, count > 0 { temporalLayers = count }
         if let vps = units.lazy.compactMap({ try? VideoParameterSet(nal: $0) }).first {
             layers = vps.vpsMaxLayersMinus1 + 1
-            // What a second layer is, the VPS extension tells; a message alone makes no layer.
+            // The VPS extension defines the second layer's type; an alpha_channel_info message alone adds no layer.
             alpha = layers == 1 ? false : nil
         }
         if let layer = AlphaLayerInfo(nalUnits: units) {
@@ -165,6 +166,10 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
             alphaDeviations = layer.deviations
             followsAlphaProfile = layer.deviations.isEmpty
         }
+        addMessages(units)
+    }
+
+    private mutating func addMessages(_ units: [[UInt8]]) {
         for message in units.lazy.compactMap({ try? SEI(nal: $0) }).flatMap(\.messages) {
             switch try? message.interpreted() {
             case .alphaChannelInfo(.some)? where alpha == nil: alpha = true
@@ -179,7 +184,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     /// `hvc1`; nil for 0.
     static func tag(_ tag: UInt32) -> String? { tag == 0 ? nil : FourCC(rawValue: tag.byteSwapped).description }
 
-    /// A stream's length in seconds.
+    /// A stream's duration in seconds; nil when not known.
     static func seconds(_ stream: AVStream) -> Double? {
         stream.duration > 0 && stream.time_base.den > 0 ? Double(stream.duration) * av_q2d(stream.time_base) : nil
     }
@@ -196,7 +201,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         }
     }
 
-    /// 123 tenths as `12.3`; a whole number with its `.0` as levels are written.
+    /// `value` / `unit` with one decimal, in the notation of levels: `4.1`, `5.0`.
     private static func decimal(_ value: Int, _ unit: Int) -> String {
         let tenths = (value * 10 + unit / 2) / unit
         return "\(tenths / 10).\(tenths % 10)"

@@ -2,11 +2,11 @@
 internal import Glibc
 internal import Synchronization
 
-/// Set once, from any thread, to stop work that may be waiting inside libavformat.
+/// Set from any thread to stop reading, even while libavformat waits for input.
 final class CancelFlag: Sendable {
     private let flag = Atomic<Bool>(false)
 
-    /// Milliseconds from one look at the flag to the next while a pipe is silent.
+    /// Milliseconds between checks of the flag while a pipe has no data.
     private static let interval: Int32 = 100
 
     var isSet: Bool { flag.load(ordering: .relaxed) }
@@ -18,9 +18,9 @@ final class CancelFlag: Sendable {
         if isSet { throw MediaError(.interrupted, "interrupted") }
     }
 
-    /// Waits a moment for bytes, the end or an error on `descriptor`; false when the caller should check the flag first.
+    /// Waits briefly for data, the end or an error on `descriptor`; false when the caller should check the flag first.
     ///
-    /// A read(2) of a pipe cannot be cancelled, and its writer may stay silent for ever.
+    /// A read(2) of a pipe cannot be cancelled, and its writer may never write.
     func pollsReadable(_ descriptor: Int32) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         let ready = poll(&entry, 1, Self.interval)

@@ -4,56 +4,54 @@ public import HWDLibAV
 public import HWDModel
 internal import Synchronization
 
-/// One picture, in presentation order.
+/// One frame, in presentation order.
 ///
-/// It owns its samples until `release()` or its end, whichever is first, and may be released on any thread.
+/// It owns its samples until `release()` or deinitialization, and may be released on any thread.
 public final class DecodedFrame: Sendable {
-    /// How many frames came before it.
+    /// The number of frames before it.
     public let index: Int
-    /// When it is shown, in ticks of the stream's time base; always after the frame before it.
+    /// Presentation time in ticks of the stream's time base; always after the preceding frame's.
     public let pts: Int64
-    /// How long it is shown, in ticks; 0 when the file does not say and has no frame rate.
+    /// Duration in ticks; 0 when the file has neither durations nor a frame rate.
     public let duration: Int64
-    /// Whether the source coded it so that decoding could begin with it.
+    /// Whether the source's decoding could start with it.
     public let isKeyFrame: Bool
-    /// The format `layout` and `copy` speak of.
+    /// The pixel format of its samples.
     public let format: PixelFormat
-    /// Samples a row.
+    /// Width in samples.
     public let width: Int
-    /// Rows.
+    /// Height in rows.
     public let height: Int
     /// The slot of the caller's memory that it was decoded or read into; nil when it must be copied.
     public let direct: DirectFrame?
 
     private let samples: Mutex<FrameSamples?>
 
-    init(
-        index: Int, pts: Int64, duration: Int64, isKeyFrame: Bool, format: PixelFormat, width: Int, height: Int,
-        direct: DirectFrame?, samples: FrameSamples
-    ) {
-        self.index = index
-        self.pts = pts
-        self.duration = duration
-        self.isKeyFrame = isKeyFrame
-        self.format = format
-        self.width = width
-        self.height = height
+    init(_ timing: FrameTiming, of video: VideoDescription, direct: DirectFrame?, samples: FrameSamples) {
+        index = timing.index
+        pts = timing.pts
+        duration = timing.duration
+        isKeyFrame = timing.isKeyFrame
+        format = video.format
+        width = video.width
+        height = video.height
         self.direct = direct
         self.samples = Mutex(samples)
     }
 
-    /// Gives the samples up: what `direct` names may be overwritten from now on.
+    /// Releases the samples: the slot of `direct` may be overwritten.
     public func release() {
-        let given = samples.withLock { samples -> FrameSamples? in
+        // Freed after the lock: the memory's owner is called.
+        let released = samples.withLock { samples -> FrameSamples? in
             defer { samples = nil }
             return samples
         }
-        _ = given
+        _ = released
     }
 
-    /// Writes the picture into `slot`, rows aligned to 64 bytes, converting it if the stream needs that.
+    /// Copies the frame into `slot`, with rows aligned to 64 bytes, and converts it where the stream requires that.
     ///
-    /// - Returns: where the planes lie, counted from the pool's start.
+    /// - Returns: the planes, with offsets from the pool's start.
     /// - Throws: `usage` when the slot is too small or the frame was released; `badInput` when conversion fails.
     @discardableResult
     public func copy(to slot: FrameSlot) throws(MediaError) -> FrameLayout {
@@ -66,66 +64,71 @@ public final class DecodedFrame: Sendable {
             planes: packed.layout.planes.map { .init(offset: $0.offset + slot.poolOffset, stride: $0.stride) })
     }
 
-    /// Writes the picture into `memory` at the places `layout` names, counted from the memory's start.
+    /// Copies the frame into `memory` in the given layout, with offsets from the memory's start.
     ///
     /// - Throws: `usage` when the layout does not fit or the frame was released; `badInput` when conversion fails.
     public func copy(to memory: UnsafeMutableRawBufferPointer, _ layout: FrameLayout) throws(MediaError) {
         do throws(SessionError) {
             try layout.validate(format, width: width, height: height, poolSize: UInt64(memory.count))
         } catch { throw MediaError(.usage, error.reason) }
-        guard let base = memory.baseAddress else { throw MediaError(.usage, "no memory to copy a frame to") }
+        guard let base = memory.baseAddress else { throw MediaError(.usage, "the memory for a frame is empty") }
         let target = PlaneTarget(
-            format: format, width: width, height: height,
-            planes: layout.planes.map { base + Int($0.offset) }, strides: layout.planes.map { Int($0.stride) })
-        let outcome: Bool? = samples.withLock { $0.map { $0.copy(to: target) } }
-        guard let outcome else { throw MediaError(.usage, "frame \(index) was released before it was copied") }
-        if !outcome { throw MediaError(.badInput, "frame \(index) cannot be converted to \(format.rawValue)") }
+            format: format, width: width, height: height, planes: layout.mutablePlanes(at: base))
+        let isCopied: Bool? = samples.withLock { $0.map { $0.copy(to: target) } }
+        guard let isCopied else { throw MediaError(.usage, "frame \(index) is already released") }
+        if !isCopied { throw MediaError(.badInput, "frame \(index) cannot be converted to \(format.rawValue)") }
     }
 }
 
-/// Where a picture is to be written; the caller keeps the memory alive and to itself for the length of one call.
+/// The position of a frame in its stream.
+struct FrameTiming: Hashable, Sendable {
+    var index: Int
+    var pts: Int64
+    var duration: Int64
+    var isKeyFrame: Bool
+}
+
+/// The planes that a picture is written to; the caller guarantees exclusive access during the call.
 struct PlaneTarget: @unchecked Sendable {
     let format: PixelFormat
     let width: Int
     let height: Int
-    let planes: [UnsafeMutableRawPointer]
-    let strides: [Int]
+    let planes: [MutablePlaneView]
 
-    /// Copies row by row from planes of the same format.
-    func fill(from sources: [UnsafeRawPointer?], strides sourceStrides: [Int]) -> Bool {
+    /// Copies planes of the same format; false where one is missing.
+    func fill(from sources: [PlaneView]) -> Bool {
+        guard sources.count >= format.planeCount else { return false }
         for plane in 0..<format.planeCount {
-            guard let source = sources[plane] else { return false }
-            let row = format.rowBytes(plane: plane, width: width)
-            for line in 0..<format.rows(plane: plane, height: height) {
-                (planes[plane] + line * strides[plane]).copyMemory(
-                    from: source + line * sourceStrides[plane], byteCount: row)
-            }
+            planes[plane].copyRows(
+                of: sources[plane], rowBytes: format.rowBytes(plane: plane, width: width),
+                rows: format.rows(plane: plane, height: height))
         }
         return true
     }
 }
 
-/// What holds a frame's samples until it is released.
+/// The owner of a frame's samples.
 enum FrameSamples: Sendable {
-    /// A decoder's picture; the converter is nil where the picture is in the frame's format already.
-    case picture(Picture)
-    /// Samples without gaps between rows and planes, as Y4M has them.
-    case tight(TightSamples)
+    /// A decoder's picture.
+    case picture(DecodedPicture)
+    /// Samples without gaps between rows and planes, from Y4M.
+    case packed(PackedSamples)
 
     func copy(to target: PlaneTarget) -> Bool {
         switch self {
         case .picture(let picture): picture.copy(to: target)
-        case .tight(let samples): samples.copy(to: target)
+        case .packed(let samples): samples.copy(to: target)
         }
     }
 }
 
 /// Owner of an AVFrame; `DecodedFrame` uses it under its lock alone, so it may cross threads.
-final class Picture: @unchecked Sendable {
+final class DecodedPicture: @unchecked Sendable {
     private let frame: UnsafeMutablePointer<AVFrame>
+    /// nil where the picture is already in the frame's format.
     private let converter: (any PictureConverter)?
 
-    /// Takes over the references `source` holds and leaves it empty; nil when memory ran out.
+    /// Moves the references out of `source`; nil when memory runs out.
     init?(moving source: UnsafeMutablePointer<AVFrame>, converter: (any PictureConverter)?) {
         guard let frame = av_frame_alloc() else { return nil }
         av_frame_move_ref(frame, source)
@@ -140,12 +143,6 @@ final class Picture: @unchecked Sendable {
 
     func copy(to target: PlaneTarget) -> Bool {
         if let converter { return converter.convert(frame, to: target) }
-        let picture = frame.pointee
-        return target.fill(
-            from: [
-                UnsafeRawPointer(picture.data.0), UnsafeRawPointer(picture.data.1),
-                UnsafeRawPointer(picture.data.2),
-            ],
-            strides: [Int(picture.linesize.0), Int(picture.linesize.1), Int(picture.linesize.2)])
+        return target.fill(from: PlaneView.planes(of: frame))
     }
 }

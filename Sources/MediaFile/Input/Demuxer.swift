@@ -9,9 +9,9 @@ final class Demuxer {
     var path: String { file.path }
     let videoIndex: Int
     let decoder: UnsafePointer<AVCodec>
-    /// What the decoder gives where libavformat did not see it: that of a codec whose alpha only one library decodes.
+    /// The decoder's format where libavformat does not know it: a codec whose alpha only one library decodes.
     let alphaDecoderFormat: AVPixelFormat?
-    /// What the demuxer and the decoder complain of from now on.
+    /// Counts the error messages of the demuxer and the decoder after opening.
     let tally = ErrorTally()
     let file: InputFile
     let cancelFlag: CancelFlag
@@ -60,7 +60,7 @@ final class Demuxer {
         index < streamCount ? context.pointee.streams?[index] : nil
     }
 
-    /// Whether the file is one of the ISO base media family.
+    /// Whether the format is of the ISO base media family.
     var isMovie: Bool {
         guard let name = context.pointee.iformat?.pointee.name else { return false }
         return String(cString: name).hasPrefix("mov,")
@@ -68,9 +68,9 @@ final class Demuxer {
 
     var video: AVStream? { stream(videoIndex)?.pointee }
 
-    /// Has the demuxer skip packets of streams that nobody asked for.
-    func keepOnly(_ wanted: Set<Int>) {
-        for index in 0..<streamCount where !wanted.contains(index) {
+    /// Makes the demuxer skip the packets of all other streams.
+    func keepOnly(_ indices: Set<Int>) {
+        for index in 0..<streamCount where !indices.contains(index) {
             stream(index)?.pointee.discard = AVDISCARD_ALL
         }
     }
@@ -94,13 +94,13 @@ final class Demuxer {
         return true
     }
 
-    /// Whether the file turned out to be shorter than it says, where its format lets one know.
-    func cutOff(_ wanted: Set<Int>) -> MediaError? {
+    /// The error for a file that is shorter than declared; nil where it is whole, or its format does not allow to detect that.
+    func cutOff(_ indices: Set<Int>) -> MediaError? {
         if tally.isCutOff { return MediaError(.badInput, "\(path) is cut off") }
         guard isMovie, let io = context.pointee.pb else { return nil }
         let end = avio_size(io)
         guard end > 0 else { return nil }
-        for index in wanted.sorted() {
+        for index in indices.sorted() {
             guard let stream = stream(index) else { continue }
             let count = avformat_index_get_entries_count(stream)
             let missing = (0..<count).count { number in
@@ -110,15 +110,15 @@ final class Demuxer {
             if missing > 0 {
                 return MediaError(
                     .badInput,
-                    "\(path) is cut off: \(missing) of \(count) samples of stream \(index) lie behind its end")
+                    "\(path) is cut off: \(missing) of \(count) samples of stream \(index) are past its end")
             }
         }
         return nil
     }
 
     private func failure(_ code: Int32) -> MediaError {
-        let sentence = "\(path) cannot be read further: \(MediaError.text(ofLibAV: code))"
-        return MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
+        let reason = "\(path) cannot be read further: \(MediaError.text(ofLibAV: code))"
+        return MediaError(MediaError.readingKind(code), LibAVLog.explain(reason))
     }
 
     /// Opens a file and probes its streams; the caller closes the context, and keeps `io` and `cancelFlag` until then.
@@ -143,8 +143,8 @@ final class Demuxer {
                 throw MediaError(
                     .unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not supported")
             }
-            let sentence = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
-            throw MediaError(MediaError.readingKind(code), LibAVLog.explain(sentence))
+            let reason = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
+            throw MediaError(MediaError.readingKind(code), LibAVLog.explain(reason))
         }
         if isRateUnused {
             avformat_close_input(&opened)
@@ -155,8 +155,8 @@ final class Demuxer {
         guard info >= 0 else {
             avformat_close_input(&opened)
             if info == clibav_exit() { throw MediaError(.interrupted, "interrupted") }
-            let sentence = "\(path): its streams cannot be identified: \(MediaError.text(ofLibAV: info))"
-            throw MediaError(.badInput, LibAVLog.explain(sentence))
+            let reason = "\(path): its streams cannot be identified: \(MediaError.text(ofLibAV: info))"
+            throw MediaError(.badInput, LibAVLog.explain(reason))
         }
         return result
     }
@@ -176,7 +176,7 @@ final class Demuxer {
         return (code, av_dict_get(options, "framerate", nil, 0) != nil)
     }
 
-    /// Has libavformat probe the streams, which may decode a picture of each.
+    /// Probes the streams, which may decode a picture of each.
     private static func findStreams(_ context: UnsafeMutablePointer<AVFormatContext>) -> Int32 {
         let count = Int(context.pointee.nb_streams)
         var options = [OpaquePointer?](repeating: nil, count: max(1, count))
@@ -196,7 +196,7 @@ final class Demuxer {
         return ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand) ? brand : nil
     }
 
-    /// libvpx's decoder for WebM video with alpha, which lies beside each packet and which libavcodec's own leave out.
+    /// libvpx's decoder for WebM video with alpha, which is stored beside each packet; libavcodec's own ignore it.
     static func alphaDecoder(_ stream: AVStream) -> UnsafePointer<AVCodec>? {
         guard let entry = av_dict_get(stream.metadata, "alpha_mode", nil, 0),
             String(cString: entry.pointee.value) == "1"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// A frame that lies in a slot of the caller's `FrameMemory`, ready to be used in place.
+/// The position of a frame in the caller's `FrameMemory`.
 public struct DirectFrame: Hashable, Sendable {
-    /// The slot's name.
+    /// The slot's number.
     public let slot: Int
-    /// Where the picture's planes lie, counted from the pool's start; already moved to the display window.
+    /// The planes of the display window; offsets are from the pool's start.
     public let layout: FrameLayout
 }

@@ -2,30 +2,30 @@
 internal import HWDLibAV
 internal import Synchronization
 
-/// Counts what libav complains of while it works on one file.
+/// Counts libav's error messages about one file.
 ///
-/// Its decoders conceal damage and hand the picture out all the same: the log is the only place where they tell.
+/// Its decoders conceal damage and return the picture regardless; only the log reports it.
 final class ErrorTally: LibAVListener, @unchecked Sendable {
-    private let complaints = Mutex<(count: Int, first: String?)>((0, nil))
+    private let errors = Mutex<(count: Int, first: String?)>((0, nil))
     private let cutOff = Atomic<Bool>(false)
 
-    /// Whether a demuxer said that the file is shorter than its header says; Matroska's tells in no other way.
+    /// Whether a demuxer logged that the file is shorter than declared; Matroska's reports it in no other way.
     var isCutOff: Bool { cutOff.load(ordering: .relaxed) }
 
-    /// Notes one message, from whichever thread it comes.
+    /// Counts one message, on any thread.
     override func handleMessage(_ message: String, from source: UnsafeMutableRawPointer) {
-        if message.contains("ended prematurely") { cutOff.store(true, ordering: .relaxed) }
-        complaints.withLock { complaints in
-            complaints.count += 1
-            if complaints.first == nil { complaints.first = message }
+        if LogFinding(message) == .truncatedInput { cutOff.store(true, ordering: .relaxed) }
+        errors.withLock { errors in
+            errors.count += 1
+            if errors.first == nil { errors.first = message }
         }
     }
 
-    /// How many messages there were since the last call, and the first of them.
+    /// The number of messages since the last call, and the first of them.
     func take() -> (count: Int, first: String?) {
-        complaints.withLock { complaints in
-            defer { complaints = (0, nil) }
-            return complaints
+        errors.withLock { errors in
+            defer { errors = (0, nil) }
+            return errors
         }
     }
 }

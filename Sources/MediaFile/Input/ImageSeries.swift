@@ -2,28 +2,28 @@
 internal import Glibc
 internal import HWDSystem
 
-/// The files that a name like `frame-%04d.png` stands for.
+/// The files that match a pattern like `frame-%04d.png`.
 struct ImageSeries: Hashable {
     /// The pattern with its directory.
     let path: String
-    /// The lowest number there is.
+    /// The lowest number of a file.
     let first: Int
-    /// How many files follow each other from there.
+    /// The number of consecutive files from there.
     let count: Int
-    /// How many more there are behind the first gap.
+    /// The number of files after the first gap.
     let afterGap: Int
     private let pattern: Pattern
 
-    /// The most files of a directory that are looked at.
+    /// The most entries of a directory that are read.
     private static let maxFiles = 10_000_000
 
-    /// A file name with one number in it, as printf(3) writes it.
+    /// A file name with one number in printf(3)'s notation.
     struct Pattern: Hashable {
         let prefix: String
         let digits: Int
         let suffix: String
 
-        /// Reads `frame-%04d.png`; nil for a name without exactly one such number.
+        /// Parses `frame-%04d.png`; nil for a name without exactly one number.
         init?(_ name: some StringProtocol) {
             let parts = name.split(separator: "%", omittingEmptySubsequences: false)
             guard parts.count == 2, let end = parts[1].firstIndex(of: "d") else { return nil }
@@ -42,7 +42,7 @@ struct ImageSeries: Hashable {
             return prefix + String(repeating: "0", count: max(0, digits - text.count)) + text + suffix
         }
 
-        /// The number in a name; nil where it is another's.
+        /// The number in a name; nil where the name does not match.
         func number(_ name: String) -> Int? {
             guard name.count > prefix.count + suffix.count, name.hasPrefix(prefix), name.hasSuffix(suffix),
                 let number = Int(name.dropFirst(prefix.count).dropLast(suffix.count)), number >= 0,
@@ -52,15 +52,15 @@ struct ImageSeries: Hashable {
         }
     }
 
-    /// Looks the files up; nil when `path` is the name of a file, or no pattern.
-    /// - Throws: `noInput` for a pattern that no file follows, or a directory that cannot be read.
+    /// Finds the files; nil when `path` is the name of a file, or no pattern.
+    /// - Throws: `noInput` for a pattern that no file matches, or a directory that cannot be read.
     init?(_ path: String) throws(MediaError) {
         guard let name = path.split(separator: "/", omittingEmptySubsequences: false).last,
             let pattern = Pattern(name), access(path, F_OK) != 0
         else { return nil }
         let parent = String(path.dropLast(name.count))
         let numbers = try Self.numbers(parent.isEmpty ? "." : parent, pattern, path)
-        guard let first = numbers.min() else { throw MediaError(.noInput, "\(path): no file has such a name") }
+        guard let first = numbers.min() else { throw MediaError(.noInput, "\(path): no file matches this pattern") }
         var last = first
         while numbers.contains(last + 1) { last += 1 }
         self.path = path
@@ -70,11 +70,11 @@ struct ImageSeries: Hashable {
         afterGap = numbers.count - count
     }
 
-    /// What is wrong with the series, in one line; nil when nothing is.
+    /// A warning about a gap, in one line; nil without one.
     var warning: String? {
         guard afterGap > 0 else { return nil }
-        return "warning: the series ends before \(pattern.name(first + count)), which is not there; "
-            + "\(afterGap) \(afterGap == 1 ? "file" : "files") behind it \(afterGap == 1 ? "is" : "are") left out"
+        return "warning: the series ends before \(pattern.name(first + count)), which is missing; "
+            + "\(afterGap) \(afterGap == 1 ? "file" : "files") after it \(afterGap == 1 ? "is" : "are") left out"
     }
 
     private static func numbers(

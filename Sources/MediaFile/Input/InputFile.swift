@@ -4,10 +4,10 @@ internal import Glibc
 
 /// An input, opened once: every reader of its bytes uses the same descriptor.
 ///
-/// Readers of a seekable file use pread(2) and positions of their own, so several can work on it at the same time.
-/// A pipe can be read by one of them only.
+/// Readers of a seekable file use pread(2), each with its own position, so several can work on it at the same time.
+/// Only one can read a pipe.
 public final class InputFile: @unchecked Sendable {
-    /// What reads an input.
+    /// The code that reads an input.
     public enum Kind: Hashable, Sendable {
         /// YUV4MPEG2, parsed by this module: standard input, and names that end in `.y4m`.
         case y4m
@@ -19,7 +19,7 @@ public final class InputFile: @unchecked Sendable {
 
     /// The path it was opened with; "-" is standard input.
     public let path: String
-    /// What reads it.
+    /// The code that reads it.
     public let kind: Kind
     /// Whether it can be read more than once: not a pipe, and not pictures.
     public let isSeekable: Bool
@@ -52,7 +52,7 @@ public final class InputFile: @unchecked Sendable {
 
     deinit { if let descriptor, descriptor != STDIN_FILENO { close(descriptor) } }
 
-    /// The bytes from `offset` on, `count` at most; fewer at the end, none where the file cannot be read there.
+    /// Up to `count` bytes at `offset`; fewer at the end of the file, none where pread(2) fails.
     func bytes(at offset: Int64, upTo count: Int) -> [UInt8] {
         guard isSeekable, let descriptor else { return [] }
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -62,7 +62,7 @@ public final class InputFile: @unchecked Sendable {
 
     /// Whether libavformat reads a file of this name with a demuxer that opens files itself.
     ///
-    /// The same question, with the same score, decides that in avformat_open_input.
+    /// avformat_open_input makes the same decision with the same score.
     private static func isPicture(_ path: String) -> Bool {
         var score = AVPROBE_SCORE_MAX / 4
         return url(path).withCString { name in
@@ -72,10 +72,10 @@ public final class InputFile: @unchecked Sendable {
         }
     }
 
-    /// The name libavformat gets; the prefix keeps a name like "take:2.mov" from being read as a protocol.
+    /// The URL for libavformat; without the prefix it takes a name like "take:2.mov" for a protocol.
     static func url(_ path: String) -> String { "file:\(path)" }
 
-    /// Reports a missing, forbidden or empty file with the system's message, before libavformat guesses.
+    /// Reports a missing, forbidden or empty file with the system's message, which libavformat's code lacks.
     private static func checkReadable(_ path: String) throws(MediaError) {
         var status = stat()
         guard stat(path, &status) == 0 else { throw .opening(path, errno: errno) }

@@ -2,7 +2,7 @@
 internal import CHWDLibAV
 internal import Glibc
 
-/// An AVIOContext that reads an `InputFile` from a position of its own.
+/// An AVIOContext that reads an `InputFile` with its own file position.
 final class InputIO {
     private(set) var context: UnsafeMutablePointer<AVIOContext>?
     private let file: InputFile
@@ -10,7 +10,7 @@ final class InputIO {
     private let cancelFlag: CancelFlag
     private var position: Int64 = 0
 
-    /// What libavformat's own file protocol reads at once.
+    /// Bytes per read, as in libavformat's file protocol.
     private static let bufferSize: Int32 = 1 << 15
 
     /// Creates the context; nil for pictures, which have no descriptor, and when memory is exhausted.
@@ -34,7 +34,7 @@ final class InputIO {
     }
 
     deinit {
-        // libavformat may have replaced the buffer: the context's present one is freed.
+        // libavformat may have replaced the buffer, so the context's current one is freed.
         av_free(context?.pointee.buffer)
         avio_context_free(&context)
     }

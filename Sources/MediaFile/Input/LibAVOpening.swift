@@ -5,15 +5,15 @@ internal import HWDLibAV
 internal import HWDModel
 
 extension LibAVSource {
-    /// What is known of a file once its streams are probed: the description, and who decodes the video.
+    /// The state of an input after its streams are probed: its description, and which process decodes the video.
     struct Opening {
         let demuxer: Demuxer
         let stream: AVStream
         let otherStreams: [OtherStream]
         /// The streams whose packets are read.
-        let wanted: Set<Int>
-        /// How pictures become frames.
-        let plan: SampleConversion
+        let streamsRead: Set<Int>
+        /// The conversion of pictures to frames.
+        let conversion: SampleConversion
         let video: VideoDescription
         /// The boxes of a movie; nil for other files and those that cannot be read twice.
         let boxes: SourceBoxes?
@@ -32,46 +32,48 @@ extension LibAVSource {
             self.stream = stream
             series = file.series
             otherStreams = demuxer.otherStreams
-            wanted = Self.wanted(demuxer, otherStreams, options)
-            demuxer.keepOnly(wanted)
+            streamsRead = Self.streamsRead(demuxer, otherStreams, options)
+            demuxer.keepOnly(streamsRead)
             boxes = demuxer.isMovie ? SourceBoxes(file) : nil
 
             let isForDaemon = options.decoding == .daemonIfPossible && Self.isForDaemon(parameters)
             let leadingUnits = Self.leadingUnits(demuxer, parameters)
             let hasAlphaLayer =
-                AlphaLayerInfo(nalUnits: AlphaLayerInfo.nalUnits(of: parameters.configuration) + leadingUnits)
+                AlphaLayerInfo(nalUnits: HEVCConfiguration(parameters.configuration).nalUnits + leadingUnits)
                 != nil
-            plan = try Self.plan(
+            conversion = try Self.conversion(
                 demuxer, parameters, options, leavesAlpha: isForDaemon && hasAlphaLayer)
             self.isForDaemon = isForDaemon
             isDecoded = options.decoding != .disabled && !isForDaemon
 
-            var video = demuxer.describeVideo(stream, parameters, plan)
-            video.alphaMode = plan.alpha?.handedOut(SampleFormats.traits(plan.source))
+            var video = demuxer.describeVideo(stream, parameters, conversion)
+            video.alphaMode = conversion.alpha?.handedOut(SampleFormats.traits(conversion.source))
             video.frameCount = video.frameCount ?? series?.count
             video.leadingUnits = leadingUnits
             video.cleanAperture = boxes?
                 .cleanAperture(track: stream.id, width: video.width, height: video.height)
             if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil, file.isSeekable {
-                let light = FirstFrameLight(file, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
+                let light = FirstFrameHDRMetadata(file, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
                 (video.masteringDisplay, video.contentLight) = (light.masteringDisplay, light.contentLight)
             }
             self.video = video
         }
 
-        /// What a user should know of the input before it is used, one line each.
+        /// Notices about the input to show before it is used, one line each.
         func warnings(_ options: MediaReader.Options) -> [String] {
             var warnings = [series?.warning].compactMap { $0 }
-            if isDecoded, plan.alpha == nil, Demuxer.alphaDecoder(stream) != nil {
+            if isDecoded, conversion.alpha == nil, Demuxer.alphaDecoder(stream) != nil {
                 warnings.append("warning: the input's alpha, which is stored beside its pictures, is left out")
             }
             if video.isInterlaced {
-                warnings.append("warning: the source is interlaced; its fields are coded woven, as frames")
+                warnings.append(
+                    "warning: the source is interlaced: its fields are encoded interleaved, as progressive frames")
             }
             return warnings
         }
 
-        /// The video stream, if its pictures have a size and a format that can be used.
+        /// The video stream.
+        /// - Throws: `badInput` without one, and where its pictures have no size or format.
         private static func picture(
             of demuxer: Demuxer
         ) throws(MediaError) -> (AVStream, AVCodecParameters) {
@@ -80,21 +82,22 @@ extension LibAVSource {
                 throw MediaError(.badInput, "\(path) has no video stream")
             }
             guard parameters.width > 0, parameters.height > 0, parameters.format >= 0 else {
-                let sentence = "\(path): its video stream has no picture that can be decoded"
-                throw MediaError(.badInput, LibAVLog.explain(sentence))
+                let reason = "\(path): its video stream has no picture that can be decoded"
+                throw MediaError(.badInput, LibAVLog.explain(reason))
             }
             try VideoDecoder.checkSize(width: Int(parameters.width), height: Int(parameters.height), path)
             return (stream, parameters)
         }
 
-        private static func wanted(
+        private static func streamsRead(
             _ demuxer: Demuxer, _ others: [OtherStream], _ options: MediaReader.Options
         ) -> Set<Int> {
-            var wanted: Set<Int> = [demuxer.videoIndex]
+            var streamsRead: Set<Int> = [demuxer.videoIndex]
             if options.includesOtherStreams {
-                wanted.formUnion(others.filter { $0.content == .audio || $0.content == .subtitle }.map(\.index))
+                streamsRead.formUnion(
+                    others.filter { $0.content == .audio || $0.content == .subtitle }.map(\.index))
             }
-            return wanted
+            return streamsRead
         }
 
         /// Whether the daemon may decode such a stream: HEVC with its parameter sets, in a format it returns.
@@ -113,7 +116,7 @@ extension LibAVSource {
         }
 
         /// - Parameter leavesAlpha: whether alpha is in a layer that the daemon decodes.
-        private static func plan(
+        private static func conversion(
             _ demuxer: Demuxer, _ parameters: AVCodecParameters, _ options: MediaReader.Options, leavesAlpha: Bool
         ) throws(MediaError) -> SampleConversion {
             let source = demuxer.alphaDecoderFormat ?? AVPixelFormat(rawValue: parameters.format)

@@ -9,7 +9,7 @@ final class LibAVSource {
     let demuxer: Demuxer
     let video: VideoDescription
     let otherStreams: [OtherStream]
-    /// What a user should know of the input before it is used, one line each.
+    /// Notices about the input to show before it is used, one line each.
     let warnings: [String]
     /// Boxes of the video's sample entry that a copy keeps as they are.
     let carriedBoxes: [Box]
@@ -19,15 +19,15 @@ final class LibAVSource {
 
     private var decoder: VideoDecoder?
     private let threads: Int
-    private let wanted: Set<Int>
-    private let plan: SampleConversion
+    private let streamsRead: Set<Int>
+    private let conversion: SampleConversion
     private var converters: [Int32: any PictureConverter] = [:]
     private var clock: PresentationClock
     private let packet: UnsafeMutablePointer<AVPacket>
     private let frame: UnsafeMutablePointer<AVFrame>
     private let cancelFlag: CancelFlag
     private var state = State.reading
-    /// Why the file ended before its end; thrown after the decoder's last frame.
+    /// The error that ended reading early; thrown after the decoder's last frame.
     private var breakOff: MediaError?
 
     /// Failures in a row, without a packet taken or a frame returned, after which decoding ends.
@@ -41,11 +41,11 @@ final class LibAVSource {
     ) throws(MediaError) {
         let opening = try Opening(file, options, cancelFlag)
         demuxer = opening.demuxer
-        plan = opening.plan
+        conversion = opening.conversion
         threads = options.threads
         decoder = opening.isDecoded ? try opening.demuxer.makeDecoder(threads: options.threads) : nil
         otherStreams = opening.otherStreams
-        wanted = opening.wanted
+        streamsRead = opening.streamsRead
         warnings = opening.warnings(options)
         carriedBoxes = opening.boxes?.carried(track: opening.stream.id) ?? []
         var video = opening.video
@@ -54,7 +54,7 @@ final class LibAVSource {
         self.video = video
         clock = PresentationClock(video, isUntimed: opening.demuxer.isUntimed)
         self.cancelFlag = cancelFlag
-        // Last, because a class whose init throws half way runs no deinit.
+        // Last: deinit, which frees them, does not run when init throws before every property is set.
         guard let packet = av_packet_alloc(), let frame = av_frame_alloc() else {
             throw MediaError(.io, "\(file.path): out of memory")
         }
@@ -85,13 +85,13 @@ final class LibAVSource {
 
     /// Bytes of a slot that the decoder can write into; 0 when its pictures are copied anyway.
     var directByteCount: Int {
-        decoder?.slotByteCount(plan.source, width: video.width, height: video.height) ?? 0
+        decoder?.slotByteCount(conversion.source, width: video.width, height: video.height) ?? 0
     }
 
     func next() throws(MediaError) -> MediaReader.Item? {
         while true {
             try cancelFlag.check()
-            noteComplaints()
+            countLoggedErrors()
             if let decoder, let item = try receive(decoder) { return item }
             switch state {
             case .ended: return nil
@@ -120,7 +120,7 @@ final class LibAVSource {
                 av_packet_unref(packet)
                 return nil
             }
-            // The remaining pictures are shown for longer than the file says.
+            // Without the dropped pictures the remaining ones are shown for longer than the file's durations.
             if levels.changesRate { packet.pointee.duration = 0 }
         }
         if index == demuxer.videoIndex, decoder != nil {
@@ -128,7 +128,7 @@ final class LibAVSource {
             return nil
         }
         // Packets that were read while the file was probed ignore `discard`.
-        guard wanted.contains(index),
+        guard streamsRead.contains(index),
             let base = demuxer.stream(index).flatMap({ Rational(positive: $0.pointee.time_base) })
         else {
             av_packet_unref(packet)
@@ -144,7 +144,7 @@ final class LibAVSource {
     private func readOrBreakOff() throws(MediaError) -> Bool {
         do throws(MediaError) {
             if try demuxer.read(into: packet) { return true }
-            breakOff = demuxer.cutOff(wanted)
+            breakOff = demuxer.cutOff(streamsRead)
         } catch {
             if error.kind == .interrupted { throw error }
             breakOff = error
@@ -160,7 +160,7 @@ final class LibAVSource {
             av_packet_unref(packet)
             state = .reading
         case .failed(let code):
-            noteFailure(code, at: packet.pointee.pts)
+            countFailure(code, at: packet.pointee.pts)
             av_packet_unref(packet)
             state = .reading
         }
@@ -172,7 +172,7 @@ final class LibAVSource {
         for _ in 0..<Self.maxFailures {
             switch decoder.receive(frame) {
             case .frame:
-                noteComplaints()
+                countLoggedErrors()
                 return .frame(try take(decoder))
             case .needsInput: return nil
             case .ended:
@@ -180,7 +180,7 @@ final class LibAVSource {
                 return nil
             case .failed(let code):
                 if code == clibav_error(ENOMEM) { throw MediaError(.io, "\(demuxer.path): out of memory") }
-                noteFailure(code, at: clock.last)
+                countFailure(code, at: clock.last)
             }
         }
         throw MediaError(.badInput, LibAVLog.explain("\(demuxer.path): the decoder makes no progress"))
@@ -196,7 +196,7 @@ final class LibAVSource {
                     + "\(picture.width)x\(picture.height) at frame \(report.frames)")
         }
         if picture.decode_error_flags != 0 || picture.flags & AV_FRAME_FLAG_CORRUPT != 0 {
-            noteError("the picture is damaged", at: picture.best_effort_timestamp)
+            countError("the picture is damaged", at: picture.best_effort_timestamp)
         }
         let format = AVPixelFormat(rawValue: picture.format)
         let isNative = SampleFormats.native(format) == video.format
@@ -204,26 +204,25 @@ final class LibAVSource {
         let direct = isNative ? decoder.direct(frame, video.format) : nil
         let (pts, duration, isRepaired) = clock.stamp(
             picture.best_effort_timestamp, duration: picture.pkt_duration, index: report.frames)
-        guard let samples = Picture(moving: frame, converter: converter) else {
+        guard let samples = DecodedPicture(moving: frame, converter: converter) else {
             throw MediaError(.io, "\(demuxer.path): out of memory")
         }
         let index = report.frames
         report.frames += 1
         if direct != nil { report.directFrames += 1 }
         if isRepaired { report.repairedTimestamps += 1 }
-        return DecodedFrame(
-            index: index, pts: pts, duration: duration, isKeyFrame: picture.key_frame != 0, format: video.format,
-            width: video.width, height: video.height, direct: direct, samples: .picture(samples))
+        let timing = FrameTiming(index: index, pts: pts, duration: duration, isKeyFrame: picture.key_frame != 0)
+        return DecodedFrame(timing, of: video, direct: direct, samples: .picture(samples))
     }
 
     /// One converter for each format the decoder returns; nearly always there is one.
     private func converter(_ format: AVPixelFormat) throws(MediaError) -> any PictureConverter {
         if let known = converters[format.rawValue] { return known }
-        let plan = try plan.adapted(to: format, height: video.height, path: demuxer.path)
+        let conversion = try conversion.adapted(to: format, height: video.height, path: demuxer.path)
         let made: (any PictureConverter)? =
-            plan.alpha == nil
-            ? FrameConverter(plan, width: video.width, height: video.height)
-            : AlphaConverter(plan, width: video.width, height: video.height)
+            conversion.alpha == nil
+            ? FrameConverter(conversion, width: video.width, height: video.height)
+            : AlphaConverter(conversion, width: video.width, height: video.height)
         guard let converter = made else {
             throw MediaError(
                 .unsupported, "\(demuxer.path): pictures of \(SampleFormats.name(format)) cannot be converted")
@@ -233,25 +232,25 @@ final class LibAVSource {
     }
 
     /// Counts what libav logged since the last call.
-    private func noteComplaints() {
+    private func countLoggedErrors() {
         let (count, first) = demuxer.tally.take()
         guard count > 0 else { return }
-        noteError(first ?? "damaged", at: clock.last)
+        countError(first ?? "damaged", at: clock.last)
         report.errors += count - 1
     }
 
     /// Counts a call that failed, unless libav logged it and it is counted already.
-    private func noteFailure(_ code: Int32, at pts: Int64?) {
+    private func countFailure(_ code: Int32, at pts: Int64?) {
         let before = report.errors
-        noteComplaints()
-        if report.errors == before { noteError(MediaError.text(ofLibAV: code), at: pts) }
+        countLoggedErrors()
+        if report.errors == before { countError(MediaError.text(ofLibAV: code), at: pts) }
     }
 
-    private func noteError(_ reason: String, at pts: Int64?) {
+    private func countError(_ reason: String, at pts: Int64?) {
         report.errors += 1
         guard report.firstError == nil else { return }
-        let place = clock.seconds(pts).map { " near \($0) s" } ?? ""
-        report.firstError = "frame \(report.frames)\(place): \(reason)"
+        let position = clock.seconds(pts).map { " near \($0) s" } ?? ""
+        report.firstError = "frame \(report.frames)\(position): \(reason)"
     }
 
     /// Ends reading.
@@ -260,7 +259,7 @@ final class LibAVSource {
         state = .ended
         if let breakOff { throw breakOff }
         guard decoder != nil, report.frames == 0 else { return }
-        let sentence = "\(demuxer.path): no frame of its \(video.codec) video can be decoded"
-        throw MediaError(.badInput, LibAVLog.explain(sentence))
+        let reason = "\(demuxer.path): no frame of its \(video.codec) video can be decoded"
+        throw MediaError(.badInput, LibAVLog.explain(reason))
     }
 }

@@ -19,7 +19,7 @@ public final class MediaReader: @unchecked Sendable {
         case disabled
     }
 
-    /// How to read.
+    /// What is read, and how.
     public struct Options: Sendable {
         /// Who decodes the video.
         public var decoding = Decoding.inProcess
@@ -54,15 +54,15 @@ public final class MediaReader: @unchecked Sendable {
     public let file: InputFile
     /// The stream whose frames or packets are returned.
     public let video: VideoDescription
-    /// What a person should know of the input before it is used, one line each.
+    /// Notices about the input to show before it is used, one line each.
     public let warnings: [String]
     /// The file's other streams.
     public let otherStreams: [OtherStream]
 
-    let source: Source
+    let backend: Backend
     private let cancelFlag = CancelFlag()
 
-    enum Source {
+    enum Backend {
         case y4m(Y4MSource)
         case libAV(LibAVSource)
     }
@@ -83,12 +83,12 @@ public final class MediaReader: @unchecked Sendable {
         self.file = file
         guard file.kind == .y4m else {
             let libAV = try LibAVSource(file, options: options, cancelFlag: cancelFlag)
-            (source, video) = (.libAV(libAV), libAV.video)
+            (backend, video) = (.libAV(libAV), libAV.video)
             (otherStreams, warnings) = (libAV.otherStreams, libAV.warnings)
             return
         }
         let (y4m, video) = try Self.openY4M(file, options, cancelFlag)
-        (source, self.video, otherStreams) = (.y4m(y4m), video, [])
+        (backend, self.video, otherStreams) = (.y4m(y4m), video, [])
         warnings =
             (y4m.header.frameRate == nil
                 ? ["warning: the Y4M header has no frame rate: 25 per second is assumed"] : [])
@@ -120,7 +120,7 @@ public final class MediaReader: @unchecked Sendable {
     ///
     /// A pool needs more than that, or the decoder may occupy every slot and leave none to copy a frame to.
     public var slotsHeldByDecoder: Int {
-        switch source {
+        switch backend {
         case .libAV(let libAV): libAV.slotsHeldByDecoder
         case .y4m: 0
         }
@@ -129,7 +129,7 @@ public final class MediaReader: @unchecked Sendable {
     /// Bytes a slot needs for a frame to be decoded or copied into it.
     public var slotByteCount: Int {
         let direct =
-            switch source {
+            switch backend {
             case .libAV(let libAV): libAV.directByteCount
             case .y4m(let y4m): y4m.header.frameByteCount
             }
@@ -139,14 +139,14 @@ public final class MediaReader: @unchecked Sendable {
     /// Decodes in this process a video that was left to the daemon; comes before `use(_:)` and the first `next()`.
     /// - Throws: `badInput` when libavcodec does not open its decoder.
     public func decodeInProcess() throws(MediaError) {
-        if case .libAV(let libAV) = source { try libAV.decodeInProcess() }
+        if case .libAV(let libAV) = backend { try libAV.decodeInProcess() }
     }
 
     /// Sets where frames that fit as they are get decoded or read into; comes before the first `next()`.
     ///
     /// Not part of `init`, because a pool's size depends on `slotByteCount` and `slotsHeldByDecoder`.
     public func use(_ memory: any FrameMemory) {
-        switch source {
+        switch backend {
         case .y4m(let y4m): y4m.memory = memory
         case .libAV(let libAV): libAV.use(memory)
         }
@@ -158,23 +158,21 @@ public final class MediaReader: @unchecked Sendable {
     /// - Throws: `badInput` when the file ends too early or nothing in it can be decoded, `unsupported` when the
     ///   picture's size changes, `io`, `interrupted`.
     public func next() throws(MediaError) -> Item? {
-        switch source {
+        switch backend {
         case .libAV(let libAV): return try libAV.next()
         case .y4m(let y4m):
             let index = y4m.frameIndex
             guard let (samples, direct) = try y4m.next() else { return nil }
             y4mReport.frames += 1
             if direct != nil { y4mReport.directFrames += 1 }
-            return .frame(
-                DecodedFrame(
-                    index: index, pts: Int64(index), duration: 1, isKeyFrame: true, format: video.format,
-                    width: video.width, height: video.height, direct: direct, samples: .tight(samples)))
+            let timing = FrameTiming(index: index, pts: Int64(index), duration: 1, isKeyFrame: true)
+            return .frame(DecodedFrame(timing, of: video, direct: direct, samples: .packed(samples)))
         }
     }
 
-    /// How decoding went so far.
+    /// The counters of decoding so far.
     public var report: DecodeReport {
-        switch source {
+        switch backend {
         case .libAV(let libAV): libAV.report
         case .y4m: y4mReport
         }
@@ -182,7 +180,7 @@ public final class MediaReader: @unchecked Sendable {
 
     /// Whether `next()` returns the video's frames; else its packets.
     public var decodesInProcess: Bool {
-        switch source {
+        switch backend {
         case .libAV(let libAV): libAV.decodes
         case .y4m: true
         }
@@ -190,7 +188,7 @@ public final class MediaReader: @unchecked Sendable {
 
     /// How many temporal levels there are, what signals them and what was dropped so far; nil without `Options.maxLevel`.
     public var levels: LevelReport? {
-        switch source {
+        switch backend {
         case .libAV(let libAV): libAV.levels?.report
         case .y4m: nil
         }
@@ -198,7 +196,7 @@ public final class MediaReader: @unchecked Sendable {
 
     /// Whether the file stores no timestamps, as elementary streams do not.
     public var isUntimed: Bool {
-        switch source {
+        switch backend {
         case .libAV(let libAV): libAV.demuxer.isUntimed
         case .y4m: true
         }
@@ -206,7 +204,7 @@ public final class MediaReader: @unchecked Sendable {
 
     /// Boxes of the video's sample entry that a copy keeps as they are.
     var carriedBoxes: [Box] {
-        guard case .libAV(let libAV) = source else { return [] }
+        guard case .libAV(let libAV) = backend else { return [] }
         return libAV.carriedBoxes
     }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/// An open input that is read here and there, a few bytes at a time.
+
+/// Random access to an open input, a few bytes at a time.
 final class PositionedReader {
     private let file: InputFile
     private var block: [UInt8] = []
     private var blockStart: UInt64 = 0
 
-    /// Bytes read at once: a header, and mostly the messages before it.
+    /// Bytes per pread(2): a slice header and, in most streams, the SEI messages before it.
     private static let blockSize = 512
 
     init(_ file: InputFile) { self.file = file }
 
-    /// `count` bytes from `offset` on; nil when the file does not have them.
+    /// `count` bytes at `offset`; nil when the file ends before.
     func read(at offset: UInt64, _ count: Int) -> [UInt8]? {
         guard count > 0, count <= Self.blockSize, offset < 1 << 62 else { return nil }
         if offset < blockStart || offset + UInt64(count) > blockStart + UInt64(block.count) {

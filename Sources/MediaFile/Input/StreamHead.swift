@@ -3,16 +3,16 @@ internal import CHWDLibAV
 internal import HWDHEVC
 internal import HWDLibAV
 
-/// The NAL units that say what a byte stream is: its parameter sets, and the messages before its first picture.
+/// The NAL units at the start of a byte stream: its parameter sets, and the SEI messages before its first picture.
 ///
-/// libavformat's description of such a stream has no messages; an alpha layer's mode is in one.
+/// libavformat's extradata of such a stream has no SEI messages; an alpha layer's mode is in one.
 enum StreamHead {
-    /// Packets after which a stream without a picture is given up.
+    /// The most packets that are read in search of a picture.
     private static let maxPackets = 256
-    /// Units after which a stream that goes on without a picture is given up.
+    /// The most NAL units that are collected.
     private static let maxUnits = 256
 
-    /// Reads up to the second picture of the base layer, of a seekable file.
+    /// Reads up to the second picture of the base layer, through a separate demuxer of a seekable file.
     static func nalUnits(_ file: InputFile, streamIndex: Int, cancelFlag: CancelFlag) -> [[UInt8]] {
         var packet = av_packet_alloc()
         defer { av_packet_free(&packet) }
@@ -28,7 +28,7 @@ enum StreamHead {
             for nal in AnnexB.NALUnits(bytes) {
                 guard let header = try? NALUnitHeader(nal: nal) else { continue }
                 let type = header.nalUnitType
-                // One of a picture's first slices: first_slice_segment_in_pic_flag.
+                // The first slice of a picture: first_slice_segment_in_pic_flag is set.
                 if type.isSlice, header.nuhLayerId == 0, nal.dropFirst(2).first ?? 0 >= 0x80 { pictures += 1 }
                 if pictures > 1 || units.count >= maxUnits { return units }
                 if type.isParameterSet || type == .prefixSEI { units.append(Array(nal)) }

@@ -4,9 +4,9 @@ internal import HWDLibAV
 internal import HWDModel
 internal import Synchronization
 
-/// What libavcodec's callbacks find in `AVCodecContext.opaque`.
+/// The state of libavcodec's callbacks, referenced by `AVCodecContext.opaque`.
 final class DecoderHooks: LibAVListener, @unchecked Sendable {
-    /// Where the decoder's complaints are counted.
+    /// Counts the decoder's error messages.
     let tally: ErrorTally
     private let lent = Mutex<DirectBuffers?>(nil)
 
@@ -16,38 +16,39 @@ final class DecoderHooks: LibAVListener, @unchecked Sendable {
         tally.handleMessage(message, from: source)
     }
 
-    /// Picture buffers of the caller's; nil leaves them to libavcodec.
+    /// The caller's picture buffers; nil for libavcodec's own.
     var buffers: DirectBuffers? {
         get { lent.withLock { $0 } }
         set { lent.withLock { $0 = newValue } }
     }
 }
 
-/// Owner of an AVCodecContext: packets in, pictures out in presentation order.
+/// A stream's decoder: packets in, pictures out in presentation order.
 final class VideoDecoder {
-    private let context: UnsafeMutablePointer<AVCodecContext>
+    private let codec: CodecContext
+    private var context: UnsafeMutablePointer<AVCodecContext> { codec.pointer }
     private let hooks: DecoderHooks
 
-    /// The most luma samples a picture may have; bounds what a damaged header can make libavcodec allocate.
+    /// The most luma samples of a picture; bounds what a damaged header makes libavcodec allocate.
     static let maxSamples = 1 << 28
-    /// The most samples a row and rows: HEVC's level 6.2 ends below 8,444 for any shape in use.
+    /// The most samples per row, and the most rows; HEVC's level 6.2 stays below 8,444 for usual aspect ratios.
     static let maxDimension = 16_384
 
-    /// Refuses a picture that is too large to be taken into memory.
+    /// Refuses pictures that are too large for memory.
     static func checkSize(width: Int, height: Int, _ path: String) throws(MediaError) {
         guard width <= maxDimension, height <= maxDimension, width * height <= maxSamples else {
             throw MediaError(
                 .badInput,
-                "\(path): a picture of \(width)x\(height) is too large; \(maxDimension) a side is the most")
+                "\(path): a picture of \(width)x\(height) is too large: the limit is \(maxDimension) on each side")
         }
     }
 
-    /// Opens a decoder for a stream; `threads` 0 is one a core.
+    /// Opens a decoder for a stream; 0 threads is one per core.
     init(
         _ codec: UnsafePointer<AVCodec>, _ stream: AVStream, threads: Int, hooks: DecoderHooks, path: String
     ) throws(MediaError) {
-        guard let context = avcodec_alloc_context3(codec) else { throw MediaError(.io, "\(path): out of memory") }
-        self.context = context
+        guard let owner = CodecContext(codec) else { throw MediaError(.io, "\(path): out of memory") }
+        self.codec = owner
         self.hooks = hooks
         guard avcodec_parameters_to_context(context, stream.codecpar) >= 0 else {
             throw MediaError(.badInput, "\(path): the video stream's parameters are damaged")
@@ -56,70 +57,50 @@ final class VideoDecoder {
         context.pointee.framerate = stream.avg_frame_rate
         context.pointee.thread_count = Int32(clamping: max(0, threads))
         context.pointee.thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE
-        context.pointee.max_pixels = Int64(Self.maxSamples)
-        // The display window is exact even where that leaves its first sample unaligned.
-        context.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
-        clibav_thread_safe_callbacks(context)
-        context.pointee.opaque = Unmanaged.passUnretained(hooks).toOpaque()
+        owner.configureDecoding(maxPixels: Self.maxSamples, listener: hooks)
+        installCallback()
+        let code = owner.open(codec)
+        guard code >= 0 else {
+            let name = String(cString: codec.pointee.name)
+            let reason = "\(path): the \(name) decoder cannot be opened: \(MediaError.text(ofLibAV: code))"
+            throw MediaError(.badInput, LibAVLog.explain(reason))
+        }
+    }
+
+    private func installCallback() {
         context.pointee.get_buffer2 = { context, frame, flags in
             guard let context, let frame else { return clibav_error(ENOMEM) }
             let hooks = context.pointee.opaque.map { Unmanaged<DecoderHooks>.fromOpaque($0).takeUnretainedValue() }
             guard let buffers = hooks?.buffers else { return avcodec_default_get_buffer2(context, frame, flags) }
             return buffers.provide(context, frame, flags: flags)
         }
-        let code = avcodec_open2(context, codec, nil)
-        guard code >= 0 else {
-            let name = String(cString: codec.pointee.name)
-            let sentence = "\(path): the \(name) decoder will not open: \(MediaError.text(ofLibAV: code))"
-            throw MediaError(.badInput, LibAVLog.explain(sentence))
-        }
     }
 
-    deinit {
-        var context: UnsafeMutablePointer<AVCodecContext>? = context
-        avcodec_free_context(&context)
-    }
-
-    /// Has pictures decoded into `memory` from now on.
+    /// Decodes subsequent pictures into `memory`.
     func use(_ memory: any FrameMemory) { hooks.buffers = DirectBuffers(memory: memory) }
 
-    /// What became of a packet.
-    enum Sent { case taken, full, failed(Int32) }
+    /// Sends a packet; nil ends the stream.
+    func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> CodecContext.SendResult { codec.send(packet) }
 
-    /// Hands over a packet; nil tells that the stream has ended.
-    func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> Sent {
-        let code = avcodec_send_packet(context, packet)
-        if code == clibav_again() { return .full }
-        return code >= 0 || code == clibav_eof() ? .taken : .failed(code)
-    }
+    /// Moves the next picture, if there is one, into `frame`.
+    func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> CodecContext.ReceiveResult { codec.receive(frame) }
 
-    /// What the decoder had to give.
-    enum Received { case frame, needsInput, ended, failed(Int32) }
-
-    /// Takes the next picture, if there is one, into `frame`.
-    func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> Received {
-        let code = avcodec_receive_frame(context, frame)
-        if code >= 0 { return .frame }
-        if code == clibav_again() { return .needsInput }
-        return code == clibav_eof() ? .ended : .failed(code)
-    }
-
-    /// The slot that a picture was decoded into and where its display window lies there; nil if it is elsewhere.
+    /// The slot that a picture was decoded into, with the position of its display window; nil if it is elsewhere.
     func direct(_ frame: UnsafePointer<AVFrame>, _ format: PixelFormat) -> DirectFrame? {
         hooks.buffers?.place(of: frame, format).map { DirectFrame(slot: $0.slot.id, layout: $0.layout) }
     }
 
-    /// Bytes a slot needs for pictures of `width`×`height` shown samples; nil when the format is not one of ours.
+    /// Bytes of a slot for pictures that are `width`×`height` after cropping; nil when the format is not one of ours.
     func slotByteCount(_ format: AVPixelFormat, width: Int, height: Int) -> Int? {
         guard SampleFormats.native(format) != nil else { return nil }
-        // Coding blocks are at most 64 samples, and the window may begin inside the first one.
+        // Coding blocks have at most 64 samples, and the display window may begin inside the first one.
         let coded = [(width, context.pointee.coded_width), (height, context.pointee.coded_height)].map {
             max(Int32(($0.0 + 63) / 64 * 64), $0.1)
         }
         return DirectBuffers.geometry(context, format, width: coded[0], height: coded[1])?.byteCount
     }
 
-    /// The most pictures the decoder may hold at once: what the codec may refer to, and one a thread.
+    /// The most pictures the decoder holds at once: the codec's reference pictures, and one per thread.
     var heldPictures: Int {
         let references: Int =
             switch context.pointee.codec_id {

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
 
-/// The first line of a YUV4MPEG2 stream (yuv4mpeg(5) of the MJPEG tools, with FFmpeg's and x264's `C…p10` and
-/// `XCOLORRANGE`).
+/// The header line of a YUV4MPEG2 stream: yuv4mpeg(5) of the MJPEG tools, with `C…p10` and `XCOLORRANGE` as FFmpeg and
+/// x264 write them.
 struct Y4MHeader: Hashable {
     var width = 0
     var height = 0
     var frameRate: Rational?
     var sampleAspectRatio: Rational?
     var format = PixelFormat.yu12
-    /// The value of the `C` parameter as it was written.
+    /// The value of the `C` parameter.
     var chroma = "420jpeg"
     var isFullRange = false
-    /// `chroma_sample_loc_type` (H.265 E.3.1); nil when the `C` parameter does not tell.
+    /// `chroma_sample_loc_type` (H.265 E.3.1); nil where the `C` parameter does not determine it.
     var chromaLocation: UInt8?
 
-    /// The longest line that is looked at; real ones are below 100 bytes.
+    /// The longest line that is read; real ones have fewer than 100 bytes.
     static let maxLength = 1024
-    /// Frames a second that are believed.
+    /// Frame rates that are accepted.
     static let possibleRates = 0.001...10_000
-    /// How every stream begins.
+    /// The first bytes of every stream.
     static let magic = "YUV4MPEG2"
     /// Bytes of one frame's samples.
     var frameByteCount: Int {
@@ -28,22 +28,22 @@ struct Y4MHeader: Hashable {
         }
     }
 
-    /// Reads the line, without its line feed.
-    /// - Throws: `badInput` for a line that is not Y4M, `unsupported` naming the parameter that cannot be taken.
+    /// Parses the line, without its line feed.
+    /// - Throws: `badInput` for a line that is not Y4M, `unsupported` with the unsupported parameter.
     init(line: some Collection<UInt8>, name: String) throws(MediaError) {
-        // Only ASCII is possible in a right header; anything else fails below in a field by its own name.
+        // Valid headers are ASCII; anything else fails below in its field.
         let fields = line.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
         guard fields.first == Self.magic else {
             throw MediaError(.badInput, "\(name) is not Y4M: it does not begin with \(Self.magic)")
         }
-        for field in fields.dropFirst() { try take(field, name) }
+        for field in fields.dropFirst() { try parse(field, name) }
         guard width > 0, height > 0 else {
-            throw MediaError(.badInput, "\(name): a Y4M picture of \(width)x\(height) is not possible")
+            throw MediaError(.badInput, "\(name): a Y4M picture cannot be \(width)x\(height)")
         }
         try VideoDecoder.checkSize(width: width, height: height, name)
     }
 
-    private mutating func take(_ field: String, _ name: String) throws(MediaError) {
+    private mutating func parse(_ field: String, _ name: String) throws(MediaError) {
         let value = String(field.dropFirst())
         switch field.first {
         case "W": width = try dimension(value, "W", name)
@@ -52,14 +52,14 @@ struct Y4MHeader: Hashable {
             frameRate = try ratio(value, "F", name)
             guard value == "0:0" || frameRate.map({ Self.possibleRates.contains($0.value) }) ?? false else {
                 throw MediaError(
-                    .badInput, "\(name): F\(Self.printable(value)) in the Y4M header is no possible frame rate")
+                    .badInput, "\(name): F\(Self.printable(value)) in the Y4M header is no valid frame rate")
             }
         case "A": sampleAspectRatio = try ratio(value, "A", name)
         case "I":
             guard value == "p" || value == "?" else {
                 throw MediaError(.unsupported, "\(name): interlaced Y4M (I\(value)) is not supported")
             }
-        case "C": try takeChroma(value, name)
+        case "C": try parseChroma(value, name)
         case "X":
             if value == "COLORRANGE=FULL" { isFullRange = true }
         default:
@@ -67,7 +67,7 @@ struct Y4MHeader: Hashable {
         }
     }
 
-    private mutating func takeChroma(_ value: String, _ name: String) throws(MediaError) {
+    private mutating func parseChroma(_ value: String, _ name: String) throws(MediaError) {
         chroma = value
         switch value {
         case "420": (format, chromaLocation) = (.yu12, nil)
@@ -91,16 +91,18 @@ struct Y4MHeader: Hashable {
         return number
     }
 
-    /// `a:b`; nil for `0:0`, which stands for "not known".
+    /// Parses `a:b`; nil for `0:0`, "not known".
     private func ratio(_ value: String, _ key: String, _ name: String) throws(MediaError) -> Rational? {
         let parts = value.split(separator: ":", omittingEmptySubsequences: false).map { Int32($0) }
-        guard parts.count == 2, let over = parts[0], let under = parts[1], over >= 0, under >= 0 else {
+        guard parts.count == 2, let numerator = parts[0], let denominator = parts[1], numerator >= 0,
+            denominator >= 0
+        else {
             throw MediaError(.badInput, "\(name): \(key)\(Self.printable(value)) in the Y4M header is no ratio")
         }
-        return over > 0 && under > 0 ? Rational(over, under) : nil
+        return numerator > 0 && denominator > 0 ? Rational(numerator, denominator) : nil
     }
 
-    /// At most 32 characters, none of which can disturb a terminal.
+    /// At most 32 characters, with `?` for anything but printable ASCII, which is safe on terminals.
     private static func printable(_ text: String) -> String {
         String(
             text.unicodeScalars.prefix(32).map {

@@ -4,24 +4,24 @@ internal import Glibc
 internal import HWDLibAV
 internal import HWDModel
 
-/// Reads Y4M from a descriptor, each frame by read(2) straight to where it stays.
+/// Reads Y4M, each frame with read(2) into its final memory.
 final class Y4MSource {
-    /// Whose format is that of the frames that are handed out.
+    /// The stream's header, with the format of the frames that are returned.
     let header: Y4MHeader
-    /// Bytes behind each frame's samples that are not handed out: alpha that nobody wants.
+    /// Bytes after each frame's samples that are skipped: alpha that is not requested.
     private let skipped: Int
     private let descriptor: Int32
     /// Keeps the descriptor open.
     private let file: InputFile
     private let name: String
     private let cancelFlag: CancelFlag
-    /// Where frames are put if it has a slot free.
+    /// The destination of frames while it has a free slot.
     var memory: (any FrameMemory)?
     private(set) var frameIndex = 0
-    /// Where what is skipped is read to; made when it is needed.
+    /// The destination of skipped bytes; allocated on first use.
     private var scratch: UnsafeMutableRawBufferPointer?
 
-    /// Whether alpha is left out.
+    /// Whether alpha is skipped.
     var dropsAlpha: Bool { skipped > 0 }
 
     /// Reads the header of the stream.
@@ -45,17 +45,17 @@ final class Y4MSource {
 
     deinit { scratch?.deallocate() }
 
-    /// The next frame's samples and, where the caller's memory had a slot, their place; nil at the end.
-    func next() throws(MediaError) -> (TightSamples, DirectFrame?)? {
+    /// The next frame's samples and, where they are in the caller's memory, their position; nil at the end.
+    func next() throws(MediaError) -> (PackedSamples, DirectFrame?)? {
         guard try readFrameLine() else { return nil }
-        let samples = TightSamples(header, memory: memory)
+        let samples = PackedSamples(header, memory: memory)
         let count = try Self.read(
             descriptor, into: UnsafeMutableRawBufferPointer(start: samples.base, count: header.frameByteCount),
             name, cancelFlag)
         guard count == header.frameByteCount else {
             throw MediaError(
                 .badInput,
-                "\(name) ends inside frame \(frameIndex): \(count) of \(header.frameByteCount) bytes are there")
+                "\(name) ends inside frame \(frameIndex): \(count) of \(header.frameByteCount) bytes are left")
         }
         try skip()
         frameIndex += 1
@@ -87,11 +87,11 @@ final class Y4MSource {
             throw MediaError(.badInput, "\(name) is damaged: frame \(frameIndex) does not begin with FRAME")
         }
         guard count > word.count else {
-            throw MediaError(.badInput, "\(name) ends inside the head of frame \(frameIndex)")
+            throw MediaError(.badInput, "\(name) ends inside the header of frame \(frameIndex)")
         }
         if head.5 == UInt8(ascii: "\n") { return true }
         guard head.5 == UInt8(ascii: " "), try Self.readLine(descriptor, name, cancelFlag).isWhole else {
-            throw MediaError(.badInput, "\(name) is damaged: the head of frame \(frameIndex) does not end")
+            throw MediaError(.badInput, "\(name) is damaged: the header of frame \(frameIndex) does not end")
         }
         return true
     }
@@ -107,7 +107,7 @@ final class Y4MSource {
         return try Y4MHeader(line: line, name: name)
     }
 
-    /// Bytes up to a line feed, one read(2) each so that none of the samples behind it is taken.
+    /// Reads up to a line feed, one byte per read(2), so that none of the samples after it is consumed.
     private static func readLine(
         _ descriptor: Int32, _ name: String, _ cancelFlag: CancelFlag
     ) throws(MediaError) -> (line: [UInt8], isWhole: Bool) {
@@ -145,15 +145,15 @@ final class Y4MSource {
     }
 }
 
-/// Owner of one frame's samples as Y4M has them: no gap between rows or planes; never changed once read.
-final class TightSamples: @unchecked Sendable {
+/// Owner of one frame's samples without gaps between rows or planes, as in Y4M; immutable once read.
+final class PackedSamples: @unchecked Sendable {
     let base: UnsafeMutableRawPointer
     let direct: DirectFrame?
     private let memory: (any FrameMemory)?
     private let strides: [Int]
     private let offsets: [Int]
 
-    /// Finds room for a frame: in a slot of `memory` if it has one free, else on the heap.
+    /// Allocates a frame: in a slot of `memory` if one is free, else on the heap.
     init(_ header: Y4MHeader, memory: (any FrameMemory)?) {
         var offset = 0
         var offsets: [Int] = []
@@ -190,6 +190,6 @@ final class TightSamples: @unchecked Sendable {
     }
 
     func copy(to target: PlaneTarget) -> Bool {
-        target.fill(from: offsets.map { UnsafeRawPointer(base + $0) }, strides: strides)
+        target.fill(from: zip(offsets, strides).map { PlaneView(base: base + $0, stride: $1) })
     }
 }

@@ -14,8 +14,8 @@ struct AnnexBWriter: Sendable {
         parameterSets = sets
     }
 
-    /// Writes one access unit, parameter sets before a sync one that does not bring its own.
-    /// - Throws: `usage` for lengths that do not add up to the access unit; `io`.
+    /// Writes one access unit, with parameter sets before a sync one that has none.
+    /// - Throws: `usage` for lengths that do not match the access unit; `io`.
     mutating func write(_ accessUnit: UnsafeRawBufferPointer, isSync: Bool) throws(MediaError) {
         buffer.removeAll(keepingCapacity: true)
         do throws(BitstreamError) {
@@ -23,7 +23,7 @@ struct AnnexBWriter: Sendable {
             var units = try LengthPrefixedNALUnits(Array(accessUnit)[...])
             while let unit = try units.next() {
                 let type = try NALUnitHeader(nal: unit).nalUnitType
-                // H.265 7.4.2.4.4: a delimiter comes first in its access unit, before the parameter sets.
+                // H.265 7.4.2.4.4: a delimiter precedes the parameter sets.
                 if needsSets, type != .aud {
                     if type != .vps { buffer += parameterSets }
                     needsSets = false
@@ -31,7 +31,7 @@ struct AnnexBWriter: Sendable {
                 AnnexB.append(unit, to: &buffer)
             }
         } catch {
-            throw MediaError(.usage, "an access unit cannot be taken apart: \(error.reason)")
+            throw MediaError(.usage, "an access unit is damaged: \(error.reason)")
         }
         try sink.write(buffer)
     }

@@ -3,19 +3,28 @@
 internal import CHWDLibAV
 internal import Glibc
 
-/// Where an elementary stream goes: a file that appears when it is finished, or standard output.
+/// The destination of a byte stream: a file, or standard output.
 enum ByteSink: Sendable {
-    case file(OutputFile)
+    case file(AtomicFile)
     case standardOutput
 
+    /// Standard output.
+    /// - Throws: `usage` where it is a terminal.
+    static func standardOutputNotTerminal() throws(MediaError) -> ByteSink {
+        guard isatty(STDOUT_FILENO) == 0 else {
+            throw MediaError(.usage, "standard output is a terminal: redirect it to a file or a program")
+        }
+        return .standardOutput
+    }
+
     /// Writes all of `bytes`.
-    /// - Throws: `io`, also where the reader of a pipe has gone.
+    /// - Throws: `io`, also where a pipe has no reader any more.
     func write(_ bytes: [UInt8]) throws(MediaError) {
         try check(bytes.withUnsafeBytes { all in attempt { Self.writeAll($0, [all]) } })
     }
 
-    /// Writes all of `pieces`, one after the other, from where they lie.
-    /// - Throws: as for bytes.
+    /// Writes all of `pieces` in order, without copying them.
+    /// - Throws: `io`, as above.
     func write(_ pieces: [UnsafeRawBufferPointer]) throws(MediaError) {
         try check(attempt { Self.writeAll($0, pieces) })
     }
@@ -33,12 +42,12 @@ enum ByteSink: Sendable {
         }
     }
 
-    /// Makes what was written the output.
+    /// Completes the output.
     func finish(sync: Bool) throws(MediaError) {
         if case .file(let file) = self { try file.commit(sync: sync) }
     }
 
-    /// Gives the output up.
+    /// Discards a file's contents.
     func discard() {
         if case .file(let file) = self { file.discard() }
     }
@@ -50,10 +59,10 @@ enum ByteSink: Sendable {
         }
     }
 
-    /// Pieces given to the kernel at once: IOV_MAX of Linux (limits.h).
+    /// Pieces per writev(2): Linux's IOV_MAX (limits.h).
     private static let maxPieces = 1024
 
-    /// 0, or the errno that ended the writing.
+    /// Returns 0 or an errno.
     private static func writeAll(_ descriptor: Int32, _ pieces: [UnsafeRawBufferPointer]) -> Int32 {
         var vectors: [iovec] = []
         vectors.reserveCapacity(min(pieces.count, maxPieces))
@@ -77,7 +86,7 @@ enum ByteSink: Sendable {
         return 0
     }
 
-    /// Takes away what has been written.
+    /// Removes the first `count` bytes, which are written.
     private static func drop(_ count: Int, from vectors: inout [iovec]) {
         var left = count
         let whole = vectors.prefix { vector in
@@ -90,7 +99,7 @@ enum ByteSink: Sendable {
         vectors[0] = iovec(iov_base: base + left, iov_len: first.iov_len - left)
     }
 
-    /// Turns the SIGPIPE of a write on this thread into its EPIPE, whatever the process does with the signal.
+    /// Suppresses the SIGPIPE of a write on this thread, so that EPIPE is returned whatever the signal's disposition is.
     private static func withoutBrokenPipeSignal(_ body: () -> Int32) -> Int32 {
         var pipe = sigset_t()
         var before = sigset_t()

@@ -2,17 +2,17 @@
 internal import CHWDLibAV
 internal import Glibc
 
-/// An AVIOContext that writes to a descriptor that belongs to someone else, with a position of its own.
+/// An AVIOContext that writes to a borrowed descriptor, with its own file position.
 final class DescriptorIO {
     private(set) var context: UnsafeMutablePointer<AVIOContext>?
-    /// The errno of the first write that failed; 0 while none has.
+    /// The errno of the first failed write; 0 without one.
     private(set) var failure: Int32 = 0
     private let descriptor: Int32
     private var position: off_t = 0
 
     private static let bufferSize: Int32 = 1 << 18
 
-    /// Sets a context up; nil when memory ran out.
+    /// Allocates a context; nil when memory runs out.
     init?(_ descriptor: Int32) {
         self.descriptor = descriptor
         guard let buffer = av_malloc(Int(Self.bufferSize)) else { return nil }
@@ -28,29 +28,24 @@ final class DescriptorIO {
     }
 
     deinit {
-        // The buffer may have been replaced since, so the context's own is freed.
+        // libavformat may have replaced the buffer, so the context's current one is freed.
         av_free(context?.pointee.buffer)
         avio_context_free(&context)
     }
 
     private static func from(_ opaque: UnsafeMutableRawPointer?) -> DescriptorIO {
-        // `opaque` is what `init` gave; libavformat never calls with anything else.
+        // `init` set `opaque`; libavformat passes nothing else.
         Unmanaged<DescriptorIO>.fromOpaque(opaque.unsafelyUnwrapped).takeUnretainedValue()
     }
 
     private func write(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
-        var written = 0
-        while written < Int(count) {
-            let done = pwrite(descriptor, bytes.map { $0 + written }, Int(count) - written, position)
-            if done > 0 {
-                written += done
-                position += off_t(done)
-            } else if done == 0 || errno != EINTR {
-                let error = done == 0 ? EIO : errno
-                if failure == 0 { failure = error }
-                return clibav_error(error)
-            }
+        let buffer = UnsafeRawBufferPointer(start: bytes, count: Int(count))
+        let error = PositionedIO.write(descriptor, buffer, at: Int64(position))
+        guard error == 0 else {
+            if failure == 0 { failure = error }
+            return clibav_error(error)
         }
+        position += off_t(count)
         return count
     }
 

@@ -3,36 +3,37 @@ internal import CHWDLibAV
 internal import HWDLibAV
 internal import HWDModel
 
-/// What an output takes over from the input besides streams: metadata, chapters, the timecode.
+/// Copies a source's metadata, chapters and timecode to an output.
 enum FileCopy {
-    /// What describes the old container and not its contents.
+    /// Keys that describe the source's container, not its contents.
     private static let fileKeys = ["major_brand", "minor_version", "compatible_brands", "encoder", "timecode"]
     private static let trackKeys = ["encoder", "timecode", "rotate"]
-    /// The most chapters that are copied: their titles are held in memory.
+    /// The most chapters that are copied: their titles are in memory.
     private static let maxChapters = 10_000
 
-    /// Copies the file's metadata but for what describes the old container; true if any key is QuickTime's
-    /// reverse-domain kind (`com.apple.quicktime.…`).
+    /// Copies the file's metadata, except for keys that describe its container.
+    /// - Returns: whether any key has QuickTime's reverse-domain form (`com.apple.quicktime.…`).
     static func metadata(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Bool {
-        guard let source, case .libAV(let input) = source.source else { return false }
+        guard let source, case .libAV(let input) = source.backend else { return false }
         av_dict_copy(&output.pointee.metadata, input.demuxer.context.pointee.metadata, 0)
         for key in fileKeys { av_dict_set(&output.pointee.metadata, key, nil, 0) }
         return av_dict_get(output.pointee.metadata, "com.", nil, AV_DICT_IGNORE_SUFFIX) != nil
     }
 
-    /// Copies what the video's track is called, its language and what it is for.
+    /// Copies a track's disposition and metadata, such as its name and language.
     static func trackMetadata(from source: AVStream, to target: UnsafeMutablePointer<AVStream>) {
         target.pointee.disposition = source.disposition
         av_dict_copy(&target.pointee.metadata, source.metadata, 0)
         for key in trackKeys { av_dict_set(&target.pointee.metadata, key, nil, 0) }
     }
 
-    /// Copies the chapters; returns how many.
+    /// Copies the chapters.
+    /// - Returns: their number.
     static func chapters(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Int {
-        guard let source, case .libAV(let input) = source.source else { return 0 }
+        guard let source, case .libAV(let input) = source.backend else { return 0 }
         let from = input.demuxer.context.pointee
         let count = min(Int(from.nb_chapters), maxChapters)
-        // An array of pointers that libavformat frees with the context, as every chapter in it.
+        // libavformat frees the array of pointers, and each chapter, with the context.
         guard count > 0, let chapters = from.chapters,
             let memory = av_calloc(count, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)
         else { return 0 }
@@ -54,7 +55,7 @@ enum FileCopy {
         return Int(output.pointee.nb_chapters)
     }
 
-    /// The longest chapter in seconds; 0 without chapters.
+    /// The duration of the longest chapter in seconds; 0 without chapters.
     static func longestChapter(_ output: UnsafeMutablePointer<AVFormatContext>) -> Double {
         (0..<Int(output.pointee.nb_chapters)).reduce(0) { longest, index in
             guard let chapter = output.pointee.chapters?[index]?.pointee else { return longest }
@@ -62,17 +63,13 @@ enum FileCopy {
         }
     }
 
-    /// The timecode of the input's first frame, if it has one that counts at `rate`.
+    /// The timecode of the input's first frame; nil without one, and where it is invalid at `rate`.
     static func timecode(from source: MediaReader?, rate: Rational?) -> String? {
-        guard let source, let rate, case .libAV(let input) = source.source, let video = input.demuxer.video else {
-            return nil
-        }
-        let found =
-            av_dict_get(video.metadata, "timecode", nil, 0)
-            ?? av_dict_get(input.demuxer.context.pointee.metadata, "timecode", nil, 0)
-        guard let text = found?.pointee.value else { return nil }
+        guard let source, let rate, case .libAV(let input) = source.backend, let video = input.demuxer.video,
+            let text = LibAVDictionary.value(video.metadata, "timecode")
+                ?? LibAVDictionary.value(input.demuxer.context.pointee.metadata, "timecode")
+        else { return nil }
         var timecode = AVTimecode()
-        guard av_timecode_init_from_string(&timecode, rate.libAV, text, nil) >= 0 else { return nil }
-        return String(cString: text)
+        return av_timecode_init_from_string(&timecode, rate.libAV, text, nil) >= 0 ? text : nil
     }
 }

@@ -4,28 +4,28 @@ public import HWDModel
 
 /// Writes decoded frames: .y4m, .yuv or .raw without any header, .png (one or a numbered series), Y4M to "-".
 ///
-/// Every file appears when it is whole, and not at all otherwise.
+/// Every file gets its name when it is complete.
 public final class FrameWriter {
-    /// The endings that are known.
+    /// The supported file extensions.
     public static let endings = ["y4m", "yuv", "raw", "png"]
 
-    /// What all frames have in common.
+    /// The properties that all frames share.
     public struct Description: Hashable, Sendable {
-        /// Samples a row of what is written.
+        /// Width of the written rectangle in samples.
         public var width: Int
-        /// Rows of what is written.
+        /// Height of the written rectangle in rows.
         public var height: Int
-        /// How samples lie.
+        /// The pixel format.
         public var format: PixelFormat
-        /// What they mean.
+        /// The color of the samples.
         public var color: ColorDescription
-        /// Frames a second; nil when not known.
+        /// Frames per second; nil when not known.
         public var frameRate: Rational?
         /// Width over height of one sample; nil when not known.
         public var sampleAspectRatio: Rational?
-        /// How colours stand to alpha; nil where the format has none.
+        /// The alpha mode of the samples; nil where the format has no alpha.
         public var alphaMode: AlphaChannelMode?
-        /// How they are to stand in pictures of a form that can tell only by what is in it: PNG.
+        /// The alpha mode of PNG files, which cannot signal one; other outputs keep the samples' mode.
         public var wantedAlphaMode = AlphaChannelMode.straight
 
         /// Describes frames.
@@ -45,15 +45,15 @@ public final class FrameWriter {
         }
     }
 
-    private enum Form {
+    private enum Format {
         case raw(ByteSink)
         case y4m(ByteSink)
-        /// One file a frame; nil where there is one file for the first frame alone.
-        case png(series: Series?)
+        /// One file per frame; nil for a single file with the first frame.
+        case png(series: NumberedFiles?)
     }
 
-    /// Where the files of a series lie, and how they are named.
-    private struct Series {
+    /// The paths of a numbered series.
+    private struct NumberedFiles {
         var directory: String
         var pattern: ImageSeries.Pattern
 
@@ -67,94 +67,86 @@ public final class FrameWriter {
     /// Bytes written.
     public private(set) var bytes = 0
 
-    /// Samples a row and rows of the last frame; nil before the first.
+    /// Width and height of the last frame; nil before the first.
     public var size: (width: Int, height: Int)? { description.map { ($0.width, $0.height) } }
 
     private let inputs: [String]
-    private let form: Form
+    private let format: Format
     private var description: Description?
-    /// A frame's rows where they lie, which are written from there; kept for its capacity.
+    /// A frame's rows, written without a copy; kept for its capacity.
     private var pieces: [UnsafeRawBufferPointer] = []
     private var encoder: PNGEncoder?
-    private var single: OutputFile?
-    /// Pictures of a series that lie under their names, which go if the series is not finished.
+    /// The first PNG file, which is opened early.
+    private var firstFile: AtomicFile?
+    /// Completed files of a series, which are deleted if it is not finished.
     private var written: [String] = []
     private var isFinished = false
 
-    /// Opens the output so that everything that could refuse it does so before work begins.
+    /// Opens the output, so that what prevents writing it is found before any work is done.
     ///
-    /// - Parameter inputs: files that may not be the output.
-    /// - Throws: `usage` for an unknown ending or an output that is an input, `cannotCreate`.
+    /// - Parameter inputs: files that must not be the output.
+    /// - Throws: `usage` for an unknown extension or an output that is an input, `cannotCreate`.
     public init(path: String, inputs: [String] = []) throws(MediaError) {
         self.path = path
         self.inputs = inputs
         if path == "-" {
-            guard isatty(STDOUT_FILENO) == 0 else {
-                throw MediaError(.usage, "standard output is a terminal; send it to a file or a program")
-            }
-            form = .y4m(.standardOutput)
+            format = .y4m(try .standardOutputNotTerminal())
             return
         }
-        let name = path.split(separator: "/").last ?? ""
-        let ending = name.lastIndex(of: ".").map { name[name.index(after: $0)...].lowercased() } ?? ""
-        switch ending {
-        case "y4m": form = .y4m(.file(try OutputFile(path: path, inputs: inputs)))
-        case "yuv", "raw": form = .raw(.file(try OutputFile(path: path, inputs: inputs)))
+        switch OutputPath.fileExtension(path) {
+        case "y4m": format = .y4m(.file(try AtomicFile(path: path, inputs: inputs)))
+        case "yuv", "raw": format = .raw(.file(try AtomicFile(path: path, inputs: inputs)))
         case "png":
+            let name = path.split(separator: "/").last ?? ""
             let series = ImageSeries.Pattern(name).map {
-                Series(directory: String(path.dropLast(name.count)), pattern: $0)
+                NumberedFiles(directory: String(path.dropLast(name.count)), pattern: $0)
             }
-            form = .png(series: series)
-            single = try OutputFile(path: series?.path(1) ?? path, inputs: inputs)
-        default:
-            let known = Self.endings.map { ".\($0)" }.joined(separator: ", ")
-            throw MediaError(.usage, "\(path): the ending of an output must be one of \(known)")
+            format = .png(series: series)
+            firstFile = try AtomicFile(path: series?.path(1) ?? path, inputs: inputs)
+        default: throw OutputPath.unknownExtension(path, known: Self.endings)
         }
     }
 
-    /// The only layouts that can be written; nil when all can.
-    public var isPlanar: Bool {
-        if case .raw = form { return false }
-        return true
-    }
-
-    /// Whether no further frame is wanted.
+    /// Whether the output takes no more frames.
     public var isFull: Bool {
-        if case .png(series: nil) = form { return frames > 0 }
+        if case .png(series: nil) = format { return frames > 0 }
         return false
     }
 
     /// Writes a frame.
     ///
-    /// - Parameter shown: what all frames have in common, the same each time.
-    /// - Throws: `unsupported` for a size or layout that changes; `io`.
-    public func write(_ picture: PictureView, _ shown: Description) throws(MediaError) {
-        if let description, description.width != shown.width || description.height != shown.height {
-            guard case .png = form else {
-                throw MediaError(
-                    .unsupported,
-                    "the picture's size changes from \(description.width)x\(description.height) to "
-                        + "\(shown.width)x\(shown.height) at frame \(frames), which \(path) cannot hold")
-            }
-        }
-        if let description, description.format != shown.format {
-            guard case .png = form else {
-                throw MediaError(.unsupported, "the pixel format changes at frame \(frames)")
-            }
-        }
-        switch form {
+    /// - Parameter properties: what all frames share.
+    /// - Throws: `unsupported` for a change of size or format that the output cannot hold; `io`.
+    public func write(_ picture: PictureView, _ properties: Description) throws(MediaError) {
+        try checkChange(to: properties)
+        switch format {
         case .raw(let sink): try write(picture, after: "", sink)
         case .y4m(let sink):
             if description == nil {
-                let line = try Y4MHeader.line(shown)
+                let line = try Y4MHeader.line(properties)
                 try sink.write(line)
                 bytes += line.count
             }
             try write(picture, after: "FRAME\n", sink)
-        case .png(let series): try writePNG(picture, shown, series)
+        case .png(let series): try writePNG(picture, properties, series)
         }
-        description = shown
+        description = properties
         frames += 1
+    }
+
+    /// Refuses a change of size or format, except for PNG.
+    private func checkChange(to new: Description) throws(MediaError) {
+        if case .png = format { return }
+        guard let old = description else { return }
+        guard old.width == new.width, old.height == new.height else {
+            throw MediaError(
+                .unsupported,
+                "\(path) cannot hold frame \(frames): its size is \(new.width)x\(new.height), that of the frames before "
+                    + "is \(old.width)x\(old.height)")
+        }
+        guard old.format == new.format else {
+            throw MediaError(.unsupported, "\(path) cannot hold frame \(frames): its pixel format is another one")
+        }
     }
 
     private func write(_ picture: PictureView, after head: StaticString, _ sink: ByteSink) throws(MediaError) {
@@ -166,17 +158,17 @@ public final class FrameWriter {
     }
 
     private func writePNG(
-        _ picture: PictureView, _ shown: Description, _ series: Series?
+        _ picture: PictureView, _ properties: Description, _ series: NumberedFiles?
     ) throws(MediaError) {
-        if encoder?.description != shown { encoder = try PNGEncoder(shown) }
+        if encoder?.description != properties { encoder = try PNGEncoder(properties) }
         guard let encoder else { return }
         let image = try encoder.encode(picture)
-        let file: OutputFile
-        if let first = single {
+        let file: AtomicFile
+        if let first = firstFile {
             file = first
-            single = nil
+            firstFile = nil
         } else if let series {
-            file = try OutputFile(path: series.path(frames + 1), inputs: inputs)
+            file = try AtomicFile(path: series.path(frames + 1), inputs: inputs)
         } else {
             return
         }
@@ -192,10 +184,10 @@ public final class FrameWriter {
         for path in written { unlink(path) }
     }
 
-    /// Gives the file its name.
+    /// Completes the output: files get their names.
     public func finish() throws(MediaError) {
         isFinished = true
-        switch form {
+        switch format {
         case .raw(let sink), .y4m(let sink): try sink.finish(sync: false)
         case .png: break
         }
@@ -203,22 +195,24 @@ public final class FrameWriter {
 }
 
 extension Y4MHeader {
-    /// The line for frames of a form that Y4M has, with its line feed.
-    static func line(_ shown: FrameWriter.Description) throws(MediaError) -> [UInt8] {
+    /// The header line for frames with these properties, with its line feed.
+    /// - Throws: `usage` for a pixel format that Y4M lacks.
+    static func line(_ properties: FrameWriter.Description) throws(MediaError) -> [UInt8] {
         let chroma: String
-        switch (shown.format, shown.color.chromaLocation) {
+        switch (properties.format, properties.color.chromaLocation) {
         case (.yu12, 1?): chroma = "420jpeg"
         case (.yu12, 2?): chroma = "420paldv"
         case (.yu12, _): chroma = "420mpeg2"
         case (.i010, _): chroma = "420p10"
-        default: throw MediaError(.usage, "Y4M holds planar samples, not \(shown.format.rawValue)")
+        default:
+            throw MediaError(.usage, "Y4M cannot hold \(properties.format.rawValue): it has planar formats only")
         }
-        let rate = shown.frameRate ?? Rational(25)
-        let aspect = shown.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" } ?? "0:0"
-        let range = shown.color.isFullRange ? "FULL" : "LIMITED"
+        let rate = properties.frameRate ?? Rational(25)
+        let aspect = properties.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" } ?? "0:0"
+        let range = properties.color.isFullRange ? "FULL" : "LIMITED"
         let text =
-            "\(magic) W\(shown.width) H\(shown.height) F\(rate.numerator):\(rate.denominator) Ip A\(aspect) "
-            + "C\(chroma) XYSCSS=\(shown.format == .i010 ? "420P10" : chroma.uppercased()) XCOLORRANGE=\(range)\n"
+            "\(magic) W\(properties.width) H\(properties.height) F\(rate.numerator):\(rate.denominator) Ip A\(aspect) "
+            + "C\(chroma) XYSCSS=\(properties.format == .i010 ? "420P10" : chroma.uppercased()) XCOLORRANGE=\(range)\n"
         return Array(text.utf8)
     }
 }

@@ -3,18 +3,15 @@ internal import CHWDLibAV
 internal import HWDLibAV
 internal import HWDModel
 
-/// Brings 4:2:0 pictures to RGB and writes them as PNG: 8 bits a sample, or 16 where the picture has more than 8.
+/// Converts 4:2:0 pictures to RGB and encodes them as PNG: 8 bits per sample, or 16 for pictures with more than 8.
 ///
-/// A picture with alpha becomes RGBA, straight as PNG defines it unless something else is wanted.
+/// A picture with alpha becomes RGBA in the description's `wantedAlphaMode`; PNG defines alpha to be straight.
 final class PNGEncoder {
     let description: FrameWriter.Description
     private var scaler: OpaquePointer?
-    private var context: UnsafeMutablePointer<AVCodecContext>?
+    private let codec: CodecContext
     private var frame: UnsafeMutablePointer<AVFrame>?
     private var packet: UnsafeMutablePointer<AVPacket>?
-
-    /// Rows from which untagged pictures count as high definition, which is BT.709's (ITU-R BT.709 part 1).
-    private static let highDefinitionHeight = 720
 
     init(_ description: FrameWriter.Description) throws(MediaError) {
         self.description = description
@@ -22,22 +19,22 @@ final class PNGEncoder {
             description.format == .yuva
             ? AV_PIX_FMT_RGBA : description.format.bitDepth > 8 ? AV_PIX_FMT_RGB48BE : AV_PIX_FMT_RGB24
         let (width, height) = (Int32(description.width), Int32(description.height))
-        guard let codec = avcodec_find_encoder(AV_CODEC_ID_PNG) else {
-            throw MediaError(.unsupported, "this libavcodec writes no PNG")
+        guard let encoder = avcodec_find_encoder(AV_CODEC_ID_PNG) else {
+            throw MediaError(.unsupported, "this libavcodec has no PNG encoder")
         }
-        context = avcodec_alloc_context3(codec)
+        guard let codec = CodecContext(encoder) else { throw MediaError(.io, "out of memory for a PNG encoder") }
+        self.codec = codec
+        let context = codec.pointer
         frame = av_frame_alloc()
         packet = av_packet_alloc()
         scaler = sws_getContext(
             width, height, SampleFormats.libAV(description.format), width, height, target,
             Int32(SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT), nil, nil, nil)
-        guard let context, let frame, packet != nil, let scaler else {
-            throw MediaError(.io, "no memory for a picture of \(width)x\(height)")
+        guard let frame, packet != nil, let scaler else {
+            throw MediaError(.io, "out of memory for a picture of \(width)x\(height)")
         }
-        var matrix = description.color.matrix
-        if matrix == ColorDescription.unspecified || matrix == 0 {
-            matrix = description.height >= Self.highDefinitionHeight ? 1 : 6
-        }
+        // swscale numbers its tables by matrix_coefficients (swscale.h SWS_CS_*).
+        let matrix = description.color.conversionMatrix(height: description.height)
         let (table, rgb) = (sws_getCoefficients(Int32(matrix)), sws_getCoefficients(SWS_CS_DEFAULT))
         let one: Int32 = 1 << 16
         _ = sws_setColorspaceDetails(
@@ -49,7 +46,7 @@ final class PNGEncoder {
         frame.pointee.format = target.rawValue
         frame.pointee.width = width
         frame.pointee.height = height
-        let code = avcodec_open2(context, codec, nil)
+        let code = codec.open(encoder)
         guard code >= 0, av_frame_get_buffer(frame, 0) >= 0 else {
             throw MediaError(.unsupported, "pictures of \(width)x\(height) cannot be written as PNG")
         }
@@ -57,35 +54,34 @@ final class PNGEncoder {
 
     deinit {
         sws_freeContext(scaler)
-        avcodec_free_context(&context)
         av_frame_free(&frame)
         av_packet_free(&packet)
     }
 
-    /// A whole PNG file.
+    /// Encodes a picture as a PNG file.
     func encode(_ picture: PictureView) throws(MediaError) -> [UInt8] {
         guard let frame, let packet, av_frame_make_writable(frame) >= 0 else {
-            throw MediaError(.io, "no memory for a picture")
+            throw MediaError(.io, "out of memory for a picture")
         }
         var sources: [UnsafePointer<UInt8>?] = []
         var strides: [Int32] = []
         for number in 0..<4 {
             let plane = number < picture.format.planeCount ? picture.plane(number) : nil
-            sources.append(plane?.start.assumingMemoryBound(to: UInt8.self))
+            sources.append(plane?.base.assumingMemoryBound(to: UInt8.self))
             strides.append(Int32(plane?.stride ?? 0))
         }
         let targets: [UnsafeMutablePointer<UInt8>?] = [frame.pointee.data.0, nil, nil, nil]
         let rows = sws_scale(
             scaler, sources, strides, 0, Int32(picture.part.height), targets, [frame.pointee.linesize.0, 0, 0, 0])
         changeAlphaMode()
-        guard rows == Int32(picture.part.height), avcodec_send_frame(context, frame) >= 0,
-            avcodec_receive_packet(context, packet) >= 0
+        guard rows == Int32(picture.part.height), avcodec_send_frame(codec.pointer, frame) >= 0,
+            avcodec_receive_packet(codec.pointer, packet) >= 0
         else { throw MediaError(.io, "a picture cannot be written as PNG") }
         defer { av_packet_unref(packet) }
         return Array(UnsafeBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
     }
 
-    /// Divides or multiplies colours by alpha where they are not as they are wanted.
+    /// Divides or multiplies colors by alpha where the picture's mode differs from `wantedAlphaMode`.
     private func changeAlphaMode() {
         guard let frame, let mode = description.alphaMode, mode != description.wantedAlphaMode,
             let start = frame.pointee.data.0
@@ -97,7 +93,7 @@ final class PNGEncoder {
                 let alpha = Int(pixel[3])
                 for component in 0..<3 {
                     let value = Int(pixel[component])
-                    // What is transparent has no colour to find again.
+                    // The color of a transparent premultiplied sample is lost.
                     pixel[component] =
                         description.wantedAlphaMode == .premultiplied
                         ? UInt8((value * alpha + 127) / 255)

@@ -3,39 +3,38 @@ internal import CHWDLibAV
 internal import HWDLibAV
 internal import HWDModel
 
-/// Which of a source's streams an output takes over as they are, and why not the others.
-enum StreamCopy {
-    /// The outcome.
-    struct Plan {
-        var notes: [String] = []
-        var streams: [OtherStream] = []
-        /// Source stream number → output stream number.
-        var numbers: [Int: Int32] = [:]
-    }
+/// The streams of a source that an output copies, and the reasons against the others.
+struct StreamCopy {
+    /// The reasons against streams, one line each.
+    private(set) var notes: [String] = []
+    /// The copied streams.
+    private(set) var streams: [OtherStream] = []
+    /// Source stream number → output stream number.
+    private(set) var numbers: [Int: Int32] = [:]
 
-    /// Adds an output stream for every audio and subtitle stream of `source` that the container can hold.
+    /// Adds an output stream for every audio and subtitle stream of `source` that the container supports.
     ///
-    /// `hasChapters` and `hasTimecode` say that these are written anew, so that the tracks they were in are not missed.
-    static func plan(
+    /// - Parameters:
+    ///   - hasChapters: whether chapters are written, which replaces the source's track of their titles.
+    ///   - hasTimecode: whether a timecode is written, which replaces the source's timecode track.
+    init(
         from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, ending: String,
         hasChapters: Bool, hasTimecode: Bool
-    ) -> Plan {
-        var plan = Plan()
-        guard let source, case .libAV(let input) = source.source else { return plan }
+    ) {
+        guard let source, case .libAV(let input) = source.backend else { return }
         for stream in source.otherStreams {
             if stream.isChapterTitles, hasChapters { continue }
             if stream.isTimecode, hasTimecode { continue }
-            if let reason = add(stream, input.demuxer, output, ending) {
-                plan.notes.append("\(stream.description) is not copied: \(reason)")
+            if let reason = Self.add(stream, input.demuxer, output, ending) {
+                notes.append("\(stream.description) is not copied: \(reason)")
             } else {
-                plan.streams.append(stream)
-                plan.numbers[stream.index] = Int32(output.pointee.nb_streams) - 1
+                streams.append(stream)
+                numbers[stream.index] = Int32(output.pointee.nb_streams) - 1
             }
         }
-        return plan
     }
 
-    /// Adds one stream; nil when that went well, else why not.
+    /// Adds one stream; returns the reason against it, or nil.
     private static func add(
         _ stream: OtherStream, _ input: Demuxer, _ output: UnsafeMutablePointer<AVFormatContext>, _ ending: String
     ) -> String? {
@@ -58,7 +57,7 @@ enum StreamCopy {
         return nil
     }
 
-    /// The source's tag where it means the same codec in the output, else the muxer's choice (0).
+    /// The source's tag where it denotes the same codec in the output, else the muxer's choice (0).
     private static func tag(
         _ parameters: UnsafeMutablePointer<AVCodecParameters>, _ output: UnsafeMutablePointer<AVFormatContext>
     ) -> UInt32 {
@@ -67,9 +66,9 @@ enum StreamCopy {
         return av_codec_get_id(tables, tag) == parameters.pointee.codec_id ? tag : 0
     }
 
-    /// Asks for a tag of the container's own, then the muxer itself, which refuses some it has a tag for.
+    /// Whether the container has a tag for the codec and its muxer accepts it; some tags it refuses.
     ///
-    /// Without the first the .mov muxer would take anything that WAV has a number for, and say it may be unplayable.
+    /// Without the first check the .mov muxer accepts every codec with a WAV number, and warns that it may be unplayable.
     private static func canHold(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ ending: String) -> Bool {
         var trial: UnsafeMutablePointer<AVFormatContext>?
         guard avformat_alloc_output_context2(&trial, nil, ending, nil) >= 0, let trial else { return false }
@@ -79,7 +78,7 @@ enum StreamCopy {
             avformat_free_context(trial)
             return false
         }
-        // Nothing is written to it, but the muxer wants to hear that it could go back.
+        // Nothing is written to it, but the muxer requires seekable output.
         trial.pointee.pb.pointee.seekable = AVIO_SEEKABLE_NORMAL
         defer {
             var bytes: UnsafeMutablePointer<UInt8>?

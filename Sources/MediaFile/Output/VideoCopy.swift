@@ -3,68 +3,71 @@ internal import CHWDLibAV
 internal import HWDHEVC
 internal import HWDLibAV
 
-/// How an HEVC track gets from one file into another without being coded anew.
+/// Copies an HEVC track from one file into another without encoding.
 ///
-/// Samples stay as they are wherever the output can hold them so: of a length-prefixed `hvc1` track not a byte changes.
-/// From other kinds (`hev1`, byte streams) the parameter sets move out of the samples into the `hvcC` record.
+/// Samples of a length-prefixed `hvc1` track are kept byte for byte. In other kinds (`hev1`, byte streams) the parameter
+/// sets are moved from the samples into the `hvcC` record.
 public struct VideoCopy: Sendable {
-    /// The record of what is left: where temporal levels are dropped, its parameter sets speak of the others alone.
+    /// The record; where temporal levels are dropped, its parameter sets describe the kept ones alone.
     public let hvcC: [UInt8]
-    /// Pictures that precede one in decoding and follow it in output order, of what is left (H.265 7.4.3.2.1).
+    /// `sps_max_num_reorder_pics` of the kept levels (H.265 7.4.3.2.1).
     public let reorderDepth: Int
 
     private let path: String
     private let framing: SampleKind.Framing
-    /// Parameter sets that may stand in samples, as they come.
+    /// The record's parameter sets, which samples may repeat.
     private let known: Set<[UInt8]>
-    private let staysAsIs: Bool
+    private let isUnchanged: Bool
 
     /// Prepares to copy the packets of a reader whose `decoding` is `disabled`.
     /// - Throws: `unsupported` for another codec than HEVC and for streams without timestamps, `badInput` for a damaged
-    ///   format description.
+    ///   configuration record.
     public init(_ reader: MediaReader) throws(MediaError) {
         path = reader.path
-        guard case .libAV(let source) = reader.source, reader.video.codec == "hevc" else {
-            throw MediaError(.unsupported, "\(reader.path) is \(reader.video.codec): HEVC alone is copied")
+        guard case .libAV(let source) = reader.backend, reader.video.codec == "hevc" else {
+            throw MediaError(.unsupported, "\(reader.path) is \(reader.video.codec): only HEVC can be copied")
         }
         guard !reader.isUntimed else {
             throw MediaError(
                 .unsupported, "\(reader.path) has no timestamps: it can be encoded, or copied from a container")
         }
-        let configuration = reader.video.codecConfiguration
-        framing = SampleKind.framing(configuration)
+        let configuration = HEVCConfiguration(reader.video.codecConfiguration)
+        framing = configuration.framing
         do throws(BitstreamError) {
-            var record: DecoderConfigurationRecord
-            switch framing {
-            case .lengths: record = try DecoderConfigurationRecord(bytes: configuration)
-            case .startCodes:
-                let sets = AnnexB.NALUnits(configuration).filter {
-                    (try? NALUnitHeader(nal: $0))?.nalUnitType.isParameterSet ?? false
-                }
-                record = try DecoderConfigurationRecord(nalUnits: sets.map { Array($0) })
-            }
+            var record = try Self.record(reader.video.codecConfiguration, configuration)
             known = Set(record.nalUnits)
             let tag = source.demuxer.video?.codecpar?.pointee.codec_tag ?? 0
-            // Of these the record has every parameter set (ISO/IEC 14496-15 8.4.1).
+            // The record of an hvc1 track has every parameter set (ISO/IEC 14496-15 8.4.1).
             let isComplete = tag == clibav_tag(0x68, 0x76, 0x63, 0x31)  // hvc1
-            staysAsIs = isComplete && framing == .lengths(4)
+            isUnchanged = isComplete && framing == .lengths(4)
             record.lengthSize = 4
             if let levels = reader.levels, let count = levels.levels, levels.limit + 1 < count {
                 record = try record.keepingSubLayers(upTo: levels.limit)
             }
             hvcC = try record.bytes()
             reorderDepth =
-                record.nalUnits.lazy.compactMap { try? SequenceParameterSet(nal: $0) }
-                .filter { $0.header.nuhLayerId == 0 }.map(\.orderingInfo.highest.maxNumReorderPics).max() ?? 0
+                HEVCConfiguration.baseLayerSets(record.nalUnits)
+                .map(\.orderingInfo.highest.maxNumReorderPics).max() ?? 0
         } catch {
             throw MediaError(.badInput, "\(reader.path): the format description is damaged: \(error.reason)")
         }
     }
 
-    /// A packet as the output has it; nil where that is as it came.
-    /// - Throws: `badInput` for one that cannot be taken apart, `unsupported` where parameter sets change.
+    /// The record that the file has, or one made of a byte stream's parameter sets.
+    private static func record(
+        _ bytes: [UInt8], _ configuration: HEVCConfiguration
+    ) throws(BitstreamError) -> DecoderConfigurationRecord {
+        guard case .startCodes = configuration.framing else { return try DecoderConfigurationRecord(bytes: bytes) }
+        let sets = AnnexB.NALUnits(bytes).filter {
+            (try? NALUnitHeader(nal: $0))?.nalUnitType.isParameterSet ?? false
+        }
+        return try DecoderConfigurationRecord(nalUnits: sets.map { Array($0) })
+    }
+
+    /// A packet's contents for the output; nil where they are the packet's own.
+    /// - Throws: `badInput` for a damaged packet, `unsupported` where parameter sets change.
     public func sample(_ packet: UnsafeRawBufferPointer) throws(MediaError) -> [UInt8]? {
-        if staysAsIs { return nil }
+        if isUnchanged { return nil }
         var sample: [UInt8] = []
         sample.reserveCapacity(packet.count + 64)
         do throws(BitstreamError) {
@@ -88,7 +91,8 @@ public struct VideoCopy: Sendable {
             return try LengthPrefixedNALUnits.append(unit, to: &sample)
         }
         guard known.contains(Array(unit)) else {
-            throw BitstreamError(.unsupported, "Its parameter sets change on the way, which a copy cannot hold.")
+            throw BitstreamError(
+                .unsupported, "its parameter sets change within the stream, so it cannot be copied")
         }
     }
 }

@@ -3,59 +3,61 @@ internal import CHWDLibAV
 internal import HWDLibAV
 internal import HWDModel
 
-/// Which packets of an HEVC track belong to the temporal levels that are wanted.
+/// Selects the packets of an HEVC track that belong to the requested temporal levels.
 ///
-/// A file that annotates its samples (`tscl`) is believed without a look at the bitstream, until an annotation
-/// contradicts a picture's own header: from there on the headers decide. Every other file is filtered by headers.
+/// Annotations of the file (`tscl`) are used without parsing the bitstream, until one contradicts a picture's NAL unit
+/// header; from there on, and in files without annotations, the headers decide.
 final class LevelFilter {
-    /// What is wanted and what came of it.
     private(set) var report: LevelReport
-
-    private let limit: UInt8
-    private var leavesAll: Bool
-    private let framing: SampleKind.Framing
-    private var levels: [UInt8]?
-    private let offsets: [UInt64]
-    private let places: [UInt64: Int]
-    private var cursor = 0
-    /// Whether what is left is known to be shown at another rate.
+    /// Whether the kept pictures are known to have another frame rate than the whole stream.
     private(set) var changesRate = false
 
-    /// Pictures whose headers are looked at before anything is dropped, to tell rates and whether the boxes lie.
+    private let limit: UInt8
+    private var keepsAll: Bool
+    private let framing: SampleKind.Framing
+    /// The annotated level of each sample; nil without annotations, and once they proved wrong.
+    private var levels: [UInt8]?
+    private let offsets: [UInt64]
+    /// Sample numbers by file position; empty where the positions ascend, which a binary search uses.
+    private let samplesByOffset: [UInt64: Int]
+    /// The sample that is expected next.
+    private var cursor = 0
+
+    /// Pictures whose headers are parsed ahead, to find the rates and to check the annotations.
     static let samplesLookedAt = 4096
 
     /// A filter for the levels 0…`limit` of a stream.
     ///
     /// - Parameters:
-    ///   - annotations: what the file's boxes say, compared with its first pictures; nil where it has none.
+    ///   - annotations: the file's sample groups, compared with its first pictures; nil where it has none.
     ///   - levelCount: how many levels the stream has; nil when not known.
-    ///   - keepsUnsignaled: whether pictures of which no annotation tells are all kept, for somebody else to drop.
+    ///   - keepsUnsignaled: whether all pictures are kept where no annotations exist, for a session to drop.
     init(
         limit: Int, framing: SampleKind.Framing, annotations: TrackAnnotations?, levelCount: Int?,
         keepsUnsignaled: Bool
     ) {
-        leavesAll = keepsUnsignaled && annotations?.levels == nil
+        keepsAll = keepsUnsignaled && annotations?.levels == nil
         self.limit = UInt8(clamping: limit)
         self.framing = framing
         levels = annotations?.levels
         offsets = levels == nil ? [] : annotations?.table?.offsets ?? []
         let isSorted = zip(offsets, offsets.dropFirst()).allSatisfy { $0 < $1 }
-        places = isSorted ? [:] : Dictionary(zip(offsets, offsets.indices)) { first, _ in first }
+        samplesByOffset = isSorted ? [:] : Dictionary(zip(offsets, offsets.indices)) { first, _ in first }
         report = LevelReport(limit: limit, levels: levelCount)
-        report.isLeftToSession = leavesAll
+        report.isLeftToSession = keepsAll
         if levels != nil {
             report.source = .annotations
         } else if let annotations, annotations.areLevelsDamaged {
-            let why = annotations.faults.first ?? "damaged"
+            let fault = annotations.faults.first ?? "damaged"
             report.warning =
-                "the file's temporal levels are told by its NAL units, its annotations are wrong: \(why)"
+                "the file's temporal levels are read from NAL unit headers, its annotations are wrong: \(fault)"
         }
     }
 
-    /// The filter that `options` ask for; nil when they want all levels.
+    /// The filter that `options` request; nil when they keep all levels.
     ///
-    /// `video` then tells of what is left: its rate, and how many frames.
-    /// - Throws: `unsupported` for a codec without levels.
+    /// `video` then describes the kept pictures: their frame rate and count.
+    /// - Throws: `unsupported` for a codec other than HEVC.
     convenience init?(
         _ options: MediaReader.Options, _ demuxer: Demuxer, _ boxes: SourceBoxes?, leavesUnsignaled: Bool,
         _ video: inout VideoDescription
@@ -64,11 +66,11 @@ final class LevelFilter {
         guard demuxer.video?.codecpar?.pointee.codec_id == AV_CODEC_ID_HEVC else {
             throw .noLevels(demuxer.path, codec: video.codec)
         }
-        let configuration = video.codecConfiguration
-        let subLayers = LevelScan.subLayers(configuration)
-        let scan = Self.scan(demuxer, boxes, configuration, subLayers, frameRate: options.frameRate)
+        let configuration = HEVCConfiguration(video.codecConfiguration)
+        let subLayers = configuration.subLayerCount
+        let scan = Self.scan(demuxer, boxes, configuration, frameRate: options.frameRate)
         self.init(
-            limit: limit, framing: SampleKind.framing(configuration), annotations: scan?.annotations,
+            limit: limit, framing: configuration.framing, annotations: scan?.annotations,
             levelCount: scan.map { $0.count(subLayers) } ?? subLayers, keepsUnsignaled: leavesUnsignaled)
         guard let scan, limit < scan.rates.count - 1 else { return }
         changesRate = true
@@ -77,13 +79,13 @@ final class LevelFilter {
         guard let rate = scan.rates.rate(limit, full: full, tick: scan.tick) else { return }
         video.averageFrameRate = rate
         video.baseFrameRate = rate
-        // Elementary streams count frames.
+        // The time base of elementary streams is one frame.
         if demuxer.isUntimed, let ticks = rate.inverse { video.timeBase = ticks }
     }
 
-    /// The levels of the file's first pictures: by the boxes of a movie, else read through a demuxer of its own.
+    /// Reads the levels from the boxes of a movie, else from the first pictures through a separate demuxer.
     private static func scan(
-        _ demuxer: Demuxer, _ boxes: SourceBoxes?, _ configuration: [UInt8], _ subLayers: Int?, frameRate: Rational?
+        _ demuxer: Demuxer, _ boxes: SourceBoxes?, _ configuration: HEVCConfiguration, frameRate: Rational?
     ) -> LevelScan? {
         let file = demuxer.file
         guard file.isSeekable else { return nil }
@@ -92,35 +94,35 @@ final class LevelFilter {
                 file, boxes: boxes, track: demuxer.video?.id ?? 0, configuration: configuration,
                 count: samplesLookedAt)
         }
-        guard boxed?.rates.count ?? 0 == 0, subLayers ?? 2 > 1,
+        guard boxed?.rates.count ?? 0 == 0, configuration.subLayerCount ?? 2 > 1,
             let second = try? Demuxer(file, cancelFlag: demuxer.cancelFlag, frameRate: frameRate)
         else { return boxed }
         var scan = LevelScan(
-            second.context, stream: second.videoIndex, configuration: configuration, count: samplesLookedAt)
+            second.context, stream: second.videoIndex, framing: configuration.framing, count: samplesLookedAt)
         scan.annotations = boxed?.annotations
         return scan
     }
 
-    /// Drops what no annotation describes too, from the headers: no session is left to do that.
+    /// Drops pictures without annotations too, by their headers, where no session can.
     func dropUnsignaled() {
-        leavesAll = false
+        keepsAll = false
         report.isLeftToSession = false
     }
 
-    /// Whether a packet of the video is wanted; counts it.
+    /// Whether a packet of the video is kept; counts it.
     func keeps(_ packet: UnsafePointer<AVPacket>) -> Bool {
         let bytes = UnsafeRawBufferPointer(start: packet.pointee.data, count: Int(max(0, packet.pointee.size)))
         let picture = SampleKind(bytes, framing)
         var level = picture?.temporalID
-        if let told = told(at: packet.pointee.pos) {
-            if let level, level != told {
-                contradict(told, level)
+        if let annotated = annotatedLevel(at: packet.pointee.pos) {
+            if let level, level != annotated {
+                distrustAnnotations(annotated, level)
             } else {
-                level = told
+                level = annotated
             }
         }
-        // What cannot be told is left to the decoder, which tells of damage.
-        let isKept = leavesAll || level.map { $0 <= limit } ?? true
+        // A packet without a level goes to the decoder, which reports its damage.
+        let isKept = keepsAll || level.map { $0 <= limit } ?? true
         if isKept { report.kept += 1 } else { report.dropped += 1 }
         let (pts, duration) = (packet.pointee.pts, packet.pointee.duration)
         if pts != clibav_no_pts(), Ticks.isPossible(pts), (0..<(1 << 40)).contains(duration) {
@@ -129,23 +131,25 @@ final class LevelFilter {
         return isKept
     }
 
-    private func contradict(_ told: UInt8, _ level: UInt8) {
+    private func distrustAnnotations(_ annotated: UInt8, _ level: UInt8) {
         levels = nil
         report.source = .headers
         report.warning =
-            "the file's annotations say that the picture \(report.kept + report.dropped + 1) is of temporal level "
-            + "\(told), and its NAL units say \(level): the NAL units are believed from there on"
+            "the file's annotations place picture \(report.kept + report.dropped + 1) in temporal level \(annotated), "
+            + "its NAL unit header in level \(level): NAL unit headers decide from there on"
     }
 
-    /// What the file says of the sample that lies at `position`.
-    private func told(at position: Int64) -> UInt8? {
+    /// The annotated level of the sample at file position `position`; nil without one.
+    private func annotatedLevel(at position: Int64) -> UInt8? {
         guard let levels, position >= 0 else { return nil }
         let position = UInt64(position)
         if cursor < offsets.count, offsets[cursor] == position {
             cursor += 1
             return levels[cursor - 1]
         }
-        guard let sample = places.isEmpty ? search(position) : places[position] else { return nil }
+        guard let sample = samplesByOffset.isEmpty ? search(position) : samplesByOffset[position] else {
+            return nil
+        }
         cursor = sample + 1
         return levels[sample]
     }
@@ -157,50 +161,5 @@ final class LevelFilter {
             if offsets[middle] < position { low = middle + 1 } else { high = middle }
         }
         return low < offsets.count && offsets[low] == position ? low : nil
-    }
-}
-
-/// How a reader dropped temporal levels.
-public struct LevelReport: Hashable, Sendable {
-    /// What told the level of a picture.
-    public enum Source: String, Hashable, Sendable {
-        /// The file's sample groups (`tscl`, ISO/IEC 14496-15 8.4).
-        case annotations
-        /// The pictures' NAL unit headers.
-        case headers = "nal-headers"
-    }
-
-    /// The highest level that is wanted.
-    public let limit: Int
-    /// How many levels the stream has; nil when not known.
-    public let levels: Int?
-    /// What told the levels, in the end.
-    public internal(set) var source = Source.headers
-    /// Whether every packet is passed on: the file does not annotate its levels, and a session drops them.
-    public internal(set) var isLeftToSession = false
-    /// Packets that were handed on.
-    public internal(set) var kept = 0
-    /// Packets that were left out.
-    public internal(set) var dropped = 0
-    /// Whether the stream is known to have levels above the limit, or may have.
-    public var dropsSome: Bool { levels.map { $0 > limit + 1 } ?? true }
-    /// When the last picture ends, left out or not, in ticks of the video; nil when the file tells no times.
-    public internal(set) var end: Int64?
-    /// What is wrong with the file's annotations; nil where they agree with the pictures, or are not there.
-    public internal(set) var warning: String?
-
-    init(limit: Int, levels: Int?) {
-        self.limit = limit
-        self.levels = levels
-    }
-
-    /// What a person should know before it begins; nil where the levels are dropped as the file itself tells.
-    public var note: String? {
-        if let levels, levels <= 1 { return "the stream has one temporal level: nothing can be dropped" }
-        if let levels, levels <= limit + 1 {
-            return "the stream has \(levels) temporal levels, 0 to \(levels - 1): nothing is dropped"
-        }
-        return source == .headers && warning == nil
-            ? "the file does not annotate its temporal levels: its NAL units tell them" : nil
     }
 }

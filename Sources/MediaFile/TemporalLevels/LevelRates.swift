@@ -2,19 +2,19 @@
 internal import Glibc
 internal import HWDModel
 
-/// How many pictures each temporal level has, and how many a second are shown when the levels above it are dropped.
+/// The number of pictures of each temporal level, and the frame rate when the levels above it are dropped.
 struct LevelRates: Hashable, Sendable {
-    /// Pictures of each level alone, from level 0 on.
+    /// Pictures of each single level, from level 0 on.
     private(set) var pictures: [Int] = []
     private var first: [Int64] = []
     private var last: [Int64] = []
-    /// Whether pictures come without times.
+    /// Whether pictures come without timestamps.
     var isUntimed = false
 
-    /// Nothing seen yet.
+    /// No pictures yet.
     init() {}
 
-    /// Takes the next picture.
+    /// Counts the next picture in decoding order.
     mutating func add(level: UInt8, time: Int64?) {
         while pictures.count <= Int(level) {
             pictures.append(0)
@@ -33,11 +33,11 @@ struct LevelRates: Hashable, Sendable {
     /// Pictures of the levels 0…`level`.
     func total(_ level: Int) -> Int { pictures.prefix(level + 1).reduce(0, +) }
 
-    /// Pictures a second when the levels 0…`level` are shown; nil when that cannot be told.
+    /// Frames per second of the levels 0…`level`; nil when it cannot be derived.
     ///
     /// - Parameters:
-    ///   - full: the rate of all levels, of which the others are whole parts in all but odd streams.
-    ///   - tick: seconds a unit of time.
+    ///   - full: the rate of all levels. The others are expected to be whole fractions of it.
+    ///   - tick: seconds per tick of the pictures' times.
     func rate(_ level: Int, full: Rational?, tick: Double) -> Rational? {
         guard level >= 0, level < count else { return nil }
         if level == count - 1, let full { return full }
@@ -55,18 +55,19 @@ struct LevelRates: Hashable, Sendable {
         return Rational(frameRate: seen)
     }
 
-    /// One picture in how many is of the levels 0…`level`, by their numbers: every n-th of them and the first; where the
-    /// numbers allow several, a power of two.
+    /// The n for which every n-th picture is of the levels 0…`level`, from the numbers of pictures alone.
+    ///
+    /// Where they allow several, the power of two among them; 0 when there is none.
     private func divisor(_ level: Int) -> Int32 {
         let (all, seen) = (Double(total(count - 1) - 1), Double(total(level)))
         guard all > 0, seen > 1 else { return 0 }
-        let (least, most) = (all / seen, all / (seen - 1))
-        let power = exp2(log2(most).rounded(.down))
-        let found = power > least ? power : most.rounded(.down)
+        let (lower, upper) = (all / seen, all / (seen - 1))
+        let power = exp2(log2(upper).rounded(.down))
+        let found = power > lower ? power : upper.rounded(.down)
         return (1...1024).contains(found) ? Int32(found) : 0
     }
 
-    /// Intervals over the time between the first and the last picture of the levels 0…`level`.
+    /// The mean rate between the first and the last picture of the levels 0…`level`.
     private func hertz(_ level: Int, tick: Double) -> Double? {
         let start = first.prefix(level + 1).min() ?? .max
         let end = last.prefix(level + 1).max() ?? .min

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
-internal import HWDHEVC
 internal import HWDLibAV
 internal import HWDModel
 
-/// What a file's temporal levels are: by its boxes where it has any, and by the headers of its pictures.
+/// A file's temporal levels, from its boxes where it has any, and from the headers of its pictures.
 struct LevelScan {
-    /// What the boxes say, compared with the pictures that were looked at; nil where there are no boxes.
+    /// The boxes' annotations, compared with the pictures that were scanned; nil where there are no boxes.
     var annotations: TrackAnnotations?
-    /// The pictures that were looked at, or that the boxes tell of.
+    /// The pictures that were scanned or annotated.
     private(set) var rates = LevelRates()
-    /// Whether `rates` is of all pictures.
+    /// Whether `rates` covers all pictures.
     private(set) var isWhole = false
-    /// Seconds a unit of the pictures' times.
+    /// Seconds per tick of the pictures' times.
     private(set) var tick = 0.0
 
-    /// Looks into the boxes of a movie, and at its first `count` pictures.
-    init?(_ file: InputFile, boxes: SourceBoxes, track: Int32, configuration: [UInt8], count: Int) {
-        let subLayers = Self.subLayers(configuration)
+    /// Reads the boxes of a movie and the headers of its first `count` pictures.
+    init?(_ file: InputFile, boxes: SourceBoxes, track: Int32, configuration: HEVCConfiguration, count: Int) {
+        let subLayers = configuration.subLayerCount
         guard let scale = boxes.timeScale(track: track),
             var annotations = boxes.annotations(track: track, subLayers: subLayers)
         else { return nil }
         self.annotations = annotations
-        // Nothing to look for where neither boxes nor parameter sets speak of levels.
+        // Without sample groups and with one sub-layer there is nothing to find.
         guard !annotations.kinds.isEmpty || subLayers ?? 2 > 1 else { return }
         guard let table = annotations.table else { return }
-        let pictures = annotations.pictures(PositionedReader(file), SampleKind.framing(configuration), count: count)
+        let pictures = annotations.pictures(PositionedReader(file), configuration.framing, count: count)
         annotations.compare(with: pictures)
         tick = 1 / Double(scale)
         if let levels = annotations.levels {
@@ -39,12 +38,13 @@ struct LevelScan {
         self.annotations = annotations
     }
 
-    /// Reads the first `count` pictures of a stream; the context is of no other use afterwards.
-    init(_ context: UnsafeMutablePointer<AVFormatContext>, stream: Int, configuration: [UInt8], count: Int) {
+    /// Reads the first `count` pictures of a stream, which moves the context's read position.
+    init(
+        _ context: UnsafeMutablePointer<AVFormatContext>, stream: Int, framing: SampleKind.Framing, count: Int
+    ) {
         var packet = av_packet_alloc()
         defer { av_packet_free(&packet) }
         guard let packet, let base = context.pointee.streams?[stream]?.pointee.time_base else { return }
-        let framing = SampleKind.framing(configuration)
         tick = av_q2d(base)
         var seen = 0
         var others = 0
@@ -61,21 +61,12 @@ struct LevelScan {
             seen += 1
             let bytes = UnsafeRawBufferPointer(start: data, count: Int(packet.pointee.size))
             guard let picture = SampleKind(bytes, framing) else { continue }
-            let told = packet.pointee.pts == clibav_no_pts() ? packet.pointee.dts : packet.pointee.pts
-            if seen == 1, told == clibav_no_pts() { rates.isUntimed = true }
-            rates.add(level: picture.temporalID, time: told == clibav_no_pts() ? nil : told)
+            let time = packet.pointee.pts == clibav_no_pts() ? packet.pointee.dts : packet.pointee.pts
+            if seen == 1, time == clibav_no_pts() { rates.isUntimed = true }
+            rates.add(level: picture.temporalID, time: time == clibav_no_pts() ? nil : time)
         }
     }
 
-    /// Temporal levels that the parameter sets speak of; nil where there are none.
-    static func subLayers(_ configuration: [UInt8]) -> Int? {
-        let record =
-            configuration.first == 1 ? try? DecoderConfigurationRecord(bytes: configuration) : nil
-        let units = record?.nalUnits ?? AnnexB.NALUnits(configuration).map { Array($0) }
-        let sets = units.lazy.compactMap { try? SequenceParameterSet(nal: $0) }
-        return sets.filter { $0.header.nuhLayerId == 0 }.map { $0.spsMaxSubLayersMinus1 + 1 }.max()
-    }
-
-    /// Levels that occur or are announced.
+    /// The number of levels: those that occur, or the `subLayers` of the parameter sets where these are more.
     func count(_ subLayers: Int?) -> Int { max(rates.count, subLayers ?? 1) }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDHEVC
 
-/// What the header of a picture's first slice segment tells: its NAL unit type and its temporal level, in two bytes.
+/// The NAL unit type and temporal level of a picture's first slice segment, in two bytes.
 struct SampleKind: Hashable, Sendable {
     /// `nal_unit_type` in the low six bits, TemporalId above them.
     private let packed: UInt16
 
-    /// A picture of a type (0…31) and level (0…6).
+    /// A picture of a NAL unit type (0…31) and level (0…6).
     init(type: UInt8, temporalID: UInt8) { packed = UInt16(temporalID & 7) << 6 | UInt16(type & 63) }
 
     /// `nal_unit_type` (H.265 table 7-1).
@@ -16,15 +16,15 @@ struct SampleKind: Hashable, Sendable {
     /// TemporalId, 0…6.
     var temporalID: UInt8 { UInt8(packed >> 6) }
 
-    /// How NAL units stand in an access unit.
+    /// How NAL units are delimited in an access unit.
     enum Framing: Hashable, Sendable {
-        /// Behind their length in 1, 2 or 4 bytes (ISO/IEC 14496-15).
+        /// Each is preceded by its length in 1, 2 or 4 bytes (ISO/IEC 14496-15).
         case lengths(Int)
-        /// Behind start codes (H.265 Annex B).
+        /// Each is preceded by a start code (H.265 Annex B).
         case startCodes
     }
 
-    /// The kind of the base layer's picture in an access unit; nil where no slice of one can be found.
+    /// The kind of the base layer's picture in an access unit; nil where it has no slice.
     init?(_ accessUnit: UnsafeRawBufferPointer, _ framing: Framing) {
         var position = 0
         while let start = Self.nextUnit(accessUnit, framing, &position) {
@@ -35,14 +35,14 @@ struct SampleKind: Hashable, Sendable {
         return nil
     }
 
-    /// The kind that a NAL unit's two header bytes tell; nil for what is no slice of the base layer.
+    /// The kind in a NAL unit's two header bytes; nil unless it is a slice of the base layer.
     init?(header first: UInt8, _ second: UInt8) {
         let type = first >> 1
         guard first & 0x81 == 0, second >> 3 == 0, type < 32, second & 7 != 0 else { return nil }
         self.init(type: type, temporalID: (second & 7) - 1)
     }
 
-    /// Where the next NAL unit of two bytes or more begins; moves `position` behind it, or to its end.
+    /// The start of the next NAL unit of two bytes or more; moves `position` past its framing or its end.
     private static func nextUnit(
         _ bytes: UnsafeRawBufferPointer, _ framing: Framing, _ position: inout Int
     ) -> Int? {
@@ -67,15 +67,8 @@ struct SampleKind: Hashable, Sendable {
 }
 
 extension SampleKind {
-    /// How a stream's access units are framed, from its configuration record or its Annex B parameter sets.
-    static func framing(_ configuration: [UInt8]) -> Framing {
-        guard configuration.first == 1, configuration.count > 21 else { return .startCodes }
-        // lengthSizeMinusOne (ISO/IEC 14496-15 8.3.3.1).
-        return .lengths(Int(configuration[21] & 3) + 1)
-    }
-
-    /// The bits of `nal_unit_type` and TemporalId that tell IRAP, leading and switching pictures apart.
+    /// Whether decoding can start with it (H.265 3.69, IRAP picture).
     var isIRAP: Bool { type.isIRAP }
-    /// Whether it is shown before the IRAP picture that it follows.
+    /// Whether it precedes its IRAP picture in output order and follows it in decoding order.
     var isLeading: Bool { type.isRADL || type.isRASL }
 }

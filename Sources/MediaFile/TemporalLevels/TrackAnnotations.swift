@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDHEVC
 
-/// What a file's boxes say of a track's pictures, and whether that can be believed.
+/// The sample groups and `sdtp` of a track, with their faults.
 ///
-/// The boxes are anybody's work: what does not add up is named, and what the NAL unit headers contradict as well.
+/// The boxes are untrusted: contradictions among them, and with the pictures' NAL unit headers, are reported.
 struct TrackAnnotations {
-    /// The groups there are, by type, in the order of `SampleGroup`'s types here.
+    /// The types that occur, in the order of `types`, then `sdtp`.
     private(set) var kinds: [String] = []
-    /// The temporal level of every sample, in decoding order; nil where no box tells, or where it is damaged.
+    /// The temporal level of every sample, in decoding order; nil where no box has it, or that box is damaged.
     private(set) var levels: [UInt8]?
-    /// What is wrong with the boxes, one sentence each.
+    /// The faults, each in lower case and without a full stop.
     private(set) var faults: [String] = []
-    /// Whether what tells the levels is among that.
+    /// Whether `tscl` is among the faults.
     private(set) var areLevelsDamaged = false
-    /// Where the samples lie; nil where the table cannot be read.
+    /// The samples' positions; nil where the table cannot be parsed.
     let table: SampleTable?
 
     private var groups: [FourCC: SampleGroup] = [:]
@@ -23,25 +23,17 @@ struct TrackAnnotations {
     /// Bytes of a `tscl` entry (ISO/IEC 14496-15 8.4.4).
     private static let levelEntrySize = 20
 
-    /// Reads the boxes of a sample table; `subLayers` is how many levels the parameter sets speak of, nil if unknown.
+    /// Parses the boxes of a sample table.
+    ///
+    /// - Parameter subLayers: the number of sub-layers in the parameter sets; nil when unknown.
     init(_ box: Box, subLayers: Int?) {
-        var problem: String?
+        var tableFault: String?
         do throws(BoxError) { table = try SampleTable(box) } catch {
             table = nil
-            problem = error.reason
+            tableFault = error.reason
         }
         let samples = table?.count ?? 0
-        for type in Self.types {
-            do throws(BoxError) {
-                guard let group = try SampleGroup(type, in: box) else { continue }
-                kinds.append(type.description)
-                guard table != nil else { continue }
-                if let fault = group.fault(samples: samples) { throw BoxError(fault) }
-                groups[type] = group
-            } catch {
-                blame(type, error.reason)
-            }
-        }
+        readGroups(box, samples)
         if let fields = box.first("sdtp")?.fields {
             kinds.append("sdtp")
             if fields.count - 4 == samples {
@@ -50,14 +42,28 @@ struct TrackAnnotations {
                 faults.append("the box \"sdtp\" is for \(fields.count - 4) samples, and the track has \(samples)")
             }
         }
-        if let problem, !kinds.isEmpty {
-            faults.append("the sample table cannot be read: \(problem)")
+        if let tableFault, !kinds.isEmpty {
+            faults.append("the sample table cannot be read: \(tableFault)")
             areLevelsDamaged = areLevelsDamaged || kinds.contains("tscl")
         }
         if let group = groups["tscl"] { readLevels(group, samples, subLayers) }
     }
 
-    private mutating func blame(_ type: FourCC, _ reason: String) {
+    private mutating func readGroups(_ box: Box, _ samples: Int) {
+        for type in Self.types {
+            do throws(BoxError) {
+                guard let group = try SampleGroup(type, in: box) else { continue }
+                kinds.append(type.description)
+                guard table != nil else { continue }
+                if let fault = group.fault(samples: samples) { throw BoxError(fault) }
+                groups[type] = group
+            } catch {
+                addFault(type, error.reason)
+            }
+        }
+    }
+
+    private mutating func addFault(_ type: FourCC, _ reason: String) {
         faults.append(reason)
         if type == "tscl" { areLevelsDamaged = true }
     }
@@ -66,22 +72,26 @@ struct TrackAnnotations {
         var ids: [UInt8] = []
         for entry in group.entries {
             guard entry.count >= Self.levelEntrySize else {
-                return blame("tscl", "a description of the groups \"tscl\" has \(entry.count) bytes, not 20")
+                return addFault("tscl", "a description of the groups \"tscl\" has \(entry.count) bytes, not 20")
             }
             guard entry[0] < 7, subLayers.map({ entry[0] < $0 }) ?? true else {
-                let known = subLayers.map { ", and the parameter sets know \($0)" } ?? ""
-                return blame("tscl", "the groups \"tscl\" describe the temporal level \(entry[0])\(known)")
+                let known = subLayers.map { ", and the parameter sets have \($0)" } ?? ""
+                return addFault("tscl", "the groups \"tscl\" describe the temporal level \(entry[0])\(known)")
             }
             guard !ids.contains(entry[0]) else {
-                return blame("tscl", "the groups \"tscl\" describe the temporal level \(entry[0]) twice")
+                return addFault("tscl", "the groups \"tscl\" describe the temporal level \(entry[0]) twice")
             }
             ids.append(entry[0])
         }
-        // One level needs no map: Apple's devices describe it and put no sample into it.
+        // Apple's devices describe a single level and map no sample to it.
         guard group.isMapped || group.defaultIndex > 0 else {
-            if subLayers ?? 1 > 1 { blame("tscl", "temporal levels are described, but no sample is in one") }
+            if subLayers ?? 1 > 1 { addFault("tscl", "temporal levels are described, but no sample has one") }
             return
         }
+        readLevelMap(group, ids, samples)
+    }
+
+    private mutating func readLevelMap(_ group: SampleGroup, _ ids: [UInt8], _ samples: Int) {
         var levels = [UInt8](repeating: 0, count: samples)
         var unmapped: Int?
         var count = 0
@@ -94,96 +104,100 @@ struct TrackAnnotations {
             }
         }
         if let unmapped {
-            return blame(
-                "tscl",
-                "\(count) samples are in no group \"tscl\", the first is sample \(unmapped + 1)")
+            return addFault(
+                "tscl", "\(count) samples are in no group \"tscl\", the first is sample \(unmapped + 1)")
         }
         self.levels = levels
-    }
-
-    /// Compares what the boxes say with what the pictures' headers say, of the samples from the first on.
-    mutating func compare(with pictures: [SampleKind?]) {
-        if let levels {
-            contradict("tscl", pictures) { sample, picture in
-                levels[sample] == picture.temporalID
-                    ? nil
-                    : "to be of temporal level \(levels[sample]), and its NAL units say \(picture.temporalID)"
-            }
-        }
-        for (type, members) in [("tsas" as FourCC, [NALUnitType.tsaN, .tsaR]), ("stsa", [.stsaN, .stsaR])] {
-            compareMembers(type, pictures) { _, picture in
-                members.contains(picture.type)
-                    ? nil : "to be a switching point, and its NAL units say that it is none"
-            }
-        }
-        compareMembers("sync", pictures) { entry, picture in
-            (entry.first ?? 0) & 63 == picture.rawType && picture.isIRAP
-                ? nil : "to be a key frame of another type than its NAL units say"
-        }
-        compareMembers("rap ", pictures) { _, picture in
-            picture.isIRAP ? nil : "to be a random access point, and its NAL units say that it is none"
-        }
-        guard let dependencies else { return }
-        let top = pictures.lazy.compactMap { $0?.temporalID }.max() ?? 0
-        contradict("sdtp", pictures) { sample, picture in
-            let (dependsOn, dependedOn) = (dependencies[sample] >> 4 & 3, dependencies[sample] >> 2 & 3)
-            if picture.isIRAP ? dependsOn == 1 : dependsOn == 2 {
-                return "\(picture.isIRAP ? "" : "not ")to depend on others, and its NAL units say the opposite"
-            }
-            // A type that allows references does not say that there are any; of lower levels there are.
-            let isNeeded = picture.temporalID < top && !picture.type.isSubLayerNonReference
-            return dependedOn == 2 && isNeeded ? "to be disposable, and higher levels depend on it" : nil
-        }
-    }
-
-    private mutating func compareMembers(
-        _ type: FourCC, _ pictures: [SampleKind?], _ judge: ([UInt8], SampleKind) -> String?
-    ) {
-        guard let group = groups[type], let table else { return }
-        var entryOf = [Int](repeating: 0, count: table.count)
-        group.forEach(samples: table.count) { sample, index in entryOf[sample] = index }
-        contradict(type, pictures) { sample, picture in
-            entryOf[sample] == 0 ? nil : judge(group.entries[entryOf[sample] - 1], picture)
-        }
-    }
-
-    /// Names the first sample that `judge` has something to say of, and how many more there are.
-    private mutating func contradict(
-        _ type: FourCC, _ pictures: [SampleKind?], _ judge: (Int, SampleKind) -> String?
-    ) {
-        var first: (sample: Int, words: String)?
-        var count = 0
-        for (sample, picture) in pictures.enumerated() {
-            guard let picture, let words = judge(sample, picture) else { continue }
-            first = first ?? (sample, words)
-            count += 1
-        }
-        guard let first else { return }
-        let others = count > 1 ? " (\(count - 1) more samples are wrong)" : ""
-        blame(type, "\"\(type)\": sample \(first.sample + 1) is said \(first.words)\(others)")
-        if type == "tscl" { levels = nil }
     }
 }
 
 extension TrackAnnotations {
-    /// Looks at the headers of the first `count` samples in the file.
+    /// Compares the annotations with the headers of the track's pictures, from the first sample on.
+    mutating func compare(with pictures: [SampleKind?]) {
+        if let levels {
+            check("tscl", pictures) { sample, picture in
+                levels[sample] == picture.temporalID
+                    ? nil
+                    : "as temporal level \(levels[sample]), but its NAL unit header has \(picture.temporalID)"
+            }
+        }
+        for (type, members) in [("tsas" as FourCC, [NALUnitType.tsaN, .tsaR]), ("stsa", [.stsaN, .stsaR])] {
+            checkMembers(type, pictures) { _, picture in
+                members.contains(picture.type) ? nil : "as a switching point, but its NAL unit type is none"
+            }
+        }
+        checkMembers("sync", pictures) { entry, picture in
+            (entry.first ?? 0) & 63 == picture.rawType && picture.isIRAP
+                ? nil : "as a key frame of another type than its NAL units have"
+        }
+        checkMembers("rap ", pictures) { _, picture in
+            picture.isIRAP ? nil : "as a random access point, but its NAL unit type is none"
+        }
+        checkDependencies(pictures)
+    }
+
+    private mutating func checkDependencies(_ pictures: [SampleKind?]) {
+        guard let dependencies else { return }
+        let top = pictures.lazy.compactMap { $0?.temporalID }.max() ?? 0
+        check("sdtp", pictures) { sample, picture in
+            let (dependsOn, dependedOn) = (dependencies[sample] >> 4 & 3, dependencies[sample] >> 2 & 3)
+            if picture.isIRAP ? dependsOn == 1 : dependsOn == 2 {
+                return picture.isIRAP
+                    ? "as dependent on others, but it is a key frame"
+                    : "as independent of others, but it is no key frame"
+            }
+            // A reference type does not imply that a picture refers to it, except from the levels above.
+            let isNeeded = picture.temporalID < top && !picture.type.isSubLayerNonReference
+            return dependedOn == 2 && isNeeded ? "as disposable, but higher levels depend on it" : nil
+        }
+    }
+
+    private mutating func checkMembers(
+        _ type: FourCC, _ pictures: [SampleKind?], _ contradiction: ([UInt8], SampleKind) -> String?
+    ) {
+        guard let group = groups[type], let table else { return }
+        var entryOf = [Int](repeating: 0, count: table.count)
+        group.forEach(samples: table.count) { sample, index in entryOf[sample] = index }
+        check(type, pictures) { sample, picture in
+            entryOf[sample] == 0 ? nil : contradiction(group.entries[entryOf[sample] - 1], picture)
+        }
+    }
+
+    /// Adds a fault for the first sample with a contradiction, with the number of others.
+    private mutating func check(
+        _ type: FourCC, _ pictures: [SampleKind?], _ contradiction: (Int, SampleKind) -> String?
+    ) {
+        var first: (sample: Int, text: String)?
+        var count = 0
+        for (sample, picture) in pictures.enumerated() {
+            guard let picture, let text = contradiction(sample, picture) else { continue }
+            first = first ?? (sample, text)
+            count += 1
+        }
+        guard let first else { return }
+        let others = count > 1 ? " (\(count - 1) more samples are wrong)" : ""
+        addFault(type, "\"\(type)\": sample \(first.sample + 1) is marked \(first.text)\(others)")
+        if type == "tscl" { levels = nil }
+    }
+
+    /// Reads the NAL unit headers of the first `count` samples.
     ///
-    /// A header that cannot be found, and what follows a sample that lies outside of the file, is nil.
+    /// A sample without a slice, or outside of the file, is nil.
     func pictures(_ source: PositionedReader, _ framing: SampleKind.Framing, count: Int) -> [SampleKind?] {
         guard let table, case .lengths(let lengthSize) = framing else { return [] }
         return (0..<min(count, table.count)).map { sample in
-            var place = table.offsets[sample]
-            let end = place + UInt64(table.size(sample))
-            // Delimiters, parameter sets and messages may come before the first slice.
+            var offset = table.offsets[sample]
+            let end = offset + UInt64(table.size(sample))
+            // Delimiters, parameter sets and SEI messages may precede the first slice.
             for _ in 0..<64 {
-                guard place + UInt64(lengthSize) + 2 <= end,
-                    let head = source.read(at: place, lengthSize + 2),
+                guard offset + UInt64(lengthSize) + 2 <= end,
+                    let head = source.read(at: offset, lengthSize + 2),
                     let length = head.bigEndian(at: 0, lengthSize)
                 else { return nil }
                 if length >= 2, let kind = SampleKind(header: head[lengthSize], head[lengthSize + 1]) {
                     return kind
                 }
-                place += UInt64(lengthSize) + length
+                offset += UInt64(lengthSize) + length
             }
             return nil
         }

@@ -17,22 +17,8 @@ public enum PictureKind: UInt8, Hashable, Sendable {
 
 /// A frame for an encoder; its samples are valid for the duration of one call.
 @safe public struct InputPicture {
-    /// One plane.
-    @safe public struct Plane {
-        /// The first sample.
-        public let base: UnsafeRawPointer
-        /// Bytes from one row to the next.
-        public let stride: Int
-
-        /// The memory must contain every row of the plane and remain valid for the duration of the call.
-        @unsafe public init(base: UnsafeRawPointer, stride: Int) {
-            unsafe self.base = base
-            self.stride = stride
-        }
-    }
-
     /// The planes of the session's pixel format.
-    public let planes: [Plane]
+    public let planes: [PlaneView]
     /// The client's identifier of the frame.
     public let frameID: UInt64
     /// Presentation time, in units of the session's time base.
@@ -47,7 +33,7 @@ public enum PictureKind: UInt8, Hashable, Sendable {
     public let temporalLevel: Int?
 
     public init(
-        planes: [Plane], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
+        planes: [PlaneView], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
         kind: PictureKind? = nil, temporalLevel: Int? = nil
     ) {
         self.kind = kind

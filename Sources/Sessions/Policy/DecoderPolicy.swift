@@ -39,12 +39,12 @@ public enum DecoderPolicy {
         ) throws(SessionError) {
             self.bitDepth = bitDepth
             self.size = size
-            requireHardware = false
-            var enable: Bool?
+            let requirement = HardwareRequirement(decoderSpecification: specification)
+            requireHardware = requirement == .required
+            enableHardware = requirement != .none
             for (name, value) in specification.sorted(by: { $0.key < $1.key }) {
                 switch (PropertyKey(rawValue: name), value) {
-                case (.enableHardwareDecoder, .bool(let value)): enable = value
-                case (.requireHardwareDecoder, .bool(let value)): requireHardware = value
+                case (.enableHardwareDecoder, .bool), (.requireHardwareDecoder, .bool): break
                 case (.decoderID, .string(let value)): codecID = value
                 case (.enableHardwareDecoder, _), (.requireHardwareDecoder, _), (.decoderID, _):
                     throw SessionError(.parameter, "\(name) is of the wrong type: \(value)")
@@ -52,8 +52,6 @@ public enum DecoderPolicy {
                     throw SessionError(.propertyNotSupported, "\(name) does not belong in a decoder specification")
                 }
             }
-            // As in VideoToolbox, requiring hardware enables it.
-            enableHardware = requireHardware || enable ?? true
         }
     }
 

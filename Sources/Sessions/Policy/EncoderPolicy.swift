@@ -39,11 +39,9 @@ public enum EncoderPolicy {
         ) throws(SessionError) {
             self.init(bitDepth: bitDepth)
             self.size = size
-            var enable: Bool?
             for (name, value) in specification.sorted(by: { $0.key < $1.key }) {
                 switch (PropertyKey(rawValue: name), value) {
-                case (.enableHardware, .bool(let value)): enable = value
-                case (.requireHardware, .bool(let value)): requireHardware = value
+                case (.enableHardware, .bool), (.requireHardware, .bool): break
                 case (.encoderID, .string(let value)): codecID = value
                 case (.preferredGPU, .string(let value)): preferredGPU = value
                 case (.requiredGPU, .string(let value)): requiredGPU = value
@@ -54,9 +52,9 @@ public enum EncoderPolicy {
                     throw SessionError(.propertyNotSupported, "\(name) does not belong in an encoder specification")
                 }
             }
-            // As in VideoToolbox, requiring hardware enables it. A required GPU implies hardware.
-            requireHardware = requireHardware || requiredGPU != nil
-            enableHardware = requireHardware || enable ?? true
+            let requirement = HardwareRequirement(encoderSpecification: specification)
+            requireHardware = requirement == .required
+            enableHardware = requirement != .none
         }
     }
 

@@ -4,21 +4,21 @@ internal import Glibc
 public import HWDColor
 public import HWDModel
 
-/// Converts on the CPU: `CPixels`' loops with the numbers of a `ConversionPlan`, rows shared among threads.
+/// Converts on the CPU with the loops of `CPixels` and the numbers of a `ConversionPlan`; threads share the rows.
 ///
-/// What is rare (a chroma key) goes through `ReferenceConverter`, pixel by pixel in Double.
+/// Conversions with a chroma key, which are rare, use `ReferenceConverter`.
 public final class CPUConverter: PixelConverter {
-    /// "CPU, AVX-512, 4 threads".
+    /// For example "CPU, AVX-512, 4 threads".
     public let device: String
     private let plan: ConversionPlan
     private let threads: Int32
     private let tables: CurveTables
     private var loops: hwd_plan
 
-    /// Works the tables out, which takes a millisecond or two.
+    /// Computes the tables, which takes one to two milliseconds.
     ///
-    /// - Parameter threads: how many at most; nil is one a processor.
-    /// - Throws: what `Conversion.validate` does.
+    /// - Parameter threads: at most; nil is one per processor.
+    /// - Throws: the errors of `Conversion.validate`.
     public init(_ conversion: Conversion, threads: Int? = nil) throws(SessionError) {
         plan = try ConversionPlan(conversion)
         let count = max(1, threads ?? Int(hwd_processors()))
@@ -31,7 +31,7 @@ public final class CPUConverter: PixelConverter {
 
     /// Converts one picture.
     ///
-    /// - Throws: `Parameter` for planes that are too few or too narrow, `AllocationFailed` without memory for rows.
+    /// - Throws: `Parameter` for planes that are too few or too narrow, `AllocationFailed` where memory for rows ran out.
     public func convert(_ source: [PlaneView], into target: [MutablePlaneView]) throws(SessionError) {
         let (from, to) = (plan.conversion.source, plan.conversion.target)
         try Self.check(source.map(\.stride), from, "source")
@@ -62,7 +62,7 @@ public final class CPUConverter: PixelConverter {
         }
     }
 
-    /// Where only depth, range or layout change: every component by itself.
+    /// Converts each component separately, where only depth, range or layout change.
     private func rescale(_ source: [PlaneView], _ target: [MutablePlaneView]) {
         let (from, to) = (plan.conversion.source, plan.conversion.target)
         let (factor, offset) = plan.rescaling
@@ -85,7 +85,7 @@ public final class CPUConverter: PixelConverter {
                 hwd_mutable_plane(
                     base: (output.base + writes.offset).assumingMemoryBound(to: UInt8.self), stride: output.stride))
         }
-        // An alpha that nobody gave is opaque.
+        // A source without alpha is opaque.
         if to.format.componentCount == 4, from.format.componentCount == 3 {
             let plane = target[to.format.place(3).plane]
             for row in 0..<to.height { memset(plane.base + row * plane.stride, 255, to.width) }
@@ -117,10 +117,10 @@ public final class CPUConverter: PixelConverter {
 }
 
 extension PixelFormat {
-    /// Y', Cb, Cr and, where there is one, alpha; of Y'CbCr formats.
+    /// The number of components of a Y'CbCr format, alpha included.
     fileprivate var componentCount: Int { hasAlpha ? 4 : 3 }
 
-    /// Where a component of a Y'CbCr format lies: its plane, the bytes before its first sample and from one to the next.
+    /// A Y'CbCr component's plane, the byte offset of its first sample, and the bytes from one sample to the next.
     fileprivate func place(_ component: Int) -> (plane: Int, offset: Int, step: Int) {
         let size = bytesPerSample
         switch component {
@@ -132,7 +132,7 @@ extension PixelFormat {
 }
 
 extension hwd_layout {
-    /// A picture's, or its alpha plane's.
+    /// The layout of a picture, or of its alpha plane.
     init(_ image: ImageDescription, alphaOnly: Bool = false) {
         let format = image.format
         let depth = alphaOnly ? 8 : format.bitDepth

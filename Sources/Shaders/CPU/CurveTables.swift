@@ -3,16 +3,16 @@ internal import CHWDPixels
 internal import Glibc
 internal import HWDColor
 
-/// Owns the tables that a `hwd_plan` points into.
+/// Owner of the tables that a `hwd_plan` points to.
 final class CurveTables {
     private var memory: [UnsafeMutablePointer<Float>] = []
 
     deinit { for table in memory { free(table) } }
 
-    /// Samples as pairs of a value and the way to the next; the last one goes nowhere.
+    /// Samples as pairs of a value and the difference to the next; the last difference is 0.
     private func pairs(_ samples: [Float]) -> UnsafePointer<Float>? {
         var start: UnsafeMutableRawPointer?
-        // A pair must not lie across two cache lines.
+        // No pair may cross a cache line.
         guard posix_memalign(&start, 64, samples.count * 8) == 0, let start else { return nil }
         let table = start.bindMemory(to: Float.self, capacity: samples.count * 2)
         for index in samples.indices {
@@ -30,7 +30,7 @@ final class CurveTables {
             scale: Float(Double(samples.count - 1) / limit), first: 0, tiny: 0, odd: isOdd)
     }
 
-    /// A `LogTable`'s values; what is above `limit` counts as it.
+    /// A `LogTable`'s values; arguments above `limit` are clamped to it.
     func octaves(_ samples: [Float], limit: Double = 65536, isOdd: Bool = false) -> hwd_curve {
         let lowest = Float(sign: .plus, exponent: LogTable.lowest, significand: 1)
         return hwd_curve(
@@ -40,7 +40,7 @@ final class CurveTables {
 }
 
 extension hwd_plan {
-    /// The plan's numbers for the loops.
+    /// A plan in the form that the loops of `CPixels` take.
     init(_ plan: ConversionPlan, _ tables: CurveTables) {
         let (source, target) = (plan.conversion.source, plan.conversion.target)
         self.init()
@@ -81,7 +81,7 @@ extension hwd_plan {
             gain.curve = tables.octaves(LogTable.values { display.displayGain(sceneLuminance: $0) })
         }
         if let mapping = plan.toneMapping {
-            // Weights of 0: the largest component.
+            // Weights of 0 select the largest component.
             tone.curve = tables.octaves(LogTable.values { mapping.gain(largest: $0) })
         }
         let rows = plan.light.rows
@@ -92,17 +92,17 @@ extension hwd_plan {
         if let display = plan.targetHLG {
             inverse_gain.weights = Self.floats(display.luminance)
             inverse_gain.curve = tables.octaves(
-                // The gain has no bound at 0, where it multiplies nothing.
+                // The gain is unbounded at 0, where it is multiplied by 0.
                 LogTable.values { $0 > 0 ? display.sceneGain(displayLuminance: $0) : .infinity })
         }
         if target.signal.transfer != .linear {
-            // PQ ends at its peak, clipped or not.
+            // PQ is undefined above its peak, clipped or not.
             let limit = target.signal.transfer == .pq ? 1 / plan.inverseScale : 65536
             encode = tables.octaves(plan.inverseTable, limit: limit, isOdd: !plan.clipsTarget)
         }
     }
 
-    /// The weight of the nearer chroma sample for even and odd places, for an offset of 0, 1/2 or 1.
+    /// The weight of the nearer chroma sample at even and odd positions, for an offset of 0, 1/2 or 1.
     private static func nearer(_ offset: Double) -> (Float, Float) {
         offset == 0 ? (1, 0.5) : offset == 1 ? (0.5, 1) : (0.75, 0.75)
     }

@@ -5,43 +5,43 @@ public import HWDModel
 
 /// Converts pictures with compute shaders on a Vulkan device.
 ///
-/// Planes in memory that the device has imported are read and written in place; others are copied once into or out of buffers that
-/// live as long as the converter. Two pictures can be under way at once (`submit`, `finish`). Used from one thread.
+/// Planes in imported memory are used in place; others are copied to or from buffers of the converter. Two pictures can be in
+/// flight (`submit`, `finish`). Used from one thread.
 public final class VulkanConverter: PixelConverter {
     /// The device's name and driver.
     public let device: String
-    /// Pictures that can be under way at once.
+    /// The number of pictures that can be in flight.
     public static let slotCount = 2
-    /// The same.
+    /// The number of pictures that can be in flight.
     public var depth: Int { Self.slotCount }
 
     let gpu: VulkanDevice
     let plan: ConversionPlan
     let parameters: ShaderParameters
     let constants: DeviceBuffer
-    /// What of `constants` the curves are.
+    /// The curves in `constants`.
     let tables: TexelView
     let pipeline: VkPipeline
-    /// The same for sources in images, compiled when the first comes.
+    /// The pipeline for sources in images, compiled on first use.
     var imagePipeline: VkPipeline?
     let source: (planes: [PlaneGeometry], size: Int)
     let target: (planes: [PlaneGeometry], size: Int)
     var slots: [ConversionSlot] = []
     var lastTicket = 0
-    /// Bytes that a binding can hold; tests make it small.
+    /// The greatest size of a binding in bytes; tests reduce it.
     var bindingLimit: Int
 
-    /// Seconds after which a slice that does not end is given up.
+    /// Seconds that a slice may take before the device counts as lost.
     var timeout: Double
 
-    /// Bytes of the uniform buffer, after which the tables begin.
+    /// The offset of the tables, which follow the uniform buffer.
     static let tablesOffset = 256
 
-    /// Opens a device and makes everything that a conversion needs.
+    /// Opens a device for a conversion.
     ///
-    /// - Parameter pciAddress: The device must be this one ("0000:01:00.0"); nil is the best.
-    /// - Parameter allowsSoftware: Whether software (lavapipe) will do where there is no GPU.
-    /// - Throws: What `Conversion.validate` does; `CouldNotCreateInstance` where there is no such device, with the reason.
+    /// - Parameter pciAddress: The only device that may be used ("0000:01:00.0"); nil selects the best.
+    /// - Parameter allowsSoftware: Whether software (lavapipe) is used without a GPU.
+    /// - Throws: The errors of `Conversion.validate`; `CouldNotCreateInstance` where there is no such device.
     public convenience init(
         _ conversion: Conversion, pciAddress: String? = nil, allowsSoftware: Bool = false
     ) throws(SessionError) {
@@ -49,11 +49,11 @@ public final class VulkanConverter: PixelConverter {
         try self.init(plan, on: VulkanDevice(pciAddress: pciAddress, allowsSoftware: allowsSoftware))
     }
 
-    /// Makes everything that a plan needs on a device that is open.
+    /// Creates the objects of a plan on an open device.
     ///
-    /// - Throws: What the driver says.
+    /// - Throws: The driver's error.
     public convenience init(_ plan: ConversionPlan, on gpu: VulkanDevice) throws(SessionError) {
-        // lavapipe's own packing rounds to nearest and keeps subnormals, as the tests hold.
+        // lavapipe's packHalf2x16 rounds to nearest and keeps subnormals, which tests check.
         try self.init(plan, on: gpu, packsByHand: gpu.description.kind != .software)
     }
 
@@ -61,7 +61,8 @@ public final class VulkanConverter: PixelConverter {
         if let failure = gpu.failure { throw failure }
         guard plan.conversion.source.format != .yuva, plan.conversion.target.format != .yuva else {
             throw SessionError(
-                .pixelTransferNotSupported, "shaders know no plane of alpha: YUVA is converted on the CPU")
+                .pixelTransferNotSupported,
+                "shaders do not support a separate alpha plane: YUVA is converted on the CPU")
         }
         self.gpu = gpu
         self.plan = plan
@@ -95,16 +96,16 @@ public final class VulkanConverter: PixelConverter {
         try finish(submit(images, into: target))
     }
 
-    /// Picture rows that one dispatch takes: what fits bindings, and less where copies can run beside the device.
+    /// Picture rows of one dispatch: as many as bindings can hold, and fewer where copies overlap with the device's work.
     func rowsPerSlice(_ planes: [(plane: PlaneGeometry, stride: Int)], isStaged: Bool) throws(SessionError) -> Int {
         let height = plan.conversion.source.height
         var rows = height.roundedUp(to: 2)
         for (plane, stride) in planes {
-            // Margins on both sides, and what aligning the binding's start adds.
+            // Less the margins on both sides and the alignment of the binding's start.
             let fitting = (bindingLimit - PlaneGeometry.bindingAlignment) / stride - 6
             guard fitting > 0 else {
                 throw SessionError(
-                    .parameter, "\(device) cannot see rows of \(stride) bytes; its buffers end before the second")
+                    .parameter, "\(device) cannot bind two rows of \(stride) bytes")
             }
             rows = min(rows, fitting * plane.rowsPerRow / 2 * 2)
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
 
-/// What a driver says of one profile and entry point (`VAConfigAttrib`).
+/// A driver's capabilities for one profile and entry point (`VAConfigAttrib`).
 public struct ConfigAttributes: Hashable, Sendable {
     /// `VA_RT_FORMAT_…` bits.
     let rtFormats: UInt32
@@ -9,23 +9,23 @@ public struct ConfigAttributes: Hashable, Sendable {
     let rateControl: UInt32
     /// `VA_ENC_PACKED_HEADER_…` bits.
     let packedHeaders: UInt32
-    /// Luma samples a row, at most; nil where the driver does not tell.
+    /// Luma samples a row, at most; nil where the driver does not report it.
     public let maxWidth: Int?
-    /// Rows of luma samples, at most; nil where the driver does not tell.
+    /// Rows of luma samples, at most; nil where the driver does not report it.
     public let maxHeight: Int?
 
-    /// What it says of encoding; all nil for a decoder.
+    /// Capabilities of encoders; all nil for a decoder.
     let encoding: EncodingAttributes
 
-    /// Whether surfaces may have a format, by libva's name without `VA_RT_FORMAT_` (`YUV420_10`).
+    /// Whether the driver has surfaces of a format, by libva's name without `VA_RT_FORMAT_` (`YUV420_10`).
     public func hasRTFormat(_ name: String) -> Bool {
         Self.formats.contains { $0.0 == name && rtFormats & UInt32($0.1) != 0 }
     }
 
-    /// The ways of rate control, by libva's names without `VA_RC_`.
+    /// The modes of rate control, by libva's names without `VA_RC_`.
     public var rateControlNames: [String] { Self.names(rateControl, Self.controls) }
 
-    /// The headers that may be handed over ready-made, by libva's names without `VA_ENC_PACKED_HEADER_`.
+    /// The packed headers that the driver takes, by libva's names without `VA_ENC_PACKED_HEADER_`.
     public var packedHeaderNames: [String] { Self.names(packedHeaders, Self.headers) }
 
     /// The names of `VA_RC_…` bits.

@@ -2,7 +2,7 @@
 internal import CHWDVA
 
 extension Display {
-    /// What the driver says of an entry point's limits; nil for one it does not know.
+    /// The capabilities of an entry point; nil for one that the driver does not have.
     public func attributes(profile: String, entrypoint: String) throws(VAError) -> ConfigAttributes? {
         guard let (profile, entrypoint) = try values(profile: profile, entrypoint: entrypoint) else { return nil }
         let values = try query(profile, entrypoint)
@@ -14,7 +14,7 @@ extension Display {
             encoding: EncodingAttributes(values))
     }
 
-    /// libva's numbers for a profile and one of its entry points; nil where the driver does not know them.
+    /// libva's values for a profile and one of its entry points; nil where the driver does not have them.
     func values(profile: String, entrypoint: String) throws(VAError) -> (VAProfile, VAEntrypoint)? {
         guard let profile = try value(of: profile),
             let entrypoint = try entrypointValues(of: profile).first(where: { Self.name($0) == entrypoint })
@@ -29,11 +29,11 @@ extension Display {
         VAConfigAttribEncHEVCFeatures, VAConfigAttribEncHEVCBlockSizes, VAConfigAttribEncROI,
     ]
 
-    /// The answers, without those a driver does not give.
+    /// The attributes that the driver reports.
     private func query(
         _ profile: VAProfile, _ entrypoint: VAEntrypoint
     ) throws(VAError) -> [VAConfigAttribType: UInt32] {
-        // A driver that leaves an entry alone has not answered it.
+        // A driver that does not know an attribute may leave its value unchanged.
         var list = Self.types.map { VAConfigAttrib(type: $0, value: hwd_va_not_supported()) }
         try check(
             vaGetConfigAttributes(handle, profile, entrypoint, &list, Int32(list.count)), "vaGetConfigAttributes")
@@ -41,7 +41,7 @@ extension Display {
         return Dictionary(answered.map { ($0.type, $0.value) }) { first, _ in first }
     }
 
-    /// Pictures of more than 65535 samples a side are no answer.
+    /// A side in samples; nil for values out of range, which some drivers report instead of VA_ATTRIB_NOT_SUPPORTED.
     private static func size(_ value: UInt32) -> Int? { 1...65535 ~= value ? Int(value) : nil }
 }
 

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
 
-/// A VA display on a DRM render node, with its driver started; ended with this object.
+/// A VA display on a DRM render node, with its driver initialised; terminated with this object.
 public final class Display {
     let handle: VADisplay
     private let log: MessageLog
 
-    /// libva's version of the interface, as the driver started with it (`1.17`).
+    /// The version of libva's interface that the driver was initialised with (`1.17`).
     public let version: String
-    /// What the driver calls itself, with its version and often the device's name.
+    /// The driver's vendor string: its name, its version and often the device's name.
     public let vendor: String
 
-    /// What a driver may claim to have, at most; it tells the counts itself.
-    private static let maxCount: Int32 = 1024
+    /// Bounds the counts that a driver reports and that arrays are sized by.
+    static let maxCount: Int32 = 1024
 
-    /// Starts the driver of a node; nil when the descriptor is no DRM device.
+    /// Initialises the driver of a node; nil when the descriptor is no DRM device.
     ///
     /// The driver's code runs in this process: it may crash it, or never return.
     /// - Parameter file: a descriptor open for reading and writing, which must stay open as long as the display.
-    /// - Throws: libva's reason why the driver does not start.
+    /// - Throws: why the driver cannot be initialised.
     public init?(node file: Int32) throws(VAError) {
         guard let handle = vaGetDisplayDRM(file) else { return nil }
         self.handle = handle
@@ -32,7 +32,7 @@ public final class Display {
             vaTerminate(handle)
             throw error
         }
-        // Where it was looked for explains nothing that goes wrong from here on.
+        // The search for the driver's file explains no later failure.
         log.forget()
         version = "\(major).\(minor)"
         vendor = vaQueryVendorString(handle).map { String(cString: $0) } ?? "an unnamed driver"
@@ -40,12 +40,12 @@ public final class Display {
 
     deinit { vaTerminate(handle) }
 
-    /// The profiles that the driver knows, by libva's names (`VAProfileHEVCMain`).
+    /// The driver's profiles, by libva's names (`VAProfileHEVCMain`).
     public func profiles() throws(VAError) -> [String] {
         try profileValues().map(Self.name)
     }
 
-    /// The entry points of a profile, by libva's names (`VAEntrypointVLD`); none for a profile it does not know.
+    /// The entry points of a profile, by libva's names (`VAEntrypointVLD`); none for a profile that the driver does not have.
     public func entrypoints(of profile: String) throws(VAError) -> [String] {
         guard let value = try value(of: profile) else { return [] }
         return try entrypointValues(of: value).map(Self.name)
@@ -73,12 +73,12 @@ public final class Display {
 
     private func count(_ value: Int32, _ call: String) throws(VAError) -> Int32 {
         guard 1...Self.maxCount ~= value else {
-            throw VAError(Int32(VA_STATUS_ERROR_UNKNOWN), call, message: "the driver told \(value)")
+            throw VAError(Int32(VA_STATUS_ERROR_UNKNOWN), call, message: "the driver reports \(value)")
         }
         return value
     }
 
-    /// Forgets what libva said about a failure that was expected.
+    /// Discards libva's messages about a failure that was expected.
     func forgetMessages() { log.forget() }
 
     func check(_ status: VAStatus, _ call: String) throws(VAError) {

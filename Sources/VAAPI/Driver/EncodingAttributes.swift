@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
 
-/// What a driver says of encoding; nil where it does not tell.
+/// A driver's capabilities for encoding; nil where it does not report them.
 struct EncodingAttributes: Hashable, Sendable {
     /// Pictures in list 0, at most.
     let list0: Int?
@@ -21,29 +21,45 @@ struct EncodingAttributes: Hashable, Sendable {
     let regionsOfInterest: Int?
 
     init(_ values: [VAConfigAttribType: UInt32]) {
-        // Low 16 bits list 0, high 16 bits list 1 (va.h, VAConfigAttribEncMaxRefFrames).
-        list0 = values[VAConfigAttribEncMaxRefFrames].map { min(Int($0 & 0xFFFF), 15) }
-        list1 = values[VAConfigAttribEncMaxRefFrames].map { min(Int($0 >> 16), 15) }
+        let references = values[VAConfigAttribEncMaxRefFrames].map(MaxReferences.init)
+        list0 = references?.list0
+        list1 = references?.list1
         maxSlices = values[VAConfigAttribEncMaxSlices].map { Int($0) }
         qualityLevels = values[VAConfigAttribEncQualityRange].map { Int(clamping: $0) }
         predictionDirections = values[VAConfigAttribPredictionDirection]
         features = values[VAConfigAttribEncHEVCFeatures].map(HEVCFeatures.init)
         blockSizes = values[VAConfigAttribEncHEVCBlockSizes].map(HEVCBlockSizes.init)
-        regionsOfInterest = values[VAConfigAttribEncROI].map { Int($0 & 0xFF) }
+        regionsOfInterest = values[VAConfigAttribEncROI].map {
+            Int(VAConfigAttribValEncROI(value: $0).bits.num_roi_regions)
+        }
     }
 
-    /// Whether pictures may refer to later ones; nil where the driver does not tell.
+    /// Whether pictures may refer to later ones; nil where the driver does not report it.
     var allowsFuture: Bool? { predictionDirections.map { $0 & UInt32(VA_PREDICTION_DIRECTION_FUTURE) != 0 } }
 
-    /// Whether no slice may be a P slice: the lists of a picture that refers to others are both filled.
+    /// Whether the driver codes no P slices: both lists of an inter picture must be filled.
     var requiresBothLists: Bool {
         predictionDirections.map { $0 & UInt32(VA_PREDICTION_DIRECTION_BI_NOT_EMPTY) != 0 } ?? false
     }
 }
 
+/// `VAConfigAttribEncMaxRefFrames`: list 0 in the low 16 bits, list 1 in the high 16 bits (va.h).
+private struct MaxReferences {
+    let list0: Int
+    let list1: Int
+
+    init(_ value: UInt32) {
+        list0 = min(Int(value & 0xFFFF), Self.capacity)
+        list1 = min(Int(value >> 16), Self.capacity)
+    }
+
+    /// The entries of `ref_pic_list0` and `ref_pic_list1` in va_enc_hevc.h.
+    private static let capacity = 15
+}
+
 /// `VAConfigAttribValEncHEVCFeatures`: two bits for each tool.
 struct HEVCFeatures: Hashable, Sendable {
-    /// What a driver does with a tool (`VA_FEATURE_…`).
+    /// A driver's support of a tool (`VA_FEATURE_…`).
     enum Support: UInt32 {
         case none, optional, required
     }
@@ -90,7 +106,7 @@ struct HEVCBlockSizes: Hashable, Sendable {
     init(_ value: UInt32) {
         let bits = VAConfigAttribValEncHEVCBlockSizes(value: value).bits
         func range(_ low: UInt32, _ high: UInt32, _ offset: Int) -> ClosedRange<Int> {
-            // A driver that mixes up its bounds allows the larger one.
+            // Some drivers report a lower bound above the upper one.
             Int(min(low, high)) + offset...Int(high) + offset
         }
         log2CTBSizes = range(

@@ -2,7 +2,7 @@
 public import HWDModel
 public import HWDSessions
 
-/// The catalogue's path that an encoder goes, with what the driver's quirks change about it.
+/// A path of the capability catalogue, with the driver's quirks applied.
 public struct HardwarePath: Hashable, Sendable {
     /// libva's name of the profile (`VAProfileHEVCMain`).
     public var vaProfile: String
@@ -10,12 +10,12 @@ public struct HardwarePath: Hashable, Sendable {
     public var vaEntrypoint: String
     /// libva's surface format, without `VA_RT_FORMAT_` (`YUV420`).
     public var vaRTFormat: String
-    /// The catalogue's features that are left (`b-frames`).
+    /// The catalogue's features that no quirk disables.
     public var features: [CodecFeature]
-    /// Numbers and switches of the quirks, by the catalogue's names (`ctb_size`); later quirks win.
+    /// The quirks' numbers and switches, by the catalogue's names (`ctb_size`); later quirks override earlier ones.
     public var adjustments: [String: PropertyValue]
 
-    /// A path by its parts.
+    /// A path with these values.
     public init(
         vaProfile: String, vaEntrypoint: String, vaRTFormat: String, features: [CodecFeature] = [.bFrames],
         adjustments: [String: PropertyValue] = [:]
@@ -27,7 +27,7 @@ public struct HardwarePath: Hashable, Sendable {
         self.adjustments = adjustments
     }
 
-    /// A path of the catalogue at one of its entry points, less what the driver's quirks take away.
+    /// A path of the catalogue at one of its entry points, without the features that quirks disable.
     public init(_ path: Capabilities.Path, entrypoint: String, quirks: [Capabilities.Quirk]) {
         self.init(
             vaProfile: path.vaProfile, vaEntrypoint: entrypoint, vaRTFormat: path.vaRTFormat,

@@ -2,7 +2,7 @@
 internal import CHWDVA
 internal import Synchronization
 
-/// What libva says about one display, kept instead of printed; drivers may call from threads of their own.
+/// libva's messages about one display, kept instead of printed; drivers may log from their own threads.
 final class MessageLog: Sendable {
     private struct Lines {
         var error: String?
@@ -11,23 +11,23 @@ final class MessageLog: Sendable {
 
     private let lines = Mutex(Lines())
 
-    /// How libva announces the driver files it looks for, one after the other.
+    /// The prefix of libva's message about each driver file that it tries (va.c, va_openDriver).
     private static let attempt = "Trying to open "
 
     /// Bytes of a message that are kept.
-    private static let maximum = 512
+    private static let maxLength = 512
 
-    /// What explains a failure best: the last error, else the driver file that was not there.
+    /// The last error, or else the driver file that libva tried last; nil without messages.
     var explanation: String? {
         lines.withLock { lines in
-            lines.error ?? lines.attempt.map { "libva looked for \($0) last: is the driver's package installed?" }
+            lines.error ?? lines.attempt.map { "libva tried \($0) last: is the driver's package installed?" }
         }
     }
 
-    /// Forgets what was said about a failure that is none, or a driver that was found in the end.
+    /// Discards the messages so far.
     func forget() { lines.withLock { $0 = Lines() } }
 
-    /// Takes over a display's messages; the log must outlive the display.
+    /// Redirects a display's messages to this log, which must outlive the display.
     func install(on display: VADisplay) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         vaSetErrorCallback(
@@ -46,7 +46,7 @@ final class MessageLog: Sendable {
 
     private func take(_ message: UnsafePointer<CChar>, isError: Bool) {
         var bytes: [UInt8] = []
-        while bytes.count < Self.maximum, message[bytes.count] != 0 {
+        while bytes.count < Self.maxLength, message[bytes.count] != 0 {
             bytes.append(UInt8(bitPattern: message[bytes.count]))
         }
         while let last = bytes.last, last <= UInt8(ascii: " ") { bytes.removeLast() }

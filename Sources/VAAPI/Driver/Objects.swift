@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
+internal import HWDSessions
 
-/// A profile, entry point and attributes that were accepted by the driver.
+/// A profile, entry point and attributes that the driver accepted.
 struct Config: ~Copyable {
     let id: VAConfigID
     private let display: Display
@@ -24,31 +25,21 @@ struct Config: ~Copyable {
 final class SurfacePool {
     let ids: [VASurfaceID]
     private let display: Display
-    /// The one that was given back first is lent first: the driver may still look at the last ones.
+    /// First in, first out: the driver may still read the surfaces that were returned last.
     private var free: [VASurfaceID]
 
-    init(
-        _ display: Display, rtFormat: UInt32, fourcc: UInt32, width: Int, height: Int, count: Int
-    ) throws(VAError) {
-        var format = VASurfaceAttrib()
-        format.type = VASurfaceAttribPixelFormat
-        format.flags = UInt32(VA_SURFACE_ATTRIB_SETTABLE)
-        format.value.type = VAGenericValueTypeInteger
-        format.value.value.i = Int32(bitPattern: fourcc)
-        var hint = VASurfaceAttrib()
-        hint.type = VASurfaceAttribUsageHint
-        hint.flags = UInt32(VA_SURFACE_ATTRIB_SETTABLE)
-        hint.value.type = VAGenericValueTypeInteger
-        hint.value.value.i = VA_SURFACE_ATTRIB_USAGE_HINT_ENCODER
+    init(_ display: Display, _ settings: EncoderSettings, count: Int) throws(VAError) {
+        let format = VASurfaceAttrib(VASurfaceAttribPixelFormat, Int32(bitPattern: settings.fourcc))
+        let hint = VASurfaceAttrib(VASurfaceAttribUsageHint, VA_SURFACE_ATTRIB_USAGE_HINT_ENCODER)
         var ids = [VASurfaceID](repeating: 0, count: count)
         func create(_ attributes: [VASurfaceAttrib]) -> VAStatus {
             var list = attributes
             return vaCreateSurfaces(
-                display.handle, rtFormat, UInt32(width), UInt32(height), &ids, UInt32(count), &list,
-                UInt32(list.count))
+                display.handle, settings.rtFormat, UInt32(settings.size.width), UInt32(settings.size.height), &ids,
+                UInt32(count), &list, UInt32(list.count))
         }
         var status = create([format, hint])
-        // The hint is only that.
+        // Drivers may ignore the usage hint, and some refuse it.
         if status == VA_STATUS_ERROR_ATTR_NOT_SUPPORTED { status = create([format]) }
         try display.check(status, "vaCreateSurfaces")
         self.ids = ids
@@ -61,16 +52,16 @@ final class SurfacePool {
         vaDestroySurfaces(display.handle, &list, Int32(list.count))
     }
 
-    /// A surface nobody uses; nil when all are lent.
+    /// Lends a surface; nil when none is free.
     func take() -> VASurfaceID? { free.isEmpty ? nil : free.removeFirst() }
 
-    /// Gives a surface back; one that is not of this pool is none of its business.
+    /// Returns a surface; ignores those of other pools.
     func put(_ id: VASurfaceID) {
         if ids.contains(id) { free.append(id) }
     }
 }
 
-/// A context with all it encodes from and to; destroyed before its surfaces and its config.
+/// A context and its surfaces; destroyed before its surfaces and its config.
 struct Context: ~Copyable {
     let id: VAContextID
     let config: Config
@@ -79,15 +70,15 @@ struct Context: ~Copyable {
     private let display: Display
 
     init(
-        _ display: Display, config: consuming Config, sources: SurfacePool, reconstructions: SurfacePool,
-        width: Int, height: Int
+        _ display: Display, config: consuming Config, _ size: CodedSize, sources: SurfacePool,
+        reconstructions: SurfacePool
     ) throws(VAError) {
         var surfaces = sources.ids + reconstructions.ids
         var id = VAContextID()
         try display.check(
             vaCreateContext(
-                display.handle, config.id, Int32(width), Int32(height), Int32(VA_PROGRESSIVE), &surfaces,
-                Int32(surfaces.count), &id), "vaCreateContext")
+                display.handle, config.id, Int32(size.width), Int32(size.height), Int32(VA_PROGRESSIVE),
+                &surfaces, Int32(surfaces.count), &id), "vaCreateContext")
         self.id = id
         self.config = config
         self.sources = sources
@@ -98,12 +89,23 @@ struct Context: ~Copyable {
     deinit { vaDestroyContext(display.handle, id) }
 }
 
+extension VASurfaceAttrib {
+    /// An attribute to create a surface with.
+    init(_ type: VASurfaceAttribType, _ value: Int32) {
+        self.init()
+        self.type = type
+        flags = UInt32(VA_SURFACE_ATTRIB_SETTABLE)
+        self.value.type = VAGenericValueTypeInteger
+        self.value.value.i = value
+    }
+}
+
 /// A buffer of a context.
 struct Buffer: ~Copyable {
     let id: VABufferID
     private let display: Display
 
-    /// A buffer of `size` bytes; `data`, if any, is copied into it.
+    /// A buffer of `size` bytes, filled from `data` unless that is nil.
     init(
         _ display: Display, _ context: VAContextID, _ type: VABufferType, size: Int,
         data: UnsafeMutableRawPointer? = nil
@@ -115,7 +117,7 @@ struct Buffer: ~Copyable {
         self.display = display
     }
 
-    /// A buffer that holds these bytes.
+    /// A buffer with these bytes.
     init(
         _ display: Display, _ context: VAContextID, _ type: VABufferType, bytes: [UInt8]
     ) throws(VAError) {
@@ -132,7 +134,7 @@ struct Buffer: ~Copyable {
     /// Maps the buffer's memory.
     func map() throws(VAError) -> MappedBuffer { try MappedBuffer(display, id) }
 
-    /// Writes one parameter structure over the buffer's content.
+    /// Stores one parameter structure `offset` bytes from the buffer's start.
     func write<Parameters>(_ parameters: Parameters, at offset: Int = 0) throws(VAError) {
         let mapped = try map()
         (mapped.base + offset).storeBytes(of: parameters, as: Parameters.self)
@@ -151,7 +153,7 @@ struct MappedBuffer: ~Copyable {
         try display.check(vaMapBuffer(display.handle, id, &memory), "vaMapBuffer")
         guard let memory else {
             vaUnmapBuffer(display.handle, id)
-            throw VAError(VA_STATUS_ERROR_INVALID_BUFFER, "vaMapBuffer", message: "it gave no memory")
+            throw VAError(VA_STATUS_ERROR_INVALID_BUFFER, "vaMapBuffer", message: "the driver returned no memory")
         }
         base = memory
         self.id = id
@@ -160,6 +162,6 @@ struct MappedBuffer: ~Copyable {
 
     deinit { vaUnmapBuffer(display.handle, id) }
 
-    /// Ends the mapping here, and no earlier.
+    /// Unmaps the buffer here; a value that is not consumed may be destroyed directly after its last use.
     consuming func end() {}
 }

@@ -6,7 +6,7 @@ public import HWDModel
 public struct VAAPIFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The status and the sentence.
     public var error: SessionError
-    /// Whether it may work later: the device is busy or at its limit.
+    /// Whether another attempt may succeed later: the device is busy or at its limit.
     public var isTransient: Bool
 
     /// A failure.
@@ -15,8 +15,7 @@ public struct VAAPIFailure: Error, Hashable, Sendable, CustomStringConvertible {
         self.isTransient = isTransient
     }
 
-    /// What libva's error means to a session: `VideoEncoderNotAvailableNow` where it may pass, else
-    /// `VideoEncoderMalfunction`.
+    /// libva's error as a session's: `VideoEncoderNotAvailableNow` where it is transient, else `VideoEncoderMalfunction`.
     init(_ error: VAError) {
         let isTransient = Self.transient.contains(error.status)
         self.init(
@@ -29,6 +28,6 @@ public struct VAAPIFailure: Error, Hashable, Sendable, CustomStringConvertible {
         VA_STATUS_ERROR_HW_BUSY, VA_STATUS_ERROR_MAX_NUM_EXCEEDED, VA_STATUS_ERROR_ALLOCATION_FAILED,
     ]
 
-    /// The error's own.
+    /// The error's sentence.
     public var description: String { error.description }
 }

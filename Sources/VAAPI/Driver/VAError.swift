@@ -3,11 +3,11 @@ internal import CHWDVA
 
 /// A call to libva that failed.
 public struct VAError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// libva's number.
+    /// A `VA_STATUS_ERROR_…`.
     public let status: Int32
-    /// The function.
+    /// The function that failed.
     public let call: String
-    /// What libva itself said last; nil when it said nothing.
+    /// libva's last message; nil when there was none.
     public let message: String?
 
     init(_ status: Int32, _ call: String, message: String? = nil) {
@@ -16,9 +16,9 @@ public struct VAError: Error, Hashable, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    /// The call, libva's text for the number, and its own last message.
+    /// The call, libva's text for the status, and its last message.
     public var description: String {
-        // libva 2.17 has no text for this one.
+        // vaErrorStr of libva 2.17 has no text for this status.
         let own = status == VA_STATUS_ERROR_TIMEDOUT ? "it did not end in time" : nil
         let text = own ?? vaErrorStr(status).map { String(cString: $0) } ?? "error \(status)"
         guard let message, !message.isEmpty else { return "\(call): \(text)" }

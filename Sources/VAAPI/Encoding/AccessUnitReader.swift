@@ -3,9 +3,9 @@ internal import CHWDVA
 internal import HWDHEVC
 internal import HWDModel
 
-/// Turns what a driver coded, NAL units behind start codes, into length-prefixed ones without parameter sets.
+/// Converts a driver's byte stream (H.265 annex B) to length-prefixed NAL units without parameter sets.
 ///
-/// Keeps its memory from picture to picture.
+/// Its buffers are reused from picture to picture.
 struct AccessUnitReader {
     /// Length-prefixed NAL units of the last access unit: no parameter sets, delimiters or filler data.
     private(set) var sample: [UInt8] = []
@@ -17,7 +17,7 @@ struct AccessUnitReader {
 
     /// Reads an access unit.
     ///
-    /// - Throws: `VideoEncoderMalfunction` when there is no slice in it, or what is there is not a byte stream.
+    /// - Throws: `VideoEncoderMalfunction` when it has no slice or is not a byte stream.
     mutating func read(_ output: borrowing CodedOutput) throws(SessionError) {
         sample.removeAll(keepingCapacity: true)
         parameterSets.removeAll(keepingCapacity: true)
@@ -25,7 +25,7 @@ struct AccessUnitReader {
         if output.pieces.count == 1 {
             try split(output.pieces[0])
         } else {
-            // A NAL unit may lie across pieces.
+            // A NAL unit may extend across pieces.
             joined.removeAll(keepingCapacity: true)
             for piece in output.pieces { joined.append(contentsOf: piece) }
             let bytes = joined
@@ -54,11 +54,11 @@ struct AccessUnitReader {
         do throws(BitstreamError) {
             header = try NALUnitHeader(nal: Array(unit.prefix(2)))
         } catch {
-            throw SessionError(.videoEncoderMalfunction, "the driver coded what is no NAL unit: \(error.reason)")
+            throw SessionError(.videoEncoderMalfunction, "the driver's output cannot be read: \(error.reason)")
         }
         switch header.nalUnitType {
         case .vps, .sps, .pps: parameterSets.append(Array(unit))
-        // Delimiters are the container's business; filler data serve no file (ISO/IEC 14496-15, 8.2.2).
+        // ISO/IEC 14496-15, 8.2.2: samples carry neither delimiters nor filler data.
         case .aud, .fd, .eos, .eob: break
         default:
             if header.nalUnitType.isSlice, slice == nil { slice = header }

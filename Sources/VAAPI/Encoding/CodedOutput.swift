@@ -2,17 +2,17 @@
 internal import CHWDVA
 internal import HWDModel
 
-/// A coded buffer while it is mapped: the driver's chain of segments, checked.
+/// A mapped coded buffer, whose chain of segments was checked.
 struct CodedOutput: ~Copyable {
     private let mapped: MappedBuffer
-    /// The byte stream, in pieces.
+    /// The segments' bytes, which together are a byte stream.
     let pieces: [UnsafeRawBufferPointer]
 
-    /// More segments than a picture has slices, and headers before them, are a chain without an end.
+    /// More segments than any picture has slices and headers: a longer chain is circular.
     private static let maxSegments = 2048
 
-    /// - Parameter capacity: bytes the buffer was made for.
-    /// - Throws: `VideoEncoderMalfunction` when the picture did not fit, is damaged or is not there.
+    /// - Parameter capacity: the buffer's size in bytes.
+    /// - Throws: `VideoEncoderMalfunction` when the picture did not fit, is damaged or is missing.
     init(_ buffer: borrowing Buffer, capacity: Int) throws(SessionError) {
         let mapped: MappedBuffer
         do throws(VAError) {
@@ -36,10 +36,10 @@ struct CodedOutput: ~Copyable {
             let overflow = UInt32(VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK | VA_CODED_BUF_STATUS_FRAME_SIZE_OVERFLOW)
             guard segment.status & overflow == 0 else {
                 throw SessionError(
-                    .videoEncoderMalfunction, "the driver says that a picture is too large for its coded buffer")
+                    .videoEncoderMalfunction, "the driver reports a picture that is too large for its coded buffer")
             }
             guard segment.status & UInt32(VA_CODED_BUF_STATUS_BAD_BITSTREAM) == 0 else {
-                throw SessionError(.videoEncoderMalfunction, "the driver says that what it coded is damaged")
+                throw SessionError(.videoEncoderMalfunction, "the driver reports a damaged bitstream")
             }
             if segment.size > 0 {
                 total += Int(segment.size)
@@ -57,6 +57,6 @@ struct CodedOutput: ~Copyable {
         return pieces
     }
 
-    /// Ends the mapping here, and no earlier.
+    /// Unmaps the buffer here; a value that is not consumed may be destroyed directly after its last use.
     consuming func end() {}
 }

@@ -5,10 +5,9 @@ internal import HWDModel
 internal import HWDSessions
 
 extension EncodingContext {
-    /// Config, surfaces and context.
+    /// Creates the config, the surfaces and the context.
     static func open(
-        _ display: Display, _ path: HardwarePath, _ settings: EncoderSettings, sources: Int,
-        reconstructions: Int
+        _ display: Display, _ path: HardwarePath, _ settings: EncoderSettings, _ capacity: Capacity
     ) throws(VAError) -> Context {
         guard let (profile, entrypoint) = try display.values(profile: path.vaProfile, entrypoint: path.vaEntrypoint)
         else {
@@ -24,14 +23,10 @@ extension EncodingContext {
             attributes.append(VAConfigAttrib(type: VAConfigAttribEncPackedHeaders, value: settings.packedHeaders))
         }
         let config = try Config(display, profile, entrypoint, attributes)
-        let (width, height) = (settings.size.width, settings.size.height)
-        func pool(_ count: Int) throws(VAError) -> SurfacePool {
-            try SurfacePool(
-                display, rtFormat: settings.rtFormat, fourcc: settings.fourcc, width: width, height: height,
-                count: count)
-        }
         return try Context(
-            display, config: config, sources: try pool(sources), reconstructions: try pool(reconstructions),
-            width: width, height: height)
+            display, config: config, settings.size,
+            sources: try SurfacePool(display, settings, count: capacity.frames + capacity.slots),
+            reconstructions: try SurfacePool(
+                display, settings, count: capacity.references + 1 + capacity.slots))
     }
 }

@@ -4,7 +4,7 @@ internal import HWDHEVC
 internal import HWDModel
 internal import HWDSessions
 
-/// A driver's encoder at work: pictures in, in coding order; coded buffers out, in the same order.
+/// A driver's open encoder: takes pictures and returns their coded buffers, both in coding order.
 final class EncodingContext {
     let display: Display
     let settings: EncoderSettings
@@ -12,57 +12,61 @@ final class EncodingContext {
     private var keyFrame: KeyFrameBuffers?
     private var idle: [PictureSlot] = []
     private var busy: [PictureSlot] = []
-    /// Reconstructions that are kept, by PicOrderCntVal.
+    /// Reconstructions of reference pictures, by PicOrderCntVal.
     private var references: [Int: VASurfaceID] = [:]
-    /// Whether the driver still goes by a QP that was meant for one picture.
+    /// Whether the driver's QP bounds are still those of a single picture's BaseFrameQP.
     private var holdsFrameQP = false
 
-    /// Nanoseconds a picture may take; a driver that needs longer hangs.
+    /// Nanoseconds that a picture may take before the driver counts as hung.
     private let timeout: UInt64
 
-    /// - Parameters:
-    ///   - frames: how many may wait to be submitted.
-    ///   - references: how many pictures are kept, at most.
-    ///   - slots: how many pictures may be in flight.
-    ///   - timeout: seconds a picture may take.
+    /// The numbers of pictures that surfaces and buffers are allocated for.
+    struct Capacity {
+        /// Frames that may wait to be submitted.
+        var frames: Int
+        /// Reference pictures, at most.
+        var references: Int
+        /// Pictures that may be in flight.
+        var slots: Int
+    }
+
+    /// - Parameter timeout: seconds that a picture may take.
     init(
-        _ display: Display, path: HardwarePath, _ settings: EncoderSettings, frames: Int, references: Int,
-        slots: Int, timeout: Double
+        _ display: Display, path: HardwarePath, _ settings: EncoderSettings, _ capacity: Capacity, timeout: Double
     ) throws(VAError) {
         self.timeout = UInt64(max(timeout, 0) * 1e9)
         self.display = display
         self.settings = settings
-        context = try Self.open(
-            display, path, settings, sources: frames + slots, reconstructions: references + 1 + slots)
+        context = try Self.open(display, path, settings, capacity)
         keyFrame = try KeyFrameBuffers(display, context.id, settings)
-        for _ in 0..<slots {
+        for _ in 0..<capacity.slots {
             idle.append(try PictureSlot(display, context.id, settings))
         }
     }
 
     deinit {
-        // The driver still reads and writes what is about to be destroyed.
+        // The driver may still use what is about to be destroyed.
         for slot in busy { try? wait(for: slot) }
-        // Drivers look for a buffer's context when it is destroyed.
+        // Drivers look up a buffer's context when the buffer is destroyed, so buffers go first.
         busy = []
         idle = []
         keyFrame = nil
     }
 
-    /// Where frames are written before they are submitted.
+    /// Surfaces that frames are written to before they are submitted.
     var sources: SurfacePool { context.sources }
 
     /// Pictures that were submitted and not received.
     var picturesInFlight: Int { busy.count }
 
-    /// Hands a picture to the driver; there must be an idle slot.
+    /// Submits a picture to the driver; there must be an idle slot.
     ///
     /// - Parameters:
-    ///   - source: its frame's surface, which is given back when the picture is received.
-    ///   - frameQP: the QP that the frame came with.
+    ///   - source: its frame's surface, which is returned to `sources` when the picture is received.
+    ///   - frameQP: the frame's BaseFrameQP.
     func submit(_ picture: PlannedPicture, source: VASurfaceID, frameQP: Int?) throws(SessionError) {
         guard let slot = idle.popLast(), let surface = context.reconstructions.take() else {
-            throw SessionError(.videoEncoderMalfunction, "more pictures in flight than there are buffers for")
+            throw SessionError(.videoEncoderMalfunction, "more pictures are in flight than there are buffers for")
         }
         (slot.planned, slot.source, slot.reconstruction) = (picture, source, surface)
         do throws(VAError) {
@@ -78,7 +82,7 @@ final class EncodingContext {
         if picture.isReference { references[picture.poc] = surface }
     }
 
-    /// Waits for the oldest picture in flight and hands out its coded bytes for the length of a call.
+    /// Waits for the oldest picture in flight; its coded bytes are valid during the call of `body`.
     func receive(
         _ body: (PlannedPicture, borrowing CodedOutput) throws(SessionError) -> Void
     ) throws(SessionError) {
@@ -101,7 +105,7 @@ final class EncodingContext {
         settings.syntax.sliceHeader(of: picture, qp: settings.rate.qp(of: picture, base: frameQP))
     }
 
-    /// One picture's buffers, in the order that every driver is used to.
+    /// Renders a picture's buffers, in the order that all drivers accept.
     private func render(
         _ picture: PlannedPicture, _ slot: PictureSlot, header: SliceSegmentHeader, frameQP: Int?
     ) throws(VAError) {
@@ -130,13 +134,13 @@ final class EncodingContext {
 
         try display.check(vaBeginPicture(display.handle, context.id, slot.source), "vaBeginPicture")
         let status = vaRenderPicture(display.handle, context.id, &ids, Int32(ids.count))
-        // A picture that was begun is ended, whatever happened to it.
+        // vaBeginPicture must be followed by vaEndPicture, even after an error.
         let ended = vaEndPicture(display.handle, context.id)
         try display.check(status, "vaRenderPicture")
         try display.check(ended, "vaEndPicture")
     }
 
-    /// A kept picture as libva names it, with its part in the picture at hand's reference picture set.
+    /// A reference picture, with its part in the reference picture set of `picture`.
     private func reference(_ poc: Int, of picture: PlannedPicture) -> VAPictureHEVC? {
         guard let surface = references[poc] else { return nil }
         var flags: Int32 = 0
@@ -154,7 +158,7 @@ final class EncodingContext {
         } catch {
             throw VAError(VA_STATUS_ERROR_INVALID_PARAMETER, "a slice header", message: error.reason)
         }
-        // The driver has done with the last one: the slot was idle.
+        // The slot was idle, so the driver has finished with its last header.
         if let last = slot.sliceHeader, try last.replace(nalUnit: unit) { return }
         slot.sliceHeader = try PackedHeader(display, context.id, VAEncPackedHeaderSlice, nalUnit: unit)
     }
@@ -164,7 +168,7 @@ final class EncodingContext {
         if status == VA_STATUS_ERROR_UNIMPLEMENTED {
             status = vaSyncSurface2(display.handle, slot.source, timeout)
         }
-        // Older drivers' only wait has no bound of its own; the worker's watchdog has one.
+        // Older drivers can only wait without a timeout; the worker's watchdog bounds that.
         if status == VA_STATUS_ERROR_UNIMPLEMENTED { status = vaSyncSurface(display.handle, slot.source) }
         try display.check(status, "the wait for a picture")
     }

@@ -4,11 +4,11 @@ internal import HWDHEVC
 internal import HWDModel
 internal import HWDSessions
 
-/// What goes to the driver with every key frame, and says the same every time.
+/// The buffers that go to the driver with every key frame; their content never changes.
 final class KeyFrameBuffers {
-    /// The stream's parameters, in the order they are handed over before the picture's.
+    /// The stream's parameters in order, rendered before the picture's.
     let parameters: [VABufferID]
-    /// The packed parameter sets, handed over behind the picture's parameters.
+    /// The packed parameter sets, rendered after the picture's parameters.
     let headers: [VABufferID]
 
     private let sequence: Buffer
@@ -39,7 +39,7 @@ final class KeyFrameBuffers {
         headers = parameterSets.flatMap(\.ids)
     }
 
-    /// The parameter sets that the driver takes, one NAL unit a buffer.
+    /// The parameter sets that the driver takes, one NAL unit in each buffer.
     private static func packParameterSets(
         _ display: Display, _ context: VAContextID, _ settings: EncoderSettings
     ) throws(VAError) -> [PackedHeader] {
@@ -58,19 +58,20 @@ final class KeyFrameBuffers {
 }
 
 extension VAEncMiscParameterFrameRate {
-    /// Frames a second as a fraction of two 16-bit numbers, denominator high, where it fits; else rounded.
+    /// Frames a second (va.h): numerator in the low 16 bits, denominator in the high 16; rounded where one does not fit.
     init(_ rate: Rational) {
         self.init()
-        if rate.numerator <= 0xFFFF, rate.denominator <= 0xFFFF {
+        let limit = Int32(UInt16.max)
+        if rate.numerator <= limit, rate.denominator <= limit {
             framerate = UInt32(rate.denominator) << 16 | UInt32(rate.numerator)
         } else {
-            framerate = UInt32(max(1, min(65535, rate.value.rounded())))
+            framerate = UInt32(max(1, min(Double(limit), rate.value.rounded())))
         }
     }
 }
 
 extension VAEncMiscParameterHRD {
-    /// The decoder's buffer, which is three quarters full when decoding starts.
+    /// The decoder's buffer (H.265 annex C), three quarters full when decoding starts.
     init(_ rate: RateSettings) {
         self.init()
         buffer_size = rate.bufferBits

@@ -3,13 +3,14 @@ internal import CHWDVA
 internal import HWDHEVC
 internal import HWDSessions
 
-// What libva's structures say of a stream, a picture and its slice; every field that has a namesake in the headers of
-// ours is filled from them, so that the two never part.
+// libva's structures for a sequence, a picture and its slice. Fields named after syntax elements are filled from the
+// headers that StreamSyntax writes, so that both always agree.
 
 extension VAEncSequenceParameterBufferHEVC {
     init(_ settings: EncoderSettings) {
         self.init()
         let (sps, structure) = (settings.syntax.sps, settings.structure)
+        // Main (H.265 A.3.2).
         general_profile_idc = UInt8(sps.profileTierLevel.general?.profileIdc ?? 1)
         general_level_idc = UInt8(sps.profileTierLevel.generalLevelIdc)
         general_tier_flag = sps.profileTierLevel.general?.tierFlag == true ? 1 : 0
@@ -50,8 +51,31 @@ extension VAEncSequenceParameterBufferHEVC {
     }
 }
 
+/// The `coding_type` of a picture in va_enc_hevc.h.
+///
+/// B1 and B2 are not used, because `hierarchical_level_plus1` describes the pyramid.
+enum VACodingType: UInt32 {
+    case i = 1
+    case p = 2
+    case b = 3
+
+    init(_ sliceType: SliceType) {
+        switch sliceType {
+        case .i: self = .i
+        case .p: self = .p
+        case .b: self = .b
+        }
+    }
+}
+
+/// Values of `collocated_ref_pic_index` in va_enc_hevc.h.
+private enum CollocatedPicture {
+    /// No picture predicts motion vectors.
+    static let none: UInt8 = 0xFF
+}
+
 extension VAPictureHEVC {
-    /// A surface and the picture it holds.
+    /// A surface and the picture in it.
     init(_ surface: VASurfaceID, poc: Int, flags: Int32 = 0) {
         self.init()
         picture_id = surface
@@ -59,14 +83,14 @@ extension VAPictureHEVC {
         self.flags = UInt32(flags)
     }
 
-    /// No picture.
+    /// An unused entry.
     static var none: VAPictureHEVC { VAPictureHEVC(VA_INVALID_SURFACE, poc: 0, flags: VA_PICTURE_HEVC_INVALID) }
 }
 
 extension VAEncPictureParameterBufferHEVC {
     /// - Parameters:
-    ///   - surface: where the picture is reconstructed.
-    ///   - references: what is kept while it is coded, by PicOrderCntVal.
+    ///   - surface: the surface that the picture is reconstructed to.
+    ///   - references: the reference pictures that are kept while it is coded.
     init(
         _ picture: PlannedPicture, _ settings: EncoderSettings, surface: VASurfaceID,
         references: [VAPictureHEVC], coded: VABufferID
@@ -79,7 +103,8 @@ extension VAEncPictureParameterBufferHEVC {
         // collocated_ref_idx is 0: the first picture of list 0 (H.265 7.4.7.1).
         let collocated = settings.tools.usesTemporalMVP ? picture.list0.first : nil
         collocated_ref_pic_index =
-            references.firstIndex { Int($0.pic_order_cnt) == collocated }.map { UInt8($0) } ?? 0xFF
+            references.firstIndex { Int($0.pic_order_cnt) == collocated }.map { UInt8($0) }
+            ?? CollocatedPicture.none
         pic_init_qp = UInt8(26 + pps.initQpMinus26)
         diff_cu_qp_delta_depth = UInt8(pps.diffCuQpDeltaDepth ?? 0)
         pps_cb_qp_offset = Int8(pps.ppsCbQpOffset)
@@ -90,21 +115,19 @@ extension VAEncPictureParameterBufferHEVC {
         slice_pic_parameter_set_id = UInt8(pps.ppsPicParameterSetId)
         nal_unit_type = picture.nalUnitType.rawValue
         pic_fields.bits.idr_pic_flag = (picture.kind == .idr).bit
-        // I 1, P 2, B 3.
-        pic_fields.bits.coding_type = picture.isIntra ? 1 : picture.kind == .anchor ? 2 : 3
-        if picture.kind == .anchor, !picture.list1.isEmpty { pic_fields.bits.coding_type = 3 }
+        pic_fields.bits.coding_type = VACodingType(picture.sliceType).rawValue
         pic_fields.bits.reference_pic_flag = picture.isReference.bit
         pic_fields.bits.sign_data_hiding_enabled_flag = pps.signDataHidingEnabledFlag.bit
         pic_fields.bits.constrained_intra_pred_flag = pps.constrainedIntraPredFlag.bit
         pic_fields.bits.transform_skip_enabled_flag = pps.transformSkipEnabledFlag.bit
         pic_fields.bits.cu_qp_delta_enabled_flag = (pps.diffCuQpDeltaDepth != nil).bit
         pic_fields.bits.pps_loop_filter_across_slices_enabled_flag = pps.ppsLoopFilterAcrossSlicesEnabledFlag.bit
-        // 0 leaves the level to coding_type, which says enough where there is no pyramid.
+        // 0 leaves the level to coding_type, which is sufficient without a pyramid.
         let isHierarchical = settings.structure.anchorDistance > 2 || settings.structure.temporalLevels > 1
         hierarchical_level_plus1 = isHierarchical ? UInt8(picture.level + 1) : 0
     }
 
-    /// Fills one of libva's arrays of 15 pictures, the rest of it with none.
+    /// Fills one of libva's arrays of 15 pictures and marks the rest unused.
     static func fill<Array15>(_ array: inout Array15, _ pictures: [VAPictureHEVC]) {
         withUnsafeMutableBytes(of: &array) { bytes in
             let slots = bytes.bindMemory(to: VAPictureHEVC.self)
@@ -114,9 +137,10 @@ extension VAEncPictureParameterBufferHEVC {
 }
 
 extension VAEncSliceParameterBufferHEVC {
-    /// The only slice of a picture.
-    init(_ header: SliceSegmentHeader, _ settings: EncoderSettings, list0: [VAPictureHEVC], list1: [VAPictureHEVC])
-    {
+    /// The parameters of a picture's only slice.
+    init(
+        _ header: SliceSegmentHeader, _ settings: EncoderSettings, list0: [VAPictureHEVC], list1: [VAPictureHEVC]
+    ) {
         self.init()
         num_ctu_in_slice = UInt32(settings.syntax.sps.picSizeInCtbsY)
         slice_type = UInt8(header.sliceType.rawValue)
@@ -142,6 +166,6 @@ extension VAEncSliceParameterBufferHEVC {
 }
 
 extension Bool {
-    /// 1 or 0, as bit fields take it.
+    /// 1 or 0, for bit fields.
     fileprivate var bit: UInt32 { self ? 1 : 0 }
 }

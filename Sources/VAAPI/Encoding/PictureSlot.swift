@@ -3,12 +3,12 @@ internal import CHWDVA
 internal import HWDHEVC
 internal import HWDSessions
 
-/// A header handed over ready-made: its description and its bytes.
+/// A packed header: its description and its bytes.
 final class PackedHeader {
     private let description: Buffer
     private let data: Buffer
 
-    /// How many bytes the NAL unit has: nothing else in the description changes from header to header.
+    /// Bytes of the NAL unit, the only part of the description that differs between headers of one type.
     private let count: Int
 
     private static let startCode: [UInt8] = [0, 0, 0, 1]
@@ -24,16 +24,16 @@ final class PackedHeader {
             size: MemoryLayout<VAEncPackedHeaderParameterBuffer>.size)
         var parameters = VAEncPackedHeaderParameterBuffer()
         parameters.type = type.rawValue
-        // A slice header's length counts its byte_alignment().
+        // The length of a slice header includes its byte_alignment().
         parameters.bit_length = UInt32(bytes.count * 8)
         parameters.has_emulation_bytes = 1
         try description.write(parameters)
         data = try Buffer(display, context, VAEncPackedHeaderDataBufferType, bytes: bytes)
     }
 
-    /// Puts another header of the same type in its place, where that has as many bytes; else says that it does not.
+    /// Overwrites the header with another of the same type and length; false where the length differs.
     ///
-    /// Drivers take a buffer's size for the header's, so a longer buffer with a shorter header in it will not do.
+    /// Drivers take the buffer's size as the header's, so a shorter header cannot reuse a longer buffer.
     func replace(nalUnit: [UInt8]) throws(VAError) -> Bool {
         guard nalUnit.count == count else { return false }
         let mapped = try data.map()
@@ -48,7 +48,7 @@ final class PackedHeader {
     var ids: [VABufferID] { [description.id, data.id] }
 }
 
-/// A parameter that has no place in the structures of the codec (`VAEncMiscParameterBuffer`).
+/// A miscellaneous parameter (`VAEncMiscParameterBuffer`).
 struct MiscParameter: ~Copyable {
     private let buffer: Buffer
     var id: VABufferID { buffer.id }
@@ -64,30 +64,30 @@ struct MiscParameter: ~Copyable {
         self.buffer = buffer
     }
 
-    /// Writes the parameters anew.
+    /// Overwrites the parameters.
     func write<Parameters>(_ parameters: Parameters) throws(VAError) {
         try buffer.write(parameters, at: Self.offset)
     }
 
-    /// Behind the type, which is all that Swift sees of the structure.
+    /// The parameters follow the type, the only member of the structure that Swift imports.
     private static let offset = MemoryLayout<VAEncMiscParameterBuffer>.size
 }
 
-/// The buffers of one picture in flight, used again for later ones.
+/// The buffers of one picture in flight; reused for later pictures.
 final class PictureSlot {
-    /// Where the coded picture comes.
+    /// The buffer that the coded picture is written to.
     let coded: Buffer
     let picture: Buffer
     let slice: Buffer
     let rateControl: MiscParameter
-    /// The slice header that is in use.
+    /// The packed slice header; nil before the first, and where the driver takes none.
     var sliceHeader: PackedHeader?
 
     /// The picture that is being coded; nil while the slot is free.
     var planned: PlannedPicture?
-    /// What it is coded from.
+    /// The surface that it is coded from.
     var source = VASurfaceID()
-    /// Where it is reconstructed.
+    /// The surface that it is reconstructed to.
     var reconstruction = VASurfaceID()
 
     init(_ display: Display, _ context: VAContextID, _ settings: EncoderSettings) throws(VAError) {
@@ -102,14 +102,14 @@ final class PictureSlot {
             VAEncMiscParameterRateControl(settings.rate, frameQP: nil))
     }
 
-    /// Room for a picture that does not compress at all (H.265 A.3.2 bounds a block at 5/3 of its raw size), and headers.
+    /// The size of an incompressible picture, which H.265 A.3.2 bounds at 5/3 of its raw size, and of headers.
     static func codedSize(_ settings: EncoderSettings) -> Int {
         3 * settings.size.width * settings.size.height + 65536
     }
 }
 
 extension VAEncMiscParameterRateControl {
-    /// - Parameter frameQP: what the next picture is to be coded with; nil leaves it to the driver.
+    /// - Parameter frameQP: the QP of the next picture; nil leaves it to the driver.
     init(_ rate: RateSettings, frameQP: Int?) {
         self.init()
         bits_per_second = rate.bitsPerSecond

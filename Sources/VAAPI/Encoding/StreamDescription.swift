@@ -3,14 +3,14 @@ internal import HWDHEVC
 internal import HWDModel
 internal import HWDSessions
 
-/// What a driver's own parameter sets become: the hvcC record.
+/// The hvcC record made from a driver's parameter sets.
 ///
-/// They are taken from what it coded, whatever was handed to it, because drivers write their own. What only a player
-/// looks at, the conformance window and the VUI, is then ours again.
+/// Drivers write their own parameter sets, whatever packed headers they were given, so those of the coded stream are used.
+/// The conformance window and the VUI do not affect decoding and are replaced by the session's.
 enum StreamDescription {
     /// The hvcC record of a stream with these parameter sets.
     ///
-    /// - Throws: `VideoEncoderMalfunction` when they are not those of the stream that was asked for.
+    /// - Throws: `VideoEncoderMalfunction` when they describe another stream than the requested one.
     static func record(
         _ parameterSets: [[UInt8]], _ configuration: EncoderConfiguration, _ settings: EncoderSettings
     ) throws(SessionError) -> [UInt8] {
@@ -31,37 +31,12 @@ enum StreamDescription {
         }
     }
 
+    /// An SPS with the session's conformance window and VUI.
     private static func adjusted(
         _ unit: [UInt8], _ configuration: EncoderConfiguration, _ settings: EncoderSettings
     ) throws(BitstreamError) -> [UInt8] {
         var sps = try SequenceParameterSet(nal: unit)
-        guard sps.chromaFormatIdc == 1, sps.bitDepthLuma == configuration.profile.bitDepth,
-            sps.bitDepthChroma == configuration.profile.bitDepth
-        else {
-            throw BitstreamError(
-                .unsupported, "The SPS says \(sps.bitDepthLuma) bits, not \(configuration.profile.bitDepth).")
-        }
-        guard sps.picWidthInLumaSamples >= settings.size.shownWidth,
-            sps.picHeightInLumaSamples >= settings.size.shownHeight
-        else {
-            throw BitstreamError(
-                .unsupported, "The SPS says \(sps.picWidthInLumaSamples)x\(sps.picHeightInLumaSamples) samples.")
-        }
-        let (ordering, structure) = (sps.orderingInfo.highest, settings.structure)
-        guard ordering.maxNumReorderPics >= structure.reorderDepth,
-            structure.keyFrameInterval == 1 || ordering.maxDecPicBufferingMinus1 >= structure.maxReferences
-        else {
-            throw BitstreamError(
-                .unsupported,
-                "The SPS allows \(ordering.maxDecPicBufferingMinus1) references and reorders by "
-                    + "\(ordering.maxNumReorderPics), the pictures need \(structure.maxReferences) and "
-                    + "\(structure.reorderDepth).")
-        }
-        guard sps.spsMaxSubLayersMinus1 + 1 == structure.temporalLevels else {
-            throw BitstreamError(
-                .unsupported,
-                "The SPS tells \(sps.spsMaxSubLayersMinus1 + 1) temporal levels, not \(structure.temporalLevels).")
-        }
+        try check(sps, configuration, settings)
         let (before, vui) = (sps, VUIParameters(configuration))
         if sps.width != settings.size.shownWidth || sps.height != settings.size.shownHeight {
             sps.conformanceWindow = WindowOffsets(
@@ -72,14 +47,53 @@ enum StreamDescription {
         return sps == before ? unit : try sps.nalUnit()
     }
 
-    /// The static HDR metadata as one SEI NAL unit; nil where there are none.
+    private static func check(
+        _ sps: SequenceParameterSet, _ configuration: EncoderConfiguration, _ settings: EncoderSettings
+    ) throws(BitstreamError) {
+        guard sps.chromaFormatIdc == 1, sps.bitDepthLuma == configuration.profile.bitDepth,
+            sps.bitDepthChroma == configuration.profile.bitDepth
+        else {
+            throw BitstreamError(
+                .unsupported, "the SPS has \(sps.bitDepthLuma) bits a sample, not \(configuration.profile.bitDepth)"
+            )
+        }
+        guard sps.picWidthInLumaSamples >= settings.size.shownWidth,
+            sps.picHeightInLumaSamples >= settings.size.shownHeight
+        else {
+            throw BitstreamError(
+                .unsupported, "the SPS has \(sps.picWidthInLumaSamples)x\(sps.picHeightInLumaSamples) samples")
+        }
+        let (ordering, structure) = (sps.orderingInfo.highest, settings.structure)
+        guard ordering.maxNumReorderPics >= structure.reorderDepth,
+            structure.keyFrameInterval == 1 || ordering.maxDecPicBufferingMinus1 >= structure.maxReferences
+        else {
+            throw BitstreamError(
+                .unsupported,
+                "the SPS allows \(ordering.maxDecPicBufferingMinus1) references and reorders by "
+                    + "\(ordering.maxNumReorderPics), the pictures need \(structure.maxReferences) and "
+                    + "\(structure.reorderDepth)")
+        }
+        guard sps.spsMaxSubLayersMinus1 + 1 == structure.temporalLevels else {
+            throw BitstreamError(
+                .unsupported,
+                "the SPS has \(sps.spsMaxSubLayersMinus1 + 1) temporal sub-layers, not \(structure.temporalLevels)")
+        }
+    }
+
+    /// Values of `payloadType` (H.265 table D.1).
+    private enum SEIType {
+        static let masteringDisplay = 137
+        static let contentLight = 144
+    }
+
+    /// The static HDR metadata as one SEI NAL unit; nil where there is none.
     private static func hdrMetadata(_ configuration: EncoderConfiguration) throws(BitstreamError) -> [UInt8]? {
         var messages: [SEIMessage] = []
         if let payload = configuration.masteringDisplay {
-            messages.append(SEIMessage(payloadType: 137, payload: payload))
+            messages.append(SEIMessage(payloadType: SEIType.masteringDisplay, payload: payload))
         }
         if let payload = configuration.contentLight {
-            messages.append(SEIMessage(payloadType: 144, payload: payload))
+            messages.append(SEIMessage(payloadType: SEIType.contentLight, payload: payload))
         }
         return messages.isEmpty ? nil : try SEI(messages: messages).nalUnit()
     }

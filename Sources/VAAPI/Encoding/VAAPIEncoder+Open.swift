@@ -5,7 +5,7 @@ internal import HWDModel
 internal import HWDSessions
 
 extension VAAPIEncoder {
-    /// What an open encoder consists of.
+    /// The parts of an open encoder.
     struct Opened {
         var context: EncodingContext
         var writer: SurfaceWriter
@@ -16,7 +16,7 @@ extension VAAPIEncoder {
     static func open(
         _ file: Int32, _ path: HardwarePath, _ configuration: EncoderConfiguration, timeout: Double
     ) throws(VAAPIFailure) -> Opened {
-        let (display, attributes, sizes) = try asking { () throws(VAError) in try look(file, path) }
+        let (display, attributes, sizes) = try wrapping { () throws(VAError) in try query(file, path) }
         let settings = try EncoderSettings(configuration, path: path, attributes: attributes, sizes: sizes)
         let probe = try probe(display, path, settings, timeout: timeout)
         let record: [UInt8]
@@ -24,17 +24,19 @@ extension VAAPIEncoder {
             record = try StreamDescription.record(probe.parameterSets, configuration, settings)
         } catch { throw VAAPIFailure(error) }
         let structure = settings.structure
-        let context = try asking { () throws(VAError) in
+        let context = try wrapping { () throws(VAError) in
             try EncodingContext(
-                display, path: path, settings, frames: structure.anchorDistance,
-                references: structure.maxReferences, slots: structure.picturesInFlight, timeout: timeout)
+                display, path: path, settings,
+                EncodingContext.Capacity(
+                    frames: structure.anchorDistance, references: structure.maxReferences,
+                    slots: structure.picturesInFlight), timeout: timeout)
         }
         return Opened(
             context: context, writer: probe.writer, parameterSets: probe.parameterSets, record: record)
     }
 
-    /// The display of a node, and what its driver says of the path.
-    private static func look(
+    /// A node's display, and the driver's capabilities for the path.
+    private static func query(
         _ file: Int32, _ path: HardwarePath
     ) throws(VAError) -> (Display, ConfigAttributes, SurfaceSizes?) {
         guard let display = try Display(node: file) else {
@@ -53,24 +55,25 @@ extension VAAPIEncoder {
             let config = try Config(display, profile, entrypoint, [format])
             return (display, attributes, try display.surfaceSizes(config))
         } catch {
-            // Sizes that are not told are found out when the context is made.
+            // Without reported sizes, creating the context fails where the size is not supported.
             display.forgetMessages()
             return (display, attributes, nil)
         }
     }
 
-    /// Codes a grey key frame in a context of its own, for the parameter sets that come with it.
+    /// Codes a gray key frame in a separate context, for its parameter sets.
     private static func probe(
         _ display: Display, _ path: HardwarePath, _ settings: EncoderSettings, timeout: Double
     ) throws(VAAPIFailure) -> (writer: SurfaceWriter, parameterSets: [[UInt8]]) {
-        let (context, writer, surface) = try asking { () throws(VAError) in
+        let (context, writer, surface) = try wrapping { () throws(VAError) in
             let context = try EncodingContext(
-                display, path: path, settings, frames: 0, references: 0, slots: 1, timeout: timeout)
+                display, path: path, settings, EncodingContext.Capacity(frames: 0, references: 0, slots: 1),
+                timeout: timeout)
             guard let surface = context.sources.take() else {
                 throw VAError(VA_STATUS_ERROR_ALLOCATION_FAILED, "vaCreateSurfaces")
             }
             let writer = try SurfaceWriter(display, settings, surface: surface)
-            try writer.writeGrey(to: surface)
+            try writer.writeGray(to: surface)
             return (context, writer, surface)
         }
         do throws(SessionError) {
@@ -84,8 +87,8 @@ extension VAAPIEncoder {
         } catch { throw VAAPIFailure(error) }
     }
 
-    /// Makes libva's errors failures to open.
-    private static func asking<Result>(_ body: () throws(VAError) -> Result) throws(VAAPIFailure) -> Result {
+    /// Converts libva's errors to failures to open.
+    private static func wrapping<Result>(_ body: () throws(VAError) -> Result) throws(VAAPIFailure) -> Result {
         do throws(VAError) { return try body() } catch { throw VAAPIFailure(error) }
     }
 }

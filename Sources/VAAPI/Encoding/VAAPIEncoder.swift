@@ -6,13 +6,13 @@ public import HWDSessions
 
 /// A VA-API driver's HEVC encoder behind the `Encoder` protocol, used from one thread.
 public final class VAAPIEncoder: Encoder {
-    /// A frame that went in and did not come out.
+    /// A frame whose picture was not emitted yet.
     private struct Frame {
         var id: UInt64
         var pts: Int64
         var surface: VASurfaceID
         var qp: Int?
-        /// What keeps the surface alive where it is no copy.
+        /// Owner of a surface that is not of the encoder's pool.
         var imported: ImportedSurface?
     }
 
@@ -22,7 +22,7 @@ public final class VAAPIEncoder: Encoder {
     private var planner: StructurePlanner
     private var decodeTimes: DecodeTimes
     private var queue: [PlannedPicture] = []
-    /// By their numbers in the order they came in.
+    /// Frames by their number in presentation order.
     private var frames: [Int: Frame] = [:]
     private var nextFrame = 0
     private var reader = AccessUnitReader()
@@ -31,24 +31,24 @@ public final class VAAPIEncoder: Encoder {
     /// The hvcC record of the packets to come.
     public let formatDescription: [UInt8]
 
-    /// What the driver does not do exactly as the session asked, a sentence each.
+    /// A sentence for each deviation of the driver from the session's request.
     public let notes: [String]
 
-    /// Whether slices have the headers that this module wrote, and not some of the driver's own.
+    /// Whether slices have this module's headers and not the driver's.
     public var writesSliceHeaders: Bool { context.settings.packedHeaders & UInt32(VA_ENC_PACKED_HEADER_SLICE) != 0 }
 
-    /// What the driver calls itself.
+    /// The driver's vendor string.
     public let driver: String
 
     /// Opens an encoder on a render node.
     ///
-    /// The parameter sets of the stream are the driver's, so a grey picture is coded first, in a context of its own:
-    /// afterwards the format description is known, and that the driver works at this size.
+    /// Drivers write the stream's parameter sets, so a gray picture is coded first, in a separate context. That provides the
+    /// format description and shows that the driver works at this size.
     ///
     /// - Parameters:
-    ///   - file: descriptor of the opened render node, kept open by the caller for the encoder's life.
-    ///   - timeout: seconds a picture may take before the driver counts as hung.
-    /// - Throws: why it does not open, and whether it may later.
+    ///   - file: descriptor of the render node, which must stay open as long as the encoder.
+    ///   - timeout: seconds that a picture may take before the driver counts as hung.
+    /// - Throws: why it does not open, and whether another attempt may succeed later.
     public init(
         node file: Int32, path: HardwarePath, _ configuration: EncoderConfiguration, timeout: Double = 4
     ) throws(VAAPIFailure) {
@@ -67,24 +67,25 @@ public final class VAAPIEncoder: Encoder {
         driver = context.display.vendor
     }
 
-    /// Takes a frame and gives the pictures that are ready.
+    /// Encodes a frame and emits the pictures that are ready.
     public func encode(_ picture: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
         precondition(!isFinished, "encode after finish")
         guard let surface = context.sources.take() else {
-            throw SessionError(.videoEncoderMalfunction, "more frames in the encoder than there are surfaces for")
+            throw SessionError(
+                .videoEncoderMalfunction, "more frames are in the encoder than there are surfaces for")
         }
         do throws(VAError) {
             try writer.write(picture, to: surface)
         } catch { throw SessionError(error) }
-        try take(
+        try add(
             Frame(id: picture.frameID, pts: picture.pts, surface: surface, qp: picture.baseFrameQP),
             forceKeyFrame: picture.forceKeyFrame, handler)
     }
 
-    /// Takes a frame in dma-bufs, which must not change until its picture was given, and gives what is ready.
+    /// Encodes a frame in dma-bufs and emits the pictures that are ready.
     ///
-    /// Nothing is copied, so the frame must have the surfaces' format and the coded size.
-    /// - Throws: `Parameter` when the description is wrong or the driver does not take it, else as `encode`.
+    /// Nothing is copied, so the memory must not change until the picture is emitted, and the frame must have the surfaces' format and the coded size.
+    /// - Throws: `Parameter` when the description is wrong or the driver refuses it, else as `encode`.
     public func encode(
         importing description: DMABufFrame, frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
         _ handler: EncodedPictureHandler
@@ -97,12 +98,12 @@ public final class VAAPIEncoder: Encoder {
         do throws(VAError) {
             imported = try ImportedSurface(context.display, rtFormat: settings.rtFormat, description)
         } catch { throw SessionError(.parameter, error.description) }
-        try take(
+        try add(
             Frame(id: frameID, pts: pts, surface: imported.id, qp: baseFrameQP, imported: imported),
             forceKeyFrame: forceKeyFrame, handler)
     }
 
-    private func take(
+    private func add(
         _ frame: Frame, forceKeyFrame: Bool, _ handler: EncodedPictureHandler
     ) throws(SessionError) {
         frames[nextFrame] = frame
@@ -112,7 +113,7 @@ public final class VAAPIEncoder: Encoder {
         try submitPlanned(handler)
     }
 
-    /// Gives every picture still inside.
+    /// Emits every picture still inside.
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
         guard !isFinished else { return }
         isFinished = true
@@ -127,7 +128,7 @@ public final class VAAPIEncoder: Encoder {
         for picture in planned {
             guard let frame = frames[picture.frame] else { continue }
             try context.submit(picture, source: frame.surface, frameQP: frame.qp)
-            // The driver works on the next picture while the one before is taken out.
+            // The driver codes the next picture while the previous one is read.
             if context.picturesInFlight >= context.settings.structure.picturesInFlight { try receive(handler) }
         }
     }
@@ -141,6 +142,19 @@ public final class VAAPIEncoder: Encoder {
         guard let picture = received, let slice = reader.slice,
             let frame = frames.removeValue(forKey: picture.frame)
         else { return }
+        try check(slice, picture)
+        guard let dts = decodeTimes.next() else {
+            throw SessionError(.videoEncoderMalfunction, "the driver returned more pictures than it was given")
+        }
+        let coded = EncodedPicture(
+            frameID: frame.id, pts: frame.pts, dts: dts, nalUnitType: slice.nalUnitType.rawValue,
+            temporalLevel: UInt8(slice.temporalID))
+        let sample = reader.sample
+        try handler(coded, sample.span.bytes)
+    }
+
+    /// Checks that the driver coded what was planned.
+    private func check(_ slice: NALUnitHeader, _ picture: PlannedPicture) throws(SessionError) {
         guard slice.nalUnitType.isIRAP == picture.isKeyFrame else {
             throw SessionError(
                 .videoEncoderMalfunction,
@@ -158,13 +172,5 @@ public final class VAAPIEncoder: Encoder {
         guard reader.parameterSets.allSatisfy(parameterSets.contains) else {
             throw SessionError(.videoEncoderMalfunction, "the driver's parameter sets changed in the stream")
         }
-        guard let dts = decodeTimes.next() else {
-            throw SessionError(.videoEncoderMalfunction, "the driver gave more pictures than it got")
-        }
-        let coded = EncodedPicture(
-            frameID: frame.id, pts: frame.pts, dts: dts, nalUnitType: slice.nalUnitType.rawValue,
-            temporalLevel: UInt8(slice.temporalID))
-        let sample = reader.sample
-        try handler(coded, sample.span.bytes)
     }
 }

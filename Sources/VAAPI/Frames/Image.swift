@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
 
-/// An image: a surface's own memory, or memory that is copied to and from surfaces.
+/// A VA image: a surface's own memory, or separate memory that is copied to surfaces.
 struct Image: ~Copyable {
     let image: VAImage
     private let display: Display
 
-    /// The memory of a surface.
+    /// An image of a surface's own memory.
     init(_ display: Display, deriving surface: VASurfaceID) throws(VAError) {
         var image = VAImage()
         try display.check(vaDeriveImage(display.handle, surface, &image), "vaDeriveImage")
@@ -14,7 +14,7 @@ struct Image: ~Copyable {
         self.display = display
     }
 
-    /// Memory of its own.
+    /// An image with separate memory.
     init(_ display: Display, fourcc: UInt32, width: Int, height: Int) throws(VAError) {
         guard var format = try display.imageFormat(fourcc) else {
             throw VAError(
@@ -43,27 +43,27 @@ struct Image: ~Copyable {
 }
 
 extension Display {
-    /// The driver's image format with a fourcc, if it has one.
+    /// The driver's image format with a fourcc; nil where it has none.
     func imageFormat(_ fourcc: UInt32) throws(VAError) -> VAImageFormat? {
         let capacity = vaMaxNumImageFormats(handle)
-        guard 1...1024 ~= capacity else { return nil }
+        guard 1...Self.maxCount ~= capacity else { return nil }
         var formats = [VAImageFormat](repeating: VAImageFormat(), count: Int(capacity))
         var count = capacity
         try check(vaQueryImageFormats(handle, &formats, &count), "vaQueryImageFormats")
         return formats.prefix(Int(min(max(count, 0), capacity))).first { $0.fourcc == fourcc }
     }
 
-    /// Sizes of surfaces that a config takes; nil where the driver does not tell.
+    /// The surface sizes that a config accepts; nil where the driver does not report them.
     func surfaceSizes(_ config: borrowing Config) throws(VAError) -> SurfaceSizes? {
         var count: UInt32 = 0
         try check(vaQuerySurfaceAttributes(handle, config.id, nil, &count), "vaQuerySurfaceAttributes")
-        guard 1...1024 ~= count else { return nil }
+        guard 1...UInt32(Self.maxCount) ~= count else { return nil }
         let capacity = Int(count)
         var list = [VASurfaceAttrib](repeating: VASurfaceAttrib(), count: capacity)
         try check(vaQuerySurfaceAttributes(handle, config.id, &list, &count), "vaQuerySurfaceAttributes")
-        let told = list.prefix(min(Int(count), capacity))
+        let reported = list.prefix(min(Int(count), capacity))
         func value(_ type: VASurfaceAttribType) -> Int? {
-            told.first { $0.type == type && $0.value.type == VAGenericValueTypeInteger && $0.value.value.i > 0 }
+            reported.first { $0.type == type && $0.value.type == VAGenericValueTypeInteger && $0.value.value.i > 0 }
                 .map { Int($0.value.value.i) }
         }
         return SurfaceSizes(
@@ -72,7 +72,7 @@ extension Display {
     }
 }
 
-/// Luma samples a row and rows that surfaces may have.
+/// The least and the greatest size of surfaces, in luma samples.
 struct SurfaceSizes {
     var minimum: (width: Int, height: Int)
     var maximum: (width: Int, height: Int)

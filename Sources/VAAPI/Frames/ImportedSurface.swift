@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
 
-/// A surface that is a client's dma-bufs: nothing is copied.
+/// A surface whose memory is a client's dma-bufs; nothing is copied.
 final class ImportedSurface {
     let id: VASurfaceID
     private let display: Display
 
-    /// Imports a frame that was validated; the driver keeps the dma-bufs, not their descriptors.
+    /// Imports a validated frame; the driver references the dma-bufs, and does not keep their descriptors.
     init(_ display: Display, rtFormat: UInt32, _ frame: DMABufFrame) throws(VAError) {
         var descriptor = VADRMPRIMESurfaceDescriptor(frame)
-        var memory = VASurfaceAttrib()
-        memory.type = VASurfaceAttribMemoryType
-        memory.flags = UInt32(VA_SURFACE_ATTRIB_SETTABLE)
-        memory.value.type = VAGenericValueTypeInteger
-        memory.value.value.i = Int32(bitPattern: UInt32(VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2))
+        let memory = VASurfaceAttrib(
+            VASurfaceAttribMemoryType, Int32(bitPattern: UInt32(VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2)))
         var external = VASurfaceAttrib()
         external.type = VASurfaceAttribExternalBufferDescriptor
         external.flags = UInt32(VA_SURFACE_ATTRIB_SETTABLE)
@@ -37,7 +34,7 @@ final class ImportedSurface {
 }
 
 extension VADRMPRIMESurfaceDescriptor {
-    /// One layer of a format with all its planes.
+    /// One layer with all planes of the frame's format.
     init(_ frame: DMABufFrame) {
         self.init()
         fourcc = frame.fourcc

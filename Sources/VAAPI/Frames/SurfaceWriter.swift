@@ -5,8 +5,8 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSessions
 
-/// Brings a client's frames to surfaces: one copy, on which the samples get the surface's layout and depth and the last
-/// column and row are repeated up to the coded size.
+/// Copies a client's frames to surfaces, converts them to the surface's layout and depth, and repeats the last column and
+/// row up to the coded size, all in one pass.
 final class SurfaceWriter {
     private let display: Display
     private let coded: (width: Int, height: Int)
@@ -14,40 +14,46 @@ final class SurfaceWriter {
     private let chroma: hwd_filling
     private let isDeep: Bool
     private let fourcc: UInt32
-    /// Memory that is copied to surfaces; nil where surfaces are written in place.
+    /// The image that is copied to surfaces; nil where surfaces are written in place.
     private var staging: Staging?
 
-    /// An image in a class, because an optional of one cannot be borrowed in place.
+    /// A class, because an optional noncopyable value cannot be borrowed in place.
     private final class Staging {
         let image: Image
         init(_ image: consuming Image) { self.image = image }
     }
 
-    /// - Parameter surface: any of the surfaces to come, to find out how they can be written.
+    /// - Parameter surface: any surface of the encoder, which decides whether surfaces are written in place.
     init(_ display: Display, _ settings: EncoderSettings, surface: VASurfaceID) throws(VAError) {
         self.display = display
         coded = (settings.size.width, settings.size.height)
         fourcc = settings.fourcc
         isDeep = settings.fourcc == hwd_va_fourcc_p010()
-        let format = settings.request.pixelFormat
+        (luma, chroma) = Self.fillings(settings, isDeep: isDeep)
+        if settings.mayDeriveImages, try canDerive(surface) { return }
+        staging = Staging(try Image(display, fourcc: fourcc, width: coded.width, height: coded.height))
+    }
+
+    private static func fillings(
+        _ settings: EncoderSettings, isDeep: Bool
+    ) -> (luma: hwd_filling, chroma: hwd_filling) {
+        let (request, format) = (settings.request, settings.request.pixelFormat)
         let change =
             switch (format.bytesPerSample, isDeep) {
             case (1, false): HWD_KEEP_BYTES
             case (1, true): HWD_WIDEN
             default: format == .i010 ? HWD_RAISE : HWD_KEEP_WORDS
             }
-        luma = hwd_filling(
-            change: change, pairs: false, joins: false, width: Int32(settings.request.width),
-            height: Int32(settings.request.height), full_width: Int32(coded.width), full_height: Int32(coded.height)
-        )
-        chroma = hwd_filling(
+        let luma = hwd_filling(
+            change: change, pairs: false, joins: false, width: Int32(request.width), height: Int32(request.height),
+            full_width: Int32(settings.size.width), full_height: Int32(settings.size.height))
+        let chroma = hwd_filling(
             change: change, pairs: true, joins: !format.isSemiPlanar, width: (luma.width + 1) / 2,
             height: (luma.height + 1) / 2, full_width: luma.full_width / 2, full_height: luma.full_height / 2)
-        if settings.mayDeriveImages, try canDerive(surface) { return }
-        staging = Staging(try Image(display, fourcc: fourcc, width: coded.width, height: coded.height))
+        return (luma, chroma)
     }
 
-    /// Whether a surface's own memory can be had in the layout that is written.
+    /// Whether a surface's own memory has the layout that is written.
     private func canDerive(_ surface: VASurfaceID) throws(VAError) -> Bool {
         guard let image = try? Image(display, deriving: surface) else {
             display.forgetMessages()
@@ -81,19 +87,19 @@ final class SurfaceWriter {
         }
     }
 
-    /// Writes grey to a surface.
-    func writeGrey(to surface: VASurfaceID) throws(VAError) {
+    /// Fills a surface with gray.
+    func writeGray(to surface: VASurfaceID) throws(VAError) {
         let row = coded.width * (isDeep ? 2 : 1)
         try withPlanes(of: surface) { luma, chroma in
-            // 0x8080 of 16 bits is grey, too.
+            // 0x8080 is gray in P010, too.
             for y in 0..<coded.height { memset(luma.base + y * luma.stride, 0x80, row) }
             for y in 0..<coded.height / 2 { memset(chroma.base + y * chroma.stride, 0x80, row) }
         }
     }
 
-    private typealias Plane = (base: UnsafeMutableRawPointer, stride: Int)
-
-    private func withPlanes(of surface: VASurfaceID, _ body: (Plane, Plane) -> Void) throws(VAError) {
+    private func withPlanes(
+        of surface: VASurfaceID, _ body: (MutablePlaneView, MutablePlaneView) -> Void
+    ) throws(VAError) {
         if let staging {
             try fill(staging.image, body)
             try staging.image.put(to: surface)
@@ -102,18 +108,22 @@ final class SurfaceWriter {
         }
     }
 
-    private func fill(_ image: borrowing Image, _ body: (Plane, Plane) -> Void) throws(VAError) {
+    private func fill(
+        _ image: borrowing Image, _ body: (MutablePlaneView, MutablePlaneView) -> Void
+    ) throws(VAError) {
         guard image.image.format.fourcc == fourcc, let (offsets, strides) = planes(image.image) else {
             throw VAError(
                 VA_STATUS_ERROR_INVALID_IMAGE_FORMAT, "vaDeriveImage",
-                message: "an image of another layout than before")
+                message: "the layout of surfaces changed")
         }
         let mapped = try image.map()
-        body((mapped.base + offsets.0, strides.0), (mapped.base + offsets.1, strides.1))
+        body(
+            MutablePlaneView(base: mapped.base + offsets.0, stride: strides.0),
+            MutablePlaneView(base: mapped.base + offsets.1, stride: strides.1))
         mapped.end()
     }
 
-    private func fill(_ how: hwd_filling, _ first: hwd_plane, _ second: hwd_plane, _ target: Plane) {
+    private func fill(_ how: hwd_filling, _ first: hwd_plane, _ second: hwd_plane, _ target: MutablePlaneView) {
         withUnsafePointer(to: how) {
             hwd_fill(
                 $0, first, second,

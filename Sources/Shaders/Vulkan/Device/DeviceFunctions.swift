@@ -2,7 +2,7 @@
 internal import CHWDVulkan
 internal import HWDModel
 
-/// What is called on a logical device.
+/// The functions of a logical device.
 struct DeviceFunctions {
     let destroyDevice: PFN_vkDestroyDevice
     let getQueue: PFN_vkGetDeviceQueue
@@ -45,7 +45,7 @@ struct DeviceFunctions {
     let destroyFence: PFN_vkDestroyFence
     let resetFences: PFN_vkResetFences
     let waitForFences: PFN_vkWaitForFences
-    /// nil without VK_EXT_external_memory_host.
+    /// Nil without VK_EXT_external_memory_host.
     let getHostPointerProperties: PFN_vkGetMemoryHostPointerPropertiesEXT?
 
     init(_ get: PFN_vkGetDeviceProcAddr, _ device: VkDevice, importsHostMemory: Bool) throws(SessionError) {

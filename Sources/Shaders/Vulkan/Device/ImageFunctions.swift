@@ -2,7 +2,7 @@
 internal import CHWDVulkan
 internal import HWDModel
 
-/// What is called on a device for pictures in images; loaded by the first session that has such.
+/// The functions for pictures in images, loaded on first use.
 struct ImageFunctions {
     let createImage: PFN_vkCreateImage
     let destroyImage: PFN_vkDestroyImage
@@ -10,7 +10,7 @@ struct ImageFunctions {
     let bindImageMemory: PFN_vkBindImageMemory
     let createImageView: PFN_vkCreateImageView
     let destroyImageView: PFN_vkDestroyImageView
-    /// nil where the device takes no dma-bufs.
+    /// Nil where the device cannot import dma-bufs.
     let getFileProperties: PFN_vkGetMemoryFdPropertiesKHR?
 
     init(_ device: VulkanDevice) throws(SessionError) {

@@ -2,7 +2,7 @@
 internal import CHWDVulkan
 internal import HWDModel
 
-/// What is called on an instance and its physical devices.
+/// The functions of an instance and of its physical devices.
 struct InstanceFunctions {
     let destroyInstance: PFN_vkDestroyInstance
     let enumeratePhysicalDevices: PFN_vkEnumeratePhysicalDevices

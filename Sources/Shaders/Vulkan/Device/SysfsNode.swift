@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 
-/// What sysfs tells of a character device by its number.
+/// Sysfs attributes of a character device, by its number.
 enum SysfsNode {
-    /// Where the device sits on the PCI bus (`0000:03:00.0`); nil elsewhere, and where sysfs does not tell.
+    /// The PCI address (`0000:03:00.0`); nil for devices of other buses and without sysfs.
     static func pciAddress(major: Int64, minor: Int64) -> String? {
         let folder = "/sys/dev/char/\(major):\(minor)/device"
         guard target("\(folder)/subsystem") == "pci" else { return nil }
         return target(folder)
     }
 
-    /// The last part of what a link points to.
+    /// The last component of a symbolic link's target.
     private static func target(_ link: String) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let length = readlink(link, &buffer, buffer.count)

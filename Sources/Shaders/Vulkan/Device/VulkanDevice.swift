@@ -4,15 +4,15 @@ public import HWDModel
 
 /// A logical device with one queue, opened for conversions; destroyed with this object.
 ///
-/// It keeps compiled pipelines, so converters on the same device share them. Used from one thread.
+/// Converters on the same device share its compiled pipelines. Used from one thread.
 public final class VulkanDevice {
-    /// What the driver tells of it.
+    /// The driver's description of the device.
     public let description: VulkanDeviceDescription
-    /// Why it is this device, in words.
+    /// Why this device was chosen.
     public let choice: String
-    /// What the validation layer says, where it was asked for and is installed.
+    /// The validation layer's messages, where it is enabled and installed.
     public var validation: ValidationLog? { instance.validation }
-    /// Why nothing works any more: the device was lost, or work did not end in time.
+    /// Why the device is unusable: it was lost, or work did not end in time; nil while it works.
     public private(set) var failure: SessionError?
 
     let functions: DeviceFunctions
@@ -20,11 +20,11 @@ public final class VulkanDevice {
     let queue: VkQueue
     let queueFamily: UInt32
     let limits: VkPhysicalDeviceLimits
-    /// Memory of this process that is used in place; it keeps this device until it is forgotten.
+    /// Imported memory of this process.
     private(set) var regions: [ImportedRegion] = []
-    /// Pictures whose planes were all used in place, and others.
+    /// Pictures whose planes were all used in place, and pictures with copied planes.
     var (picturesInPlace, picturesCopied) = (0, 0)
-    /// Whether pages that cannot be written can be read; found out when it is asked first.
+    /// Whether read-only pages can be imported; nil until that is tried.
     var readsReadOnlyPages: Bool?
     let instance: VulkanInstance
     let physical: VkPhysicalDevice
@@ -32,14 +32,14 @@ public final class VulkanDevice {
     private let memory: VkPhysicalDeviceMemoryProperties
     private var pipelines: PipelineStore?
 
-    /// Storage buffers that our shaders see: six planes and the tables.
+    /// Storage buffers that the shaders need: six planes and the tables.
     static let storageBuffers: UInt32 = 7
 
     /// Opens the best device, or the one at a PCI address.
     ///
-    /// - Parameter pciAddress: The device must be this one ("0000:01:00.0").
-    /// - Parameter allowsSoftware: Whether software (lavapipe) will do where there is no GPU.
-    /// - Parameter validates: Whether the validation layer watches, where it is installed; for tests.
+    /// - Parameter pciAddress: The only device that may be used ("0000:01:00.0"); nil for any.
+    /// - Parameter allowsSoftware: Whether software (lavapipe) is used without a GPU.
+    /// - Parameter validates: Whether to enable the validation layer, where it is installed; for tests.
     /// - Throws: `CouldNotCreateInstance` with the reason: no loader, no driver, no such device.
     public convenience init(
         pciAddress: String? = nil, allowsSoftware: Bool = false, validates: Bool = false
@@ -48,9 +48,9 @@ public final class VulkanDevice {
             ComputeChoice.Request(required: pciAddress, allowsSoftware: allowsSoftware), validates: validates)
     }
 
-    /// Opens the device that a request gets.
+    /// Opens the device that `ComputeChoice` selects.
     ///
-    /// - Parameter faults: Why devices must not be used, by their UUIDs.
+    /// - Parameter faults: Reasons against devices, by their UUIDs.
     /// - Throws: `CouldNotCreateInstance` with the reason: no loader, no driver, no such device.
     public convenience init(
         _ request: ComputeChoice.Request, faults: [String: String] = [:], validates: Bool = false
@@ -62,19 +62,19 @@ public final class VulkanDevice {
         try self.init(instance, physical, chosen, choice.reason)
     }
 
-    /// Opens the device that a probe has told of, whatever is wrong with it.
-    convenience init(told device: ComputeDevice) throws(SessionError) {
+    /// Opens the device that a survey found, even if it has a fault.
+    convenience init(surveyed device: ComputeDevice) throws(SessionError) {
         let instance = try VulkanInstance()
         let found = try instance.devices().first {
             $0.description.uuid == device.id && $0.description.name == device.name
         }
         guard let (physical, chosen) = found else {
-            throw SessionError(.couldNotCreateInstance, "\(device.name) has gone")
+            throw SessionError(.couldNotCreateInstance, "\(device.name) is no longer present")
         }
-        try self.init(instance, physical, chosen, "looked at by a probe")
+        try self.init(instance, physical, chosen, "selected by a probe")
     }
 
-    /// Another logical device on the same hardware: what goes wrong there does not lose this one.
+    /// Another logical device on the same hardware, whose loss does not affect this one.
     convenience init(like other: VulkanDevice) throws(SessionError) {
         try self.init(other.instance, other.physical, other.description, other.choice)
     }
@@ -94,7 +94,7 @@ public final class VulkanDevice {
         guard limits.maxPerStageDescriptorStorageBuffers >= Self.storageBuffers else {
             throw SessionError(
                 .couldNotCreateInstance,
-                "\(chosen.name) gives a shader \(limits.maxPerStageDescriptorStorageBuffers) buffers, "
+                "\(chosen.name) has \(limits.maxPerStageDescriptorStorageBuffers) storage buffers per shader, "
                     + "\(Self.storageBuffers) are needed")
         }
         var found = VkPhysicalDeviceMemoryProperties()
@@ -106,12 +106,12 @@ public final class VulkanDevice {
             instance.functions.getDeviceProcAddr, handle, importsHostMemory: chosen.importsHostMemory)
         var first: VkQueue?
         functions.getQueue(handle, queueFamily, 0, &first)
-        guard let first else { throw SessionError(.couldNotCreateInstance, "\(chosen.name) gives no queue") }
+        guard let first else { throw SessionError(.couldNotCreateInstance, "\(chosen.name) has no queue") }
         queue = first
     }
 
     deinit {
-        // What still runs cannot be destroyed safely; a process with such a device ends soon.
+        // Work that is still running must not be destroyed; a process with a lost device ends soon.
         guard failure == nil else { return }
         pipelines?.destroy(self)
         functions.destroyDevice(handle, nil)
@@ -127,7 +127,7 @@ public final class VulkanDevice {
         let computes = families.prefix(Int(count)).enumerated().filter {
             $0.element.queueFlags & VK_QUEUE_COMPUTE_BIT.rawValue != 0 && $0.element.queueCount > 0
         }
-        // A family without graphics runs beside a desktop's own work.
+        // A family without graphics runs concurrently with the desktop's work.
         let best = computes.first { $0.element.queueFlags & VK_QUEUE_GRAPHICS_BIT.rawValue == 0 } ?? computes.first
         guard let best else { throw SessionError(.couldNotCreateInstance, "\(description.name) cannot compute") }
         return UInt32(best.offset)
@@ -161,11 +161,11 @@ public final class VulkanDevice {
             }
         }
         try check(result, "vkCreateDevice")
-        guard let made else { throw SessionError(.couldNotCreateInstance, "vkCreateDevice gave nothing") }
+        guard let made else { throw SessionError(.couldNotCreateInstance, "vkCreateDevice returned no device") }
         return made
     }
 
-    /// The first memory type of `bits` that has the most of `preferred`, all with `required`.
+    /// The first memory type of `bits` with all `required` and the most `preferred` properties.
     func memoryType(
         _ bits: UInt32, required: VkMemoryPropertyFlagBits..., preferred: [VkMemoryPropertyFlagBits] = []
     ) -> UInt32? {
@@ -183,23 +183,23 @@ public final class VulkanDevice {
         return best?.type
     }
 
-    /// Bytes that the heap of a memory type has.
+    /// The size in bytes of a memory type's heap.
     func heapSize(ofType type: UInt32) -> UInt64 {
         let types = withUnsafeBytes(of: memory.memoryTypes) { Array($0.bindMemory(to: VkMemoryType.self)) }
         let heaps = withUnsafeBytes(of: memory.memoryHeaps) { Array($0.bindMemory(to: VkMemoryHeap.self)) }
         return heaps[Int(types[Int(type)].heapIndex)].size
     }
 
-    /// Uses memory in place from now on; see `ImportedRegion`.
+    /// Imports memory for use in place; see `ImportedRegion`.
     func importMemory(_ memory: UnsafeRawBufferPointer, isWritable: Bool) throws(SessionError) {
         if !isWritable, readsReadOnlyPages == nil { readsReadOnlyPages = ReadOnlyTrial.passes(self) }
         regions.append(try ImportedRegion(self, memory, isWritable: isWritable))
     }
 
-    /// Lets go of what was imported at an address; no conversion may be under way in it.
+    /// Releases the memory imported at an address, which no conversion in flight may use.
     func forgetMemory(_ base: UnsafeRawPointer) { regions.removeAll { $0.key == base } }
 
-    /// Checks a call's result; after a lost device every later conversion fails with this reason.
+    /// Throws for a failed call; a lost device makes every later conversion fail with the same reason.
     func verify(_ result: VkResult, _ call: String) throws(SessionError) {
         do throws(SessionError) { try check(result, call) } catch {
             if result == VK_ERROR_DEVICE_LOST { failure = error }
@@ -207,7 +207,7 @@ public final class VulkanDevice {
         }
     }
 
-    /// Waits for a fence for a bounded time; where it does not come the device counts as lost.
+    /// Waits for a fence; after the timeout the device counts as lost.
     func wait(_ fence: VkFence, seconds: Double) throws(SessionError) {
         var fence: VkFence? = fence
         let result = functions.waitForFences(handle, 1, &fence, 1, UInt64(seconds * 1e9))
@@ -228,7 +228,7 @@ public final class VulkanDevice {
         return made
     }
 
-    /// A function that few sessions need, by its name; `Function` must be the name's own PFN type.
+    /// Loads a function by its name; `Function` must be its PFN type.
     func function<Function>(_ name: String) throws(SessionError) -> Function {
         guard let pointer = instance.functions.getDeviceProcAddr(handle, name) else {
             throw SessionError(.couldNotCreateInstance, "the Vulkan driver has no \(name)")
@@ -236,7 +236,7 @@ public final class VulkanDevice {
         return unsafeBitCast(pointer, to: Function.self)
     }
 
-    /// What is called for pictures in images, loaded when it is asked for first.
+    /// The functions for images, loaded on first use.
     func imageFunctions() throws(SessionError) -> ImageFunctions {
         if let images { return images }
         let made = try ImageFunctions(self)
@@ -244,6 +244,6 @@ public final class VulkanDevice {
         return made
     }
 
-    /// Writes the driver's compiled pipelines where the next process finds them; what fails is left out.
+    /// Saves the driver's compiled pipelines for the next process; failures are ignored.
     public func savePipelines() { pipelines?.save(self) }
 }

@@ -4,18 +4,18 @@ public import HWDModel
 
 /// The Vulkan devices of this machine.
 public enum VulkanDevices {
-    /// What the drivers offer, the device to prefer first.
+    /// The drivers' devices, the preferred ones first.
     ///
-    /// Drivers' code runs in this process: it may crash it, or never return.
-    /// - Throws: `CouldNotCreateInstance`: no loader, or no driver.
+    /// Drivers run in this process: they may crash it, or never return.
+    /// - Throws: `CouldNotCreateInstance` without a loader or driver.
     public static func list() throws(SessionError) -> [VulkanDeviceDescription] {
         try VulkanInstance().devices().map(\.description)
     }
 
     /// The device to use: the one at a PCI address, or the best one.
     ///
-    /// - Parameter pciAddress: "0000:01:00.0", as a VA-API node's device has it; the device must be that one then.
-    /// - Parameter allowsSoftware: Whether software will do where there is no GPU.
+    /// - Parameter pciAddress: The only device that may be used ("0000:01:00.0"); nil for any.
+    /// - Parameter allowsSoftware: Whether software is used without a GPU.
     public static func choose(
         from devices: [VulkanDeviceDescription], pciAddress: String? = nil, allowsSoftware: Bool = false
     ) -> VulkanDeviceDescription? {
@@ -23,10 +23,10 @@ public enum VulkanDevices {
         return (try? choice(from: devices, request)).map { devices[$0.index] }
     }
 
-    /// The device that a request gets, and why.
+    /// The device that `ComputeChoice` selects, and why.
     ///
-    /// - Parameter faults: why devices must not be used, by their UUIDs.
-    /// - Throws: `CouldNotCreateInstance`, saying what is there instead.
+    /// - Parameter faults: reasons against devices, by their UUIDs.
+    /// - Throws: `CouldNotCreateInstance` with the devices that were found.
     static func choice(
         from devices: [VulkanDeviceDescription], _ request: ComputeChoice.Request, faults: [String: String] = [:]
     ) throws(SessionError) -> ComputeChoice {
@@ -39,7 +39,7 @@ public enum VulkanDevices {
 }
 
 extension VulkanInstance {
-    /// The devices that can run our shaders, the ones to prefer first.
+    /// The devices that can run the shaders, the preferred ones first.
     func devices() throws(SessionError) -> [(handle: VkPhysicalDevice, description: VulkanDeviceDescription)] {
         var devices: [(handle: VkPhysicalDevice, description: VulkanDeviceDescription)] = []
         for (index, device) in try physicalDevices().enumerated() {
@@ -51,11 +51,11 @@ extension VulkanInstance {
         }
     }
 
-    /// What the drivers have, in the loader's order.
+    /// All physical devices, in the loader's order.
     func physicalDevices() throws(SessionError) -> [VkPhysicalDevice] {
         var count: UInt32 = 0
         let counted = functions.enumeratePhysicalDevices(handle, &count, nil)
-        // The loader's word for drivers of which none has a device.
+        // The loader returns this where no driver has a device.
         if counted == VK_ERROR_INITIALIZATION_FAILED { return [] }
         try check(counted, "vkEnumeratePhysicalDevices")
         var handles = [VkPhysicalDevice?](repeating: nil, count: Int(count))
@@ -64,7 +64,7 @@ extension VulkanInstance {
         return handles.prefix(Int(count)).compactMap { $0 }
     }
 
-    /// Names of a device's extensions.
+    /// The names of a device's extensions.
     func extensions(_ device: VkPhysicalDevice) throws(SessionError) -> Set<String> {
         var count: UInt32 = 0
         try check(functions.enumerateExtensions(device, nil, &count, nil), "vkEnumerateDeviceExtensionProperties")
@@ -74,7 +74,7 @@ extension VulkanInstance {
         return Set(found.prefix(Int(count)).map { text($0.extensionName) })
     }
 
-    /// A device's own words; nil for one below Vulkan 1.1, which has neither SPIR-V 1.3 nor these queries.
+    /// A device's description; nil below Vulkan 1.1, which has neither SPIR-V 1.3 nor these queries.
     func describe(_ device: VkPhysicalDevice, _ index: Int) throws(SessionError) -> VulkanDeviceDescription? {
         let extensions = try extensions(device)
         var plain = VkPhysicalDeviceProperties2()
@@ -111,7 +111,7 @@ extension VulkanInstance {
             uuid: withUnsafeBytes(of: identity.deviceUUID) { Hexadecimal.text($0) },
             importsHostMemory: hasHost, hostMemoryAlignment: Int(host.minImportedHostPointerAlignment),
             importsDMABufs: extensions.isSuperset(of: VulkanDevice.dmaBufExtensions),
-            // An image's formats are told since Vulkan 1.2.
+            // The modifier extension depends on VK_KHR_image_format_list, core in Vulkan 1.2.
             importsModifiers: extensions.isSuperset(of: VulkanDevice.modifierExtensions)
                 && (hwd_vk_major(version) > 1 || hwd_vk_minor(version) >= 2), index: index)
     }
@@ -123,7 +123,7 @@ extension VulkanInstance {
         ].joined(separator: ":")
     }
 
-    /// Where sysfs says that the device's DRM node sits, for drivers that tell only the node's number.
+    /// The PCI address of the device's DRM node, for drivers that report only the node's number.
     private func drmAddress(_ device: VkPhysicalDevice, _ extensions: Set<String>) -> String? {
         guard extensions.contains(VK_EXT_PHYSICAL_DEVICE_DRM_EXTENSION_NAME) else { return nil }
         var drm = VkPhysicalDeviceDrmPropertiesEXT()
@@ -134,7 +134,7 @@ extension VulkanInstance {
         return SysfsNode.pciAddress(major: drm.primaryMajor, minor: drm.primaryMinor)
     }
 
-    /// Fills one structure that extends the properties.
+    /// Queries a structure that extends the properties.
     func query<Structure>(
         _ device: VkPhysicalDevice, _ structure: inout Structure
     ) {

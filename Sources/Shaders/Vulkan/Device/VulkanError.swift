@@ -2,7 +2,7 @@
 internal import CHWDVulkan
 internal import HWDModel
 
-/// Throws what a Vulkan call's result means to a session; nothing on success.
+/// Throws a session's error for a failed Vulkan call.
 func check(_ result: VkResult, _ call: String) throws(SessionError) {
     guard result != VK_SUCCESS else { return }
     switch result {
@@ -15,7 +15,7 @@ func check(_ result: VkResult, _ call: String) throws(SessionError) {
     }
 }
 
-/// Text of a C array of characters, which Swift imports as a tuple.
+/// The text of a C character array, which Swift imports as a tuple.
 func text<Tuple>(_ characters: Tuple) -> String {
     withUnsafeBytes(of: characters) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
 }

@@ -3,13 +3,11 @@ internal import CHWDVulkan
 internal import HWDModel
 internal import Synchronization
 
-/// What the validation layer complained about.
-///
-/// Drivers may report from threads of their own.
+/// The validation layer's messages, which may come from any thread.
 public final class ValidationLog: Sendable {
     private let kept = Mutex<[String]>([])
 
-    /// The complaints so far, oldest first.
+    /// The messages so far, oldest first.
     public var messages: [String] { kept.withLock { $0 } }
 
     func append(_ message: String) { kept.withLock { $0.append(message) } }
@@ -19,16 +17,16 @@ public final class ValidationLog: Sendable {
 final class VulkanInstance {
     let handle: VkInstance
     let functions: InstanceFunctions
-    /// What the validation layer says, where it was asked for and is installed.
+    /// The validation layer's messages, where it is enabled and installed.
     let validation: ValidationLog?
     private let library: VulkanLibrary
     private var messenger: VkDebugUtilsMessengerEXT?
 
     static let validationLayer = "VK_LAYER_KHRONOS_validation"
 
-    /// Opens the loader and makes an instance.
+    /// Opens the loader and creates an instance.
     ///
-    /// - Throws: `CouldNotCreateInstance`: no loader, no driver at all.
+    /// - Throws: `CouldNotCreateInstance` without a loader or driver.
     init(validates: Bool = false) throws(SessionError) {
         library = try VulkanLibrary()
         let installed = validates ? try Self.layers(library) : []
@@ -58,7 +56,7 @@ final class VulkanInstance {
             throw SessionError(.couldNotCreateInstance, "no Vulkan driver is installed on this machine")
         }
         try check(result, "vkCreateInstance")
-        guard let made else { throw SessionError(.couldNotCreateInstance, "vkCreateInstance gave nothing") }
+        guard let made else { throw SessionError(.couldNotCreateInstance, "vkCreateInstance returned no instance") }
         handle = made
         functions = try InstanceFunctions(library, made)
         validation = isValidated ? ValidationLog() : nil
@@ -84,7 +82,7 @@ final class VulkanInstance {
         return layers.prefix(Int(count)).map { text($0.layerName) }
     }
 
-    /// Has warnings and errors of the validation layer kept.
+    /// Collects the validation layer's warnings and errors.
     private func listen(_ log: ValidationLog) throws(SessionError) {
         let create: PFN_vkCreateDebugUtilsMessengerEXT = try library.load("vkCreateDebugUtilsMessengerEXT", handle)
         var info = VkDebugUtilsMessengerCreateInfoEXT()
@@ -95,7 +93,7 @@ final class VulkanInstance {
         info.messageType =
             VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT.rawValue
             | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT.rawValue
-        // The log lives as long as this instance, and the messenger is destroyed before it.
+        // The instance retains the log and destroys the messenger first.
         info.pUserData = Unmanaged.passUnretained(log).toOpaque()
         info.pfnUserCallback = { _, _, data, user in
             guard let user, let message = data?.pointee.pMessage else { return 0 }
@@ -106,7 +104,7 @@ final class VulkanInstance {
     }
 }
 
-/// Strings as C has lists of them, for the length of a call.
+/// Calls `body` with an array of C strings.
 func withCStrings<Result>(
     _ strings: [String], _ body: (UnsafeBufferPointer<UnsafePointer<CChar>?>) -> Result
 ) -> Result {

@@ -3,7 +3,7 @@ internal import CHWDVulkan
 internal import Glibc
 internal import HWDModel
 
-/// libvulkan.so.1, opened when it is first needed: a program that links it does not start where it is missing.
+/// libvulkan.so.1, opened at run time: a program that links it cannot start where it is missing.
 ///
 /// It is never closed, because drivers leave threads and exit handlers behind.
 struct VulkanLibrary {
@@ -23,9 +23,9 @@ struct VulkanLibrary {
         getInstanceProcAddr = unsafeBitCast(symbol, to: PFN_vkGetInstanceProcAddr.self)
     }
 
-    /// A function by its name, of an instance or before there is one.
+    /// Loads a function by its name, of an instance or a global one.
     ///
-    /// `Function` must be the name's own PFN type.
+    /// `Function` must be its PFN type.
     func load<Function>(_ name: String, _ instance: VkInstance? = nil) throws(SessionError) -> Function {
         guard let pointer = getInstanceProcAddr(instance, name) else {
             throw SessionError(.couldNotCreateInstance, "Vulkan's loader has no \(name)")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The colour core: ConversionPlan+Pixel.swift in fp32, with tables for curves. What a pipeline does is fixed by
-// specialization constants; which numbers it uses lies in `P`.
+// The color conversion: ConversionPlan+Pixel.swift in fp32, with tables for curves. Specialization constants select the
+// steps of a pipeline; `P` has its numbers.
 
 layout(local_size_x_id = 20, local_size_y_id = 21) in;
 
-// Pixel formats as ShaderFormat.swift numbers them.
+// Pixel formats as ShaderParameters.swift numbers them.
 const uint NV12 = 0, P010 = 1, YU12 = 2, I010 = 3, RGBA16F = 4, BGRA8 = 5, RGBA8 = 6;
 
 layout(constant_id = 0) const uint SOURCE = P010;
@@ -23,21 +23,21 @@ layout(constant_id = 12) const bool UNPREMULTIPLIES = false;
 layout(constant_id = 13) const bool PREMULTIPLIES = false;
 layout(constant_id = 14) const bool DITHERS = false;
 layout(constant_id = 15) const bool RESCALES = false;
-// Where the source's chroma lies, in half luma samples: x 0…1, y 0…2.
+// The siting of the source's chroma in half luma samples: x 0…1, y 0…2.
 layout(constant_id = 16) const int SITING_X = 0;
 layout(constant_id = 17) const int SITING_Y = 1;
-// How the target's chroma is made: −1 the mean of two, else a tent [1 2 1]/4 on this sample.
+// The filter of the target's chroma: −1 is the mean of two, else a tent [1 2 1]/4 centered on this sample.
 layout(constant_id = 18) const int TENT_X = -1;
 layout(constant_id = 19) const int TENT_Y = -1;
 
-// Whether halves are packed by integers: drivers may round packHalf2x16 as they like and flush what is subnormal.
+// Whether half floats are packed with integers: drivers may round packHalf2x16 either way and flush subnormals.
 layout(constant_id = 22) const bool PACKS_BY_HAND = true;
 
 layout(std140, binding = 6) uniform Parameters {
     vec4 decode[3];
     vec4 light[3];
     vec4 encode[3];
-    vec4 key[2];      // rows of Cb and Cr; the key's own value is taken off by w
+    vec4 key[2];      // rows of Cb and Cr; w subtracts the key's value
     vec4 keyRange;    // tolerance, 1 / softness
     vec4 sourceLuma;  // w: entries of the forward table per unit of E'
     vec4 targetLuma;
@@ -46,7 +46,7 @@ layout(std140, binding = 6) uniform Parameters {
 } P;
 
 // forward (4096), log tables of 2946: inverse, display gain, scene gain, tone gain; forward of the lowest sixteenth (4096).
-// Texels, because which are read differs from pixel to pixel.
+// Texels, because the indices differ from pixel to pixel.
 layout(binding = 7) uniform samplerBuffer table;
 const uint FORWARD = 4096, LOG = 2946;
 const uint INVERSE = FORWARD, DISPLAY = FORWARD + LOG, SCENE = FORWARD + 2 * LOG, TONE = FORWARD + 3 * LOG;
@@ -59,9 +59,9 @@ layout(push_constant) uniform Place {
     uint targetStride[3];
     int width;
     int height;
-    int firstRow;          // of the picture, even: what this dispatch writes
+    int firstRow;          // the picture rows that this dispatch writes; even
     int endRow;
-    int sourceLuma;        // rows of the planes that the bindings begin with
+    int sourceLuma;        // the planes' rows that the bindings begin with
     int sourceChroma;
     int targetLuma;
     int targetChroma;

@@ -1,6 +1,6 @@
 #version 450
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Anything in images to R, G, B, A.
+// Images of any source format to RGBA.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_samplerless_texture_functions : require

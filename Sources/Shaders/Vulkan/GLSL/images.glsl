@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Source planes in images, one a plane: dma-bufs as they are tiled. Unsigned integers, never normalised: a P010 word read as
-// R16_UNORM would be off by 65535/65472, and nothing is rounded on the way.
+// Source planes in images, one for each plane: tiled dma-bufs. Unsigned integer formats avoid rounding, and P010 words read
+// as R16_UNORM would be wrong by 65535/65472.
 #include "source.glsl"
 
 layout(binding = 0) uniform utexture2D plane0;
@@ -10,7 +10,7 @@ uint sampleOf(uint word) { return SOURCE_DEEP ? deep(word) : word; }
 
 float lumaAt(int x, int y) { return float(sampleOf(texelFetch(plane0, ivec2(x, y), 0).r)); }
 
-// Luma of four pixels from a multiple of four; those behind the row's end are not used.
+// Luma of four pixels; x is a multiple of four. Pixels beyond the row's end repeat the last and are not used.
 vec4 lumaOfFour(int x, int y) {
     int last = at.width - 1;
     return vec4(lumaAt(x, y), lumaAt(min(x + 1, last), y), lumaAt(min(x + 2, last), y), lumaAt(min(x + 3, last), y));
@@ -21,5 +21,5 @@ vec2 chromaOf(int i, int j) {
     return vec2(sampleOf(pair.r), sampleOf(pair.g));
 }
 
-// The four numbers of a pixel in RGB, in memory's order: bytes, or half floats' bits.
+// The four components of an RGB pixel in memory order: bytes, or bits of half floats.
 uvec4 pixelOf(int x, int y) { return texelFetch(plane0, ivec2(x, y), 0); }

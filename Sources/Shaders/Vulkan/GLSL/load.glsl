@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Pixels of the source, whichever of buffers.glsl and images.glsl its planes are read by.
+// Pixels of the source, whose planes buffers.glsl or images.glsl reads.
 
-// Cb and Cr at a chroma place, which is clamped to the plane.
+// Cb and Cr at a chroma position, clamped to the plane.
 vec2 chromaAt(int i, int j) {
     return chromaOf(clamp(i, 0, ((at.width + 1) >> 1) - 1), clamp(j, 0, ((at.height + 1) >> 1) - 1));
 }
 
-// Weights of the nearer chroma samples' neighbours for even and odd luma samples: bilinear.
+// Bilinear weights of the farther chroma sample for even and odd luma samples.
 #define EVEN_X (float(SITING_X) * 0.25)
 #define ODD_X (float(2 - SITING_X) * 0.25)
 #define EVEN_Y (float(SITING_Y) * 0.25)
@@ -19,7 +19,7 @@ vec2 chromaRow(int x, int j) {
     return mix(here, beside, isOdd ? ODD_X : EVEN_X);
 }
 
-// One half float: NaN is 0, infinities are the largest values; by integers, so that subnormals stay on every device.
+// A half float's value: NaN is 0, infinities are ±65504; with integers, because devices may flush subnormals.
 float halfOf(uint bits) {
     uint size = bits & 0x7fffu;
     float value = size < 0x400u ? float(size) * (1.0 / 16777216.0) : uintBitsToFloat((size << 13) + 0x38000000u);
@@ -27,7 +27,7 @@ float halfOf(uint bits) {
     return (bits & 0x8000u) != 0u ? -value : value;
 }
 
-// A pixel's codes with chroma brought to it, alpha in w.
+// A pixel's codes with interpolated chroma, alpha in w.
 vec4 sourceAt(int x, int y) {
     if (SOURCE == RGBA16F) {
         uvec4 p = pixelOf(x, y);

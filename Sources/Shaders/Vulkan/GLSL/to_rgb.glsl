@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Anything to R, G, B, A: four pixels of two rows an invocation.
+// Any source to RGBA: an invocation writes four pixels of two rows.
 
 layout(std430, binding = 3) writeonly buffer Target { uint target[]; };
 layout(std430, binding = 3) writeonly buffer TargetPairs { uvec2 targetPairs[]; };
 
-// A half float's bits of a value within ±65504: nearest, ties to even, subnormals kept.
+// The bits of a half float for a value within ±65504: rounded to nearest even, with subnormals.
 uint halfBits(float value) {
     uint bits = floatBitsToUint(value), size = bits & 0x7fffffffu;
     uint rounded = size < 0x38800000u
@@ -32,7 +32,7 @@ void store(int x, int y, vec4 c) {
 
 struct Row { vec2 c0; vec2 c1; vec2 c2; vec2 c3; };
 
-// Chroma of a chroma row for four pixels from x = 2i.
+// Chroma of one chroma row for four pixels from x = 2i on.
 Row rowOfFour(int i, int j) {
     vec2 b = chromaAt(i, j), c = chromaAt(i + 1, j), d = chromaAt(i + 2, j);
     vec2 a = SITING_X == 0 ? b : chromaAt(i - 1, j);
@@ -62,7 +62,8 @@ void main() {
     }
     int i = x >> 1, j = y >> 1;
     Row here = rowOfFour(i, j);
-    // A loop of two, because eight copies of the core take drivers long to compile; four run faster than one.
+    // A loop of two iterations, because drivers take long to compile eight copies of the conversion; four copies run
+    // faster than one.
     [[dont_unroll]] for (int row = 0; row < 2; row++) {
         if (y + row >= at.endRow) break;
         bool isOdd = row != 0;

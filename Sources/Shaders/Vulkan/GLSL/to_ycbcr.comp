@@ -1,6 +1,6 @@
 #version 450
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Anything in buffers to Y'CbCr 4:2:0.
+// Buffers of any source format to Y'CbCr 4:2:0.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "core.glsl"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Anything to Y'CbCr 4:2:0: eight pixels of two rows an invocation, so that every store is a whole word.
+// Any source to Y'CbCr 4:2:0: an invocation writes eight pixels of two rows, so that every store is a whole word.
 
 layout(std430, binding = 3) writeonly buffer Target0 { uint target0[]; };
 layout(std430, binding = 4) writeonly buffer Target1 { uint target1[]; };
@@ -17,7 +17,7 @@ uint wordOf(int plane, int row) {
 
 uint sampleCode(float value, int x, int y) { return code(value, TOP, addend(x, y)) << SHIFT; }
 
-// What a column of pixels gives: luma of rows 2j and 2j+1, and chroma averaged down the column.
+// The result for a column of pixels: luma of rows 2j and 2j+1, and vertically filtered chroma.
 struct Column { vec2 luma; vec2 chroma; };
 
 Column columnAt(int x, int j) {

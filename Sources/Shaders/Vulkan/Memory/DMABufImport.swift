@@ -4,18 +4,18 @@ internal import Glibc
 internal import HWDModel
 
 extension VulkanDevice {
-    /// Takes a picture in dma-bufs as images, one a plane, after checking everything that can be checked about it.
+    /// Validates a picture in dma-bufs and imports each plane as an image.
     ///
-    /// The dma-bufs stay the caller's; what wrote them must have ended (vaSyncSurface).
-    /// - Throws: `Parameter` for a description that cannot be true, `PixelTransferNotSupported` for what the device does not
-    ///   take, naming it.
+    /// The caller keeps the dma-bufs, whose writer must have finished (vaSyncSurface).
+    /// - Throws: `Parameter` for an impossible description, `PixelTransferNotSupported` for a property that the device does
+    ///   not support.
     func importPicture(_ picture: DMABufPicture, as format: PixelFormat, width: Int, height: Int)
         throws(SessionError) -> ImagePicture
     {
         guard description.importsDMABufImages else {
-            throw SessionError(.pixelTransferNotSupported, "\(description.name) takes no dma-bufs as images")
+            throw SessionError(.pixelTransferNotSupported, "\(description.name) cannot import dma-bufs as images")
         }
-        // Asked of the kernel: drivers have told 0 (radeonsi), and anybody may tell anything.
+        // The kernel's sizes: drivers have reported 0 (radeonsi), and clients are not trusted.
         let sizes = picture.objects.map { file in
             let end = file < 0 ? -1 : lseek(file, 0, SEEK_END)
             return end > 0 ? UInt64(end) : 0
@@ -41,15 +41,15 @@ extension VulkanDevice {
         return ImagePicture(format, width: width, height: height, planes: planes, isForeign: true)
     }
 
-    /// Checks that images of a format and modifier can be read by shaders and imported, in this size and as one plane.
+    /// Checks that images of a format, modifier and size can be imported and sampled, with one memory plane.
     private func check(_ format: VkFormat, _ modifier: UInt64, _ width: Int, _ height: Int) throws(SessionError) {
         let known = modifiers(of: format)
         guard let found = known.first(where: { $0.drmFormatModifier == modifier }) else {
             throw SessionError(
                 .pixelTransferNotSupported,
-                "\(description.name) does not know the dma-buf's modifier 0x\(String(modifier, radix: 16))")
+                "\(description.name) does not support the dma-buf's modifier 0x\(String(modifier, radix: 16))")
         }
-        // Planes that drivers add (compression's) would have to be told, and checked, too.
+        // Further memory planes, of compression, would have to be described and validated too.
         guard found.drmFormatModifierPlaneCount == 1 else {
             throw SessionError(
                 .pixelTransferNotSupported,
@@ -93,13 +93,13 @@ extension VulkanDevice {
                 }
             }
         }
-        // A pitch or offset that the tiling cannot have is told here.
+        // Fails for a pitch or offset that the tiling does not allow.
         try verify(result, "vkCreateImage of a dma-buf")
-        guard let image else { throw SessionError(.allocationFailed, "vkCreateImage gave nothing") }
+        guard let image else { throw SessionError(.allocationFailed, "vkCreateImage returned no image") }
         return image
     }
 
-    /// Imports the whole dma-buf for one image, which must end inside.
+    /// Imports a whole dma-buf for one image, which must fit inside.
     private func allocate(
         _ image: VkImage, _ requirements: VkMemoryRequirements, _ file: Int32, _ size: UInt64
     ) throws(SessionError) -> VkDeviceMemory {
@@ -108,17 +108,17 @@ extension VulkanDevice {
                 .parameter, "dma-buf picture: a plane needs \(requirements.size) bytes, its object has \(size)")
         }
         guard let query = try imageFunctions().getFileProperties else {
-            throw SessionError(.pixelTransferNotSupported, "\(description.name) takes no dma-bufs")
+            throw SessionError(.pixelTransferNotSupported, "\(description.name) cannot import dma-bufs")
         }
         let kind = VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT
         var properties = VkMemoryFdPropertiesKHR()
         properties.sType = VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR
-        // Anything but a dma-buf of this device's kind fails here.
+        // Fails for descriptors that are no dma-bufs, and for those that the device cannot access.
         try verify(query(handle, kind, file, &properties), "vkGetMemoryFdPropertiesKHR")
         guard let type = memoryType(requirements.memoryTypeBits & properties.memoryTypeBits) else {
             throw SessionError(.pixelTransferNotSupported, "\(description.name) has no memory type for the dma-buf")
         }
-        // The driver owns what it was given, once it has taken it.
+        // A successful import transfers ownership of the descriptor to the driver.
         let own = fcntl(file, F_DUPFD_CLOEXEC, 3)
         guard own >= 0 else { throw SessionError(.allocationFailed, "no descriptor left for a dma-buf") }
         var dedicated = VkMemoryDedicatedAllocateInfo()
@@ -142,7 +142,7 @@ extension VulkanDevice {
         }
         if result != VK_SUCCESS { close(own) }
         try verify(result, "vkAllocateMemory of a dma-buf")
-        guard let memory else { throw SessionError(.allocationFailed, "vkAllocateMemory gave nothing") }
+        guard let memory else { throw SessionError(.allocationFailed, "vkAllocateMemory returned no memory") }
         return memory
     }
 }

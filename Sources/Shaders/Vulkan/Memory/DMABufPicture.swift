@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// A picture in dma-bufs, as a driver or a client describes it: nothing about it is believed until it was checked.
+/// A picture in dma-bufs as a driver or a client describes it; unchecked until `validate`.
 public struct DMABufPicture: Hashable, Sendable {
-    /// Where a plane lies.
+    /// The position of a plane.
     public struct Plane: Hashable, Sendable {
-        /// Which of the objects.
+        /// The index of its object.
         public var object: Int
-        /// Bytes from its start.
+        /// Bytes from the object's start.
         public var offset: UInt64
-        /// Bytes from a row to the next, as the modifier has it.
+        /// Bytes from a row to the next, as the modifier defines them.
         public var pitch: UInt64
-        /// DRM format modifier: the tiling, which only drivers understand; 0 is linear.
+        /// The DRM format modifier, which defines the tiling; 0 is linear.
         public var modifier: UInt64
 
-        /// A place.
+        /// A position.
         public init(object: Int, offset: UInt64, pitch: UInt64, modifier: UInt64) {
             self.object = object
             self.offset = offset
@@ -23,21 +23,21 @@ public struct DMABufPicture: Hashable, Sendable {
         }
     }
 
-    /// DRM_FORMAT_MOD_INVALID: "ask the driver", which says nothing.
+    /// DRM_FORMAT_MOD_INVALID (drm_fourcc.h): the layout is implicit, known to the driver alone.
     static let invalidModifier: UInt64 = 0x00FF_FFFF_FFFF_FFFF
 
-    /// How samples lie: semi-planar or RGB.
+    /// The pixel format: semi-planar or RGB.
     public var format: PixelFormat
-    /// Samples a row of the whole surface, of which the picture is the upper left part.
+    /// Samples a row of the whole surface; the picture is its upper left part.
     public var width: Int
-    /// Its rows.
+    /// Rows of the whole surface.
     public var height: Int
-    /// Descriptors of the dma-bufs, which stay the caller's.
+    /// Descriptors of the dma-bufs, owned by the caller.
     public var objects: [Int32]
-    /// The planes, as the format has them.
+    /// The planes of the format, in order.
     public var planes: [Plane]
 
-    /// Describes a picture.
+    /// A picture with these values.
     public init(format: PixelFormat, width: Int, height: Int, objects: [Int32], planes: [Plane]) {
         self.format = format
         self.width = width
@@ -46,12 +46,12 @@ public struct DMABufPicture: Hashable, Sendable {
         self.planes = planes
     }
 
-    /// Checks the description against the picture that is expected and the dma-bufs' true sizes.
+    /// Checks the description against the expected picture and the dma-bufs' sizes.
     ///
-    /// Bytes of planes with a modifier other than linear cannot be counted here, only that they start inside; what the
-    /// driver says they need is compared when they are imported.
-    /// - Parameter sizes: bytes of the objects, by asking the kernel.
-    /// - Throws: `Parameter`, naming what is wrong.
+    /// The extent of a plane with a modifier other than linear is unknown here, so only its start is checked; the import
+    /// compares the driver's requirements.
+    /// - Parameter sizes: the objects' sizes in bytes, from the kernel.
+    /// - Throws: `Parameter` with the reason.
     func validate(
         _ format: PixelFormat, width: Int, height: Int, sizes: [UInt64]
     ) throws(SessionError) {
@@ -69,14 +69,14 @@ public struct DMABufPicture: Hashable, Sendable {
             throw refuse("it has \(objects.count) objects, not 1 to 4")
         }
         guard objects.allSatisfy({ $0 >= 0 }), sizes.allSatisfy({ $0 > 0 }) else {
-            throw refuse("an object without a descriptor or without bytes")
+            throw refuse("an object has no descriptor or no bytes")
         }
         guard planes.count == format.planeCount else {
             throw refuse("it has \(planes.count) planes, \(format.rawValue) has \(format.planeCount)")
         }
         for (index, plane) in planes.enumerated() {
             guard objects.indices.contains(plane.object) else {
-                throw refuse("plane \(index) lies in object \(plane.object), which does not exist")
+                throw refuse("plane \(index) is in object \(plane.object), which does not exist")
             }
             guard plane.modifier != Self.invalidModifier else {
                 throw refuse("plane \(index): its modifier is invalid")

@@ -2,15 +2,15 @@
 internal import CHWDVulkan
 internal import HWDModel
 
-/// A storage buffer with memory that the CPU sees at all times; freed with its owner.
+/// A storage buffer with memory that is always mapped; freed with its owner.
 struct DeviceBuffer: ~Copyable {
-    /// What a buffer is for, which decides its memory.
+    /// The use of a buffer, which determines its memory type.
     enum Purpose {
         /// Written by the CPU, read by the device.
         case upload
         /// Written by the device, read by the CPU.
         case download
-        /// Small, written once, read by every pixel.
+        /// Small, written once, and read for every pixel.
         case constants
     }
 
@@ -19,9 +19,9 @@ struct DeviceBuffer: ~Copyable {
     private let allocation: VkDeviceMemory
     private let device: VulkanDevice
 
-    /// Allocates.
+    /// Allocates a buffer.
     ///
-    /// - Throws: `AllocationFailed`, or what the driver says.
+    /// - Throws: `AllocationFailed`, or the driver's error.
     init(_ device: VulkanDevice, size: Int, _ purpose: Purpose) throws(SessionError) {
         let functions = device.functions
         let handle = try Self.create(device, size, importing: false)
@@ -41,7 +41,7 @@ struct DeviceBuffer: ~Copyable {
                     requirements.memoryTypeBits, required: VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, preferred: preferred)
             else {
-                throw SessionError(.allocationFailed, "\(device.description.name) has no memory that the CPU sees")
+                throw SessionError(.allocationFailed, "\(device.description.name) has no host-visible memory")
             }
             var info = VkMemoryAllocateInfo()
             info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO
@@ -57,46 +57,34 @@ struct DeviceBuffer: ~Copyable {
             if let allocation { functions.freeMemory(device.handle, allocation, nil) }
             throw error
         }
-        guard let allocation, let mapped else { throw SessionError(.allocationFailed, "vkMapMemory gave nothing") }
+        guard let allocation, let mapped else {
+            throw SessionError(.allocationFailed, "vkMapMemory returned no memory")
+        }
         self.device = device
         self.handle = handle
         self.allocation = allocation
         memory = UnsafeMutableRawBufferPointer(start: mapped, count: size)
     }
 
-    /// Takes a process's own pages in place (VK_EXT_external_memory_host); they must stay mapped as long as this lives.
+    /// Imports pages of this process (VK_EXT_external_memory_host), which must stay mapped as long as the buffer.
     ///
-    /// - Parameter pages: Aligned to what the device wants, mapped for what it does to them: the caller has checked.
-    /// - Throws: Why the driver does not take them.
+    /// - Parameter pages: Aligned to the device's requirement and mapped for its accesses; the caller has checked both.
+    /// - Throws: Why the driver cannot import them.
     init(_ device: VulkanDevice, importing pages: UnsafeMutableRawBufferPointer) throws(SessionError) {
         let functions = device.functions
         let kind = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
         guard let query = functions.getHostPointerProperties, let start = pages.baseAddress else {
             throw SessionError(
-                .pixelTransferNotSupported, "\(device.description.name) takes no memory of a process")
+                .pixelTransferNotSupported, "\(device.description.name) cannot import host memory")
         }
         var pointer = VkMemoryHostPointerPropertiesEXT()
         pointer.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT
         try device.verify(
             query(device.handle, kind, start, &pointer), "vkGetMemoryHostPointerPropertiesEXT")
         let handle = try Self.create(device, pages.count, importing: true)
-        var requirements = VkMemoryRequirements()
-        functions.getBufferRequirements(device.handle, handle, &requirements)
         var allocation: VkDeviceMemory?
         do throws(SessionError) {
-            guard requirements.size <= pages.count,
-                let type = device.memoryType(
-                    requirements.memoryTypeBits & pointer.memoryTypeBits,
-                    required: VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
-            else {
-                throw SessionError(
-                    .pixelTransferNotSupported, "\(device.description.name) has no coherent type for such memory")
-            }
-            guard UInt64(pages.count) <= device.heapSize(ofType: type) else {
-                throw SessionError(
-                    .pixelTransferNotSupported,
-                    "\(device.description.name) has no heap of the \(pages.count) bytes that are to be imported")
-            }
+            let type = try Self.importType(device, handle, pages.count, among: pointer.memoryTypeBits)
             var source = VkImportMemoryHostPointerInfoEXT()
             source.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT
             source.handleType = kind
@@ -109,7 +97,7 @@ struct DeviceBuffer: ~Copyable {
                 info.memoryTypeIndex = type
                 return functions.allocateMemory(device.handle, &info, nil, &allocation)
             }
-            try device.verify(result, "vkAllocateMemory of a process's memory")
+            try device.verify(result, "vkAllocateMemory of host memory")
             try device.verify(
                 functions.bindBufferMemory(device.handle, handle, allocation, 0), "vkBindBufferMemory")
         } catch {
@@ -117,15 +105,38 @@ struct DeviceBuffer: ~Copyable {
             if let allocation { functions.freeMemory(device.handle, allocation, nil) }
             throw error
         }
-        guard let allocation else { throw SessionError(.allocationFailed, "vkAllocateMemory gave nothing") }
+        guard let allocation else { throw SessionError(.allocationFailed, "vkAllocateMemory returned no memory") }
         self.device = device
         self.handle = handle
         self.allocation = allocation
         memory = pages
     }
 
+    /// The memory type to import `count` bytes with.
+    private static func importType(
+        _ device: VulkanDevice, _ buffer: VkBuffer, _ count: Int, among types: UInt32
+    ) throws(SessionError) -> UInt32 {
+        var requirements = VkMemoryRequirements()
+        device.functions.getBufferRequirements(device.handle, buffer, &requirements)
+        guard requirements.size <= count,
+            let type = device.memoryType(
+                requirements.memoryTypeBits & types,
+                required: VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
+        else {
+            throw SessionError(
+                .pixelTransferNotSupported,
+                "\(device.description.name) has no coherent memory type for imported pages")
+        }
+        guard UInt64(count) <= device.heapSize(ofType: type) else {
+            throw SessionError(
+                .pixelTransferNotSupported,
+                "\(device.description.name) has no heap as large as the \(count) bytes to import")
+        }
+        return type
+    }
+
     deinit {
-        // The device may still be writing after a failure: its memory stays.
+        // After a failure the device may still write to the memory.
         guard device.failure == nil else { return }
         device.functions.destroyBuffer(device.handle, handle, nil)
         device.functions.freeMemory(device.handle, allocation, nil)
@@ -153,7 +164,7 @@ struct DeviceBuffer: ~Copyable {
             return device.functions.createBuffer(device.handle, &info, nil, &handle)
         }
         try device.verify(result, "vkCreateBuffer")
-        guard let handle else { throw SessionError(.allocationFailed, "vkCreateBuffer gave nothing") }
+        guard let handle else { throw SessionError(.allocationFailed, "vkCreateBuffer returned no buffer") }
         return handle
     }
 }

@@ -22,12 +22,12 @@ final class DeviceImage {
         }
     }
 
-    /// Takes over an image and the memory that `bind` gives it.
+    /// Takes ownership of an image and its memory.
     ///
     /// - Parameters:
     ///   - make: creates the image.
-    ///   - allocate: creates memory that fits the requirements.
-    /// - Throws: What either does, and the driver; nothing is left then.
+    ///   - allocate: allocates memory that meets the requirements.
+    /// - Throws: the errors of either and of the driver, after freeing both.
     init(
         _ device: VulkanDevice, _ format: VkFormat, make: () throws(SessionError) -> VkImage,
         allocate: (VkImage, VkMemoryRequirements) throws(SessionError) -> VkDeviceMemory
@@ -54,7 +54,7 @@ final class DeviceImage {
             throw error
         }
         guard let allocation, let view else {
-            throw SessionError(.allocationFailed, "Vulkan made no view of an image")
+            throw SessionError(.allocationFailed, "Vulkan returned no image view")
         }
         self.device = device
         self.allocation = allocation
@@ -63,21 +63,21 @@ final class DeviceImage {
     }
 
     deinit {
-        // As buffers': after a failure the device may still read it.
+        // After a failure the device may still read the image.
         guard device.failure == nil, let functions = try? device.imageFunctions() else { return }
         functions.destroyImageView(device.handle, view, nil)
         functions.destroyImage(device.handle, handle, nil)
         device.functions.freeMemory(device.handle, allocation, nil)
     }
 
-    /// Level 0 of an image's colours.
+    /// The color aspect of mip level 0.
     static var whole: VkImageSubresourceRange {
         VkImageSubresourceRange(
             aspectMask: VK_IMAGE_ASPECT_COLOR_BIT.rawValue, baseMipLevel: 0, levelCount: 1, baseArrayLayer: 0,
             layerCount: 1)
     }
 
-    /// A two-dimensional image that shaders read, to be completed.
+    /// A two-dimensional sampled image; the caller sets tiling and extensions.
     static func info(_ format: VkFormat, width: Int, height: Int) -> VkImageCreateInfo {
         var info = VkImageCreateInfo()
         info.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO
@@ -98,7 +98,7 @@ final class DeviceImage {
 public final class ImagePicture {
     let description: (format: PixelFormat, width: Int, height: Int)
     let planes: [DeviceImage]
-    /// Whether another device or driver wrote it, which this one has to take it from.
+    /// Whether another device or driver wrote it, so that ownership must be transferred.
     let isForeign: Bool
 
     init(_ format: PixelFormat, width: Int, height: Int, planes: [DeviceImage], isForeign: Bool) {

@@ -3,20 +3,20 @@ internal import CHWDVulkan
 internal import HWDModel
 
 extension VulkanDevice {
-    /// What importing dma-bufs takes.
+    /// The extensions for importing dma-bufs.
     static let dmaBufExtensions = [
         VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
     ]
-    /// What reading them as images takes besides.
+    /// The further extensions for reading them as images.
     static let modifierExtensions = [
         VK_EXT_IMAGE_DRM_FORMAT_MODIFIER_EXTENSION_NAME, VK_EXT_QUEUE_FAMILY_FOREIGN_EXTENSION_NAME,
     ]
 
-    /// The tilings that images of a format may have.
+    /// The DRM modifiers of images of a format.
     func modifiers(of format: VkFormat) -> [VkDrmFormatModifierPropertiesEXT] {
         var list = VkDrmFormatModifierPropertiesListEXT()
         list.sType = VK_STRUCTURE_TYPE_DRM_FORMAT_MODIFIER_PROPERTIES_LIST_EXT
-        func ask() {
+        func query() {
             withUnsafeMutablePointer(to: &list) { list in
                 var properties = VkFormatProperties2()
                 properties.sType = VK_STRUCTURE_TYPE_FORMAT_PROPERTIES_2
@@ -24,18 +24,18 @@ extension VulkanDevice {
                 instance.functions.getFormatProperties2(physical, format, &properties)
             }
         }
-        ask()
+        query()
         var found = [VkDrmFormatModifierPropertiesEXT](
             repeating: VkDrmFormatModifierPropertiesEXT(), count: Int(list.drmFormatModifierCount))
         guard !found.isEmpty else { return [] }
         found.withUnsafeMutableBufferPointer { found in
             list.pDrmFormatModifierProperties = found.baseAddress
-            ask()
+            query()
         }
         return Array(found.prefix(Int(list.drmFormatModifierCount)))
     }
 
-    /// The largest image of a format and modifier that can be imported from a dma-buf and read; nil for none.
+    /// The largest image of a format and modifier that can be imported from a dma-buf and sampled; nil for none.
     func importLimits(_ format: VkFormat, _ modifier: UInt64) -> (width: Int, height: Int)? {
         var tiling = VkPhysicalDeviceImageDrmFormatModifierInfoEXT()
         tiling.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_IMAGE_DRM_FORMAT_MODIFIER_INFO_EXT

@@ -2,32 +2,32 @@
 internal import Glibc
 internal import HWDModel
 
-/// Memory of this process that the device uses in place.
+/// Host memory that the device uses in place.
 final class ImportedRegion {
     let buffer: DeviceBuffer
-    /// The caller's own words for it.
+    /// The caller's address of the memory, which identifies it.
     let key: UnsafeRawPointer
-    /// Whether the device may write there.
+    /// Whether the device may write to it.
     let isWritable: Bool
 
-    /// Takes the pages that hold `memory`, of those the whole units that the device wants: its first and last bytes may
-    /// be left out, and planes that lie there are copied.
+    /// Imports the pages of `memory` in whole units of the device's alignment; planes in the first and last bytes, which may
+    /// be outside these units, are copied.
     ///
-    /// Drivers do not say what they cannot use (lavapipe takes anything), so the mapping is looked up here.
-    /// - Throws: Why the device cannot use it.
+    /// Drivers do not report memory that they cannot use (lavapipe accepts anything), so the mapping is checked here.
+    /// - Throws: Why the device cannot import it.
     init(
         _ device: VulkanDevice, _ memory: UnsafeRawBufferPointer, isWritable: Bool
     ) throws(SessionError) {
         guard let base = memory.baseAddress, memory.count > 0 else {
-            throw SessionError(.parameter, "there is no memory to import")
+            throw SessionError(.parameter, "the memory to import is empty")
         }
         guard device.description.importsHostMemory else {
             throw SessionError(
-                .pixelTransferNotSupported, "\(device.description.name) takes no memory of a process in place")
+                .pixelTransferNotSupported, "\(device.description.name) cannot import host memory")
         }
         guard isWritable || device.readsReadOnlyPages == true else {
             throw SessionError(
-                .pixelTransferNotSupported, "\(device.description.name) cannot read pages that cannot be written")
+                .pixelTransferNotSupported, "\(device.description.name) cannot import read-only pages")
         }
         let alignment = max(device.description.hostMemoryAlignment, Int(getpagesize()))
         let start = Int(bitPattern: base)
@@ -35,11 +35,11 @@ final class ImportedRegion {
         guard !units.isEmpty, Self.isMapped(units, writable: isWritable) else {
             throw SessionError(
                 .pixelTransferNotSupported,
-                "memory to import is not mapped for reading\(isWritable ? " and writing" : "") "
+                "the memory to import is not mapped for reading\(isWritable ? " and writing" : "") "
                     + "in whole units of \(alignment) bytes")
         }
         guard let first = UnsafeMutableRawPointer(bitPattern: units.lowerBound) else {
-            throw SessionError(.parameter, "there is no memory at 0")
+            throw SessionError(.parameter, "the memory to import is at address 0")
         }
         key = base
         self.isWritable = isWritable
@@ -47,25 +47,26 @@ final class ImportedRegion {
             device, importing: UnsafeMutableRawBufferPointer(start: first, count: units.count))
     }
 
-    /// Where a plane lies in the buffer; nil when it lies elsewhere, or not as shaders read and write words.
+    /// A plane's offset in the buffer; nil when it is elsewhere, or not aligned for shaders.
     func offset(of base: UnsafeRawPointer, stride: Int, _ plane: PlaneGeometry, isTarget: Bool) -> Int? {
         let start = Int(bitPattern: base) - Int(bitPattern: buffer.memory.baseAddress)
         let end = start + (plane.rows - 1) * stride + plane.rowBytes
         guard start >= 0, end <= buffer.memory.count, start % PlaneGeometry.rowAlignment == 0,
             stride % PlaneGeometry.rowAlignment == 0
         else { return nil }
-        // Words are written whole: a row that ends within one would change what lies behind it.
+        // Shaders write whole words, so a row that ends within a word would overwrite the bytes after it.
         return isTarget && (plane.rowBytes % 4 != 0 || !isWritable) ? nil : start
     }
 
-    /// The whole units in the pages that hold a range: pages are the mapping's own, even behind the end of its file, but
-    /// the rest of a larger unit might be other memory.
+    /// The whole units within the pages of a range.
+    ///
+    /// A page belongs to one mapping, even beyond the end of its file, but a larger unit may contain other memory.
     static func wholeUnits(of alignment: Int, in range: Range<Int>, page: Int) -> Range<Int> {
         let start = (range.lowerBound / page * page).roundedUp(to: alignment)
         return start..<max(start, range.upperBound.roundedUp(to: page) / alignment * alignment)
     }
 
-    /// Whether every byte of a range can be read, and written, by what the kernel says.
+    /// Whether every byte of a range is mapped for reading, and for writing, in /proc/self/maps.
     static func isMapped(_ range: Range<Int>, writable: Bool = true) -> Bool {
         guard let file = fopen("/proc/self/maps", "re") else { return false }
         defer { fclose(file) }

@@ -2,24 +2,24 @@
 internal import CHWDVulkan
 internal import HWDModel
 
-/// What one submission needs: a descriptor set, a command buffer and a fence; freed with this object.
+/// The descriptor set, command buffer and fence of one submission; freed with this object.
 final class PictureSlice {
-    /// What a shader sees.
+    /// A resource of a shader.
     enum Binding {
         /// A range of a buffer.
         case buffer(VkBuffer, offset: Int, range: Int)
-        /// Floats that are fetched one by one.
+        /// A texel buffer of floats.
         case texels(VkBufferView)
         /// An image in the general layout.
         case image(VkImageView)
     }
 
-    /// What happens to images around a slice.
+    /// Queue family ownership transfers of foreign images.
     struct Handover {
-        /// Taken from whoever wrote them, before.
-        var taken: [VkImage] = []
-        /// Given back, after.
-        var given: [VkImage] = []
+        /// Images to acquire before the slice.
+        var acquired: [VkImage] = []
+        /// Images to release after the slice.
+        var released: [VkImage] = []
     }
 
     private let device: VulkanDevice
@@ -35,8 +35,17 @@ final class PictureSlice {
     init(_ device: VulkanDevice, _ front: PipelineStore.Front) throws(SessionError) {
         self.device = device
         self.front = front
-        let functions = device.functions
         layouts = try device.store().layouts(front, device)
+        pool = try Self.makePool(device, front)
+        set = try Self.allocateSet(device, pool, layouts.set)
+        commandPool = try Self.makeCommandPool(device)
+        commands = try Self.allocateCommands(device, commandPool)
+        fence = try Self.makeFence(device)
+    }
+
+    private static func makePool(
+        _ device: VulkanDevice, _ front: PipelineStore.Front
+    ) throws(SessionError) -> VkDescriptorPool {
         let types = (0..<PipelineStore.bindingCount).map { PipelineStore.type(of: $0, front) }
         let kinds = [
             VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE,
@@ -52,45 +61,65 @@ final class PictureSlice {
             info.maxSets = 1
             info.poolSizeCount = UInt32(sizes.count)
             info.pPoolSizes = sizes.baseAddress
-            return functions.createDescriptorPool(device.handle, &info, nil, &pool)
+            return device.functions.createDescriptorPool(device.handle, &info, nil, &pool)
         }
-        try device.verify(result, "vkCreateDescriptorPool")
-        var layout: VkDescriptorSetLayout? = layouts.set
+        return try made(pool, result, "vkCreateDescriptorPool", device)
+    }
+
+    private static func allocateSet(
+        _ device: VulkanDevice, _ pool: VkDescriptorPool, _ layout: VkDescriptorSetLayout
+    ) throws(SessionError) -> VkDescriptorSet {
+        var layout: VkDescriptorSetLayout? = layout
         var set: VkDescriptorSet?
-        let allocated = withUnsafePointer(to: &layout) { layout in
+        let result = withUnsafePointer(to: &layout) { layout in
             var info = VkDescriptorSetAllocateInfo()
             info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO
             info.descriptorPool = pool
             info.descriptorSetCount = 1
             info.pSetLayouts = layout
-            return functions.allocateDescriptorSets(device.handle, &info, &set)
+            return device.functions.allocateDescriptorSets(device.handle, &info, &set)
         }
-        try device.verify(allocated, "vkAllocateDescriptorSets")
-        var poolInfo = VkCommandPoolCreateInfo()
-        poolInfo.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO
-        poolInfo.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT.rawValue
-        poolInfo.queueFamilyIndex = device.queueFamily
-        var commandPool: VkCommandPool?
-        try device.verify(
-            functions.createCommandPool(device.handle, &poolInfo, nil, &commandPool), "vkCreateCommandPool")
-        var commandInfo = VkCommandBufferAllocateInfo()
-        commandInfo.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO
-        commandInfo.commandPool = commandPool
-        commandInfo.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY
-        commandInfo.commandBufferCount = 1
+        return try made(set, result, "vkAllocateDescriptorSets", device)
+    }
+
+    private static func makeCommandPool(_ device: VulkanDevice) throws(SessionError) -> VkCommandPool {
+        var info = VkCommandPoolCreateInfo()
+        info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO
+        info.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT.rawValue
+        info.queueFamilyIndex = device.queueFamily
+        var pool: VkCommandPool?
+        let result = device.functions.createCommandPool(device.handle, &info, nil, &pool)
+        return try made(pool, result, "vkCreateCommandPool", device)
+    }
+
+    private static func allocateCommands(
+        _ device: VulkanDevice, _ pool: VkCommandPool
+    ) throws(SessionError) -> VkCommandBuffer {
+        var info = VkCommandBufferAllocateInfo()
+        info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO
+        info.commandPool = pool
+        info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY
+        info.commandBufferCount = 1
         var commands: VkCommandBuffer?
-        try device.verify(
-            functions.allocateCommandBuffers(device.handle, &commandInfo, &commands), "vkAllocateCommandBuffers")
-        var fenceInfo = VkFenceCreateInfo()
-        fenceInfo.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO
+        let result = device.functions.allocateCommandBuffers(device.handle, &info, &commands)
+        return try made(commands, result, "vkAllocateCommandBuffers", device)
+    }
+
+    private static func makeFence(_ device: VulkanDevice) throws(SessionError) -> VkFence {
+        var info = VkFenceCreateInfo()
+        info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO
         var fence: VkFence?
-        try device.verify(functions.createFence(device.handle, &fenceInfo, nil, &fence), "vkCreateFence")
-        guard let pool, let set, let commandPool, let commands, let fence else {
-            throw SessionError(.allocationFailed, "Vulkan made no command buffer")
-        }
-        (self.pool, self.set, self.commandPool, self.commands, self.fence) = (
-            pool, set, commandPool, commands, fence
-        )
+        let result = device.functions.createFence(device.handle, &info, nil, &fence)
+        return try made(fence, result, "vkCreateFence", device)
+    }
+
+    /// The object that a call created.
+    private static func made<Object>(
+        _ object: Object?, _ result: VkResult, _ call: String, _ device: VulkanDevice
+    ) throws(SessionError) -> Object {
+        try device.verify(result, call)
+        guard let object else { throw SessionError(.allocationFailed, "\(call) returned nothing") }
+        return object
     }
 
     deinit {
@@ -100,7 +129,7 @@ final class PictureSlice {
         device.functions.destroyDescriptorPool(device.handle, pool, nil)
     }
 
-    /// Starts the pipeline over a slice; `wait` tells when it has ended.
+    /// Dispatches the pipeline over a slice; `wait` blocks until it ends.
     func submit(
         _ pipeline: VkPipeline, _ bindings: [Int: Binding], _ placement: Placement, groups: (x: Int, y: Int),
         _ handover: Handover
@@ -112,7 +141,7 @@ final class PictureSlice {
         begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO
         begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT.rawValue
         try device.verify(functions.beginCommandBuffer(commands, &begin), "vkBeginCommandBuffer")
-        hand(over: handover.taken, from: Self.foreign, to: device.queueFamily)
+        transfer(handover.acquired, from: Self.foreign, to: device.queueFamily)
         functions.bindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline)
         var set: VkDescriptorSet? = set
         functions.bindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, nil)
@@ -121,7 +150,7 @@ final class PictureSlice {
                 commands, layout, VK_SHADER_STAGE_COMPUTE_BIT.rawValue, 0, UInt32($0.count), $0.baseAddress)
         }
         functions.dispatch(commands, UInt32(groups.x), UInt32(groups.y), 1)
-        hand(over: handover.given, from: device.queueFamily, to: Self.foreign)
+        transfer(handover.released, from: device.queueFamily, to: Self.foreign)
         var barrier = VkMemoryBarrier()
         barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER
         barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT.rawValue
@@ -173,11 +202,11 @@ final class PictureSlice {
         }
     }
 
-    /// VK_QUEUE_FAMILY_FOREIGN_EXT: another device or driver.
+    /// VK_QUEUE_FAMILY_FOREIGN_EXT, another device or driver; a macro that Swift cannot import.
     private static let foreign = ~UInt32(0) - 2
 
-    /// Has images change hands; their samples stay as they are.
-    private func hand(over images: [VkImage], from: UInt32, to: UInt32) {
+    /// Transfers the ownership of images between queue families; their content is preserved.
+    private func transfer(_ images: [VkImage], from: UInt32, to: UInt32) {
         let barriers = images.map { image in
             var barrier = VkImageMemoryBarrier()
             barrier.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER
@@ -201,6 +230,6 @@ final class PictureSlice {
             commands, before, after, 0, 0, nil, 0, nil, UInt32(barriers.count), barriers)
     }
 
-    /// Waits for what was submitted last.
+    /// Waits for the last submission.
     func wait(seconds: Double) throws(SessionError) { try device.wait(fence, seconds: seconds) }
 }

@@ -2,24 +2,24 @@
 internal import HWDColor
 internal import HWDModel
 
-/// A plane's size and its place in a staging buffer.
+/// A plane's size and its position in a staging buffer.
 struct PlaneGeometry {
-    /// Bytes of a row that count.
+    /// Bytes of samples in a row.
     let rowBytes: Int
     /// Rows of the whole plane.
     let rows: Int
-    /// Picture rows to a row of the plane.
+    /// Picture rows for each row of the plane.
     let rowsPerRow: Int
-    /// Where it begins in staging, and its stride there: whole words of every kind that shaders use.
+    /// Offset and stride in staging, multiples of every word size that shaders use.
     let offset: Int
     let stride: Int
 
-    /// What storage bindings may need to be aligned to, at most (Vulkan's limits table).
+    /// The largest `minStorageBufferOffsetAlignment` (Vulkan 1.1, table "Required Limits").
     static let bindingAlignment = 256
-    /// What rows are aligned to: four words, the most that an invocation reads beyond a row's end.
+    /// The alignment of rows: four words, the most that an invocation reads beyond a row's end.
     static let rowAlignment = 16
 
-    /// The planes of a picture one after the other, and the bytes of them all.
+    /// The planes of a picture one after the other, and their total size.
     static func planes(of image: ImageDescription) -> (planes: [PlaneGeometry], size: Int) {
         var planes: [PlaneGeometry] = []
         var offset = 0
@@ -35,7 +35,7 @@ struct PlaneGeometry {
         return (planes, offset)
     }
 
-    /// The plane's rows that picture rows lie in, with `margin` more on both sides where there are any.
+    /// The plane's rows for a range of picture rows, with up to `margin` more on both sides.
     func rows(of picture: Range<Int>, margin: Int) -> Range<Int> {
         let end = (picture.upperBound + rowsPerRow - 1) / rowsPerRow
         return max(picture.lowerBound / rowsPerRow - margin, 0)..<min(end + margin, rows)
@@ -43,6 +43,6 @@ struct PlaneGeometry {
 }
 
 extension Int {
-    /// The next multiple of a number.
+    /// The next multiple of `multiple`.
     func roundedUp(to multiple: Int) -> Int { (self + multiple - 1) / multiple * multiple }
 }

@@ -3,12 +3,12 @@ internal import Glibc
 internal import HWDColor
 internal import HWDModel
 
-/// Whether a device reads pages of this process that cannot be written, as those of a pool are that its owner sealed.
+/// Finds out whether a device can import read-only pages, such as those of a sealed pool.
 ///
-/// Nothing in Vulkan tells: most drivers' kernels pin pages for writing and fail, some of them not before the device runs.
-/// So a small picture is converted from such pages, by a device of its own, which may be lost over it.
+/// Vulkan has no query for it: most kernel drivers pin pages for writing and fail, some only when the device runs. So a
+/// small picture is converted from such pages on a separate logical device, which may be lost.
 enum ReadOnlyTrial {
-    /// Whether it works; bounded as every conversion is.
+    /// Whether it works; takes at most a conversion's timeout.
     static func passes(_ device: VulkanDevice) -> Bool {
         do throws(SessionError) { return try run(VulkanDevice(like: device)) } catch { return false }
     }
@@ -20,7 +20,7 @@ enum ReadOnlyTrial {
                 format: format, width: width, height: height, signal: SignalDescription(transfer: .sRGB))
         }
         let plan = try ConversionPlan(Conversion(source: image(.rgba8), target: image(.bgra8)))
-        // Whole units, wherever the mapping begins: the source, then the target.
+        // Source and target in whole units of the device's alignment, which may exceed a page.
         let unit = max(device.description.hostMemoryAlignment, Int(getpagesize()))
         let byteCount = (width * height * 4).roundedUp(to: unit)
         let mapped = 2 * byteCount + unit
@@ -28,7 +28,7 @@ enum ReadOnlyTrial {
         guard let memory, memory != MAP_FAILED else {
             throw SessionError(.allocationFailed, "no memory for a trial of \(mapped) bytes")
         }
-        // What a lost device may still read stays.
+        // A lost device may still read the memory.
         defer { if device.failure == nil { munmap(memory, mapped) } }
         let source = memory + (Int(bitPattern: memory).roundedUp(to: unit) - Int(bitPattern: memory))
         let target = source + byteCount
@@ -37,9 +37,9 @@ enum ReadOnlyTrial {
             pixels[index] = index % 4 == 3 ? 255 : UInt8(truncatingIfNeeded: index &* 37 >> 2)
         }
         guard mprotect(source, byteCount, PROT_READ) == 0 else {
-            throw SessionError(.allocationFailed, "a trial's memory cannot be protected")
+            throw SessionError(.allocationFailed, "the trial's memory cannot be protected")
         }
-        device.readsReadOnlyPages = true  // what is to be shown
+        device.readsReadOnlyPages = true  // lets importMemory pass
         defer {
             device.forgetMemory(source)
             device.forgetMemory(target)

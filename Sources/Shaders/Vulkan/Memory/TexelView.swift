@@ -4,20 +4,20 @@ internal import HWDModel
 
 /// A range of a buffer as texels of one 32-bit float, which shaders fetch by index; freed with its owner.
 ///
-/// What a device reads at places that differ from pixel to pixel is fetched so: GPUs have caches for that, and lavapipe gathers
-/// texels by vectors where it loops over the lanes of a storage buffer (docs/performance.md).
+/// Tables, whose indices differ from pixel to pixel, are read this way: GPUs have caches for texels, and lavapipe gathers
+/// texels by vectors but loops over the lanes of a storage buffer (docs/performance.md).
 struct TexelView: ~Copyable {
-    /// What every device has, and must take for the offset's alignment at most (Vulkan 1.1, table "Required Limits").
+    /// The least `maxTexelBufferElements` and the largest `minTexelBufferOffsetAlignment` (Vulkan 1.1, "Required Limits").
     static let guaranteedTexels = 65536, alignment = 256
 
     let handle: VkBufferView
     private let device: VulkanDevice
 
-    /// Makes the view.
+    /// Creates the view.
     ///
     /// - Parameter offset: Bytes, a multiple of `alignment`.
     /// - Parameter texels: `guaranteedTexels` at most.
-    /// - Throws: `AllocationFailed`, or what the driver says.
+    /// - Throws: `AllocationFailed`, or the driver's error.
     init(_ device: VulkanDevice, _ buffer: VkBuffer, offset: Int, texels: Int) throws(SessionError) {
         precondition(offset % Self.alignment == 0 && texels > 0 && texels <= Self.guaranteedTexels)
         var info = VkBufferViewCreateInfo()
@@ -29,13 +29,13 @@ struct TexelView: ~Copyable {
         var handle: VkBufferView?
         try device.verify(
             device.functions.createBufferView(device.handle, &info, nil, &handle), "vkCreateBufferView")
-        guard let handle else { throw SessionError(.allocationFailed, "vkCreateBufferView gave nothing") }
+        guard let handle else { throw SessionError(.allocationFailed, "vkCreateBufferView returned no view") }
         self.handle = handle
         self.device = device
     }
 
     deinit {
-        // As buffers': after a failure the device may still read it.
+        // After a failure the device may still read the buffer.
         guard device.failure == nil else { return }
         device.functions.destroyBufferView(device.handle, handle, nil)
     }

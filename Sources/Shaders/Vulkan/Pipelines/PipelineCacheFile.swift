@@ -3,19 +3,18 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSystem
 
-/// Where a device's compiled pipelines lie between processes: `$XDG_CACHE_HOME/hwdaemon/vulkan-<uuid>.bin`, or under
-/// `~/.cache`.
+/// The file of a device's compiled pipelines: `$XDG_CACHE_HOME/hwdaemon/vulkan-<uuid>.bin`, or under `~/.cache`.
 ///
-/// Drivers trust what they are given, so a checksum stands before it: a damaged file counts as none.
+/// Drivers do not validate their cache, so the file has a checksum, and a damaged one is ignored.
 struct PipelineCacheFile {
-    /// Larger ones are neither read nor written.
+    /// The size in bytes above which a cache is neither read nor written.
     static let maxSize = 16 << 20
     private static let magic: [UInt8] = Array("HWDVKC1\n".utf8)
 
     private let folder: String?
     private let name: String
 
-    /// The file of a device; none where there is no home to have one in.
+    /// The file of a device; without a path where neither variable is set.
     init(uuid: String) {
         func variable(_ name: String) -> String? {
             guard let value = Environment.value(name), value.hasPrefix("/") else { return nil }
@@ -25,10 +24,10 @@ struct PipelineCacheFile {
         name = "vulkan-\(uuid).bin"
     }
 
-    /// The path; nil where there is nowhere to keep it.
+    /// The path; nil where there is no cache directory.
     var path: String? { folder.map { "\($0)/\(name)" } }
 
-    /// What was kept; nil when there is nothing or it is damaged.
+    /// The cache; nil when there is none or it is damaged.
     func read() -> [UInt8]? {
         guard let path else { return nil }
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -46,20 +45,20 @@ struct PipelineCacheFile {
         return Array(bytes[8..<16]) == Self.checksum(content) ? content : nil
     }
 
-    /// Keeps bytes: written beside, then renamed, so that no reader sees half of them.
+    /// Writes the cache to a temporary file and renames it, so that readers never see a partial file.
     ///
-    /// What fails is left out.
+    /// Failures are ignored.
     func write(_ content: [UInt8]) {
         guard let folder, let path, content.count <= Self.maxSize else { return }
         mkdir(String(folder.dropLast("/hwdaemon".count)), 0o700)
         mkdir(folder, 0o700)
-        let beside = "\(path).\(getpid())"
-        let file = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let temporary = "\(path).\(getpid())"
+        let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { return }
         let bytes = Self.magic + Self.checksum(content) + content
         let isWritten = Glibc.write(file, bytes, bytes.count) == bytes.count
         close(file)
-        if !isWritten || rename(beside, path) != 0 { unlink(beside) }
+        if !isWritten || rename(temporary, path) != 0 { unlink(temporary) }
     }
 
     private static func checksum(_ bytes: [UInt8]) -> [UInt8] {

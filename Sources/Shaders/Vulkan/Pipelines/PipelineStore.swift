@@ -2,28 +2,28 @@
 internal import CHWDVulkan
 internal import HWDModel
 
-/// A device's layouts, its pipelines as they were asked for, and the driver's cache of compiled code.
+/// A device's layouts and pipelines, created on demand, and the driver's cache of compiled code.
 final class PipelineStore {
-    /// What shaders read their source from, which decides the bindings.
+    /// The kind of source that shaders read, which determines the bindings.
     enum Front: Hashable {
         case buffers
-        /// For dma-bufs; nothing is made for them before a session has such.
+        /// For dma-bufs; created only when a session uses them.
         case images
     }
 
-    /// What a pipeline's bindings are.
+    /// The layouts of a pipeline's bindings.
     struct Layouts {
         let set: VkDescriptorSetLayout
         let pipeline: VkPipelineLayout
     }
 
-    /// One of the shaders with its specialization constants.
+    /// A shader with its specialization constants.
     struct Key: Hashable {
-        /// What it reads.
+        /// The kind of source.
         var front = Front.buffers
         /// Whether the target is Y'CbCr.
         var writesYCbCr: Bool
-        /// The constants, by their ids.
+        /// The specialization constants, by their IDs.
         var constants: [UInt32]
     }
 
@@ -42,7 +42,7 @@ final class PipelineStore {
         cache = Self.makeCache(device, file.read() ?? [])
     }
 
-    /// What a binding holds.
+    /// The descriptor type of a binding.
     static func type(of binding: Int, _ front: Front) -> VkDescriptorType {
         if binding == parametersBinding { return VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER }
         if binding == tablesBinding { return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER }
@@ -50,11 +50,11 @@ final class PipelineStore {
             ? VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
     }
 
-    /// The layouts of pipelines that read buffers, or images, made when they are asked for first.
+    /// The layouts for a kind of source, created on first use.
     func layouts(_ front: Front, _ device: VulkanDevice) throws(SessionError) -> Layouts {
         if let made = layouts[front] { return made }
         let functions = device.functions
-        // Images are two at most.
+        // Semi-planar sources have two images.
         let bindings = (0..<Self.bindingCount).filter { front == .buffers || $0 != 2 }.map { index in
             var binding = VkDescriptorSetLayoutBinding()
             binding.binding = UInt32(index)
@@ -88,13 +88,13 @@ final class PipelineStore {
             }
         }
         try device.verify(made, "vkCreatePipelineLayout")
-        guard let set, let layout else { throw SessionError(.couldNotCreateInstance, "Vulkan made no layouts") }
+        guard let set, let layout else { throw SessionError(.couldNotCreateInstance, "Vulkan returned no layouts") }
         let both = Layouts(set: set, pipeline: layout)
         layouts[front] = both
         return both
     }
 
-    /// A pipeline cache that begins with what the file had; a driver that refuses that gets an empty one.
+    /// A pipeline cache with the file's content, or an empty one where the driver refuses that.
     private static func makeCache(_ device: VulkanDevice, _ bytes: [UInt8]) -> VkPipelineCache? {
         for start in [bytes, []] {
             var cache: VkPipelineCache?
@@ -110,7 +110,7 @@ final class PipelineStore {
         return nil
     }
 
-    /// The pipeline for a conversion, compiled when it is asked for first.
+    /// The pipeline of a conversion, compiled on first use.
     func pipeline(_ key: Key, _ device: VulkanDevice) throws(SessionError) -> VkPipeline {
         if let made = pipelines[key] { return made }
         let code =
@@ -150,7 +150,7 @@ final class PipelineStore {
             }
         }
         try device.verify(result, "vkCreateComputePipelines")
-        guard let pipeline else { throw SessionError(.couldNotCreateInstance, "Vulkan made no pipeline") }
+        guard let pipeline else { throw SessionError(.couldNotCreateInstance, "Vulkan returned no pipeline") }
         pipelines[key] = pipeline
         isChanged = true
         return pipeline
@@ -166,11 +166,11 @@ final class PipelineStore {
             return device.functions.createShaderModule(device.handle, &info, nil, &module)
         }
         try device.verify(result, "vkCreateShaderModule")
-        guard let module else { throw SessionError(.couldNotCreateInstance, "Vulkan made no shader module") }
+        guard let module else { throw SessionError(.couldNotCreateInstance, "Vulkan returned no shader module") }
         return module
     }
 
-    /// Keeps the driver's cache for the next process, if it holds anything new.
+    /// Saves the driver's cache for the next process, if it has changed.
     func save(_ device: VulkanDevice) {
         guard isChanged, device.failure == nil, let cache else { return }
         var size = 0
@@ -185,7 +185,7 @@ final class PipelineStore {
         isChanged = false
     }
 
-    /// Destroys everything, with a device that still works.
+    /// Saves the cache and destroys all objects; the device must not be lost.
     func destroy(_ device: VulkanDevice) {
         save(device)
         for pipeline in pipelines.values { device.functions.destroyPipeline(device.handle, pipeline, nil) }

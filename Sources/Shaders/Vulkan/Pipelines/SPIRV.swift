@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The compute shaders of `Vulkan/GLSL`, compiled when the package is built: eight hexadecimal digits a word, one string
-/// a `.comp` file.
+/// The compute shaders of `Vulkan/GLSL`, compiled when the package is built: one string for each `.comp` file, eight
+/// hexadecimal digits for each word.
 enum SPIRV {
-    /// The words of one of them.
+    /// The words of a shader.
     static func words(_ digits: StaticString) -> [UInt32] {
         let bytes = UnsafeBufferPointer(start: digits.utf8Start, count: digits.utf8CodeUnitCount)
         return stride(from: 0, to: bytes.count - 7, by: 8).map { start in

@@ -2,16 +2,16 @@
 internal import HWDColor
 internal import HWDModel
 
-/// A plan as the shaders take it: which pipeline, the numbers of its uniform buffer, and its tables (GLSL/core.glsl).
+/// A plan in the form that the shaders take: pipeline, uniform buffer and tables (GLSL/core.glsl).
 struct ShaderParameters {
-    /// Shader and specialization constants, by their ids.
+    /// The shader and its specialization constants.
     let key: PipelineStore.Key
-    /// `Parameters`, sixteen vectors of four.
+    /// The uniform buffer `Parameters`: sixteen vectors of four.
     let uniform: [Float]
-    /// `Tables`.
+    /// The texel buffer `table`.
     let tables: [Float]
 
-    /// Pixels that an invocation writes in a row; it always writes two rows.
+    /// Pixels of a row that an invocation writes; it always writes two rows.
     let pixelsPerInvocation: Int
     /// Invocations of a workgroup.
     let workgroup: (x: Int, y: Int)
@@ -28,7 +28,7 @@ struct ShaderParameters {
         switch format {
         case .nv12: 0
         case .p010: 1
-        case .yu12, .yuva: 2  // YUVA never comes here: VulkanConverter refuses it
+        case .yu12, .yuva: 2  // VulkanConverter refuses YUVA
         case .i010: 3
         case .rgba16f: 4
         case .bgra8: 5
@@ -48,7 +48,7 @@ struct ShaderParameters {
             plan.unpremultiplies, plan.premultiplies, plan.dithers, plan.rescales,
         ]
         let siting = source.signal.siting.offset
-        /// The sample that a tent stands on; −1 for the mean of two.
+        /// The center of a tent filter; −1 for the mean of two.
         func tent(_ taps: [(Int, Double)]) -> UInt32 {
             taps.count == 3 ? UInt32(taps[1].0) : UInt32(bitPattern: -1)
         }
@@ -78,7 +78,7 @@ struct ShaderParameters {
             + row(rescaling.factor) + row(rescaling.offset)
     }
 
-    /// The tables that this conversion reads; the others are zeros.
+    /// The tables of core.glsl; those that this conversion does not read are zeros.
     private static func tables(_ plan: ConversionPlan) -> [Float] {
         let (source, target) = (plan.conversion.source.signal.transfer, plan.conversion.target.signal.transfer)
         let zeros = [Float](repeating: 0, count: LogTable.count)
@@ -95,9 +95,9 @@ struct ShaderParameters {
     }
 }
 
-/// The push constants `Place`: where a slice of the picture lies in the bindings.
+/// The push constants `Place`: the position of a slice of the picture in the bindings.
 struct Placement {
-    /// Bytes from a binding's start to its first row, and from row to row, of source and target planes.
+    /// Bytes from a binding's start to its first row, and from row to row, for each plane.
     var sourceBase: (UInt32, UInt32, UInt32) = (0, 0, 0)
     var sourceStride: (UInt32, UInt32, UInt32) = (0, 0, 0)
     var targetBase: (UInt32, UInt32, UInt32) = (0, 0, 0)
@@ -105,10 +105,10 @@ struct Placement {
     /// The picture's size.
     var width: Int32 = 0
     var height: Int32 = 0
-    /// Rows that are written.
+    /// The picture rows that are written.
     var firstRow: Int32 = 0
     var endRow: Int32 = 0
-    /// Rows of planes that bindings begin with.
+    /// The planes' rows that the bindings begin with.
     var sourceLuma: Int32 = 0
     var sourceChroma: Int32 = 0
     var targetLuma: Int32 = 0

@@ -2,15 +2,15 @@
 internal import CHWDVulkan
 public import HWDModel
 
-/// All there is to tell of this machine's Vulkan, for a probe: every device, what it lacks, and whether it converts right.
+/// A survey of this machine's Vulkan for a probe: every device, why it is unusable, and whether it converts correctly.
 ///
-/// Drivers' code runs in this process: it may crash it, or never return. They stay loaded as long as this lives.
+/// Drivers run in this process: they may crash it, or never return. They stay loaded as long as this object.
 public final class VulkanSurvey {
     /// The loader's Vulkan version (`1.3.239`).
     public let loader: String
     /// Every device of every driver, in the loader's order.
     public let devices: [ComputeDevice]
-    /// What tells the drivers and their devices from others, in their own words.
+    /// A text that changes with the drivers and their devices.
     public var identity: String {
         devices.map { "\($0.id) \($0.pciAddress ?? "-") \($0.name) \($0.driver) \($0.apiVersion)" }
             .joined(separator: "\n")
@@ -18,12 +18,12 @@ public final class VulkanSurvey {
 
     private let instance: VulkanInstance
 
-    /// Devices told of; no machine has more.
+    /// The most devices that are surveyed.
     private static let maxDevices = 16
 
-    /// Opens the loader, which loads every driver, and asks them.
+    /// Opens the loader, which loads every driver, and surveys their devices.
     ///
-    /// - Throws: `CouldNotCreateInstance`: no loader, no driver, or no device, with the reason.
+    /// - Throws: `CouldNotCreateInstance` without a loader, driver or device, with the reason.
     public init() throws(SessionError) {
         instance = try VulkanInstance()
         let library = try VulkanLibrary()
@@ -42,18 +42,18 @@ public final class VulkanSurvey {
         self.devices = devices
     }
 
-    /// Why pictures that were converted on a device are not what the formulas say; nil when they are.
+    /// Why a device's conversions are wrong; nil when they are correct.
     ///
-    /// - Parameter memory: pages that the device can be given in place, `trialBytes` of them at least; nil copies.
+    /// - Parameter memory: pages for the device to use in place, `trialBytes` at least; nil copies.
     public func trial(of device: ComputeDevice, in memory: UnsafeMutableRawBufferPointer? = nil) -> String? {
         do throws(SessionError) {
-            return try VulkanTrial.fault(of: VulkanDevice(told: device), in: memory)
+            return try VulkanTrial.fault(of: VulkanDevice(surveyed: device), in: memory)
         } catch {
             return "converting failed: \(error.reason)"
         }
     }
 
-    /// Bytes of memory that a trial in place needs.
+    /// The size in bytes of the memory for a trial in place.
     public static var trialBytes: Int { VulkanTrial.memorySize }
 
     static func text(_ version: UInt32) -> String {
@@ -62,7 +62,7 @@ public final class VulkanSurvey {
 }
 
 extension VulkanInstance {
-    /// A device with its limits, and what it lacks.
+    /// A device with its limits, and why it is unusable.
     fileprivate func survey(_ device: VkPhysicalDevice, _ index: Int) throws(SessionError) -> ComputeDevice {
         var plain = VkPhysicalDeviceProperties2()
         plain.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2
@@ -91,18 +91,18 @@ extension VulkanInstance {
                 timestampPeriod: limits.timestampComputeAndGraphics != 0 && limits.timestampPeriod > 0
                     ? Double(limits.timestampPeriod) : nil,
                 storage16Bit: storage16Bit, float16: float16))
-        found.reason = lack(of: device, description, limits)
+        found.reason = fault(of: device, description, limits)
         found.claimed = found.reason == nil
         return found
     }
 
-    /// What our shaders need and a device has not; nil where nothing is missing.
-    private func lack(
+    /// A requirement of the shaders that a device does not meet; nil where it meets all.
+    private func fault(
         of device: VkPhysicalDevice, _ description: VulkanDeviceDescription?, _ limits: VkPhysicalDeviceLimits
     ) -> String? {
         guard description != nil else { return "its driver is older than Vulkan 1.1, which shaders need" }
         guard limits.maxPerStageDescriptorStorageBuffers >= VulkanDevice.storageBuffers else {
-            return "it gives a shader \(limits.maxPerStageDescriptorStorageBuffers) buffers, "
+            return "it has \(limits.maxPerStageDescriptorStorageBuffers) storage buffers per shader, "
                 + "\(VulkanDevice.storageBuffers) are needed"
         }
         var count: UInt32 = 0
@@ -110,10 +110,10 @@ extension VulkanInstance {
         var families = [VkQueueFamilyProperties](repeating: VkQueueFamilyProperties(), count: Int(count))
         functions.getQueueFamilyProperties(device, &count, &families)
         let computes = families.prefix(Int(count)).contains { $0.queueFlags & VK_QUEUE_COMPUTE_BIT.rawValue != 0 }
-        return computes ? nil : "it has no queue that computes"
+        return computes ? nil : "it has no compute queue"
     }
 
-    /// Whether shaders know 16-bit samples in buffers, and compute in half floats.
+    /// Whether shaders support 16-bit samples in buffers, and arithmetic of half floats.
     private func features(_ device: VkPhysicalDevice, _ version: UInt32) -> (storage16Bit: Bool, float16: Bool) {
         let get: PFN_vkGetPhysicalDeviceFeatures2
         do throws(SessionError) {
@@ -123,7 +123,7 @@ extension VulkanInstance {
         storage.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES
         var half = VkPhysicalDeviceShaderFloat16Int8Features()
         half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES
-        // Core since 1.2; before, the structure is only for devices with the extension.
+        // The structure is core since 1.2, and requires an extension before.
         let hasHalf = hwd_vk_major(version) > 1 || hwd_vk_minor(version) >= 2
         withUnsafeMutablePointer(to: &half) { half in
             withUnsafeMutablePointer(to: &storage) { storage in

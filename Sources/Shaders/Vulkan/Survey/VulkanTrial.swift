@@ -2,10 +2,10 @@
 internal import HWDColor
 internal import HWDModel
 
-/// Small pictures through a device's shaders, compared with the formulas in Double.
+/// Converts small pictures on a device and compares them with `ReferenceConverter`.
 enum VulkanTrial {
     private static let size = (width: 32, height: 16)
-    /// Bytes of pages that hold both sides of a picture: half floats are the larger ones.
+    /// The size of source and target in bytes, for half floats, the larger format.
     static let memorySize = 2 * size.width * size.height * 8 + 2 * pageSize
     private static let pageSize = 65536
 
@@ -13,7 +13,7 @@ enum VulkanTrial {
     private static let toHalves = Conversion(
         source: image(.p010, SignalDescription(primaries: .bt2020, transfer: .pq, matrix: .bt2020)),
         target: image(.rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear)))
-    /// Half floats to HLG, the other shader.
+    /// Half floats to HLG, which uses the other shader.
     private static let toCodes = Conversion(
         source: image(.rgba16f, SignalDescription(primaries: .displayP3, transfer: .linear)),
         target: image(.p010, SignalDescription(primaries: .bt2020, transfer: .hlg, matrix: .bt2020)))
@@ -22,13 +22,13 @@ enum VulkanTrial {
         ImageDescription(format: format, width: size.width, height: size.height, signal: signal)
     }
 
-    /// Why a device's pictures are not what they should be; nil when they are.
+    /// Why a device's conversions are wrong; nil when they are correct.
     ///
-    /// - Parameter memory: where the pictures lie, for the device to use in place; nil copies them.
+    /// - Parameter memory: memory for the pictures, used in place; nil copies them.
     static func fault(
         of gpu: VulkanDevice, in memory: UnsafeMutableRawBufferPointer?
     ) throws(SessionError) -> String? {
-        // What is read in place is written in place as well: one way tells.
+        // One direction suffices in place, because it both reads and writes there.
         for conversion in memory == nil ? [toHalves, toCodes] : [toHalves] {
             let reference = try ReferenceConverter(conversion)
             let picture = pattern(conversion.source.format)
@@ -39,13 +39,13 @@ enum VulkanTrial {
             let error = distance(of: result, from: reference.values(picture))
             guard error <= 1 else {
                 let name = conversion.target.format == .rgba16f ? "half floats" : "HLG codes"
-                return "\(name)\(memory == nil ? "" : " in memory of a process") came out wrong"
+                return "\(name)\(memory == nil ? "" : " in host memory") are wrong"
             }
         }
         return nil
     }
 
-    /// Slopes through the whole range, grey and coloured; illegal codes are left out.
+    /// Gray and color ramps over the whole range, without codes outside the nominal range.
     private static func pattern(_ format: PixelFormat) -> Picture {
         var picture = Picture(format, width: size.width, height: size.height)
         for y in 0..<size.height {
@@ -53,7 +53,7 @@ enum VulkanTrial {
                 let step = (y * size.width + x) * 876 / (size.width * size.height - 1)
                 if format == .rgba16f {
                     for component in 0..<3 {
-                        // Up to 4 times reference white, other slopes for other components.
+                        // Up to 4 times reference white, with a different slope for each component.
                         let light = Double((step * (component + 1)) % 877) / 219
                         picture[component, x, y] = Int(Half.bits(light))
                     }
@@ -73,7 +73,7 @@ enum VulkanTrial {
         return picture
     }
 
-    /// A picture converted in memory of one's own, or in pages that the device was given.
+    /// Converts a picture in `memory`, or in temporary memory.
     private static func convert(
         _ picture: Picture, by converter: VulkanConverter, to format: PixelFormat,
         in memory: UnsafeMutableRawBufferPointer?
@@ -82,7 +82,7 @@ enum VulkanTrial {
             memory == nil ? .allocate(byteCount: memorySize, alignment: 4096) : nil
         defer { own?.deallocate() }
         guard let memory = memory ?? own, memory.count >= memorySize, let base = memory.baseAddress else {
-            throw SessionError(.allocationFailed, "there is no memory for a picture")
+            throw SessionError(.allocationFailed, "no memory for a picture")
         }
         memory.initializeMemory(as: UInt8.self, repeating: 0)
         let middle = memorySize / 2
@@ -112,10 +112,10 @@ enum VulkanTrial {
         return result
     }
 
-    /// How far a picture is from the reference; at most 1 is right.
+    /// The distance of a picture from the reference, at most 1 for a correct one.
     ///
-    /// Half floats: units of the value, or eighths of one of the pixel's largest component. Codes: beyond rounding, with
-    /// a tenth for fp32.
+    /// For half floats in units in the last place of the value, or in eighths of that of the pixel's largest component; for
+    /// codes in units of rounding (0.5) plus 0.1 for fp32.
     private static func distance(of picture: Picture, from values: ReferenceConverter.Values) -> Double {
         func unit(_ value: Double) -> Double {
             let exponent = value == 0 ? -14 : max(Int(value.magnitude.exponent), -14)
@@ -129,7 +129,7 @@ enum VulkanTrial {
                 let code = picture[component, index % width, index / width]
                 if picture.format == .rgba16f {
                     let bits = UInt16(truncatingIfNeeded: code)
-                    // Half.value takes NaN for 0 and infinities for the limit, which no device may write here.
+                    // No device may write these, and Half.value would map them to finite values.
                     guard Float16(bitPattern: bits).isFinite else { return .infinity }
                     let largest = values.prefix(3).map { abs($0[index]) }.max() ?? 0
                     let allowed = max(unit(exact), unit(largest) / 8)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// A picture somewhere in memory, and the part of it that is to be written; valid as long as its owner says.
+/// A borrowed picture, and the rectangle of it to write; valid as long as its memory.
 public struct PictureView {
-    /// What the layout counts from.
+    /// The memory that the layout's offsets refer to.
     public let memory: UnsafeRawBufferPointer
-    /// Where its planes lie.
+    /// The positions of its planes.
     public let layout: FrameLayout
-    /// How its samples lie.
+    /// The pixel format.
     public let format: PixelFormat
-    /// The part that is to be written.
+    /// The rectangle to write.
     public let part: PictureRectangle
 
-    /// Names a picture.
+    /// A view of a picture of `width`×`height` samples.
     ///
-    /// - Throws: `Parameter` when planes or part lie outside.
+    /// - Throws: `Parameter` when a plane exceeds the memory or `part` the picture.
     public init(
         memory: UnsafeRawBufferPointer, layout: FrameLayout, format: PixelFormat, width: Int, height: Int,
         part: PictureRectangle
@@ -22,14 +22,14 @@ public struct PictureView {
         try layout.validate(format, width: width, height: height, poolSize: UInt64(memory.count))
         guard part.width > 0, part.height > 0, UInt64(part.x) + UInt64(part.width) <= UInt64(width),
             UInt64(part.y) + UInt64(part.height) <= UInt64(height)
-        else { throw SessionError(.parameter, "the part to be written lies outside the picture") }
+        else { throw SessionError(.parameter, "the rectangle to write exceeds the picture") }
         self.memory = memory
         self.layout = layout
         self.format = format
         self.part = part
     }
 
-    /// Bytes of the part without gaps between rows and planes.
+    /// Bytes of the rectangle without gaps between rows and planes.
     var packedSize: Int {
         (0..<format.planeCount).reduce(0) { sum, plane in
             let row = format.rowBytes(plane: plane, width: Int(part.width))
@@ -37,29 +37,29 @@ public struct PictureView {
         }
     }
 
-    /// The first sample of the part in a plane, and the bytes from row to row.
-    func plane(_ plane: Int) -> (start: UnsafeRawPointer, stride: Int)? {
+    /// The rectangle's samples in a plane.
+    func plane(_ number: Int) -> PlaneView? {
         guard let base = memory.baseAddress else { return nil }
-        let place = layout.planes[plane]
-        // An odd corner shares its chroma sample with the row or column before it.
-        let isChroma = plane == 1 || plane == 2
+        let plane = layout.planes[number]
+        // An odd corner shares its chroma sample with the preceding row or column.
+        let isChroma = number == 1 || number == 2
         let x = isChroma ? Int(part.x) / 2 * (format.isSemiPlanar ? 2 : 1) : Int(part.x) * (format.isRGB ? 4 : 1)
         let y = isChroma ? Int(part.y) / 2 : Int(part.y)
-        let offset = Int(place.offset) + y * Int(place.stride) + x * format.bytesPerSample
-        return (base + offset, Int(place.stride))
+        let offset = Int(plane.offset) + y * Int(plane.stride) + x * format.bytesPerSample
+        return PlaneView(base: base + offset, stride: Int(plane.stride))
     }
 
-    /// Adds the part's bytes to `pieces`, row after row and plane after plane; rows without gaps are one piece.
+    /// Appends the rectangle's rows to `pieces`, plane after plane; the rows of a plane without gaps are one piece.
     func gather(in pieces: inout [UnsafeRawBufferPointer]) {
         for number in 0..<format.planeCount {
-            guard let (start, stride) = plane(number) else { return }
+            guard let view = plane(number) else { return }
             let row = format.rowBytes(plane: number, width: Int(part.width))
             let rows = format.rows(plane: number, height: Int(part.height))
-            if stride == row {
-                pieces.append(UnsafeRawBufferPointer(start: start, count: row * rows))
+            if view.stride == row {
+                pieces.append(UnsafeRawBufferPointer(start: view.base, count: row * rows))
             } else {
                 for line in 0..<rows {
-                    pieces.append(UnsafeRawBufferPointer(start: start + line * stride, count: row))
+                    pieces.append(UnsafeRawBufferPointer(start: view.base + line * view.stride, count: row))
                 }
             }
         }

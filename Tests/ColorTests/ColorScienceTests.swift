@@ -4,9 +4,9 @@ import HWDModel
 import Testing
 
 /// Values of colour-science 0.4.7 (https://www.colour-science.org, BSD-3-Clause): `eotf_ST2084` over 10000,
-/// `oetf_inverse_BT2100_HLG`, `eotf_BT1886` with a black of 0, `eotf_sRGB`, RGB colour spaces with derived matrices,
-/// `RGB_to_YCbCr` (full-range chroma there is without its offset), and `ootf_BT2100_HLG`.
-@Suite struct ColourScienceTests {
+/// `oetf_inverse_BT2100_HLG`, `eotf_BT1886` with black level 0, `eotf_sRGB`, RGB color spaces with derived matrices,
+/// `RGB_to_YCbCr` (whose full-range chroma has no offset), and `ootf_BT2100_HLG`.
+@Suite struct ColorScienceTests {
     func isClose(_ a: Double, _ b: Double, _ tolerance: Double) -> Bool { abs(a - b) <= tolerance }
 
     static let values = [0.0, 0.02, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0]

@@ -3,26 +3,26 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// The probes' last answers that another probe would only repeat: starting a driver takes tens of milliseconds.
+/// The subjects whose last answer still holds: starting a driver again takes tens of milliseconds.
 ///
-/// An answer holds while every file it came from is what it was: the node, the driver, all libraries, the folders they
-/// lie in and the catalogue's files. The kernel and the environment are the same as long as this daemon runs.
-struct ProbeAnswerCache {
+/// An answer holds as long as every file it depends on is unchanged: the node, the driver, all libraries, their folders
+/// and the catalogue's files. The kernel and the environment cannot change while the daemon runs.
+struct ReusableAnswers {
     private struct Entry {
         var files: [FileStamp]
-        /// Whether everything claimed was tried and worked; what failed is tried again whenever somebody asks.
+        /// Whether everything claimed was tried and worked; failures are retried when a client asks for verification.
         var isVerified: Bool
     }
 
     private var entries: [ProbeRequest.Subject: Entry] = [:]
-    /// Files kept of one answer, which come from a process with a driver in it.
+    /// Files of one answer; the list comes from a process that has loaded a driver.
     private static let maxFiles = 300
 
-    /// Keeps an answer, or forgets the one before where this one will not hold.
+    /// Remembers an answer; forgets the previous one if this one cannot be reused.
     mutating func keep(_ answer: ProbeAnswer, to request: ProbeRequest) {
         entries[request.subject] = nil
         let isReady = answer.node.map { $0.state == .ready } ?? answer.isWhole
-        // Of the software only what the choice of an encoder needs is looked at when a daemon starts.
+        // At the daemon's start only what the choice of an encoder needs is read about the software.
         let isPart = request.subject == .software && request.verification == .startup
         guard !isPart, isReady, 1...Self.maxFiles ~= answer.files.count else { return }
         let isVerified =
@@ -32,20 +32,19 @@ struct ProbeAnswerCache {
         entries[request.subject] = Entry(files: answer.files, isVerified: isVerified)
     }
 
-    /// Forgets what was told of a subject.
     mutating func forget(_ subject: ProbeRequest.Subject) { entries[subject] = nil }
 
-    /// Forgets everything.
-    mutating func forget() { entries = [:] }
-
-    /// Whether the last answer answers a request too.
-    func answers(_ subject: ProbeRequest.Subject, _ verification: ProbeRequest.Verification) -> Bool {
+    /// Whether the last answer about a subject also answers a request.
+    func answers(
+        _ subject: ProbeRequest.Subject, _ verification: ProbeRequest.Verification,
+        isUnchanged: (FileStamp) -> Bool
+    ) -> Bool {
         guard let entry = entries[subject] else { return false }
         switch verification {
         case .startup, .always: return false
         case .unlessKnown: guard entry.isVerified else { return false }
         case .never: break
         }
-        return entry.files.allSatisfy(\.holds)
+        return entry.files.allSatisfy(isUnchanged)
     }
 }

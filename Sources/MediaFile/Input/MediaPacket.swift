@@ -2,14 +2,14 @@
 internal import CHWDLibAV
 public import HWDModel
 
-/// One packet of coded data as it came out of a file.
+/// One packet of coded data from a file.
 public final class MediaPacket: @unchecked Sendable {
-    // Never changed after init, so it may cross threads.
+    // Immutable after init, so it may cross threads.
     let packet: UnsafeMutablePointer<AVPacket>
-    /// Seconds a tick of this packet's timestamps stands for.
+    /// Seconds per tick of this packet's timestamps.
     public let timeBase: Rational
 
-    /// Takes over the references `source` holds and leaves it empty; nil when memory ran out.
+    /// Moves the references out of `source`; nil when memory runs out.
     init?(moving source: UnsafeMutablePointer<AVPacket>, timeBase: Rational) {
         guard let packet = av_packet_alloc() else { return nil }
         av_packet_move_ref(packet, source)
@@ -22,24 +22,24 @@ public final class MediaPacket: @unchecked Sendable {
         av_packet_free(&packet)
     }
 
-    /// The number of the stream it belongs to.
+    /// The number of its stream.
     public var streamIndex: Int { Int(packet.pointee.stream_index) }
-    /// When its contents are shown, in ticks; nil when the file does not say.
+    /// Presentation time in ticks; nil when the file has none.
     public var pts: Int64? { Self.timestamp(packet.pointee.pts) }
-    /// When it is decoded, in ticks; nil when the file does not say.
+    /// Decoding time in ticks; nil when the file has none.
     public var dts: Int64? { Self.timestamp(packet.pointee.dts) }
-    /// How long its contents last, in ticks; 0 when not known.
+    /// Duration in ticks; 0 when not known.
     public var duration: Int64 { packet.pointee.duration }
-    /// Whether decoding can begin with it.
+    /// Whether decoding can start with it.
     public var isSync: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
-    /// Whether the file says that it is decoded for others' sake and not shown (an edit list, ISO/IEC 14496-12 8.6.6).
+    /// Whether it is decoded as a reference and not shown, because of an edit list (ISO/IEC 14496-12 8.6.6).
     public var isDiscarded: Bool { packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
     /// Whether the file ended, or was damaged, within it.
     public var isTorn: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
     /// Bytes of coded data.
     public var byteCount: Int { Int(packet.pointee.size) }
 
-    /// Lends the coded data.
+    /// Calls `body` with the coded data.
     public func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

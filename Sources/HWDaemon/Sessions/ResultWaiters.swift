@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The clients that wait for the end of a session.
+/// The clients that wait for the end of sessions.
 struct ResultWaiters {
     private struct Waiter {
         let connection: ClientConnection
@@ -9,17 +9,17 @@ struct ResultWaiters {
 
     private var waiting: [String: [Waiter]] = [:]
 
-    /// A client waits, not longer than its timer.
+    /// Adds a client that waits until the session ends or its timer expires.
     mutating func add(_ session: String, _ connection: ClientConnection, _ timer: EventLoop.Timer) {
         waiting[session, default: []].append(Waiter(connection: connection, timer: timer))
     }
 
-    /// The session has ended: those who waited for it, with their timers.
+    /// Removes and returns those that wait for a session, with their timers.
     mutating func take(_ session: String) -> [(connection: ClientConnection, timer: EventLoop.Timer)] {
         (waiting.removeValue(forKey: session) ?? []).map { ($0.connection, $0.timer) }
     }
 
-    /// The client waits no longer: its timers.
+    /// Removes a client and returns its timers.
     mutating func remove(_ connection: ClientConnection) -> [EventLoop.Timer] {
         var timers: [EventLoop.Timer] = []
         for (session, waiters) in waiting {

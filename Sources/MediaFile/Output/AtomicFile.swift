@@ -2,12 +2,12 @@
 internal import CHWDLibAV
 internal import Glibc
 
-/// A file that appears under its name whole or not at all.
+/// A file that gets its name when it is complete.
 ///
-/// It is written without a name (O_TMPFILE), or under a hidden one beside the target where the file system cannot do
-/// that, and given the target's name by `commit`. A writer uses it under its own lock alone, so it may cross threads.
-final class OutputFile: @unchecked Sendable {
-    /// The name as the caller gave it.
+/// It is written without a name (O_TMPFILE), or under a hidden one in the target's directory where the file system
+/// lacks that, and named by `commit`. Its writer's lock guards it, so it may cross threads.
+final class AtomicFile: @unchecked Sendable {
+    /// The name as the caller passed it.
     let path: String
     /// Open for reading and writing until `commit` or `discard`.
     let descriptor: Int32
@@ -20,7 +20,7 @@ final class OutputFile: @unchecked Sendable {
     /// - Throws: `cannotCreate`; `usage` for an output that is an input.
     init(path: String, inputs: [String]) throws(MediaError) {
         self.path = path
-        // A symbolic link stays one: what it leads to is replaced.
+        // A symbolic link stays one: its target is replaced.
         if let resolved = realpath(path, nil) {
             target = String(cString: resolved)
             free(resolved)
@@ -38,15 +38,15 @@ final class OutputFile: @unchecked Sendable {
 
     deinit { discard() }
 
-    /// Gives the file its name, replacing what had it; `sync` waits until the disk has the bytes.
+    /// Gives the file its name, replacing a file that has it; `sync` waits until the bytes are on disk.
     func commit(sync: Bool) throws(MediaError) {
-        guard isOpen else { throw MediaError(.usage, "\(path) was finished or given up before") }
+        guard isOpen else { throw MediaError(.usage, "\(path) is already finished or discarded") }
         defer { discard() }
         if sync, fsync(descriptor) != 0 {
             throw MediaError(.io, "\(path) cannot be written: \(MediaError.text(ofErrno: errno))")
         }
         if hiddenName == nil {
-            // A new name needs no detour; link(2) never replaces, so a taken one does.
+            // link(2) never replaces: a name that is taken needs rename(2) from a temporary one.
             if Self.link(descriptor, target) { return }
             guard errno == EEXIST else { throw .creating(path, errno: errno) }
             let name = Self.freshName(directory)
@@ -58,7 +58,7 @@ final class OutputFile: @unchecked Sendable {
         hiddenName = nil
     }
 
-    /// Leaves nothing behind, unless `commit` came first.
+    /// Deletes the file, unless it is committed.
     func discard() {
         guard isOpen else { return }
         isOpen = false
@@ -73,7 +73,7 @@ final class OutputFile: @unchecked Sendable {
         for input in inputs where input != "-" {
             var other = stat()
             if stat(input, &other) == 0, other.st_dev == status.st_dev, other.st_ino == status.st_ino {
-                throw MediaError(.usage, "\(path) is the input; give the output another name")
+                throw MediaError(.usage, "\(path) is the input: the output needs another name")
             }
         }
         switch status.st_mode & S_IFMT {
@@ -89,7 +89,7 @@ final class OutputFile: @unchecked Sendable {
     ) throws(MediaError) -> (descriptor: Int32, hiddenName: String?) {
         let nameless = open(directory, clibav_o_tmpfile() | O_RDWR | O_CLOEXEC, 0o666)
         if nameless >= 0 {
-            // The name is given through /proc; without it the file could never get one.
+            // linkat(2) names the file through /proc, which may not be mounted.
             if access(procName(nameless), F_OK) == 0 { return (nameless, nil) }
             close(nameless)
         } else if errno != EOPNOTSUPP, errno != EISDIR, errno != EINVAL {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// The languages of tracks that libavformat leaves out of a .mov.
+/// The track languages that libavformat leaves out of a .mov.
 ///
-/// It writes only those that have a Macintosh code there; QuickTime reads the packed letters of ISO 639-2/T as well
-/// (QuickTime File Format, "Language code values"), as every .mp4 has them.
+/// Its muxer writes only languages with a Macintosh code there; QuickTime also reads the packed letters of ISO 639-2/T
+/// (QuickTime File Format, "Language code values"), which every .mp4 uses.
 enum TrackLanguages {
-    /// What stands for "none given": 0x7FFF, and the letters "und".
+    /// The value for "unspecified" in QuickTime, and the packed letters "und".
     private static let unspecified: UInt64 = 0x7FFF
 
-    /// Writes the language of track 1, 2, … where the file has that track and none is written yet.
+    /// Writes the language of track 1, 2, … into each existing track that has none yet.
     static func write(_ languages: [String?], into movie: inout Box) throws(BoxError) {
         for track in movie.children.indices {
             // A stream without packets gets no track, but keeps its number.
@@ -16,16 +16,16 @@ enum TrackLanguages {
                 let code = languages[number - 1].flatMap(packed)
             else { continue }
             try movie.children[track].edit(["mdia", "mdhd"]) { header throws(BoxError) in
-                // Behind two times, the time scale and the duration, which version 1 gives 8 bytes each (8.4.2).
-                let place = header.fields.first == 1 ? 32 : 20
-                guard header.fields.bigEndian(at: place, 2) == unspecified else { return }
-                header.fields[place] = UInt8(code >> 8)
-                header.fields[place + 1] = UInt8(code & 255)
+                // The time scale has 4 bytes, the duration as many as each of the two times (8.4.2).
+                let offset = header.offsetAfterTimes + 4 + (header.fields.first == 1 ? 8 : 4)
+                guard header.fields.bigEndian(at: offset, 2) == unspecified else { return }
+                header.fields[offset] = UInt8(code >> 8)
+                header.fields[offset + 1] = UInt8(code & 255)
             }
         }
     }
 
-    /// Three letters of five bits each (ISO/IEC 14496-12 8.4.2.3); nil for what is no such code.
+    /// Three letters of five bits each (ISO/IEC 14496-12 8.4.2.3); nil for anything but a three-letter code.
     private static func packed(_ language: String) -> UInt16? {
         let letters = Array(language.utf8)
         guard letters.count == 3, letters.allSatisfy({ (97...122).contains($0) }), language != "und" else {

@@ -2,9 +2,9 @@
 internal import CHWDLibAV
 internal import Glibc
 
-/// Reads raw frames of one size, one after the other, from a file or standard input ("-").
+/// Reads concatenated raw frames of one size from a file or standard input ("-").
 public final class RawFrameReader {
-    /// How many there are; nil where that shows only at the end.
+    /// The number of frames; nil for pipes.
     public let frameCount: Int?
     /// The path it was opened with, or "-".
     public let path: String
@@ -15,7 +15,7 @@ public final class RawFrameReader {
 
     /// Opens an input.
     ///
-    /// - Parameter frameSize: bytes of a frame, above 0.
+    /// - Parameter frameSize: bytes per frame, above 0.
     /// - Throws: `noInput`; `badInput` for a file that is no whole number of frames.
     public init(path: String, frameSize: Int) throws(MediaError) {
         self.path = path
@@ -27,7 +27,7 @@ public final class RawFrameReader {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
             close(descriptor)
-            throw MediaError(.noInput, "\(path) is no file that frames could be read from")
+            throw MediaError(.noInput, "\(path) is a directory, not a file of frames")
         }
         guard status.st_mode & S_IFMT == S_IFREG, path != "-" else {
             frameCount = nil
@@ -44,10 +44,10 @@ public final class RawFrameReader {
 
     deinit { close(descriptor) }
 
-    /// Reads the next frame to the start of `memory`; false at the end.
+    /// Reads the next frame into the start of `memory`; false at the end.
     ///
-    /// - Parameter isInterrupted: asked when a signal ended a wait for a pipe.
-    /// - Throws: `badInput` for an input that ends within a frame or has none, `io`, `interrupted`.
+    /// - Parameter isInterrupted: called when a signal interrupts read(2).
+    /// - Throws: `badInput` for an input that ends within a frame or is empty, `io`, `interrupted`.
     public func read(
         into memory: UnsafeMutableRawBufferPointer, isInterrupted: () -> Bool = { false }
     ) throws(MediaError) -> Bool {
@@ -72,40 +72,4 @@ public final class RawFrameReader {
         frames += 1
         return true
     }
-}
-
-/// Writes raw frames, one after the other, to a file that appears when it is whole, or to standard output ("-").
-public final class RawFrameWriter {
-    /// Frames written.
-    public private(set) var frames = 0
-    /// Bytes written.
-    public private(set) var bytes = 0
-    private let sink: ByteSink
-
-    /// Opens an output.
-    ///
-    /// - Parameter inputs: files that may not be the output.
-    /// - Throws: `usage` for an output that is an input, or a terminal; `cannotCreate`.
-    public init(path: String, inputs: [String]) throws(MediaError) {
-        guard path == "-" else {
-            sink = .file(try OutputFile(path: path, inputs: inputs))
-            return
-        }
-        guard isatty(STDOUT_FILENO) == 0 else {
-            throw MediaError(.usage, "standard output is a terminal; send it to a file or a program")
-        }
-        sink = .standardOutput
-    }
-
-    /// Writes a frame.
-    ///
-    /// - Throws: `io`.
-    public func write(_ frame: UnsafeRawBufferPointer) throws(MediaError) {
-        try sink.write([frame])
-        frames += 1
-        bytes += frame.count
-    }
-
-    /// Gives the file its name.
-    public func finish() throws(MediaError) { try sink.finish(sync: false) }
 }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDWire
+
+/// One look at the machine, or at one node, which takes one or more probes, and those who wait for it.
+final class ProbeLook {
+    /// nil for the whole machine.
+    let device: String?
+    let verification: ProbeRequest.Verification
+    /// Whether no client asked for it.
+    let isInBackground: Bool
+    /// Probes that have not ended.
+    var pendingCount: Int
+    var completions: [(ProbeSnapshot) -> Void] = []
+    /// Probes that crashed or hung, and were repeated without the path that they tried.
+    var crashCount = 0
+
+    init(
+        device: String?, _ verification: ProbeRequest.Verification, probeCount: Int, isInBackground: Bool = false
+    ) {
+        self.device = device
+        self.verification = verification
+        self.isInBackground = isInBackground
+        pendingCount = probeCount
+    }
+}
+
+/// One question to a probe process, and the look that it belongs to.
+struct ProbeJob {
+    var request: ProbeRequest
+    let look: ProbeLook
+    /// Whether a probe without a decoder could not answer.
+    var needsJudge = false
+
+    /// Whether frames may go through a node's hardware.
+    var verifiesNode: Bool {
+        guard case .node = request.subject else { return false }
+        return request.verification == .unlessKnown || request.verification == .always
+    }
+
+    /// Whether nothing is verified, which takes less time.
+    var isListing: Bool { request.verification == .startup || request.verification == .never }
+
+    /// The executable to run: `hwdaemon-verify` only if a decoder is needed, because it loads more libraries.
+    var program: String { usesJudge ? "hwdaemon-verify" : "hwdaemon-probe" }
+
+    private var usesJudge: Bool {
+        switch (request.subject, request.verification) {
+        // Vulkan's results are compared with formulas: no decoder takes part.
+        case (_, .startup), (.node, .never), (.vulkan, _): false
+        case (_, .always): true
+        // Everything may be known already.
+        default: needsJudge || request.known?.judge == nil
+        }
+    }
+
+    /// Whether the answer lacks something that only a probe with a decoder can find out.
+    func mustRepeatWithJudge(after answer: ProbeAnswer) -> Bool {
+        guard !usesJudge, !answer.isWhole else { return false }
+        switch (request.subject, request.verification) {
+        case (_, .startup), (.node, .never): return false
+        default: return true
+        }
+    }
+
+    /// The subject, for the log.
+    var subjectName: String {
+        switch request.subject {
+        case .software: "none, software"
+        case .vulkan: "none, Vulkan"
+        case .node(let node): node
+        }
+    }
+}

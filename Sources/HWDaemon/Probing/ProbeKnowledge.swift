@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// What is known about the software codecs, about every node and about Vulkan, including recent failures.
+///
+/// A pure value: times and file checks are passed in. Only `Prober` changes the daemon's copy.
+struct ProbeKnowledge {
+    private struct Node {
+        var description: RenderNode
+        var encoders: [EncoderDescription] = []
+        var paths: [CodecPath] = []
+        var hardware: [HardwareEncoder] = []
+        /// Ids of paths that are claimed and not verified yet.
+        var untried: [String] = []
+    }
+
+    private struct Software {
+        var encoders: [EncoderDescription] = []
+        var paths: [CodecPath] = []
+    }
+
+    /// nil until a probe has listed the software codecs, of which there may be none.
+    private var software: Software?
+    private var nodes: [Node] = []
+    private var vulkan: VulkanReport?
+    private var warnings: [String] = []
+    /// Nodes whose verification is running or scheduled.
+    private var verifying: Set<String> = []
+    /// What was verified, by subject: a probe skips what its record already answers.
+    private(set) var records: [ProbeRequest.Subject: ProbeRecord]
+    private var reusable = ReusableAnswers()
+    private var failures = RecentFailures()
+    /// The results of the last complete look at the machine; nil until the first has ended.
+    private(set) var published: ProbeSnapshot?
+    /// When the machine was last looked at completely.
+    private(set) var lastLook: MonotonicTime?
+
+    /// Records that are kept: enough for every node there can be, the software, and Vulkan.
+    private static let maxRecords = 64
+
+    /// Starts with what earlier daemons verified.
+    init(records: [ProbeRequest.Subject: ProbeRecord] = [:]) { self.records = records }
+
+    /// Whether the software codecs are known.
+    var knowsSoftware: Bool { software != nil }
+
+    /// Whether a probe has reported on a subject.
+    func knows(_ subject: ProbeRequest.Subject) -> Bool {
+        switch subject {
+        case .software: software != nil
+        case .node(let name): nodes.contains { $0.description.node == name }
+        case .vulkan: vulkan != nil
+        }
+    }
+
+    /// How hardware encoders are opened.
+    var hardwareEncoders: [HardwareEncoder] { nodes.flatMap(\.hardware) }
+
+    /// Nodes with paths that are claimed and not verified yet.
+    var untriedNodes: [String] { nodes.filter { !$0.untried.isEmpty }.map(\.description.node) }
+
+    /// Whether any node is being verified.
+    var isVerifying: Bool { !verifying.isEmpty }
+
+    /// What sessions need to know about Vulkan.
+    var vulkanHints: VulkanHints {
+        VulkanHints(preferred: codingGPU, faults: vulkan?.faults ?? [:], avoidReason: vulkan?.avoidReason)
+    }
+
+    private var codingGPU: String? {
+        ProbeSnapshot(encoders: nodes.flatMap(\.encoders), nodes: nodes.map(\.description)).codingGPU
+    }
+
+    /// Everything, hardware first.
+    var snapshot: ProbeSnapshot { snapshot(of: nodes) }
+
+    /// One node, with its paths and those of the software.
+    func snapshot(of node: String) -> ProbeSnapshot { snapshot(of: nodes.filter { $0.description.node == node }) }
+
+    private func snapshot(of nodes: [Node]) -> ProbeSnapshot {
+        var snapshot = ProbeSnapshot(
+            encoders: nodes.flatMap(\.encoders) + (software?.encoders ?? []), nodes: nodes.map(describe),
+            paths: nodes.flatMap(\.paths) + (software?.paths ?? []), warnings: warnings)
+        snapshot.vulkan = vulkan
+        snapshot.vulkan?.choose(preferring: codingGPU)
+        return snapshot
+    }
+
+    private func describe(_ node: Node) -> RenderNode {
+        var description = node.description
+        if description.state == .ready, !node.untried.isEmpty, verifying.contains(description.node) {
+            description.state = .verifying
+            description.reason = "its HEVC encoder is still being verified; try again in a moment"
+        }
+        return description
+    }
+}
+
+// Results of probes.
+extension ProbeKnowledge {
+    /// Adds a probe's outcome; an answer about another subject counts as a failure.
+    ///
+    /// - Returns: whether `records` changed.
+    mutating func add(_ outcome: ProbeChild.Outcome, to request: ProbeRequest, now: MonotonicTime = .now) -> Bool {
+        switch request.subject {
+        case .software: addSoftware(outcome, request.verification)
+        case .node(let name): set(Self.node(name, outcome))
+        case .vulkan: vulkan = Self.report(outcome)
+        }
+        verifying.formIntersection(untriedNodes)
+        switch outcome {
+        case .answer(let answer):
+            reusable.keep(answer, to: request)
+            guard let record = answer.record?.bounded else { return false }
+            failures.note(record, of: request.subject, now: now)
+            return keep(record, of: request.subject)
+        case .failure:
+            reusable.forget(request.subject)
+            return false
+        }
+    }
+
+    private mutating func addSoftware(_ outcome: ProbeChild.Outcome, _ verification: ProbeRequest.Verification) {
+        switch outcome {
+        case .answer(let answer) where answer.node == nil:
+            software = Software(
+                encoders: answer.encoders.bounded(hardware: false, node: nil),
+                paths: answer.paths.bounded(device: nil))
+            warnings = answer.warnings.prefix(ProbeBounds.maxList).map(\.bounded)
+        case .failure(_, let reason) where verification != .startup && software != nil:
+            // The look at the start succeeded, so sessions may go on using what it found.
+            for index in software?.paths.indices ?? 0..<0 {
+                software?.paths[index].verified = false
+                software?.paths[index].reason = reason.bounded
+            }
+        default: software = nil
+        }
+    }
+
+    private static func node(_ name: String, _ outcome: ProbeChild.Outcome) -> Node {
+        switch outcome {
+        case .answer(let answer):
+            guard let description = answer.node, description.node == name else {
+                let reason = "the probe of this node reported on another"
+                return Node(description: RenderNode(node: name, state: .failed, reason: reason))
+            }
+            return Node(
+                description: description.bounded, encoders: answer.encoders.bounded(hardware: true, node: name),
+                paths: answer.paths.bounded(device: name), hardware: answer.hardware.bounded(node: name),
+                untried: answer.untried.prefix(ProbeBounds.maxPaths).map(\.bounded))
+        case .failure(let state, let reason):
+            return Node(description: RenderNode(node: name, state: state, reason: reason))
+        }
+    }
+
+    private static func report(_ outcome: ProbeChild.Outcome) -> VulkanReport {
+        switch outcome {
+        case .answer(let answer):
+            answer.vulkan?.bounded
+                ?? VulkanReport(state: .failed, reason: VulkanReport.onCPU("its probe reported on something else"))
+        case .failure(let state, let reason):
+            VulkanReport(
+                state: VulkanReport.State(rawValue: state.rawValue) ?? .failed,
+                reason: VulkanReport.onCPU(reason.bounded))
+        }
+    }
+
+    private mutating func set(_ node: Node) {
+        if let index = nodes.firstIndex(where: { $0.description.node == node.description.node }) {
+            nodes[index] = node
+        } else {
+            nodes.append(node)
+        }
+    }
+
+    private mutating func keep(_ record: ProbeRecord, of subject: ProbeRequest.Subject) -> Bool {
+        guard records[subject] != record else { return false }
+        if records[subject] == nil, records.count >= Self.maxRecords { records = [:] }
+        records[subject] = record
+        return true
+    }
+
+    /// Drops all nodes but these, and puts those in this order; some may not have been probed yet.
+    mutating func retain(nodes names: [String]) {
+        let known = nodes
+        nodes = names.compactMap { name in known.first { $0.description.node == name } }
+    }
+
+    /// Marks a node as being verified until everything on it was tried.
+    mutating func beginVerification(of node: String) { verifying.insert(node) }
+
+    /// Marks a node as not being verified, even if something was not tried.
+    mutating func endVerification(of node: String) { verifying.remove(node) }
+
+    /// Makes the present results those that sessions use, once the machine was looked at completely.
+    mutating func publish(isCompleteLook: Bool, now: MonotonicTime) {
+        if isCompleteLook { lastLook = now }
+        if isCompleteLook || published != nil { published = snapshot }
+    }
+}
+
+// What need not be probed again, and what should be.
+extension ProbeKnowledge {
+    /// Whether what is known answers a request, so that another probe would only repeat it.
+    ///
+    /// - Parameter isUnchanged: whether a file that an answer depends on is still the same.
+    func answers(
+        _ subject: ProbeRequest.Subject, _ verification: ProbeRequest.Verification,
+        isUnchanged: (FileStamp) -> Bool = \.holds
+    ) -> Bool {
+        knows(subject) && reusable.answers(subject, verification, isUnchanged: isUnchanged)
+    }
+
+    /// Adds a hardware encoder or decoder whose driver crashed or hung while a session opened it.
+    mutating func add(_ failure: CodecFailure, now: MonotonicTime) { failures.add(failure, now: now) }
+
+    /// The hardware encoders and decoders that sessions must avoid for now.
+    func sessionFailures(now: MonotonicTime) -> [CodecFailure] { failures.present(now: now) }
+
+    /// Returns the nodes on which something failed temporarily and may work again, each once per failure period.
+    mutating func takeNodesToRetry(among nodes: [String], now: MonotonicTime) -> [String] {
+        failures.takeNodesToRetry(among: nodes, now: now)
+    }
+
+    /// Has everything probed again, and lets sessions try hardware that failed; results and records stay.
+    mutating func invalidate() {
+        reusable = ReusableAnswers()
+        failures.forgetSessionFailures()
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// Runs probe processes, a few at a time, and reports what each of them came to.
+final class ProbeQueue {
+    /// Time for software, and for each of Vulkan's devices, to process frames; a busy machine is not a fault.
+    private static let softwareTimeout = Duration.seconds(15)
+    /// Probe processes at once, of which Vulkan's delays no other.
+    private static let maxProcesses = 5
+
+    /// Time that a node may take, and each trial on it.
+    var timeout: Duration
+    /// Called right before a job starts, for a request that is up to date.
+    var willStart: (ProbeJob) -> ProbeRequest = { $0.request }
+    /// Called once for each job that ended.
+    var ended: (ProbeJob, ProbeChild.Outcome, ProbeChild.Progress?) -> Void = { _, _, _ in }
+
+    private let libexec: String
+    private let loop: EventLoop
+    private var waiting: [ProbeJob] = []
+    private var running: [ObjectIdentifier: (child: ProbeChild, verifiesNode: Bool)] = [:]
+    private(set) var isStopped = false
+
+    /// - Parameter libexec: the directory of `hwdaemon-probe` and `hwdaemon-verify`.
+    init(libexec: String, timeout: Duration, loop: EventLoop) {
+        self.libexec = libexec
+        self.timeout = timeout
+        self.loop = loop
+    }
+
+    /// Whether no probe process is left.
+    var isIdle: Bool { running.isEmpty }
+
+    /// Adds jobs behind those that wait; `start` starts them.
+    func append(_ jobs: [ProbeJob]) { waiting += jobs }
+
+    /// Adds a job before those that wait.
+    func insertFirst(_ job: ProbeJob) { waiting.insert(job, at: 0) }
+
+    /// Kills what runs and starts nothing more.
+    ///
+    /// - Returns: the jobs that had not started.
+    func stop() -> [ProbeJob] {
+        isStopped = true
+        defer { waiting = [] }
+        for (child, _) in running.values { child.kill() }
+        return waiting
+    }
+
+    /// Starts as many waiting jobs as may run at once.
+    func start() {
+        while running.count < Self.maxProcesses, !isStopped, let job = takeNext() { start(job) }
+    }
+
+    /// Removes the next job that may start: frames go through one device at a time.
+    private func takeNext() -> ProbeJob? {
+        let isVerifying = running.values.contains { $0.verifiesNode }
+        guard let index = waiting.firstIndex(where: { !isVerifying || !$0.verifiesNode }) else { return nil }
+        var job = waiting.remove(at: index)
+        job.request = willStart(job)
+        return job
+    }
+
+    private func start(_ job: ProbeJob) {
+        var key: ObjectIdentifier?
+        do {
+            let child = try ProbeChild(
+                job.request, executable: "\(libexec)/\(job.program)", timeout: timeout(of: job),
+                trialTimeout: job.request.subject == .vulkan ? max(timeout, Self.softwareTimeout) : timeout,
+                loop: loop
+            ) { [weak self] outcome, progress in
+                guard let self else { return }
+                if let key { running[key] = nil }
+                ended(job, outcome, progress)
+                start()
+            }
+            key = ObjectIdentifier(child)
+            running[ObjectIdentifier(child)] = (child, job.verifiesNode)
+        } catch {
+            ended(job, .failure(.failed, "the probe could not be started: \(error)"), nil)
+        }
+    }
+
+    private func timeout(of job: ProbeJob) -> Duration {
+        job.request.subject == .software && !job.isListing ? max(timeout, Self.softwareTimeout) : timeout
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+package import CHWDLibAV
+
+/// Owner of an AVCodecContext, and of the listener that its callbacks find in `opaque`.
+package final class CodecContext {
+    /// The context, valid as long as this object.
+    package let pointer: UnsafeMutablePointer<AVCodecContext>
+    // libavcodec's threads may call the listener until the context is freed, so it must outlive the context.
+    private var listener: LibAVListener?
+
+    /// Allocates a context; nil when memory ran out.
+    package init?(_ codec: UnsafePointer<AVCodec>) {
+        guard let pointer = avcodec_alloc_context3(codec) else { return nil }
+        self.pointer = pointer
+    }
+
+    deinit {
+        var context: UnsafeMutablePointer<AVCodecContext>? = pointer
+        avcodec_free_context(&context)
+    }
+
+    /// What every decoder of a session or a file needs.
+    ///
+    /// - Parameters:
+    ///   - maxPixels: luma samples of a picture; bounds what a damaged header can make libavcodec allocate.
+    ///   - listener: receives the context's log messages, and is what `get_buffer2` and `get_format` find.
+    package func configureDecoding(maxPixels: Int, listener: LibAVListener) {
+        self.listener = listener
+        pointer.pointee.opaque = Unmanaged.passUnretained(listener).toOpaque()
+        pointer.pointee.max_pixels = Int64(maxPixels)
+        // The display window stays exact even where that leaves its first sample unaligned.
+        pointer.pointee.flags |= AV_CODEC_FLAG_UNALIGNED
+        clibav_thread_safe_callbacks(pointer)
+    }
+
+    /// Sets the out-of-band parameter sets (hvcC); false when memory ran out.
+    func setExtradata(_ bytes: [UInt8]) -> Bool {
+        guard let extra = av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {
+            return false
+        }
+        extra.copyMemory(from: bytes, byteCount: bytes.count)
+        pointer.pointee.extradata = extra.assumingMemoryBound(to: UInt8.self)
+        pointer.pointee.extradata_size = Int32(bytes.count)
+        return true
+    }
+
+    /// Opens the VA-API driver of a render node for this context.
+    ///
+    /// - Returns: 0, or libav's error.
+    func openDevice(_ node: String) -> Int32 {
+        av_hwdevice_ctx_create(&pointer.pointee.hw_device_ctx, AV_HWDEVICE_TYPE_VAAPI, node, nil, 0)
+    }
+
+    /// Opens the codec.
+    ///
+    /// - Returns: 0, or libav's error.
+    package func open(_ codec: UnsafePointer<AVCodec>) -> Int32 { avcodec_open2(pointer, codec, nil) }
+
+    /// The outcome of `send`.
+    package enum SendResult {
+        /// The packet was consumed; also after the end of the stream.
+        case taken
+        /// Pictures must be received before the packet can be sent again.
+        case full
+        case failed(Int32)
+    }
+
+    /// Sends a packet; nil ends the stream.
+    package func send(_ packet: UnsafeMutablePointer<AVPacket>?) -> SendResult {
+        let code = avcodec_send_packet(pointer, packet)
+        if code == clibav_again() { return .full }
+        return code >= 0 || code == clibav_eof() ? .taken : .failed(code)
+    }
+
+    /// The outcome of `receive`.
+    package enum ReceiveResult {
+        case frame, needsInput, ended
+        case failed(Int32)
+    }
+
+    /// Moves the next picture into `frame`, if there is one.
+    package func receive(_ frame: UnsafeMutablePointer<AVFrame>) -> ReceiveResult {
+        let code = avcodec_receive_frame(pointer, frame)
+        if code >= 0 { return .frame }
+        if code == clibav_again() { return .needsInput }
+        return code == clibav_eof() ? .ended : .failed(code)
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+
+/// A failed call to libav.
+public struct LibAVError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A sentence without its full stop, with libav's text for the error.
+    public let description: String
+
+    /// - Parameter code: libav's error; 0 for a failure that libav has no code for.
+    init(_ what: String, _ code: Int32 = 0) {
+        guard code < 0 else {
+            description = what
+            return
+        }
+        var text = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))
+        clibav_error_text(code, &text, text.count)
+        description =
+            "\(what): \(text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" })"
+    }
+}

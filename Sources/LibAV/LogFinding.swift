@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+/// What a message of libav's log reports, where the log is the only place that reports it.
+///
+/// Only this file compares the wording, which is that of FFmpeg 5.1. A message whose wording changes becomes `other`, which
+/// callers treat as damage of the stream.
+package enum LogFinding: Hashable, Sendable {
+    /// A VA-API call failed; the stream may be sound.
+    case driverFailure
+    /// The file is shorter than its header says.
+    case truncatedInput
+    /// Anything else: damage that a decoder conceals, for the most part.
+    case other
+
+    /// Classifies a message of level `AV_LOG_ERROR`, prefixed with its context's name (`hevc: …`).
+    package init(_ message: String) {
+        if message.contains(Self.failedCall) || message.contains(Self.failedPicture) {
+            self = .driverFailure
+        } else if message.contains(Self.truncatedFile) {
+            self = .truncatedInput
+        } else {
+            self = .other
+        }
+    }
+
+    // libavcodec/vaapi_decode.c: ff_vaapi_decode_make_param_buffer, ff_vaapi_decode_make_slice_buffer and
+    // ff_vaapi_decode_issue log each libva call that fails: "Failed to create …", "… upload …", "… end picture …: 1 (…)".
+    private static let failedCall = ": Failed to "
+
+    // libavcodec/hevcdec.c, hevc_decode_frame: "hardware accelerator failed to decode picture" when the accelerator's
+    // end_frame returns an error.
+    private static let failedPicture = "hardware accelerator failed"
+
+    // libavformat/matroskadec.c, ebml_read_num: "File ended prematurely at pos. …".
+    private static let truncatedFile = "ended prematurely"
+}

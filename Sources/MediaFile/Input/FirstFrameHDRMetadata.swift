@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import HWDLibAV
+
+/// The HDR static metadata of a stream's first frame, for files whose container has none.
+struct FirstFrameHDRMetadata {
+    var masteringDisplay: [UInt8]?
+    var contentLight: [UInt8]?
+
+    /// The most packets that are read in search of a picture.
+    private static let maxPackets = 256
+
+    /// Decodes the first frame of the stream with a separate demuxer and decoder, so that the reader's do not move.
+    init(_ file: InputFile, streamIndex: Int, cancelFlag: CancelFlag) {
+        guard let demuxer = try? Demuxer(file, cancelFlag: cancelFlag), demuxer.videoIndex == streamIndex,
+            let stream = demuxer.video,
+            let decoder = try? VideoDecoder(
+                demuxer.decoder, stream, threads: 1, hooks: DecoderHooks(demuxer.tally), path: file.path)
+        else { return }
+        var packet = av_packet_alloc()
+        var frame = av_frame_alloc()
+        defer {
+            av_packet_free(&packet)
+            av_frame_free(&frame)
+        }
+        guard let packet, let frame else { return }
+        demuxer.keepOnly([streamIndex])
+        for _ in 0..<Self.maxPackets {
+            let isOpen = (try? demuxer.read(into: packet)) ?? false
+            if isOpen, Int(packet.pointee.stream_index) != streamIndex {
+                av_packet_unref(packet)
+                continue
+            }
+            _ = decoder.send(isOpen ? packet : nil)
+            av_packet_unref(packet)
+            if case .frame = decoder.receive(frame) {
+                masteringDisplay = Self.sideData(
+                    frame, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA, AVMasteringDisplayMetadata.self
+                ).flatMap(HDRStaticMetadata.bytes)
+                contentLight = Self.sideData(
+                    frame, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL, AVContentLightMetadata.self
+                ).flatMap(HDRStaticMetadata.bytes)
+                return
+            }
+            if !isOpen { return }
+        }
+    }
+
+    private static func sideData<Value: BitwiseCopyable>(
+        _ frame: UnsafePointer<AVFrame>, _ type: AVFrameSideDataType, _: Value.Type
+    ) -> Value? {
+        guard let data = av_frame_get_side_data(frame, type), data.pointee.size >= MemoryLayout<Value>.size,
+            let bytes = data.pointee.data
+        else { return nil }
+        return UnsafeRawPointer(bytes).loadUnaligned(as: Value.self)
+    }
+}

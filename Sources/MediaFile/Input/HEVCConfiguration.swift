@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDHEVC
+
+/// The parameter sets of an HEVC stream: its configuration record, or the start of its byte stream.
+struct HEVCConfiguration {
+    /// The `hvcC` record; nil for byte streams and damaged records.
+    let record: DecoderConfigurationRecord?
+    /// The NAL units of the record or byte stream, SEI messages among them.
+    let nalUnits: [[UInt8]]
+    /// How the stream's access units are framed.
+    let framing: SampleKind.Framing
+
+    init(_ bytes: [UInt8]) {
+        // configurationVersion is 1 (ISO/IEC 14496-15 8.3.3.1); a byte stream begins with a zero.
+        let isRecord = bytes.first == 1
+        record = isRecord ? try? DecoderConfigurationRecord(bytes: bytes) : nil
+        nalUnits = record?.nalUnits ?? AnnexB.NALUnits(bytes).map { Array($0) }
+        // lengthSizeMinusOne (ISO/IEC 14496-15 8.3.3.1).
+        framing = isRecord && bytes.count > 21 ? .lengths(Int(bytes[21] & 3) + 1) : .startCodes
+    }
+
+    /// The sequence parameter sets of the base layer.
+    static func baseLayerSets(_ nalUnits: [[UInt8]]) -> [SequenceParameterSet] {
+        nalUnits.compactMap { try? SequenceParameterSet(nal: $0) }.filter { $0.header.nuhLayerId == 0 }
+    }
+
+    /// The number of temporal sub-layers in the parameter sets; nil without an SPS.
+    var subLayerCount: Int? { Self.baseLayerSets(nalUnits).map { $0.spsMaxSubLayersMinus1 + 1 }.max() }
+}

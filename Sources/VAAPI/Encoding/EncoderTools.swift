@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDSessions
+
+/// Typed access to the quirks' adjustments.
+struct Adjustments {
+    let values: [String: PropertyValue]
+
+    func number(_ name: String) -> Int? {
+        guard case .int(let value)? = values[name], 0...65535 ~= value else { return nil }
+        return Int(value)
+    }
+
+    func isSet(_ name: String) -> Bool? {
+        guard case .bool(let value)? = values[name] else { return nil }
+        return value
+    }
+
+    func names(_ name: String) -> [String]? {
+        guard case .array(let list)? = values[name] else { return nil }
+        return list.compactMap { if case .string(let text) = $0 { text } else { nil } }
+    }
+
+    func numbers(_ name: String) -> [Int]? {
+        guard case .array(let list)? = values[name] else { return nil }
+        return list.compactMap { $0.number.map { Int($0) } }
+    }
+}
+
+extension ReferenceLimits {
+    /// The driver's limits, lowered by quirks; one reference where the driver does not report them.
+    init(_ attributes: EncodingAttributes, _ adjustments: Adjustments) {
+        let list0 = min(attributes.list0 ?? 1, adjustments.number("max_references_l0") ?? 15)
+        let list1 = min(attributes.list1 ?? 0, adjustments.number("max_references_l1") ?? 15)
+        let requiresBoth =
+            attributes.requiresBothLists || (adjustments.isSet("low_delay_b") ?? false && list1 > 0)
+        self.init(
+            list0: list0, list1: list1,
+            total: min(
+                requiresBoth ? max(list0, list1) : list0 + list1, adjustments.number("max_references") ?? 15),
+            allowsFuture: attributes.allowsFuture ?? (list1 > 0), requiresLowDelayB: requiresBoth)
+    }
+}
+
+extension CodingTools {
+    /// The tools that the driver supports or requires; where it does not report them, those that Intel's first HEVC
+    /// encoders used and every later driver still accepts.
+    ///
+    /// - Parameter isHeaderless: the driver writes all slice headers. Only Mesa's does, for AMD's blocks of 64.
+    init(
+        _ attributes: EncodingAttributes, _ adjustments: Adjustments, usesCUQPDelta wantsDelta: Bool,
+        isHeaderless: Bool
+    ) {
+        self.init()
+        log2CTBSize = isHeaderless ? 6 : 5
+        if let sizes = attributes.blockSizes { log2CTBSize = min(max(sizes.log2CTBSizes.upperBound, 4), 6) }
+        if let size = adjustments.number("ctb_size"), [16, 32, 64].contains(size) {
+            log2CTBSize = size.trailingZeroBitCount
+        }
+        log2MaxTBSize = min(log2CTBSize, 5)
+        if let sizes = attributes.blockSizes {
+            log2MinCBSize = min(sizes.log2MinCBSize, log2CTBSize)
+            log2MaxTBSize = min(sizes.log2TBSizes.upperBound, log2MaxTBSize)
+            log2MinTBSize = min(sizes.log2TBSizes.lowerBound, log2MinCBSize - 1, log2MaxTBSize)
+            transformDepthInter = min(sizes.depthsInter.upperBound, log2CTBSize - log2MinTBSize)
+            transformDepthIntra = min(sizes.depthsIntra.upperBound, log2CTBSize - log2MinTBSize)
+        }
+        guard let features = attributes.features else {
+            usesAMP = adjustments.isSet("amp") ?? true
+            usesSAO = true
+            usesCUQPDelta = wantsDelta || adjustments.isSet("cu_qp_delta") ?? false
+            return
+        }
+        usesAMP = features.amp != .none || adjustments.isSet("amp") ?? false
+        usesSAO = features.sao != .none
+        usesTemporalMVP = features.temporalMVP != .none
+        usesStrongIntraSmoothing = features.strongIntraSmoothing != .none
+        usesSignDataHiding = features.signDataHiding != .none
+        usesTransformSkip = features.transformSkip == .required
+        usesConstrainedIntra = features.constrainedIntra == .required
+        usesCUQPDelta =
+            features.cuQPDelta == .required || (features.cuQPDelta == .optional && wantsDelta)
+            || adjustments.isSet("cu_qp_delta") ?? false
+    }
+}
