@@ -4,9 +4,9 @@
 
 Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
-  BENCH_SECONDS  least length of a run (default 10)
+  BENCH_SECONDS  minimum length of a run (default 10)
   BENCH_ONLY     throughput, compressed, decoding, sessions, colour, alpha: one part only
-  BENCH_CASE     throughput, compressed: only the cases whose name has this in it ("1280x720 8 bit", "720p medium")
+  BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
 import hashlib
 import json
@@ -48,7 +48,7 @@ def source(name, fallback):
 
 
 def make_y4m(folder, clip, size, depth, frames):
-    """A Y4M file of so many frames: the clip over and over."""
+    """A Y4M file of that many frames; the clip repeats."""
     path = os.path.join(folder, f"{size.replace('x', '_')}_{depth}_{frames}.y4m")
     if not os.path.exists(path):
         pixel = "yuv420p" if depth == 8 else "yuv420p10le"
@@ -57,8 +57,8 @@ def make_y4m(folder, clip, size, depth, frames):
     return path
 
 
-def peak_of_worker(pid_of_parent, seen):
-    """Highest resident size (KiB) of a session's worker below a process, so far."""
+def peak_of_workers(seen):
+    """The highest resident size (KiB) so far of the workers."""
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
@@ -76,13 +76,13 @@ def peak_of_worker(pid_of_parent, seen):
 
 
 def timed(command, watch=False):
-    """Wall seconds, CPU seconds with every descendant's, and the peak resident KiB of the process or of the worker."""
+    """Wall seconds, CPU seconds including descendants, and the peak resident KiB of the process or of the worker."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
     seen = {}
     if watch:
         while process.poll() is None:
-            peak_of_worker(process.pid, seen)
+            peak_of_workers(seen)
             time.sleep(0.25)
     _, status, usage = os.wait4(process.pid, 0) if not watch else (0, process.returncode, None)
     seconds = time.perf_counter() - start
@@ -107,16 +107,16 @@ def vcl_digest(path):
 
 
 def frames_for(ours, probe_frames):
-    """Frames that make a run at least SECONDS long."""
+    """The number of frames for a run of at least SECONDS."""
     seconds = timed(ours)[0]
     return max(probe_frames, int(probe_frames * SECONDS / seconds * 1.1))
 
 
 def compare(rows, label, ours, theirs, frames, check=None):
-    """One row. A ratio is taken within a round and the median of the rounds' is told: machines change their speed."""
+    """One row. Each round has its own ratio, because the machine's speed changes; the row has their median."""
     wall, cpu, peak_right = ([], []), ([], []), 0
     for index in range(ROUNDS):
-        # Interleaved, and who goes first alternates.
+        # Interleaved, and the order alternates.
         for side in ((0, 1) if index % 2 == 0 else (1, 0)):
             seconds, used, peak = timed(theirs if side else ours)
             wall[side].append(seconds)
@@ -202,7 +202,7 @@ def compressed(folder):
 
 
 def decoding(folder):
-    """HEVC decoded through the daemon to Y4M that nobody keeps, against ffmpeg -f null: same clip, same threads."""
+    """HEVC decoded through the daemon to discarded Y4M, against ffmpeg -f null: same clip, same threads."""
     rows = []
     clips = {"1280x720": source("sdr720_bbb_h264_aac.mp4", SMALL), "1920x1080": source("sdr1080p60_bbb_vp8.webm", SMALL)}
     for size, clip in clips.items():
@@ -231,7 +231,7 @@ def decoding(folder):
 
 
 class Daemon:
-    """hwdaemon on a socket in a folder, for as long as the with block lasts."""
+    """hwdaemon on a socket in a folder, within a with block."""
 
     def __init__(self, folder, **env):
         self.socket = os.path.join(folder, "bench.sock")
@@ -291,7 +291,37 @@ def sessions(folder):
     return "Sessions:\n\n" + table(["what", "measured", "goal"], rows)
 
 
-def colour(folder):
+def color_filters(folder, rows, with_vulkan):
+    """Milliseconds a frame of ffmpeg's own conversions of 4K P010 PQ, and of the parts around them."""
+    raw = os.path.join(folder, "pq.p010")
+    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=3840x2160", "-frames:v", "1", "-pix_fmt", "p010le",
+         "-f", "rawvideo", "-y", raw])
+    command = ["ffmpeg", "-v", "error", "-stream_loop", "19", "-f", "rawvideo", "-pix_fmt", "p010le", "-s", "3840x2160",
+               "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc", "-i", raw]
+    zscale = "zscale=f=bilinear:pin=bt2020:tin=smpte2084:min=bt2020nc:rin=tv:t=linear:p=smpte432:m=gbr:npl=203,format=gbrpf32le"
+    # The first device that Vulkan lists, as for the daemon's shaders: lavapipe where there is no GPU.
+    placebo = ("hwupload,libplacebo=colorspace=gbr:color_primaries=smpte432:color_trc=linear:tonemapping=clip:format=rgba64le,"
+               "hwdownload,format=rgba64le")
+    vulkan = ["-init_hw_device", "vulkan=vk:0", "-filter_hw_device", "vk"]
+    filters = {"plain": [], "zscale": ["-vf", zscale]}
+    if with_vulkan:
+        filters["upload"] = vulkan + ["-vf", "hwupload,hwdownload,format=p010le"]
+        filters["placebo"] = vulkan + ["-vf", placebo]
+    times = {}
+    for name, options in filters.items():
+        found = []
+        for _ in range(ROUNDS):
+            start = time.monotonic()
+            done = subprocess.run(command + options + ["-f", "null", "-"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if done.returncode != 0:
+                rows.append((f"ffmpeg, {name}", f"fails here: exit {done.returncode}", ""))
+                break
+            found.append((time.monotonic() - start) * 1000 / 20)
+        times[name] = min(found, default=float("nan"))
+    return times
+
+
+def color(folder):
     """4K P010 PQ to half floats of Display P3: a session on the CPU, memcpy of the same bytes, ffmpeg's zscale."""
     rows = []
     with Daemon(folder) as daemon:
@@ -299,34 +329,13 @@ def colour(folder):
         try:
             shaders = daemon.bench("transfer-vulkan", 10)
         except SystemExit:
-            shaders = None  # No Vulkan driver: said below.
+            shaders = None  # No Vulkan driver: the table says so.
     ratio = result["convert_best_ms"] / result["memcpy_best_ms"]
     rows.append((f"session, {result['device']}", f"{result['convert_ms']:.1f} / {result['convert_best_ms']:.1f} ms", ""))
     rows.append((f"memcpy of the same {result['bytes_moved'] / 1e6:.1f} MB, {result['threads']} threads",
                  f"{result['memcpy_ms']:.1f} / {result['memcpy_best_ms']:.1f} ms", f"ratio of the best {ratio:.2f}, goal ≤ 6"))
-    raw = os.path.join(folder, "pq.p010")
-    run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=3840x2160", "-frames:v", "1", "-pix_fmt", "p010le",
-         "-f", "rawvideo", "-y", raw])
-    command = ["ffmpeg", "-v", "error", "-stream_loop", "19", "-f", "rawvideo", "-pix_fmt", "p010le", "-s", "3840x2160",
-               "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc", "-i", raw]
-    zscale = "zscale=f=bilinear:pin=bt2020:tin=smpte2084:min=bt2020nc:rin=tv:t=linear:p=smpte432:m=gbr:npl=203,format=gbrpf32le"
-    # The device that Vulkan lists first: lavapipe where there is no GPU, as for our shaders.
-    placebo = ("hwupload,libplacebo=colorspace=gbr:color_primaries=smpte432:color_trc=linear:tonemapping=clip:format=rgba64le,"
-               "hwdownload,format=rgba64le")
-    vulkan = ["-init_hw_device", "vulkan=vk:0", "-filter_hw_device", "vk"]
-    times = {}
-    for name, more in (("plain", []), ("zscale", ["-vf", zscale])) + (() if shaders is None else (
-            ("upload", vulkan + ["-vf", "hwupload,hwdownload,format=p010le"]), ("placebo", vulkan + ["-vf", placebo]))):
-        found = []
-        for _ in range(ROUNDS):
-            start = time.monotonic()
-            done = subprocess.run(command + more + ["-f", "null", "-"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            if done.returncode != 0:
-                rows.append((f"ffmpeg, {name}", f"fails here: exit {done.returncode}", ""))
-                break
-            found.append((time.monotonic() - start) * 1000 / 20)
-        times[name] = min(found, default=float("nan"))
-    rows.append(("ffmpeg zscale to planar 32-bit floats, less the same without the filter",
+    times = color_filters(folder, rows, with_vulkan=shaders is not None)
+    rows.append(("ffmpeg zscale to planar 32-bit floats, minus the same without the filter",
                  f"– / {times['zscale'] - times['plain']:.1f} ms", ""))
     if shaders is None:
         rows.append(("shaders and libplacebo", "no Vulkan driver is installed", ""))
@@ -334,13 +343,13 @@ def colour(folder):
     other = times["placebo"] - times["upload"]
     rows.append((f"session, shaders on {shaders['device']}",
                  f"{shaders['convert_ms']:.1f} / {shaders['convert_best_ms']:.1f} ms", ""))
-    rows.append(("ffmpeg libplacebo on the first Vulkan device, less the same with the transfers alone",
+    rows.append(("ffmpeg libplacebo on the first Vulkan device, minus the same with only the transfers",
                  f"– / {other:.1f} ms", f"{other / shaders['convert_best_ms']:.1f} times our shaders' time, goal ≥ 3"))
     return "4K P010 PQ to RGBA16F of Display P3, a frame:\n\n" + table(["what", "median / best", "goal"], rows)
 
 
 def alpha(folder):
-    """A clip with a soft mask that moves over it, against the same clip without: what the second layer costs."""
+    """The cost of the alpha layer: a clip with a moving soft mask, against the same clip without."""
     rows, frames, mask = [], 120, "255*clip((210-hypot(X-640-300*sin(N/20),Y-360))/60,0,1)"
     clips = {}
     for name, pixel, filters in (("base", "yuv420p", "null"), ("alpha", "yuva420p", f"format=yuva420p,geq=lum='lum(X,Y)':cb='cb(X,Y)':cr='cr(X,Y)':a='{mask}'")):
@@ -365,7 +374,7 @@ def alpha(folder):
 
 
 def main():
-    parts = {"sessions": sessions, "colour": colour, "alpha": alpha, "compressed": compressed, "decoding": decoding, "throughput": throughput}
+    parts = {"sessions": sessions, "colour": color, "alpha": alpha, "compressed": compressed, "decoding": decoding, "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name, part in parts.items():

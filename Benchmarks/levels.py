@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """levels.py BIN CLIP [--base 30 --full 240] [--qualities 0.4,0.5,0.6,0.7 | --qps 22,27,32,37] [-- hwctl options]
 
-What temporal levels cost: the bits that a stream with levels needs more than the encoder's own structure at the same
-PSNR. Both are coded at several qualities; the rate at a PSNR lies on straight lines between the points of a curve
-(logarithm of the rate over luma PSNR), and what is told is the mean over the PSNRs that both curves have. BIN is the
-folder of hwctl. With a libva driver in the environment (see Tests/HWSim) `-- --hardware require` measures hardware's
+Measures the cost of temporal levels: the additional bits of a stream with levels, compared with the encoder's own
+structure at the same PSNR. Both are encoded at several qualities; between the points of a curve (logarithm of the rate
+over luma PSNR) rates are interpolated linearly, and the result is the mean over the range of PSNR that both curves
+cover. BIN is the folder of hwctl. With a libva driver in the environment (see Tests/HWSim) `-- --hardware require` measures hardware's
 structure.
 """
 import argparse
@@ -20,21 +20,21 @@ import tempfile
 
 def encode(arguments, clip, target, options):
     command = [os.path.join(arguments.bin, "hwctl"), "encode", clip, target, "--json"] + options + arguments.options
-    said = subprocess.run(command, capture_output=True, text=True, timeout=1800)
-    if said.returncode:
-        sys.exit(f"{' '.join(command)}: {said.stderr.strip()}")
-    return json.loads(said.stdout)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
 
 
 def psnr(clip, target, rate):
     line = f"settb=AVTB,setpts=N/{rate}/TB"
-    said = subprocess.run(
+    done = subprocess.run(
         ["ffmpeg", "-v", "info", "-nostdin", "-i", target, "-i", clip, "-lavfi",
          f"[0:v]{line}[a];[1:v]{line}[b];[a][b]psnr", "-f", "null", "-"],
         capture_output=True, text=True, timeout=1800)
-    found = re.search(r"PSNR y:([0-9.]+)", said.stderr)
+    found = re.search(r"PSNR y:([0-9.]+)", done.stderr)
     if not found:
-        sys.exit(f"ffmpeg gave no PSNR: {said.stderr[-400:]}")
+        sys.exit(f"ffmpeg reported no PSNR: {done.stderr[-400:]}")
     return float(found.group(1))
 
 
@@ -60,7 +60,7 @@ def at(points, x):
 
 
 def mean(first, second):
-    """The mean distance of two curves over the interval that both have."""
+    """The mean distance of two curves over the interval that both cover."""
     low, high = max(first[0][0], second[0][0]), min(first[-1][0], second[-1][0])
     if low >= high:
         sys.exit("the curves have no PSNR in common: choose other qualities")

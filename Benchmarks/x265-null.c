@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Preloaded into hwdaemon-encoder by the benchmark: x265 opens as ever, but encoding a frame takes no time and gives a
-// constant slice. What CPU time is left is the daemon's own.
+// Preloaded into hwdaemon-encoder by the benchmark: x265 opens as usual, but encoding a frame takes no time and returns
+// a constant slice. The remaining CPU time is the daemon's.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

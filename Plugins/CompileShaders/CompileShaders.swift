@@ -16,12 +16,12 @@ struct HWDCompileShaders: BuildToolPlugin {
         }
     }
 
-    /// One shader as `static let <name>` of `SPIRV`; edits of an included file compile it again.
+    /// The command that writes a shader as the static member `name` of `SPIRV`; it depends on the included files.
     private func compile(_ context: PluginContext, _ input: URL, included: [URL]) -> Command {
         let name = input.deletingPathExtension().lastPathComponent
         let output = context.pluginWorkDirectoryURL.appendingPathComponent("\(name).spv.swift")
-        // Unoptimised: drivers do that, and glslc would inline every call into a shader eight times the size. Hexadecimal
-        // digits in a string, because array literals of this length take a compiler minutes.
+        // Without optimization: drivers optimize, and glslc would inline every call, which makes a shader eight times as
+        // large. Hexadecimal digits in a string, because the compiler needs minutes for array literals of this length.
         let script = """
             set -e; glslc --target-env=vulkan1.1 -o "$2.spv" "$1"
             { printf 'extension SPIRV {\\n    static let %s: StaticString = "' "$3"

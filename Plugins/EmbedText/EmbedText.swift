@@ -2,7 +2,7 @@
 import Foundation
 import PackagePlugin
 
-/// Turns a text file into a Swift string, so that the file stays the one definition of what it says.
+/// Embeds a text file as a Swift string, so that the file remains the single definition.
 @main
 struct HWDEmbedText: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
@@ -18,7 +18,7 @@ struct HWDEmbedText: BuildToolPlugin {
         }
     }
 
-    /// A file's text as `text` of a type.
+    /// The command that writes a file's text as the static member `text` of a type.
     private func embed(_ context: PluginContext, _ input: URL, in type: String) -> Command {
         let output = context.pluginWorkDirectoryURL.appendingPathComponent("\(type)Text.swift")
         let script = """

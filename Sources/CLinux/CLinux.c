@@ -36,7 +36,7 @@ int hwd_socketpair(int seqpacket, int out[2]) {
 
 // Returns the address's length, or −errno when the name does not fit.
 static int address(struct sockaddr_un *to, const char *name, size_t length, int abstract) {
-    // A path needs its NUL after it, an abstract name before it: one byte either way.
+    // A NUL follows a path and precedes an abstract name: one byte in both cases.
     if (length == 0 || length >= sizeof to->sun_path) return -ENAMETOOLONG;
     if (!abstract && memchr(name, 0, length)) return -EINVAL;
     memset(to, 0, sizeof *to);
@@ -91,7 +91,7 @@ int hwd_peer_credentials(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid) {
 
 int hwd_set_send_timeout(int fd, int64_t nanoseconds) {
     struct timeval limit = {nanoseconds / 1000000000, nanoseconds % 1000000000 / 1000};
-    // Zero means for ever to the kernel; the shortest wait stands for "no time left".
+    // The kernel takes zero as no limit; the shortest wait stands for a deadline that has passed.
     if (nanoseconds >= 0 && limit.tv_sec == 0 && limit.tv_usec == 0) limit.tv_usec = 1;
     if (nanoseconds < 0) limit = (struct timeval){0, 0};
     return result(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));

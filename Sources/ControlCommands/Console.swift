@@ -5,29 +5,29 @@ package import HWClient
 package import HWDModel
 internal import HWDWire
 
-/// Where hwctl writes: results to standard output, everything else to standard error.
+/// hwctl's output: results on standard output, everything else on standard error.
 package enum Console {
-    /// A line on standard error; the progress bar, if there is one, makes room first.
+    /// Writes a line to standard error.
     package static func note(_ text: String) { write(2, "hwctl: \(text)\n") }
 
-    /// A line on standard output.
+    /// Writes a line to standard output.
     ///
-    /// - Throws: an I/O error when it cannot be written; a reader that has gone is no fault.
+    /// - Throws: an I/O error if it cannot be written; a closed pipe is no error.
     package static func result(_ text: String) throws(CommandFailure) { try Self.text(text + "\n") }
 
-    /// Text on standard output, as it is.
+    /// Writes text to standard output without a line feed.
     package static func text(_ text: String) throws(CommandFailure) {
         if !write(1, text) {
             throw CommandFailure(.ioError, "standard output cannot be written: \(String(cString: strerror(errno)))")
         }
     }
 
-    /// A value as one JSON document on standard output.
+    /// Writes a value to standard output as one JSON document.
     package static func json(_ value: some Encodable) throws {
         try result(String(decoding: try JSON.encode(value, pretty: true), as: UTF8.self))
     }
 
-    /// Text as it is; false when it cannot be written, unless because the reader has gone.
+    /// Writes text; false if it cannot be written, true for a closed pipe.
     @discardableResult
     package static func write(_ descriptor: Int32, _ text: String) -> Bool {
         var bytes = Array(text.utf8)[...]
@@ -40,7 +40,7 @@ package enum Console {
         return true
     }
 
-    /// Aligns rows in columns, two spaces apart; no row ends in spaces.
+    /// Aligns rows in columns, two spaces apart, without spaces at the ends of rows.
     package static func table(_ rows: [[String]]) -> String {
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in
@@ -56,14 +56,14 @@ package enum Console {
     }
 }
 
-/// A failure of a command: what is said on standard error, and the exit code.
+/// A failure of a command: the line on standard error and the exit code.
 package struct CommandFailure: Error {
-    /// The sentence.
+    /// One sentence.
     package let reason: String
     /// The exit code.
     package let exitCode: Int32
 
-    /// Fails with one of the codes there are.
+    /// A failure with one of hwctl's exit codes.
     package init(_ status: ExitStatus, _ reason: String) {
         self.reason = reason
         exitCode = status.rawValue
@@ -77,7 +77,7 @@ package struct CommandFailure: Error {
         self.reason = reason
     }
 
-    /// What an error comes to.
+    /// The failure that stands for an error.
     package init(_ error: any Error) {
         switch error {
         case let error as CommandFailure: self = error
@@ -89,14 +89,14 @@ package struct CommandFailure: Error {
     }
 }
 
-/// An error of a module that this one does not know.
+/// An error of a module that this one does not import.
 package protocol CommandError: Error {
-    /// What it comes to.
+    /// The failure that stands for this error.
     var commandFailure: CommandFailure { get }
 }
 
 extension ParsableCommand {
-    /// Runs a command's body; its failure becomes one line on standard error and the exit code.
+    /// Runs a command's body and reports its failure as one line on standard error and the exit code.
     package func report(_ body: () throws -> Void) throws {
         do {
             try body()
@@ -109,7 +109,7 @@ extension ParsableCommand {
 }
 
 extension Daemon {
-    /// The machine's daemon or a private one, which standard error is told about.
+    /// The machine's daemon, or a private one, which a line on standard error announces.
     package static func findAndReport() throws -> Daemon {
         let daemon = try find()
         if daemon.isPrivate { Console.note("no daemon on \(defaultAddress): using a private one for this command") }

@@ -6,39 +6,39 @@ internal import HWDWire
 
 /// `hwctl probe`.
 package struct ProbeCommand: ParsableCommand {
-    /// Its name and help.
+    /// The command's name and help.
     package static let configuration = CommandConfiguration(
         commandName: "probe",
-        abstract: "Tell which encoders and converters work on this machine, and why others do not.",
+        abstract: "Show which encoders and converters work on this machine, and why others do not.",
         discussion: """
-            Every render node is opened by a process of its own under a timeout, one at a time where frames go through \
-            it, so that a driver that crashes or hangs costs nothing but its own line.
+            A separate process with a timeout opens each render node, one at a time if frames are sent through it, so \
+            that a driver that crashes or hangs affects only its own line.
 
-            A path is one codec, direction and profile on one device. It is claimed when the driver or library says \
-            that it can, and verified when a few frames went through it and came back right. What was verified is \
-            remembered for as long as device, driver, kernel, libraries and catalogue stay the same.
+            A path is one codec, direction and profile on one device. It is claimed if the driver or library reports \
+            it, and verified if a few frames passed through it with the right result. Results of the verification are \
+            kept as long as device, driver, kernel, libraries and catalogue stay the same.
 
-            Vulkan devices convert colours. A device is verified when small pictures, converted on it both ways, are what \
-            the formulas say, and its use of memfd pages when one was converted there without a copy. Chosen is the \
-            one that a session takes which leaves the choice to the daemon: the GPU of VA-API, then other GPUs, never \
-            software. Where there is none colours are converted on the CPU, and the reason is told. With --device that \
-            is told which is known already.
+            Vulkan devices convert colors. A device is verified if small pictures that it converted in both directions \
+            match the formulas, and its use of memfd pages if it converted a picture there without a copy. CHOSEN marks \
+            the device of sessions that leave the choice to the daemon: the GPU of VA-API, then other GPUs, never \
+            software. Without such a device the CPU converts colors, and the reason is shown. With --device only known \
+            results of Vulkan devices are shown.
             """)
 
-    @Option(help: ArgumentHelp("Look at this render node only.", valueName: "node"))
+    @Option(help: ArgumentHelp("Probe only this render node.", valueName: "node"))
     var device: String?
 
     @Flag(
         inversion: .prefixedNo,
         help: ArgumentHelp(
-            "Send frames through every path that is claimed, or through none.",
-            discussion: "Default: through those of which it is not remembered what became of that."))
+            "Verify every claimed path with frames, or none.",
+            discussion: "Default: those without a kept result."))
     var verify: Bool?
 
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 
-    /// Made by the parser.
+    /// Created by the parser.
     package init() {}
 
     /// Asks the daemon and prints the answer.
@@ -86,7 +86,7 @@ package struct ProbeCommand: ParsableCommand {
                 node.node, node.state.rawValue, node.pciAddress ?? "-", node.kernelDriver ?? "-",
                 node.driver ?? "-", node.reason ?? "",
             ])
-            // The name to use in configurations: the node's number may be another one after the next boot.
+            // The name for configurations: the node's number can change at the next boot.
             if let link = node.byPath { rows.append(["  \(link)"]) }
         }
         return Console.table(rows) + (snapshot.nodes.isEmpty ? "\n(none: there is no /dev/dri/renderD*)" : "")

@@ -5,12 +5,12 @@ internal import HWDWire
 
 /// `hwctl properties`.
 package struct PropertiesCommand: ParsableCommand {
-    /// Its name and help.
+    /// The command's name and help.
     package static let configuration = CommandConfiguration(
         commandName: "properties",
-        abstract: "List the properties that sessions of an encoder or decoder know, with their ranges.",
+        abstract: "List the properties of an encoder's or decoder's sessions, with their ranges.",
         discussion: """
-            Names and meanings are VideoToolbox's, without the prefix; `hwctl encode --property KEY=VALUE` sets one. \
+            Names and values are those of VideoToolbox, without the prefix; `hwctl encode --property KEY=VALUE` sets one. \
             Lists and objects are written as JSON in KEY=VALUE: --property 'DataRateLimits=[1000000,1]'.
             """)
 
@@ -34,7 +34,7 @@ package struct PropertiesCommand: ParsableCommand {
         var properties: [String: PropertyInfo]
     }
 
-    /// Made by the parser.
+    /// Created by the parser.
     package init() {}
 
     /// Asks the daemon and prints the answer.

@@ -6,7 +6,7 @@ internal import HWDWire
 
 /// `hwctl sessions`.
 package struct SessionsCommand: ParsableCommand {
-    /// Its name and help.
+    /// The command's name and help.
     package static let configuration = CommandConfiguration(
         commandName: "sessions",
         abstract: "List the daemon's running sessions: your own, or all of them for root.")
@@ -14,10 +14,10 @@ package struct SessionsCommand: ParsableCommand {
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 
-    @Flag(help: "Print what the daemon has counted, as OpenMetrics text, instead.")
+    @Flag(help: "Print the daemon's counters as OpenMetrics text instead.")
     var metrics = false
 
-    /// Refuses options that exclude each other.
+    /// Rejects options that exclude each other.
     package func validate() throws {
         if json, metrics { throw ValidationError("--json and --metrics exclude each other.") }
     }
@@ -27,7 +27,7 @@ package struct SessionsCommand: ParsableCommand {
         var sessions: [SessionInfo]
     }
 
-    /// Made by the parser.
+    /// Created by the parser.
     package init() {}
 
     /// Asks the daemon and prints the answer.
@@ -37,17 +37,20 @@ package struct SessionsCommand: ParsableCommand {
             if metrics { return try Console.text(daemon.call(GetMetrics.self, Empty()).metrics) }
             let sessions = try daemon.call(ListSessions.self, Empty()).sessions
             if json { return try Console.json(Document(sessions: sessions)) }
-            guard !sessions.isEmpty else { return try Console.result("no sessions") }
-            var rows = [["SESSION", "KIND", "PID", "UID", "SIZE", "FORMAT", "ENCODER", "IN", "OUT", "KIB", "AGE"]]
-            for session in sessions {
-                rows.append([
-                    session.session, session.kind.rawValue, "\(session.pid)", "\(session.uid)",
-                    "\(session.width)x\(session.height)", session.pixelFormat, session.codecID ?? "-",
-                    "\(session.framesIn)", "\(session.framesOut)", "\(session.bytesOut / 1024)",
-                    "\(session.ageMs / 1000) s",
-                ])
-            }
-            try Console.result(Console.table(rows))
+            try Console.result(sessions.isEmpty ? "no sessions" : Self.table(sessions))
         }
+    }
+
+    private static func table(_ sessions: [SessionInfo]) -> String {
+        var rows = [["SESSION", "KIND", "PID", "UID", "SIZE", "FORMAT", "ENCODER", "IN", "OUT", "KIB", "AGE"]]
+        for session in sessions {
+            rows.append([
+                session.session, session.kind.rawValue, "\(session.pid)", "\(session.uid)",
+                "\(session.width)x\(session.height)", session.pixelFormat, session.codecID ?? "-",
+                "\(session.framesIn)", "\(session.framesOut)", "\(session.bytesOut / 1024)",
+                "\(session.ageMs / 1000) s",
+            ])
+        }
+        return Console.table(rows)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// What all of hwctl shares.
+/// The version of hwctl.
 package enum HWCtlVersion {
-    /// The version that `hwctl --version` tells.
+    /// The output of `hwctl --version`.
     package static let text = "0.1.0"
 }

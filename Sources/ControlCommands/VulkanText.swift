@@ -3,7 +3,7 @@ internal import HWDModel
 
 /// The Vulkan section of `hwctl probe`.
 enum VulkanText {
-    /// A table of devices, each with what it imports and its limits; one line where there is none.
+    /// A table of devices, each followed by its imports and limits; one line if there is no device.
     static func section(_ report: VulkanReport) -> String {
         var rows = [["VULKAN DEVICE", "TYPE", "PCI", "DRIVER", "CHOSEN", "VERIFIED", "REASON"]]
         var details: [String] = []
@@ -12,7 +12,7 @@ enum VulkanText {
             rows.append([
                 device.name, device.kind.rawValue, device.pciAddress ?? "-", device.driver,
                 device.chosen ? "yes" : "no", device.verified ? "yes" : "no",
-                // A fault is told once, as the reason of the choice.
+                // A fault that is the reason of the choice is shown once.
                 device.choice.hasSuffix(device.reason ?? " ") ? device.choice : reasons.joined(separator: "; "),
             ])
             details.append("  imports \(imports(device.imports)); \(limits(device))")
@@ -24,24 +24,24 @@ enum VulkanText {
     }
 
     private static func imports(_ imports: ComputeDevice.Imports) -> String {
-        var words: [String] = []
+        var parts: [String] = []
         if let alignment = imports.hostMemoryAlignment {
             let proof = imports.hostMemoryVerified ? "verified" : "not verified"
-            words.append("memfd pages (of \(size(alignment)), \(proof))")
+            parts.append("memfd pages (of \(size(alignment)), \(proof))")
         }
-        if imports.dmaBufs { words.append(imports.dmaBufModifiers ? "dma-bufs (tiled too)" : "dma-bufs") }
-        return words.isEmpty ? "nothing" : words.joined(separator: ", ")
+        if imports.dmaBufs { parts.append(imports.dmaBufModifiers ? "dma-bufs (tiled too)" : "dma-bufs") }
+        return parts.isEmpty ? "nothing" : parts.joined(separator: ", ")
     }
 
     private static func limits(_ device: ComputeDevice) -> String {
         let limits = device.limits
-        var words = [
+        var parts = [
             "Vulkan \(device.apiVersion)", "buffers of \(size(limits.maxStorageBufferRange))",
             limits.timestampPeriod == nil ? "no timestamps" : "timestamps",
         ]
-        if limits.storage16Bit { words.append("16-bit storage") }
-        if limits.float16 { words.append("half floats") }
-        return words.joined(separator: ", ")
+        if limits.storage16Bit { parts.append("16-bit storage") }
+        if limits.float16 { parts.append("half floats") }
+        return parts.joined(separator: ", ")
     }
 
     /// Bytes in the largest unit that divides them.
@@ -49,7 +49,7 @@ enum VulkanText {
         for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] where bytes > 0 && bytes % (1 << shift) == 0 {
             return "\(bytes >> shift) \(unit)"
         }
-        // The largest number of 32 bits stands for 4 GiB less a byte.
+        // Vulkan's limit has 32 bits: its largest value stands for 4 GiB.
         return bytes == Int(UInt32.max) ? "4 GiB" : "\(bytes) bytes"
     }
 }

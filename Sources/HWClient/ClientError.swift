@@ -2,15 +2,15 @@
 public import HWDModel
 internal import HWDTransport
 
-/// Why a client could not reach the daemon, or what the daemon or a session answered.
+/// Why a client cannot reach the daemon, or an error of the daemon or of a session.
 public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of failure, for programs.
+    /// The kind of failure, for control flow.
     public enum Code: Hashable, Sendable {
-        /// Nobody listens on the socket.
+        /// No daemon listens on the socket.
         case notRunning
         /// The caller may not use the socket.
         case permissionDenied
-        /// The daemon could not be started, or the connection to it broke or went silent.
+        /// The daemon cannot be started, or the connection to it broke or timed out.
         case connectionFailed
         /// The session's own error.
         case session(Status)
@@ -18,10 +18,10 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of failure.
     public let code: Code
-    /// One sentence for people.
+    /// One sentence for the user.
     public let reason: String
 
-    /// Names a failure.
+    /// Describes a failure.
     public init(_ code: Code, _ reason: String) {
         self.code = code
         self.reason = reason
@@ -30,18 +30,18 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A session's error.
     public init(_ error: SessionError) { self.init(.session(error.status), error.reason) }
 
-    init(_ error: TransportError, whileDoing what: String) {
-        self.init(.connectionFailed, "\(what): \(error.reason)")
+    init(_ error: TransportError, whileDoing task: String) {
+        self.init(.connectionFailed, "\(task): \(error.reason)")
     }
 
-    init(_ error: SystemError, whileDoing what: String) {
-        self.init(.connectionFailed, "\(what): \(error)")
+    init(_ error: SystemError, whileDoing task: String) {
+        self.init(.connectionFailed, "\(task): \(error)")
     }
 
     /// The sentence.
     public var description: String { reason }
 
-    /// The exit code of a program that ends because of this.
+    /// The exit code of a program that ends because of this error.
     public var exitStatus: ExitStatus {
         switch code {
         case .notRunning, .connectionFailed: .unavailable

@@ -5,19 +5,19 @@ internal import HWDSystem
 internal import HWDTransport
 public import HWDWire
 
-/// A daemon to talk to: the machine's, or a private one that lives as long as this object.
+/// A daemon: the machine's, or a private one that runs as long as this object exists.
 public final class Daemon: Sendable {
-    /// Where the machine's daemon listens unless `$HWDAEMON_SOCKET` says otherwise.
+    /// The socket of the machine's daemon; `$HWDAEMON_SOCKET` overrides it.
     public static let defaultAddress = "/run/hwdaemon/hwdaemon.sock"
 
     /// A socket's path, or `@name`.
     public let address: String
-    /// Whether it was started for this object.
+    /// Whether the daemon was started for this object.
     public var isPrivate: Bool { process != nil }
 
     private let process: PrivateDaemon?
 
-    /// A daemon that listens already; nothing is connected until the first call.
+    /// A daemon that is already running; the first call connects to it.
     public init(address: String) {
         self.address = address
         process = nil
@@ -30,10 +30,10 @@ public final class Daemon: Sendable {
 
     /// The machine's daemon, or a private one where none runs.
     ///
-    /// `$HWDAEMON_SOCKET`, when set, is used and nothing else. Only a missing socket or one nobody listens on leads to
-    /// a private daemon, started with an inherited socket and ended with this object or this process.
-    /// - Throws: `permissionDenied`, naming the group to join; `notRunning` for an explicit address; `connectionFailed`
-    ///   when a private daemon does not start.
+    /// If `$HWDAEMON_SOCKET` is set, only that address is tried. A private daemon is started only where the socket is
+    /// missing or has no listener; it inherits its socket and ends with this object or this process.
+    /// - Throws: `permissionDenied`, with the group to join; `notRunning` for an explicit address; `connectionFailed` if
+    ///   a private daemon does not start.
     public static func find() throws(ClientError) -> Daemon {
         if let explicit = Environment.value("HWDAEMON_SOCKET") {
             let daemon = Daemon(address: explicit)
@@ -49,9 +49,9 @@ public final class Daemon: Sendable {
         }
     }
 
-    /// Calls a method on a connection of its own and waits for the reply.
+    /// Calls a method on a new connection and waits for the reply.
     ///
-    /// - Throws: the session's error that the daemon answered, or why it could not be asked.
+    /// - Throws: the daemon's error, or why the daemon cannot be asked.
     public func call<M: ControlMethod>(
         _ method: M.Type, _ parameters: M.Parameters, timeout: Duration = .seconds(30)
     ) throws(ClientError) -> M.Reply {
@@ -71,7 +71,7 @@ public final class Daemon: Sendable {
                 throw ClientError(
                     .permissionDenied, "no permission to use \(address): join the group \(Self.group(of: address))")
             default:
-                throw ClientError(error, whileDoing: "cannot connect to the daemon")
+                throw ClientError(error, whileDoing: "the daemon cannot be reached")
             }
         }
     }
@@ -89,7 +89,7 @@ public final class Daemon: Sendable {
             do throws(TransportError) {
                 try VarlinkConnection.send(call, to: fd, deadline: deadline)
             } catch {
-                // A daemon that takes no more connections says why and closes, maybe before the call.
+                // A daemon at its connection limit sends the reason and closes, possibly before it reads the call.
                 if error.code != .closed { throw error }
             }
             var receiver = VarlinkConnection.replyReceiver()
@@ -99,14 +99,14 @@ public final class Daemon: Sendable {
         }
         guard let reply else {
             throw ClientError(
-                .connectionFailed, "the daemon closed the connection instead of answering \(M.method)")
+                .connectionFailed, "the daemon closed the connection without a reply to \(M.method)")
         }
         do throws(SessionError) {
             return try VarlinkReply.decode(M.Reply.self, from: reply)
         } catch { throw ClientError(error) }
     }
 
-    /// The name of the group that owns a socket, for the sentence that tells what to do.
+    /// The name of the group that owns a socket, which a caller without permission has to join.
     private static func group(of path: String) -> String {
         var status = stat()
         guard stat(path, &status) == 0, let entry = getgrgid(status.st_gid) else { return "hwdaemon" }

@@ -3,12 +3,12 @@ internal import Glibc
 internal import HWDSystem
 internal import HWDTransport
 
-/// A daemon of one's own: started on an inherited socket in the abstract namespace, so that nothing is left on disk.
+/// A private daemon on an inherited socket in the abstract namespace, which leaves no file behind.
 final class PrivateDaemon: Sendable {
     let address: String
     private let child: ChildProcess
 
-    /// Starts `hwdaemon`; it can be connected to at once, because the socket listens before it runs.
+    /// Starts `hwdaemon`; clients can connect at once, because the socket listens before the process runs.
     ///
     /// The kernel ends it when the calling thread ends (PR_SET_PDEATHSIG): call this on the main thread.
     init() throws(ClientError) {
@@ -18,15 +18,15 @@ final class PrivateDaemon: Sendable {
             address = try UnixSocket.address(of: listener.rawValue)
             child = try ChildProcess(
                 spawning: executable,
-                // Whose session failed is told so by the session itself: a warning of the daemon's would be a repetition.
+                // The session itself reports its failures; warnings of the daemon would repeat them.
                 arguments: [
                     "--private", "--listen-fd", "3", "--parent", "\(getpid())", "--log-level", "error",
                 ],
                 files: [ChildProcess.File(listener.rawValue, as: 3)], newSession: true)
-            // Our copy of the listener closes only now, and it must: if the daemon dies, connecting is refused at once.
+            // Without the client's copy of the listener, connecting fails at once if the daemon dies.
             _ = consume listener
         } catch {
-            throw ClientError(error, whileDoing: "cannot start a private daemon (\(executable))")
+            throw ClientError(error, whileDoing: "a private daemon (\(executable)) cannot be started")
         }
     }
 
@@ -38,7 +38,7 @@ final class PrivateDaemon: Sendable {
         }
     }
 
-    /// `hwdaemon` beside this program, or where it is installed relative to it.
+    /// `hwdaemon` beside this program, or at its installed path relative to this program.
     private static func executable() throws(ClientError) -> String {
         let folder = Program.folder
         let candidates = [
@@ -47,7 +47,7 @@ final class PrivateDaemon: Sendable {
         guard let found = candidates.first(where: { access($0, X_OK) == 0 }) else {
             throw ClientError(
                 .connectionFailed,
-                "no daemon listens, and hwdaemon is not beside \(Program.path) to start a private one")
+                "no daemon is running, and hwdaemon is not beside \(Program.path) to start a private one")
         }
         return found
     }

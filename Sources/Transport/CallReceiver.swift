@@ -2,34 +2,34 @@
 internal import CHWDLinux
 internal import Glibc
 
-/// Collects NUL-terminated Varlink messages from a nonblocking socket and never takes a byte past the NUL.
+/// Collects NUL-terminated Varlink messages from a nonblocking socket and never reads a byte past the NUL.
 ///
-/// The bytes after an upgrade call belong to the worker, so each step looks (MSG_PEEK) before it takes; bytes without
-/// a NUL are taken as well, otherwise the socket would stay readable and epoll would spin.
+/// The bytes after an upgrade call belong to the worker, so each step peeks (MSG_PEEK) before it reads. Bytes without a
+/// NUL are read as well, because epoll would spin on a socket that stays readable.
 public struct CallReceiver: Sendable {
-    /// What a step found.
+    /// The result of `receive`.
     public enum Step: Hashable, Sendable {
         /// A whole message, without its NUL.
         case call([UInt8])
-        /// Nothing more to read now.
+        /// The socket has no more bytes now.
         case wouldBlock
-        /// The other end closed; `pendingCount` tells whether in the middle of a message.
+        /// The peer closed; a `pendingCount` above 0 means in the middle of a message.
         case endOfFile
     }
 
-    /// Bytes a call may have, without its NUL.
+    /// The most bytes of a call, without its NUL.
     public static let maxCall = 65536
 
     private let limit: Int
     private var buffer: [UInt8] = []
 
-    /// Starts with nothing; `limit` is the most bytes a message may have, without its NUL.
+    /// Creates an empty receiver; `limit` is the most bytes of a message, without its NUL.
     public init(limit: Int = maxCall) { self.limit = limit }
 
-    /// Bytes of a message that has no NUL yet.
+    /// Bytes received of a message whose NUL has not come yet.
     public var pendingCount: Int { buffer.count }
 
-    /// Reads on until a message is whole or nothing is left to read.
+    /// Reads until a message is complete or the socket is empty.
     ///
     /// - Throws: `protocolViolation` for a message over the limit or a file descriptor (which is closed), `closed`,
     ///   `system`.
@@ -61,7 +61,7 @@ public struct CallReceiver: Sendable {
                 return .failure(
                     TransportError(.protocolViolation, "file descriptors came before the connection was upgraded"))
             }
-            // A read may stop short of what the look ahead saw.
+            // A read may return fewer bytes than the peek.
             guard taken > 0, scratch[taken - 1] == 0 else {
                 buffer.append(contentsOf: scratch[..<taken])
                 return .success(nil)

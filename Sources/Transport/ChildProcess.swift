@@ -2,15 +2,15 @@
 internal import CHWDLinux
 internal import Glibc
 
-/// A child process and the pidfd that names it for sure, even after its number was given to another.
+/// A child process and its pidfd, which identifies it even after its process number was reused.
 ///
-/// Nothing happens to the child when this object goes; who started it must reap it.
+/// Deallocating this object does not affect the child; the caller must reap it.
 public final class ChildProcess: @unchecked Sendable {
     /// How a process ended.
     public enum Exit: Hashable, Sendable, CustomStringConvertible {
-        /// By itself, with a status of 0…255.
+        /// It called exit with a status of 0…255.
         case exited(Int32)
-        /// By a signal.
+        /// A signal ended it.
         case signaled(Int32)
 
         /// `exited with status N` or `killed by signal N`.
@@ -22,14 +22,14 @@ public final class ChildProcess: @unchecked Sendable {
         }
     }
 
-    /// One of the child's descriptors: a number of this process and the number it has there.
+    /// One of the child's descriptors: its number in this process and in the child.
     public struct File: Hashable, Sendable {
-        /// The descriptor here, which stays the caller's.
+        /// The descriptor in this process; the caller keeps ownership.
         public let source: Int32
         /// Its number in the child.
         public let target: Int32
 
-        /// Names a pair.
+        /// Passes `source` to the child as `target`.
         public init(_ source: Int32, as target: Int32) {
             self.source = source
             self.target = target
@@ -47,10 +47,10 @@ public final class ChildProcess: @unchecked Sendable {
     /// - Parameters:
     ///   - executable: its path; PATH is not searched.
     ///   - arguments: without the program's own name, which is `executable`.
-    ///   - environment: added to this process's own; an empty value is a value.
-    ///   - files: descriptors for the child; targets below 256, each once. 0, 1 and 2 are inherited unless named.
-    ///   - newSession: makes the child the leader of a session of its own, away from the terminal's signals.
-    /// - Throws: `ENOENT`, `EACCES`, `EAGAIN`, `EMFILE`, …; `EINVAL` for a target out of range or named twice.
+    ///   - environment: added to this process's environment; an empty value sets an empty variable.
+    ///   - files: descriptors for the child; distinct targets below 256. 0, 1 and 2 are inherited unless named.
+    ///   - newSession: makes the child a session leader (setsid), which the terminal's signals do not reach.
+    /// - Throws: `ENOENT`, `EACCES`, `EAGAIN`, `EMFILE`, …; `EINVAL` for a target out of range or repeated.
     public init(
         spawning executable: String, arguments: [String] = [], environment: [String: String] = [:],
         files: [File] = [], newSession: Bool = false
@@ -60,13 +60,13 @@ public final class ChildProcess: @unchecked Sendable {
             throw SystemError(errno: EINVAL, call: "posix_spawn", subject: executable)
         }
         let window = max(3, (targets.max() ?? 0) + 1)
-        // Sources move above the window first, so that no dup2 overwrites one that is still needed.
+        // Sources move above the window first, so that no dup2 overwrites one that is needed later.
         var moved: [Int32] = []
         defer { for number in moved { _ = OwnedFD(number) } }
         for file in files { moved.append(try OwnedFD.duplicate(file.source, atLeast: window).take()) }
 
-        // The place of the pidfd: out of descriptors, this fails while there is no child that might act already.
-        let place = OwnedFD(try syscall("eventfd") { hwd_eventfd() })
+        // Reserves the pidfd's number: if descriptors run out, this fails before a child exists.
+        let reserved = OwnedFD(try syscall("eventfd") { hwd_eventfd() })
 
         let argv = CStrings([executable] + arguments)
         let envp = CStrings(Self.environment(adding: environment))
@@ -77,9 +77,9 @@ public final class ChildProcess: @unchecked Sendable {
                 newSession ? 1 : 0)
         }
         pid = child
-        _ = consume place
+        _ = consume reserved
         do throws(SystemError) {
-            // The child is not reaped yet, so its number is still its own.
+            // The child is not reaped yet, so its number cannot have been reused.
             pidfd = OwnedFD(try syscall("pidfd_open") { hwd_pidfd_open(child) })
         } catch {
             Glibc.kill(child, SIGKILL)
@@ -88,10 +88,10 @@ public final class ChildProcess: @unchecked Sendable {
         }
     }
 
-    /// A descriptor that becomes readable when the child has ended; valid as long as this object lives.
+    /// The pidfd, readable once the child has ended; valid as long as this object exists.
     public var fileDescriptor: Int32 { pidfd.rawValue }
 
-    /// How the child ended, nil while it runs; the first answer reaps it, later ones repeat it.
+    /// How the child ended, nil while it runs; the first result reaps it, later calls repeat the result.
     public func tryReap() throws(SystemError) -> Exit? {
         lock.lock()
         defer { lock.unlock() }
@@ -105,13 +105,15 @@ public final class ChildProcess: @unchecked Sendable {
         return known
     }
 
-    /// Waits for the child's end and reaps it; nil at the deadline (nil: none).
+    /// Waits until the child has ended and reaps it.
+    ///
+    /// - Returns: nil at the deadline; a nil deadline waits forever.
     public func wait(until deadline: MonotonicTime? = nil) throws(SystemError) -> Exit? {
         guard try HWDTransport.wait(pidfd.rawValue, for: POLLIN, until: deadline) else { return nil }
         return try tryReap()
     }
 
-    /// Sends a signal; one to a child that has ended is no error.
+    /// Sends a signal; it is no error if the child has ended.
     public func kill(_ signal: Int32) throws(SystemError) {
         let number = pidfd.rawValue
         do throws(SystemError) {

@@ -2,22 +2,22 @@
 internal import CHWDLinux
 internal import Glibc
 
-/// One thread's wait for many descriptors (level-triggered).
+/// A level-triggered epoll(7) instance, for use by one thread.
 public final class Epoll: Sendable {
     /// What a descriptor is ready for.
     public struct Events: OptionSet, Hashable, Sendable {
-        /// The kernel's bits.
+        /// The bits of `epoll_event.events`.
         public let rawValue: UInt32
-        /// Wraps the kernel's bits.
+        /// Wraps the bits of `epoll_event.events`.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// Something to read, or the end.
+        /// There is data to read, or the end of the stream.
         public static let readable = Events(rawValue: UInt32(HWD_EPOLL_IN))
-        /// Room to write.
+        /// A write does not block.
         public static let writable = Events(rawValue: UInt32(HWD_EPOLL_OUT))
-        /// Both directions are closed; always told.
+        /// Both directions are closed; reported whether requested or not.
         public static let hangUp = Events(rawValue: UInt32(HWD_EPOLL_HUP))
-        /// An error waits; always told.
+        /// The descriptor has an error; reported whether requested or not.
         public static let error = Events(rawValue: UInt32(HWD_EPOLL_ERR))
     }
 
@@ -28,7 +28,7 @@ public final class Epoll: Sendable {
         /// What it is ready for.
         public let events: Events
 
-        /// Names one.
+        /// Pairs a token and its events.
         public init(token: UInt64, events: Events) {
             self.token = token
             self.events = events
@@ -37,23 +37,25 @@ public final class Epoll: Sendable {
 
     private let epoll: OwnedFD
 
-    /// Waits for nothing yet.
+    /// Creates an instance without descriptors.
     public init() throws(SystemError) { epoll = OwnedFD(try syscall("epoll_create1") { hwd_epoll_create() }) }
 
-    /// Adds a descriptor, which stays the caller's; `token` comes back with its events.
+    /// Adds a descriptor, which the caller keeps; its events carry `token`.
     public func add(_ fd: Int32, token: UInt64, events: Events) throws(SystemError) {
         try control(Int32(HWD_EPOLL_ADD), fd, token, events)
     }
 
-    /// Changes what is waited for.
+    /// Replaces a descriptor's token and events.
     public func modify(_ fd: Int32, token: UInt64, events: Events) throws(SystemError) {
         try control(Int32(HWD_EPOLL_MOD), fd, token, events)
     }
 
-    /// Removes a descriptor; to be done before it is closed if a duplicate lives on.
+    /// Removes a descriptor; needed before close if a duplicate stays open.
     public func remove(_ fd: Int32) throws(SystemError) { try control(Int32(HWD_EPOLL_DEL), fd, 0, []) }
 
-    /// Waits for up to 64 events, until the deadline (nil: none); empty at the deadline.
+    /// Waits for up to 64 events.
+    ///
+    /// - Returns: no event at the deadline; a nil deadline waits forever.
     public func wait(until deadline: MonotonicTime?) throws(SystemError) -> [Event] {
         try withBuffers { tokens, events throws(SystemError) in
             while true {
@@ -66,11 +68,6 @@ public final class Epoll: Sendable {
                 if let deadline, MonotonicTime.now >= deadline { return [] }
             }
         }
-    }
-
-    /// Waits for up to 64 events, for as long as `timeout` (nil: for ever).
-    public func wait(timeout: Duration?) throws(SystemError) -> [Event] {
-        try wait(until: timeout.map { MonotonicTime.now + $0 })
     }
 
     private func control(
@@ -92,19 +89,19 @@ public final class Epoll: Sendable {
     }
 }
 
-/// Signals as a descriptor.
+/// Signals delivered through a descriptor (signalfd(2)).
 public final class SignalFD: Sendable {
     private let fd: OwnedFD
 
-    /// Blocks the signals in the calling thread and in those it starts later: make it first thing in `main`.
+    /// Blocks the signals in the calling thread and those it starts later: create it first in `main`.
     public init(_ signals: [Int32]) throws(SystemError) {
         fd = OwnedFD(try syscall("signalfd") { hwd_signalfd(signals, signals.count) })
     }
 
-    /// Readable when a signal waits; valid as long as this object lives.
+    /// Readable when a signal is pending; valid as long as this object exists.
     public var fileDescriptor: Int32 { fd.rawValue }
 
-    /// The next signal's number, nil when none waits.
+    /// The next pending signal's number; nil when there is none.
     public func next() throws(SystemError) -> Int32? {
         do throws(SystemError) {
             return try syscall("read(signalfd)") { hwd_signalfd_next(fd.rawValue) }
@@ -115,23 +112,23 @@ public final class SignalFD: Sendable {
     }
 }
 
-/// A descriptor by which one thread wakes another out of epoll.
+/// A descriptor that wakes another thread from epoll (eventfd(2)).
 public final class EventFD: Sendable {
     private let fd: OwnedFD
 
-    /// Makes one that is not signalled.
+    /// Creates a descriptor that is not signalled.
     public init() throws(SystemError) { fd = OwnedFD(try syscall("eventfd") { hwd_eventfd() }) }
 
-    /// Readable while signalled; valid as long as this object lives.
+    /// Readable while signalled; valid as long as this object exists.
     public var fileDescriptor: Int32 { fd.rawValue }
 
-    /// Signals it; from any thread, as often as liked.
+    /// Signals the descriptor; callable from any thread, any number of times.
     public func signal() {
         var one: UInt64 = 1
         _ = write(fd.rawValue, &one, 8)
     }
 
-    /// Takes the signal back; true if there was one.
+    /// Clears the signal; returns whether there was one.
     @discardableResult
     public func clear() -> Bool {
         var value: UInt64 = 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import HWDWire
 
-/// The file descriptors of one received message, in the order they were sent; those nobody takes are closed.
+/// The file descriptors of one received message, in sending order; the queue closes those that are not taken.
 public struct FDQueue: ~Copyable {
     private var numbers = InlineArray<8, Int32>(repeating: -1)
     private var first = 0
@@ -25,7 +25,7 @@ public struct FDQueue: ~Copyable {
     /// Descriptors not taken yet.
     public var count: Int { end - first }
 
-    /// Takes the next descriptor, nil when there is none.
+    /// Takes the next descriptor; nil when there is none.
     public mutating func popFirst() -> OwnedFD? {
         guard first < end else { return nil }
         defer { first += 1 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// A POSIX mutex with one condition whose waits follow `CLOCK_MONOTONIC`.
+/// A POSIX mutex with one condition variable on `CLOCK_MONOTONIC`.
 final class Lock: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -29,7 +29,9 @@ final class Lock: @unchecked Sendable {
     func signal() { pthread_cond_signal(condition) }
     func broadcast() { pthread_cond_broadcast(condition) }
 
-    /// Waits, with the lock held, for a signal; false at the deadline.
+    /// Waits for a signal with the lock held.
+    ///
+    /// - Returns: false at the deadline; a nil deadline waits forever.
     func wait(until deadline: MonotonicTime?) -> Bool {
         guard let deadline else {
             pthread_cond_wait(condition, mutex)

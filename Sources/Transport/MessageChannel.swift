@@ -3,17 +3,17 @@ internal import CHWDLinux
 internal import Glibc
 public import HWDWire
 
-/// The binary half of a session's connection: messages of a header, a payload of up to 64 KiB and up to 8 descriptors.
+/// Binary messages on a session's connection: a header, a payload of up to 64 KiB and up to 8 descriptors.
 ///
-/// Any thread may send; one thread at a time may receive. A send never waits for a peer that does not read: a full
-/// socket is an error, because credits bound what can be in flight. Only when the kernel took a part of a message is
-/// up to one second spent on the rest; after that the channel can send no more.
+/// Any thread may send; one thread at a time may receive. A send does not wait for a peer that does not read: a full
+/// socket is an error, because credits bound what can be in flight. If the kernel accepted only part of a message, the
+/// rest may take up to one second; after that the channel refuses further sends.
 public final class MessageChannel: @unchecked Sendable {
     private let fd: OwnedFD
     private let sender = MessageSender()
     private let receiver = MessageReceiver()
 
-    /// Takes over a connected stream socket, makes it nonblocking and asks for a large send buffer.
+    /// Takes ownership of a connected stream socket, makes it nonblocking and requests a large send buffer.
     ///
     /// - Parameter sendBuffer: bytes; the kernel may grant less (`net.core.wmem_max`).
     public init(_ socket: consuming OwnedFD, sendBuffer: Int32 = 1 << 20) throws(SystemError) {
@@ -23,10 +23,10 @@ public final class MessageChannel: @unchecked Sendable {
         fd = socket
     }
 
-    /// The socket's number, for epoll; valid as long as the channel lives, which the number alone does not ensure.
+    /// The socket's number, for epoll; valid as long as the channel exists.
     public var fileDescriptor: Int32 { fd.rawValue }
 
-    /// Sends one message; the descriptors stay the caller's.
+    /// Sends one message; the caller keeps the descriptors.
     ///
     /// - Throws: `wouldBlock` if the socket is full (nothing was sent), `timedOut` if it stayed full in the middle of
     ///   the message, `closed`, `system`, `protocolViolation` for more than 64 KiB or 8 descriptors.
@@ -36,9 +36,9 @@ public final class MessageChannel: @unchecked Sendable {
         try sender.send(to: fd.rawValue, opcode: opcode, sequence: sequence, payload: payload, fds: fds)
     }
 
-    /// Sends one message whose payload is an array; the descriptors stay the caller's.
+    /// Sends one message whose payload is an array; the caller keeps the descriptors.
     ///
-    /// - Throws: as `send(opcode:sequence:payload:fds:)` with buffers does.
+    /// - Throws: as `send(opcode:sequence:payload:fds:)` with buffers.
     public func send(
         opcode: UInt32, sequence: UInt32 = 0, payload: [UInt8] = [], fds: [Int32] = []
     ) throws(TransportError) {
@@ -55,28 +55,20 @@ public final class MessageChannel: @unchecked Sendable {
         try result.get()
     }
 
-    /// Sends one message with one descriptor, which stays the caller's and is kept open until it was sent.
+    /// Passes the next message to `body`: its header, its payload (valid during the call) and its descriptors.
     ///
-    /// Safer than a bare number for a file that lives in an object, such as `SharedMemory.file`.
-    /// - Throws: as `send(opcode:sequence:payload:fds:)` does.
-    public func send(
-        opcode: UInt32, sequence: UInt32 = 0, payload: [UInt8] = [], file: borrowing OwnedFD
-    ) throws(TransportError) {
-        try send(opcode: opcode, sequence: sequence, payload: payload, fds: [file.rawValue])
-    }
-
-    /// Gives the next message to `body`: its header, its payload (during the call only) and its descriptors.
-    ///
-    /// Reads as much as the socket has, then answers from its buffer: call it until it says `wouldBlock`, since epoll
-    /// knows nothing of buffered messages. Descriptors that `body` does not take are closed.
-    /// - Throws: `TransportError`, after which every call throws it again, or what `body` throws.
+    /// Reads all that the socket has and buffers it: call this until it returns `wouldBlock`, because epoll does not see
+    /// buffered messages. Descriptors that `body` does not take are closed.
+    /// - Throws: `TransportError`, which every later call throws again, or the error of `body`.
     public func next<Value: ~Copyable>(
         _ body: (MessageHeader, RawSpan, inout FDQueue) throws -> Value
     ) throws -> Received<Value> {
         try receiver.next(from: fd.rawValue, body)
     }
 
-    /// Waits until there is something to read, or the other end is gone; false at the deadline (nil: none).
+    /// Waits until there is data to read or the peer has closed.
+    ///
+    /// - Returns: false at the deadline; a nil deadline waits forever.
     public func waitReadable(until deadline: MonotonicTime?) throws(TransportError) -> Bool {
         do throws(SystemError) {
             return try wait(fd.rawValue, for: POLLIN, until: deadline)
@@ -85,6 +77,6 @@ public final class MessageChannel: @unchecked Sendable {
         }
     }
 
-    /// Ends the connection for both sides, so that a thread waiting in epoll or poll sees its end.
+    /// Shuts down both directions, which wakes a thread that waits in epoll or poll.
     public func shutdown() { _ = Glibc.shutdown(fd.rawValue, Int32(SHUT_RDWR)) }
 }

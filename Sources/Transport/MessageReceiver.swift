@@ -4,13 +4,13 @@ internal import Glibc
 internal import HWDModel
 internal import HWDWire
 
-/// What a look for the next message found.
+/// The result of reading the next message.
 public enum Received<Value: ~Copyable>: ~Copyable {
-    /// A message, as the caller decoded it.
+    /// The value that the caller decoded from a message.
     case message(Value)
-    /// No whole message is there yet.
+    /// No complete message has arrived.
     case wouldBlock
-    /// The other end has closed or died, perhaps in the middle of a message.
+    /// The peer has closed or died, possibly in the middle of a message.
     case endOfFile
 }
 
@@ -19,9 +19,10 @@ extension Received: Sendable where Value: Sendable & ~Copyable {}
 
 /// The receiving half of a channel: one reusable buffer, and one FIFO of descriptors that the headers' counts pop.
 ///
-/// The kernel hands a message's descriptors out with its first byte and never merges two sets in one read, so after
-/// each read, descriptors can only belong to messages whose first byte is in the buffer. So a wrong count shows as
-/// soon as the read's messages are taken; a peer that swaps descriptors between messages of one read fools itself.
+/// The kernel delivers a message's descriptors with its first byte and never merges two sets in one read, so after each
+/// read, descriptors can only belong to messages whose first byte is in the buffer. A wrong count is therefore detected
+/// once the messages of that read are consumed; a peer that swaps descriptors between messages of one read only
+/// confuses its own session.
 final class MessageReceiver {
     private static let capacity = 2 * (MessageHeader.size + MessageHeader.maxLength)
 
@@ -62,7 +63,7 @@ final class MessageReceiver {
         }
     }
 
-    /// The header at the front, once it is whole, with the descriptors it announces already here.
+    /// The header at the front once it is complete; the descriptors that it announces have arrived by then.
     private func parse() throws(TransportError) -> MessageHeader? {
         guard end - start >= MessageHeader.size else {
             let most = end == start ? 0 : MessageHeader.maxFDCount
@@ -84,7 +85,7 @@ final class MessageReceiver {
         return header
     }
 
-    /// Reads once: the bytes read (0 at the end of the stream), or nil if nothing is there.
+    /// Reads once: the number of bytes (0 at the end of the stream), or nil if there are none.
     private func fill(from fd: Int32) throws(TransportError) -> Int? {
         if start > 0 {
             if end > start, let base = buffer.baseAddress {

@@ -6,7 +6,7 @@ internal import HWDWire
 
 /// The sending half of a channel: whole messages, from any thread.
 final class MessageSender: @unchecked Sendable {
-    /// How long the rest of a message that the kernel took only in part may need.
+    /// The time limit for the rest of a message that the kernel accepted only in part.
     static let remainderTimeout = Duration.seconds(1)
 
     private let lock = Lock()
@@ -32,35 +32,42 @@ final class MessageSender: @unchecked Sendable {
         var span = header.mutableBytes
         prepared.encode(into: &span)
         do throws(SystemError) {
-            var sent = try syscall("sendmsg") {
-                hwd_sendmsg(
-                    fd, header.baseAddress, header.count, payload.baseAddress, payload.count, fds.baseAddress,
-                    fds.count)
-            }
-            let total = header.count + payload.count
-            guard sent < total else { return }
-            // From here on an early return would leave half a message: finish it or never send again.
-            let deadline = MonotonicTime.now + Self.remainderTimeout
-            while sent < total {
-                let count = sendRemainder(to: fd, payload: payload, from: sent)
-                if count > 0 { sent += count }
-                if count < 0, ![EAGAIN, EINTR].contains(Int32(-count)) {
-                    throw SystemError(errno: Int32(-count), call: "sendmsg")
-                }
-                if sent < total, try !wait(fd, for: POLLOUT, until: deadline) {
-                    throw SystemError(errno: ETIMEDOUT, call: "sendmsg")
-                }
-            }
+            try write(payload, fds, to: fd)
         } catch {
             if error.errno == EAGAIN {
-                throw TransportError(.wouldBlock, "the socket is full: the other end does not read its messages")
+                throw TransportError(.wouldBlock, "the socket is full: the peer does not read its messages")
             }
-            let known =
+            let cause =
                 error.errno == ETIMEDOUT
-                ? TransportError(.timedOut, "the other end stopped reading in the middle of a message")
+                ? TransportError(.timedOut, "the peer stopped reading in the middle of a message")
                 : TransportError(error)
-            failure = known
-            throw known
+            failure = cause
+            throw cause
+        }
+    }
+
+    /// Sends the header and the payload; `EAGAIN` means that nothing was sent.
+    private func write(
+        _ payload: UnsafeRawBufferPointer, _ fds: UnsafeBufferPointer<Int32>, to fd: Int32
+    ) throws(SystemError) {
+        var sent = try syscall("sendmsg") {
+            hwd_sendmsg(
+                fd, header.baseAddress, header.count, payload.baseAddress, payload.count, fds.baseAddress,
+                fds.count)
+        }
+        let total = header.count + payload.count
+        guard sent < total else { return }
+        // An early return from here on would leave a truncated message: finish it or refuse further sends.
+        let deadline = MonotonicTime.now + Self.remainderTimeout
+        while sent < total {
+            let count = sendRemainder(to: fd, payload: payload, from: sent)
+            if count > 0 { sent += count }
+            if count < 0, ![EAGAIN, EINTR].contains(Int32(-count)) {
+                throw SystemError(errno: Int32(-count), call: "sendmsg")
+            }
+            if sent < total, try !wait(fd, for: POLLOUT, until: deadline) {
+                throw SystemError(errno: ETIMEDOUT, call: "sendmsg")
+            }
         }
     }
 

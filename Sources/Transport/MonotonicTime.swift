@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// A point of `CLOCK_MONOTONIC`, which is the same for every process of the machine.
+/// A point in time of `CLOCK_MONOTONIC`, which all processes of the machine share.
 public struct MonotonicTime: Comparable, Hashable, Sendable {
     /// Nanoseconds since the clock's start.
     public let nanoseconds: UInt64
 
-    /// Names a point.
+    /// Wraps a count of nanoseconds.
     public init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
-    /// The present.
+    /// The present time.
     public static var now: MonotonicTime {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return MonotonicTime(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
     }
 
-    /// Orders by time.
+    /// Whether `a` is earlier.
     public static func < (a: MonotonicTime, b: MonotonicTime) -> Bool { a.nanoseconds < b.nanoseconds }
 
-    /// The point `duration` later; it stays within the clock's range.
+    /// The time `duration` later, clamped to the clock's range.
     public static func + (time: MonotonicTime, duration: Duration) -> MonotonicTime {
         let (seconds, attoseconds) = duration.components
         let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -33,12 +33,12 @@ public struct MonotonicTime: Comparable, Hashable, Sendable {
         return MonotonicTime(nanoseconds: wrapped ? (delta < 0 ? 0 : .max) : sum)
     }
 
-    /// Nanoseconds from `earlier` to here; 0 when `earlier` is later, as a counter from another process may be.
+    /// Nanoseconds since `earlier`; 0 if `earlier` is later, as a value from another process can be.
     public func nanoseconds(since earlier: MonotonicTime) -> UInt64 {
         nanoseconds > earlier.nanoseconds ? nanoseconds - earlier.nanoseconds : 0
     }
 
-    /// Milliseconds from now until here for poll and epoll, rounded up so that no wait ends early; −1 for nil.
+    /// The timeout for poll and epoll in milliseconds, rounded up so that no wait ends early; −1 for nil.
     static func pollTimeout(until deadline: MonotonicTime?) -> Int32 {
         guard let deadline else { return -1 }
         let left = deadline.nanoseconds(since: now)
@@ -46,7 +46,7 @@ public struct MonotonicTime: Comparable, Hashable, Sendable {
     }
 }
 
-/// Waits until the descriptor is readable (`POLLIN`) or writable (`POLLOUT`), or broken; false at the deadline.
+/// Waits until the descriptor is readable (`POLLIN`) or writable (`POLLOUT`) or has an error; false at the deadline.
 func wait(_ fd: Int32, for events: Int32, until deadline: MonotonicTime?) throws(SystemError) -> Bool {
     while true {
         var entry = pollfd(fd: fd, events: Int16(events), revents: 0)

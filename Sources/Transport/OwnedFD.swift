@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// The one owner of a file descriptor, which closes it when it goes.
+/// The unique owner of a file descriptor, which it closes when it is destroyed.
 public struct OwnedFD: ~Copyable, Sendable {
-    /// The descriptor's number; valid as long as this owner lives.
+    /// The descriptor's number; valid as long as this owner exists.
     public let rawValue: Int32
 
-    /// Takes over a descriptor, which nobody else may close from now on.
+    /// Takes ownership of a descriptor; no one else may close it.
     public init(_ rawValue: Int32) { self.rawValue = rawValue }
 
     deinit {
-        // Linux releases the number even when close is interrupted.
+        // Linux releases the number even if close is interrupted.
         _ = close(rawValue)
     }
 
-    /// Gives the descriptor up without closing it.
+    /// Releases ownership without closing the descriptor.
     public consuming func take() -> Int32 {
         let number = rawValue
         discard self
         return number
     }
 
-    /// A second, close-on-exec descriptor of the same file, numbered `minimum` or above.
+    /// A close-on-exec duplicate, numbered `minimum` or above.
     public func duplicate(atLeast minimum: Int32 = 0) throws(SystemError) -> OwnedFD {
         try Self.duplicate(rawValue, atLeast: minimum)
     }
 
-    /// A close-on-exec duplicate of a descriptor that somebody else owns.
+    /// A close-on-exec duplicate of a descriptor with another owner.
     public static func duplicate(_ number: Int32, atLeast minimum: Int32 = 0) throws(SystemError) -> OwnedFD {
         OwnedFD(try syscall("fcntl(F_DUPFD_CLOEXEC)") { negated(fcntl(number, F_DUPFD_CLOEXEC, minimum)) })
     }

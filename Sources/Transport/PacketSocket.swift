@@ -2,19 +2,19 @@
 internal import CHWDLinux
 internal import Glibc
 
-/// Whole packets over a `SOCK_SEQPACKET` socket: what the broker and its workers tell each other.
+/// Packets over a `SOCK_SEQPACKET` socket, between the broker and its workers.
 public enum PacketSocket {
-    /// What a read found.
+    /// The result of a read.
     public enum Packet: Hashable, Sendable {
         /// One packet's bytes.
         case bytes([UInt8])
-        /// None waits.
+        /// There is no packet.
         case wouldBlock
-        /// The other end is gone.
+        /// The peer has closed.
         case endOfFile
     }
 
-    /// Bytes a packet may have: a call of 64 KiB, each character escaped, and as much again of what the broker adds.
+    /// The most bytes of a packet: a call of 64 KiB with every character escaped, and 64 KiB that the broker adds.
     ///
     /// The kernel's own limit is the default send buffer, 208 KiB.
     public static let maxPacket = 192 << 10
@@ -26,7 +26,7 @@ public enum PacketSocket {
         try send(bytes, files: [], to: fd)
     }
 
-    /// Sends one packet with a file descriptor, which stays the caller's.
+    /// Sends one packet with a file descriptor, which the caller keeps.
     ///
     /// - Throws: as `send(_:to:)`.
     public static func send(_ bytes: [UInt8], file: Int32, to fd: Int32) throws(TransportError) {
@@ -46,12 +46,12 @@ public enum PacketSocket {
             }
         } catch {
             throw error.errno == EAGAIN
-                ? TransportError(.wouldBlock, "the other process does not read its packets")
+                ? TransportError(.wouldBlock, "the peer does not read its packets")
                 : TransportError(error)
         }
     }
 
-    /// Takes the next packet of a nonblocking socket.
+    /// Reads the next packet of a nonblocking socket.
     ///
     /// - Throws: `protocolViolation` for an oversized packet or one with file descriptors (which are closed), `system`.
     public static func receive(from fd: Int32) throws(TransportError) -> Packet {
@@ -60,7 +60,7 @@ public enum PacketSocket {
         var truncated: Int32 = 0
         var count = 0
         do throws(SystemError) {
-            // A look first, so that an empty socket costs no buffer.
+            // Peeks first, so that an empty socket costs no buffer.
             var byte: UInt8 = 0
             if try syscall("recv", nil, { hwd_peek(fd, &byte, 1) }) == 0 { return .endOfFile }
             buffer = [UInt8](repeating: 0, count: maxPacket)
@@ -75,13 +75,13 @@ public enum PacketSocket {
         guard fds == 0, truncated == 0 else {
             throw TransportError(.protocolViolation, "a packet is oversized or carries file descriptors")
         }
-        // An empty packet looks like the end; none is ever sent.
+        // The end of the stream; `send` refuses empty packets.
         if count == 0 { return .endOfFile }
         buffer.removeSubrange(count...)
         return .bytes(buffer)
     }
 
-    /// Waits for the next packet until the deadline (nil: for ever), for a worker that starts up.
+    /// Waits for the next packet until the deadline; nil waits forever.
     ///
     /// - Throws: `timedOut`, and what `receive(from:)` throws.
     public static func receive(from fd: Int32, deadline: MonotonicTime?) throws(TransportError) -> Packet {
@@ -96,10 +96,10 @@ public enum PacketSocket {
         }
     }
 
-    /// Waits for a packet with exactly one file descriptor until the deadline (nil: for ever).
+    /// Waits for a packet with exactly one file descriptor until the deadline; nil waits forever.
     ///
-    /// - Parameter bytes: becomes the packet.
-    /// - Returns: the descriptor; nil when the other end is gone.
+    /// - Parameter bytes: receives the packet.
+    /// - Returns: the descriptor; nil when the peer has closed.
     /// - Throws: `protocolViolation` for an oversized packet or another number of descriptors, `timedOut`, `system`.
     public static func receiveWithFile(
         from fd: Int32, into bytes: inout [UInt8], deadline: MonotonicTime?

@@ -2,9 +2,9 @@
 internal import CHWDLinux
 internal import Glibc
 
-/// What a process sets about itself.
+/// Attributes that a process sets for itself.
 public enum ProcessControl {
-    /// A resource that `limit` bounds.
+    /// A resource of setrlimit(2).
     public enum Resource: Sendable {
         /// Bytes of a core file.
         case coreSize
@@ -14,9 +14,9 @@ public enum ProcessControl {
         case addressSpace
         /// Seconds of processor time.
         case processorTime
-        /// Bytes of a file it writes.
+        /// Bytes of a file that the process writes.
         case fileSize
-        /// Processes and threads of the user.
+        /// Processes and threads of the process's user.
         case processes
     }
 
@@ -31,31 +31,31 @@ public enum ProcessControl {
         try limit(.coreSize, to: 0)
     }
 
-    /// Asks for a signal when the thread that started this process ends; 0 for none.
+    /// Requests a signal for when the thread that started this process ends; 0 for none.
     ///
-    /// - Returns: false if that has already happened, told by `parent` no longer being the parent.
+    /// - Returns: false if it has already ended, so that `parent` is no longer the parent.
     @discardableResult
     public static func setParentDeathSignal(_ signal: Int32, parent: Int32) throws(SystemError) -> Bool {
         try syscall("prctl(PR_SET_PDEATHSIG)") { hwd_set_parent_death_signal(signal) }
         return getppid() == parent
     }
 
-    /// Whether other processes of the user may trace this one, and whether it dumps core.
-    public static func setDumpable(_ on: Bool) throws(SystemError) {
+    /// Sets whether other processes of the user may trace this one and whether it dumps core.
+    private static func setDumpable(_ on: Bool) throws(SystemError) {
         try syscall("prctl(PR_SET_DUMPABLE)") { hwd_set_dumpable(on ? 1 : 0) }
     }
 
-    /// Gives up gaining privileges by execve, for ever.
-    public static func setNoNewPrivileges() throws(SystemError) {
+    /// Permanently prevents execve from granting privileges (PR_SET_NO_NEW_PRIVS).
+    private static func setNoNewPrivileges() throws(SystemError) {
         try syscall("prctl(PR_SET_NO_NEW_PRIVS)") { hwd_set_no_new_privileges() }
     }
 
-    /// Sets a resource's soft and hard limit.
+    /// Sets a resource's soft and hard limit to one value.
     public static func limit(_ resource: Resource, to value: UInt64) throws(SystemError) {
         try limit(resource, soft: value, hard: value)
     }
 
-    /// Sets a resource's soft and hard limit apart.
+    /// Sets a resource's soft and hard limit.
     public static func limit(_ resource: Resource, soft: UInt64, hard: UInt64) throws(SystemError) {
         let number =
             switch resource {
@@ -69,6 +69,6 @@ public enum ProcessControl {
         try syscall("setrlimit") { hwd_set_limit(Int32(number), soft, hard) }
     }
 
-    /// Blocks SIGPIPE's effect for the process: writes to a closed pipe fail with `EPIPE` instead.
+    /// Ignores SIGPIPE: writes to a closed pipe fail with `EPIPE` instead.
     public static func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }
 }

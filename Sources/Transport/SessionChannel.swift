@@ -2,27 +2,27 @@
 public import HWDWire
 internal import Synchronization
 
-/// A session's conversation over a message channel: typed payloads, and the sequence numbers of both directions.
+/// Typed session messages over a message channel, with the sequence numbers of both directions.
 ///
-/// Each side counts its messages from 1 without a gap; a message out of turn ends the session, so that a lost or
-/// repeated one cannot be taken for another. Any thread may send; one thread at a time may receive.
+/// Each side counts its messages from 1 without gaps; a message out of sequence ends the session, so that a lost or
+/// repeated message is detected. Any thread may send; one thread at a time may receive.
 public final class SessionChannel: @unchecked Sendable {
     private struct Sending {
         var writer = ByteWriter()
         var sequence: UInt32 = 0
     }
 
-    /// The messages' carrier.
+    /// The underlying channel.
     public let channel: MessageChannel
     private let sending = Mutex(Sending())
     private var received: UInt32 = 0
 
-    /// Starts the conversation; nothing may have been sent on the channel before.
+    /// Starts both counts at 1; no message may have been sent on the channel before.
     public init(_ channel: MessageChannel) { self.channel = channel }
 
-    /// Sends a message; the descriptors stay the caller's.
+    /// Sends a message; the caller keeps the descriptors.
     ///
-    /// - Returns: its sequence number, which its reply will name.
+    /// - Returns: its sequence number, which its reply carries.
     /// - Throws: as `MessageChannel.send`.
     @discardableResult
     public func send(_ payload: some SessionPayload, fds: [Int32] = []) throws(TransportError) -> UInt32 {
@@ -32,7 +32,7 @@ public final class SessionChannel: @unchecked Sendable {
             try channel.send(
                 opcode: type(of: payload).opcode.rawValue, sequence: sending.sequence &+ 1,
                 payload: sending.writer.bytes, fds: fds)
-            // Only what was sent is counted: the message after one that was refused is not out of turn.
+            // Only messages that were sent count, so that the next one after a refusal is in sequence.
             sending.sequence &+= 1
             return sending.sequence
         }
@@ -51,9 +51,9 @@ public final class SessionChannel: @unchecked Sendable {
         }
     }
 
-    /// Gives the next message to `body`: its opcode, its sequence number, its payload and its descriptors.
+    /// Passes the next message to `body`: its opcode, sequence number, payload and descriptors.
     ///
-    /// - Throws: `protocolViolation` for an unknown opcode or a message out of turn, and as `MessageChannel.next`.
+    /// - Throws: `protocolViolation` for an unknown opcode or a message out of sequence, and as `MessageChannel.next`.
     public func next<Value: ~Copyable>(
         _ body: (Opcode, UInt32, RawSpan, inout FDQueue) throws -> Value
     ) throws -> Received<Value> {
@@ -61,10 +61,10 @@ public final class SessionChannel: @unchecked Sendable {
             received &+= 1
             guard header.sequence == received else {
                 throw TransportError(
-                    .protocolViolation, "message \(header.sequence) came where \(received) was due")
+                    .protocolViolation, "message \(header.sequence) came instead of message \(received)")
             }
             guard let opcode = Opcode(rawValue: header.opcode) else {
-                throw TransportError(.protocolViolation, "there is no message with opcode \(header.opcode)")
+                throw TransportError(.protocolViolation, "opcode \(header.opcode) is unknown")
             }
             return try body(opcode, header.sequence, payload, &fds)
         }

@@ -3,31 +3,31 @@ internal import CHWDLinux
 internal import Glibc
 public import HWDModel
 
-/// A sealed memfd, mapped: frames and packets lie in these.
+/// A sealed, mapped memfd, for frames and packets.
 ///
-/// The seals are what makes another process's memory safe to read: a file that cannot shrink cannot raise SIGBUS. Its
-/// bytes can still change at any time, so what is checked must be copied first.
+/// The seals make another process's memory safe to read: a file that cannot shrink cannot raise SIGBUS. Its bytes can
+/// still change at any time, so values must be copied before they are validated.
 public final class SharedMemory: @unchecked Sendable {
     /// How a received memfd is mapped.
     public enum Access: Sendable {
         /// Reading only.
         case readOnly
-        /// Reading and writing; refused when the sender sealed the file against it.
+        /// Reading and writing; refused if the file is sealed against writing.
         case readWrite
     }
 
-    /// The memory file, to be sent to another process.
+    /// The memfd, for sending to another process.
     public let file: OwnedFD
-    /// Whether `mutableBytes` is there.
+    /// How the memfd is mapped; `mutableBytes` is nil for `readOnly`.
     public let access: Access
     private let mapping: UnsafeMutableRawBufferPointer
 
-    /// Makes a memfd of `size` bytes, all zero, maps it for writing and seals its size.
+    /// Creates a memfd of `size` zero bytes, maps it for writing and seals its size.
     ///
     /// - Parameters:
-    ///   - name: shown in `/proc/PID/fd`, for people only.
+    ///   - name: shown in `/proc/PID/fd`.
     ///   - size: bytes, at least 1.
-    ///   - readOnlyToOthers: adds `F_SEAL_FUTURE_WRITE`: this mapping writes, every later one can only read.
+    ///   - readOnlyToOthers: adds `F_SEAL_FUTURE_WRITE`: only this mapping can write.
     public init(creating name: String, size: Int, readOnlyToOthers: Bool = false) throws(SystemError) {
         guard size > 0 else { throw SystemError(errno: EINVAL, call: "memfd_create", subject: name) }
         let memory = OwnedFD(try syscall("memfd_create") { hwd_memfd_create(name) })
@@ -45,52 +45,24 @@ public final class SharedMemory: @unchecked Sendable {
         self.mapping = mapping
     }
 
-    /// Maps a memfd that another process sent, after checking that it cannot shrink under this one.
+    /// Maps a memfd that another process sent, after checking that the file cannot shrink.
     ///
     /// - Parameters:
-    ///   - minSize: bytes the file must have at least.
-    ///   - maxSize: bytes it may have at most; the whole file is mapped.
-    /// - Throws: `Parameter` for anything but a memfd with `F_SEAL_SHRINK` of a fitting size, `AllocationFailed` if
-    ///   it cannot be mapped. The descriptor is closed in either case.
+    ///   - minSize: the least bytes of the file.
+    ///   - maxSize: the most bytes of the file; the whole file is mapped.
+    /// - Throws: `Parameter` for anything but a memfd with `F_SEAL_SHRINK` of a size in range, `AllocationFailed` if it
+    ///   cannot be mapped. The descriptor is closed in either case.
     public init(
         receiving memory: consuming OwnedFD, minSize: Int = 1, maxSize: Int, access: Access
     ) throws(SessionError) {
-        let number = memory.rawValue
-        var status = stat()
-        guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw SessionError(.parameter, "the file descriptor of a pool is not a memfd")
-        }
-        let seals = hwd_get_seals(number)
-        guard seals >= 0 else {
-            throw SessionError(
-                .parameter, "the file descriptor of a pool is a file that takes no seals, not a memfd")
-        }
-        guard UInt32(seals) & UInt32(HWD_SEAL_SHRINK) != 0 else {
-            throw SessionError(.parameter, "the memfd of a pool is not sealed against shrinking (F_SEAL_SHRINK)")
-        }
-        // Only now: until the seal was seen, its owner could shrink the file and seal it between the two looks.
-        guard fstat(number, &status) == 0 else {
-            throw SessionError(.parameter, "the size of a pool's memfd cannot be told")
-        }
-        let size = Int(status.st_size)
-        guard size > 0 else { throw SessionError(.parameter, "the memfd of a pool is empty") }
-        guard size >= minSize else {
-            throw SessionError(.parameter, "the memfd of a pool has \(size) bytes, \(minSize) are needed")
-        }
-        guard size <= maxSize else {
-            throw SessionError(
-                .parameter, "the memfd of a pool has \(size) bytes, at most \(maxSize) are allowed")
-        }
-        let writes = UInt32(HWD_SEAL_WRITE | HWD_SEAL_FUTURE_WRITE)
-        if access == .readWrite, UInt32(seals) & writes != 0 {
-            throw SessionError(.parameter, "the memfd of a pool is sealed against writing, but must be written to")
-        }
+        let size = try Self.checkedSize(of: memory, min: minSize, max: maxSize, access)
         do throws(SystemError) {
-            mapping = try Self.map(number, size, access == .readWrite ? PROT_READ | PROT_WRITE : PROT_READ)
+            let protection = access == .readWrite ? PROT_READ | PROT_WRITE : PROT_READ
+            mapping = try Self.map(memory.rawValue, size, protection)
         } catch {
             switch error.errno {
             case EACCES, EPERM:
-                throw SessionError(.parameter, "the memfd of a pool does not allow the access it is needed for")
+                throw SessionError(.parameter, "the memfd of a pool does not allow the access that is needed")
             default: throw SessionError(.allocationFailed, "a pool cannot be mapped: \(error)")
             }
         }
@@ -98,13 +70,48 @@ public final class SharedMemory: @unchecked Sendable {
         self.access = access
     }
 
-    /// Whether a memfd that another process sent can only be mapped for reading.
+    /// The size of a memfd with the seals that `access` needs.
+    private static func checkedSize(
+        of memory: borrowing OwnedFD, min: Int, max: Int, _ access: Access
+    ) throws(SessionError) -> Int {
+        let number = memory.rawValue
+        var status = stat()
+        guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw SessionError(.parameter, "the file descriptor of a pool is not a memfd")
+        }
+        let seals = hwd_get_seals(number)
+        guard seals >= 0 else {
+            throw SessionError(.parameter, "the file descriptor of a pool is not a memfd: it cannot be sealed")
+        }
+        guard UInt32(seals) & UInt32(HWD_SEAL_SHRINK) != 0 else {
+            throw SessionError(.parameter, "the memfd of a pool is not sealed against shrinking (F_SEAL_SHRINK)")
+        }
+        // The size counts only once the seal was seen: before, the owner could shrink the file and then seal it.
+        guard fstat(number, &status) == 0 else {
+            throw SessionError(.parameter, "the size of a pool's memfd cannot be read")
+        }
+        let size = Int(status.st_size)
+        guard size > 0 else { throw SessionError(.parameter, "the memfd of a pool is empty") }
+        guard size >= min else {
+            throw SessionError(.parameter, "the memfd of a pool has \(size) bytes, \(min) are needed")
+        }
+        guard size <= max else {
+            throw SessionError(
+                .parameter, "the memfd of a pool has \(size) bytes, at most \(max) are allowed")
+        }
+        if access == .readWrite, UInt32(seals) & UInt32(HWD_SEAL_WRITE | HWD_SEAL_FUTURE_WRITE) != 0 {
+            throw SessionError(.parameter, "the memfd of a pool is sealed against writing but must be writable")
+        }
+        return size
+    }
+
+    /// Whether the seals of a memfd that another process sent forbid writing.
     public static func isSealedAgainstWriting(_ memory: borrowing OwnedFD) -> Bool {
         let seals = hwd_get_seals(memory.rawValue)
         return seals >= 0 && UInt32(seals) & UInt32(HWD_SEAL_WRITE | HWD_SEAL_FUTURE_WRITE) != 0
     }
 
-    /// Whether a memfd that another process sent can be mapped for writing: neither its seals nor its descriptor forbid it.
+    /// Whether the seals and the descriptor of a memfd that another process sent allow mapping it for writing.
     public static func allowsWriting(_ memory: borrowing OwnedFD) -> Bool {
         let flags = fcntl(memory.rawValue, F_GETFL)
         return flags >= 0 && flags & O_ACCMODE == O_RDWR && !isSealedAgainstWriting(memory)
@@ -112,13 +119,13 @@ public final class SharedMemory: @unchecked Sendable {
 
     deinit { munmap(mapping.baseAddress, mapping.count) }
 
-    /// Bytes of the file, all mapped.
+    /// Bytes of the file and of its mapping.
     public var size: Int { mapping.count }
 
-    /// The memory, page-aligned; valid as long as this object lives.
+    /// The memory, page-aligned; valid as long as this object exists.
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(mapping) }
 
-    /// The memory for writing; nil when it is mapped read-only.
+    /// The memory for writing; nil if it is mapped read-only.
     public var mutableBytes: UnsafeMutableRawBufferPointer? { access == .readWrite ? mapping : nil }
 
     private static func map(

@@ -2,16 +2,16 @@
 internal import CHWDLinux
 internal import Glibc
 
-/// A system call that failed: which one, on what, and the kernel's error number.
+/// A failed system call: its name, its subject and the kernel's error number.
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error number, positive (`ENOENT`, …).
     public let errno: Int32
     /// The call's name.
     public let call: String
-    /// What it was called on (a path, an address), when that helps.
+    /// What it was called on (a path, an address), where that helps.
     public let subject: String?
 
-    /// Names a failure.
+    /// Describes a failure.
     public init(errno: Int32, call: String, subject: String? = nil) {
         self.errno = errno
         self.call = call
@@ -25,7 +25,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Runs a call that answers −errno, again for as long as a signal interrupts it.
+/// Runs a call that returns −errno, and repeats it while signals interrupt it.
 @discardableResult
 func syscall<R: SignedInteger>(
     _ call: String, _ subject: String? = nil, _ body: () -> R
@@ -37,5 +37,5 @@ func syscall<R: SignedInteger>(
     }
 }
 
-/// Turns the C library's −1 into −errno.
+/// Converts the C library's −1 to −errno.
 func negated<R: SignedInteger>(_ result: R) -> R { result == -1 ? -R(Glibc.errno) : result }

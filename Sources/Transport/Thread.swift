@@ -2,7 +2,7 @@
 internal import CHWDLinux
 internal import Glibc
 
-/// A plain thread, for work that may block for seconds in one C call.
+/// A POSIX thread, for work that may block for seconds in one C call.
 public final class Thread: @unchecked Sendable {
     private let lock = Lock()
     private var handle: pthread_t
@@ -12,12 +12,12 @@ public final class Thread: @unchecked Sendable {
 
     deinit { if !isJoined { pthread_detach(handle) } }
 
-    /// Starts a thread; without `join` it runs on by itself.
+    /// Starts a thread; if it is not joined, it is detached when this object is destroyed.
     ///
     /// - Parameters:
-    ///   - name: as ps and gdb show it, 15 bytes at most are kept.
+    ///   - name: shown by ps and gdb, cut off after 15 bytes.
     ///   - stackSize: bytes.
-    /// - Throws: `EAGAIN` when the process may have no more threads.
+    /// - Throws: `EAGAIN` if the process may not have more threads.
     public static func spawn(
         name: String, stackSize: Int = 8 << 20, _ body: @escaping @Sendable () -> Void
     ) throws(SystemError) -> Thread {
@@ -43,7 +43,7 @@ public final class Thread: @unchecked Sendable {
         return Thread(handle)
     }
 
-    /// Waits for the thread's end; further calls return at once.
+    /// Waits for the thread to end; further calls return at once.
     public func join() {
         lock.lock()
         defer { lock.unlock() }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// Why a connection cannot go on.
+/// The failure of a connection.
 public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of failure, for programs.
+    /// The kind of failure, for control flow.
     public struct Code: RawRepresentable, Hashable, Sendable {
-        /// The kind's name.
+        /// The name of the kind.
         public let rawValue: String
         /// Wraps a name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The other end broke the rules: a malformed, oversized or unannounced part.
+        /// The peer sent something malformed, oversized or unannounced.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
-        /// The other end has closed or died.
+        /// The peer has closed or died.
         public static let closed = Code(rawValue: "closed")
-        /// A send found the socket full: the other end does not read.
+        /// The socket was full: the peer does not read.
         public static let wouldBlock = Code(rawValue: "wouldBlock")
         /// The deadline passed.
         public static let timedOut = Code(rawValue: "timedOut")
@@ -24,19 +24,19 @@ public struct TransportError: Error, Hashable, Sendable, CustomStringConvertible
 
     /// The kind of failure.
     public let code: Code
-    /// One sentence for people.
+    /// One sentence for the user.
     public let reason: String
 
-    /// Names a failure.
+    /// Describes a failure.
     public init(_ code: Code, _ reason: String) {
         self.code = code
         self.reason = reason
     }
 
-    /// The failure of a system call; a peer that is gone becomes `closed`.
+    /// The failure of a system call; `EPIPE`, `ECONNRESET` and `ENOTCONN` become `closed`.
     public init(_ error: SystemError) {
         let gone = [EPIPE, ECONNRESET, ENOTCONN].contains(error.errno)
-        self.init(gone ? .closed : .system, gone ? "the other end closed the connection" : error.description)
+        self.init(gone ? .closed : .system, gone ? "the peer closed the connection" : error.description)
     }
 
     /// The sentence.

@@ -6,31 +6,31 @@ internal import Glibc
 ///
 /// Every socket is close-on-exec and, except a listener handed to a child, nonblocking.
 public enum UnixSocket {
-    /// Listens on a path with the given permission bits, replacing a socket that nobody listens on any more.
+    /// Listens on a path with the given permission bits; replaces a stale socket, which has no listener.
     ///
-    /// A lock on the directory keeps two starters from taking each other's socket for a stale one.
-    /// - Throws: `EADDRINUSE` if somebody listens, `ENOTSOCK` if the path is something else than a socket.
+    /// A lock on the directory keeps processes that start together from removing each other's socket as stale.
+    /// - Throws: `EADDRINUSE` if the socket has a listener, `ENOTSOCK` if the path is not a socket.
     public static func listen(path: String, mode: UInt32 = 0o660) throws(SystemError) -> OwnedFD {
         guard !path.hasPrefix("@") else { throw SystemError(errno: EINVAL, call: "listen", subject: path) }
         let lock = try lockDirectory(of: path)
         defer { _ = lock.rawValue }
         try removeStale(path)
         let socket = OwnedFD(try syscall("socket") { hwd_socket_stream() })
-        // bind gives the new node the socket's own mode less the umask, so it is never more open than asked.
+        // bind creates the node with the socket's mode less the umask, so it is never more permissive than requested.
         try syscall("fchmod", path) { negated(fchmod(socket.rawValue, mode)) }
         try bind(socket, path)
         try syscall("chmod", path) { negated(chmod(path, mode)) }
         return try startListening(consume socket)
     }
 
-    /// Listens on an abstract address that the kernel picks; `address(of:)` tells it.
+    /// Listens on an abstract address that the kernel chooses; `address(of:)` returns it.
     public static func listenAbstractAutobind() throws(SystemError) -> OwnedFD {
         let socket = OwnedFD(try syscall("socket") { hwd_socket_stream() })
         try syscall("bind") { hwd_bind_auto(socket.rawValue) }
         return try startListening(consume socket)
     }
 
-    /// The address a socket is bound to, as text.
+    /// The address that a socket is bound to.
     public static func address(of fd: Int32) throws(SystemError) -> String {
         var abstract: Int32 = 0
         var name = [CChar](repeating: 0, count: 128)
@@ -41,8 +41,8 @@ public enum UnixSocket {
 
     /// Connects to a path or `@name`.
     ///
-    /// - Throws: `ENOENT` or `ECONNREFUSED` if nobody is there, `EACCES` if the caller may not, `ETIMEDOUT` if the
-    ///   listener did not take the connection in time.
+    /// - Throws: `ENOENT` or `ECONNREFUSED` if there is no listener, `EACCES` without permission, `ETIMEDOUT` if the
+    ///   listener's backlog stayed full.
     public static func connect(to address: String, timeout: Duration = .seconds(5)) throws(SystemError) -> OwnedFD {
         let deadline = MonotonicTime.now + timeout
         let socket = OwnedFD(try syscall("socket") { hwd_socket_stream() })
@@ -50,7 +50,7 @@ public enum UnixSocket {
         while true {
             let left = Int64(clamping: deadline.nanoseconds(since: .now))
             try syscall("setsockopt(SO_SNDTIMEO)") { hwd_set_send_timeout(socket.rawValue, left) }
-            // Where connect is interrupted, no connection was made: it may run again with the time that is left.
+            // An interrupted connect made no connection and can be repeated within the remaining time.
             let result = name.withUnsafeBytes { bytes in
                 hwd_connect(
                     socket.rawValue, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, abstract)
@@ -65,7 +65,7 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Takes the next connection of a nonblocking listener; nil when none waits.
+    /// Accepts the next connection of a nonblocking listener; nil when there is none.
     public static func accept(_ listener: Int32) throws(SystemError) -> OwnedFD? {
         while true {
             let result = hwd_accept(listener)
@@ -119,7 +119,7 @@ public enum UnixSocket {
         let lock = OwnedFD(
             try syscall("open", directory) { negated(open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) })
         let deadline = MonotonicTime.now + .seconds(2)
-        // Never for ever: anyone who can read the directory can hold its lock.
+        // With a limit, because any process that can read the directory can hold its lock.
         while true {
             let result = negated(flock(lock.rawValue, LOCK_EX | LOCK_NB))
             if result == 0 { return lock }
@@ -142,7 +142,7 @@ public enum UnixSocket {
             _ = try connect(to: path, timeout: .milliseconds(100))
         } catch {
             guard error.errno == ECONNREFUSED else {
-                // A full backlog (a timeout) means that somebody listens.
+                // A full backlog (a timeout) means that there is a listener.
                 throw error.errno == ETIMEDOUT
                     ? SystemError(errno: EADDRINUSE, call: "listen", subject: path) : error
             }
@@ -161,13 +161,13 @@ public enum UnixSocket {
     public var second: OwnedFD
 }
 
-/// Who is at the other end of a Unix socket, as the kernel recorded it at connect.
+/// The peer of a Unix socket, as the kernel recorded it at connect.
 public struct PeerCredentials: Hashable, Sendable {
-    /// The process that connected; it may be gone.
+    /// The process that connected; it may have ended.
     public let pid: Int32
-    /// Its effective user.
+    /// The effective user.
     public let uid: UInt32
-    /// Its effective group.
+    /// The effective group.
     public let gid: UInt32
 
     /// Reads `SO_PEERCRED` of a connected socket.

@@ -2,14 +2,14 @@
 internal import CHWDLinux
 internal import Glibc
 
-/// The client's side of Varlink: whole messages with a deadline over a nonblocking socket that stays the caller's.
+/// The client's side of Varlink: messages with a deadline over a nonblocking socket that the caller owns.
 public enum VarlinkConnection {
-    /// Bytes a reply may have, without its NUL.
+    /// The most bytes of a reply, without its NUL.
     public static let maxReply = 4 << 20
 
-    /// Sends a message (without its NUL, which is added) and waits where the socket is full.
+    /// Sends a message, to which it adds the NUL, and waits while the socket is full.
     ///
-    /// - Throws: `timedOut` at the deadline (nil: none), `closed`, `system`.
+    /// - Throws: `timedOut` at the deadline (nil waits forever), `closed`, `system`.
     public static func send(
         _ message: [UInt8], to fd: Int32, deadline: MonotonicTime?
     ) throws(TransportError) {
@@ -23,13 +23,13 @@ public enum VarlinkConnection {
         } catch {
             throw TransportError(error)
         }
-        throw TransportError(.timedOut, "the other end did not take the call in time")
+        throw TransportError(.timedOut, "the peer did not read the call in time")
     }
 
-    /// Waits for the next message and takes exactly its bytes and its NUL; nil when the other end has closed.
+    /// Waits for the next message and reads exactly its bytes and its NUL; nil when the peer has closed.
     ///
-    /// - Parameter receiver: keeps what has come of a message; one a connection, from `replyReceiver()`.
-    /// - Throws: `timedOut` at the deadline (nil: none), and what `CallReceiver.receive` throws.
+    /// - Parameter receiver: buffers incomplete messages; one for each connection, from `replyReceiver()`.
+    /// - Throws: `timedOut` at the deadline (nil waits forever), and as `CallReceiver.receive`.
     public static func receive(
         from fd: Int32, with receiver: inout CallReceiver, deadline: MonotonicTime?
     ) throws(TransportError) -> [UInt8]? {
@@ -50,19 +50,19 @@ public enum VarlinkConnection {
         }
     }
 
-    /// A receiver with the limit for replies.
+    /// A receiver with the size limit of replies.
     public static func replyReceiver() -> CallReceiver { CallReceiver(limit: maxReply) }
 }
 
-/// Bytes on their way out of a nonblocking socket: the broker's replies.
+/// Messages waiting to be sent on a nonblocking socket: the broker's replies.
 public struct SendQueue: Sendable {
     private var bytes: [UInt8] = []
     private var sent = 0
 
-    /// Starts empty.
+    /// Creates an empty queue.
     public init() {}
 
-    /// Bytes not sent yet; the caller bounds them.
+    /// Bytes not sent yet; the caller limits them.
     public var pendingCount: Int { bytes.count - sent }
 
     /// Adds a message and its NUL.
@@ -71,9 +71,9 @@ public struct SendQueue: Sendable {
         bytes.append(0)
     }
 
-    /// Sends what the socket takes; true when nothing is left.
+    /// Sends as much as the socket accepts; true when the queue is empty.
     ///
-    /// - Throws: `EPIPE` or `ECONNRESET` when the other end has closed.
+    /// - Throws: `EPIPE` or `ECONNRESET` when the peer has closed.
     public mutating func flush(to fd: Int32) throws(SystemError) -> Bool {
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes { all in

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// A bounded first-in-first-out queue between threads, from the I/O thread to the codec thread.
+/// A bounded FIFO queue between threads, from the I/O thread to the codec thread.
 public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
-    /// What a wait for an element found.
+    /// The result of waiting for an element.
     public enum Popped: Sendable {
         /// The oldest element.
         case element(Element)
-        /// None came in time.
+        /// The timeout passed.
         case timedOut
         /// The queue is closed and empty.
         case closed
     }
 
-    /// Elements it holds at most.
+    /// The most elements that the queue holds.
     public let capacity: Int
     private let lock = Lock()
     private var elements: [Element?] = []
@@ -20,20 +20,20 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     private var held = 0
     private var isClosed = false
 
-    /// Makes an empty queue for `capacity` elements, at least 1.
+    /// Creates an empty queue for `capacity` elements, at least 1.
     public init(capacity: Int) {
         self.capacity = max(1, capacity)
         elements = Array(repeating: nil, count: self.capacity)
     }
 
-    /// Elements waiting now.
+    /// The number of elements in the queue.
     public var count: Int {
         lock.lock()
         defer { lock.unlock() }
         return held
     }
 
-    /// Adds an element without waiting; false when the queue is full or closed.
+    /// Adds an element without waiting; false if the queue is full or closed.
     public func push(_ element: Element) -> Bool {
         lock.lock()
         defer { lock.unlock() }
@@ -44,9 +44,9 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
         return true
     }
 
-    /// Takes the oldest element, waiting for one as long as `timeout` (nil: for ever).
+    /// Removes the oldest element and waits up to `timeout` for one; nil waits forever.
     ///
-    /// After `close` what was pushed before still comes out, then `closed`.
+    /// After `close`, the remaining elements are returned before `closed`.
     public func pop(timeout: Duration? = nil) -> Popped {
         let deadline = timeout.map { MonotonicTime.now + $0 }
         lock.lock()
@@ -59,7 +59,7 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
         return .element(element)
     }
 
-    /// Takes back everything that waits, in order: what an invalidated session will not do any more.
+    /// Removes all elements and returns them in order, for a session that was invalidated.
     public func removeAll() -> [Element] {
         lock.lock()
         defer { lock.unlock() }

@@ -5,28 +5,28 @@ internal import HWDControlCommands
 internal import HWDModel
 internal import HWDSystem
 
-/// `hwctl`: what only asks the daemon is done here, in a few milliseconds; everything else is `hwctl-media`'s.
+/// `hwctl`: commands that only query the daemon run here, in a few milliseconds; `hwctl-media` runs all others.
 ///
-/// libavcodec and what it brings along take longer to load than most questions to answer.
+/// Loading libavcodec and its dependencies takes longer than most queries.
 @main
 struct HWCtlMain {
     /// The commands that need no media library.
-    private struct Questions: ParsableCommand {
+    private struct Queries: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "hwctl", version: HWCtlVersion.text,
             subcommands: [ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self])
     }
 
     static func main() {
-        let known = Questions.configuration.subcommands.compactMap { $0.configuration.commandName }
+        let known = Queries.configuration.subcommands.compactMap { $0.configuration.commandName }
         if let command = CommandLine.arguments.dropFirst().first, known.contains(command) {
-            return Questions.main()
+            return Queries.main()
         }
-        becomeMedia()
+        executeMediaCommand()
     }
 
-    /// Goes on as `hwctl-media`, from beside this program or where it is installed relative to it.
-    private static func becomeMedia() -> Never {
+    /// Executes `hwctl-media`, beside this program or at its installed path relative to this program.
+    private static func executeMediaCommand() -> Never {
         let folder = Program.folder
         for path in ["\(folder)/hwctl-media", "\(folder)/../libexec/hwdaemon/hwctl-media"] {
             execv(path, CommandLine.unsafeArgv)

@@ -10,14 +10,14 @@ import Testing
         return poll(&entry, 1, 0) == 1
     }
 
-    @Test func aCallSplitOverManySendsComesWhole() throws {
+    @Test func reassemblesACallFromManySends() throws {
         let pair = try UnixSocket.pair()
         var receiver = CallReceiver()
         let call = Array(#"{"method":"org.varlink.service.GetInfo"}"#.utf8)
         for byte in call {
             rawSend([byte], to: pair.first.rawValue)
             #expect(try receiver.receive(from: pair.second.rawValue) == .wouldBlock)
-            // Bytes without a NUL are taken too, or epoll would spin.
+            // Bytes without a NUL are read too; otherwise epoll would spin.
             #expect(!isReadable(pair.second.rawValue))
         }
         #expect(receiver.pendingCount == call.count)
@@ -26,7 +26,7 @@ import Testing
         #expect(receiver.pendingCount == 0)
     }
 
-    @Test func pipelinedCallsComeOneByOneAndNoByteAfterTheNULIsTaken() throws {
+    @Test func readsPipelinedCallsButNoByteAfterTheNUL() throws {
         let pair = try UnixSocket.pair()
         var receiver = CallReceiver()
         rawSend(Array("one\0two\0\0rest".utf8), to: pair.first.rawValue)
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 4095, 4096, 4097, 65535, 65536])
-    func aCallUpToTheLimitIsTaken(_ size: Int) throws {
+    func acceptsCallsUpToTheLimit(_ size: Int) throws {
         let pair = try UnixSocket.pair()
         var receiver = CallReceiver()
         let call = [UInt8](repeating: 0x20, count: size)
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: [[], [UInt8(0)]])
-    func aCallOverTheLimitIsRefused(_ ending: [UInt8]) throws {
+    func refusesCallsOverTheLimit(_ ending: [UInt8]) throws {
         let pair = try UnixSocket.pair()
         var receiver = CallReceiver()
         rawSend([UInt8](repeating: 0x20, count: 65537) + ending, to: pair.first.rawValue)
@@ -58,19 +58,19 @@ import Testing
         #expect(receiver.pendingCount <= CallReceiver.maxCall)
     }
 
-    @Test func aDescriptorBeforeTheUpgradeIsRefusedAndClosed() throws {
+    @Test func refusesAndClosesDescriptorsBeforeTheUpgrade() throws {
         let pair = try UnixSocket.pair()
         var receiver = CallReceiver()
         let witness = try Witness()
         rawSend(Array("{}\0".utf8), fds: [witness.writeNumber], to: pair.first.rawValue)
-        witness.letGo()
+        witness.closeWriteEnd()
         #expect { try receiver.receive(from: pair.second.rawValue) } throws: {
             ($0 as? TransportError)?.code == .protocolViolation
         }
         #expect(witness.isClosedEverywhere)
     }
 
-    @Test func descriptorsAfterTheCallStayInTheSocket() throws {
+    @Test func leavesDescriptorsAfterTheCallInTheSocket() throws {
         let pair = try UnixSocket.pair()
         var receiver = CallReceiver()
         let file = try memfd()
@@ -81,7 +81,7 @@ import Testing
         #expect(try channel.nextCopy().copy?.inodes == [inode(file.rawValue)])
     }
 
-    @Test func theEndInACallIsTold() throws {
+    @Test func reportsTheEndInsideACall() throws {
         let pair = try UnixSocket.pair()
         let writer = pair.first
         let reader = pair.second
@@ -92,7 +92,7 @@ import Testing
         #expect(receiver.pendingCount == 1)
     }
 
-    @Test func aReplyIsWaitedForUntilTheDeadline() throws {
+    @Test func waitsForAReplyUntilTheDeadline() throws {
         let pair = try UnixSocket.pair()
         var receiver = VarlinkConnection.replyReceiver()
         let reader = pair.second.rawValue
@@ -116,7 +116,7 @@ import Testing
         #expect(isReadable(reader))
     }
 
-    @Test func aPeerThatDoesNotReadEndsTheCallAtTheDeadline() throws {
+    @Test func sendTimesOutIfThePeerDoesNotRead() throws {
         let pair = try UnixSocket.pair()
         let large = [UInt8](repeating: 1, count: 8 << 20)
         let writer = pair.first.rawValue
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func repliesQueueUntilThereIsRoom() throws {
+    @Test func queuesRepliesUntilTheSocketHasRoom() throws {
         let pair = try UnixSocket.pair()
         var queue = SendQueue()
         let reply = [UInt8](repeating: 7, count: 1 << 20)
@@ -145,7 +145,7 @@ import Testing
 
 @Suite struct PacketSocketTests {
     @Test(arguments: [1, 100, 65536, PacketSocket.maxPacket])
-    func packetsKeepTheirBoundaries(_ size: Int) throws {
+    func preservesPacketBoundaries(_ size: Int) throws {
         let pair = try UnixSocket.packetPair()
         let packet = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
         try PacketSocket.send(packet, to: pair.first.rawValue)
@@ -154,7 +154,7 @@ import Testing
         #expect(try PacketSocket.receive(from: pair.second.rawValue) == .wouldBlock)
     }
 
-    @Test func sizesOutOfRangeAndDescriptorsAreRefused() throws {
+    @Test func refusesInvalidSizesAndDescriptors() throws {
         let pair = try UnixSocket.packetPair()
         let (writer, reader) = (pair.first.rawValue, pair.second.rawValue)
         for size in [0, PacketSocket.maxPacket + 1] {
@@ -164,12 +164,12 @@ import Testing
         }
         let witness = try Witness()
         rawSend([1], fds: [witness.writeNumber], to: writer)
-        witness.letGo()
+        witness.closeWriteEnd()
         #expect(throws: TransportError.self) { try PacketSocket.receive(from: reader) }
         #expect(witness.isClosedEverywhere)
     }
 
-    @Test func theEndIsTold() throws {
+    @Test func reportsTheEnd() throws {
         let pair = try UnixSocket.packetPair()
         let writer = pair.first
         let reader = pair.second

@@ -12,7 +12,7 @@ import Testing
         return (try MessageChannel(pair.first, sendBuffer: sendBuffer), try MessageChannel(pair.second))
     }
 
-    @Test func messagesAndTheirDescriptorsArriveInOrder() throws {
+    @Test func deliversMessagesAndDescriptorsInOrder() throws {
         let (a, b) = try channels()
         let files = try (0..<3).map { _ in try memfd().take() }
         defer { for file in files { close(file) } }
@@ -31,12 +31,12 @@ import Testing
         for message in expected { #expect(try b.nextCopy().copy == message) }
         let last = try b.next { _, _, _ in 0 }
         guard case .wouldBlock = last else {
-            Issue.record("a message too many")
+            Issue.record("there is an extra message")
             return
         }
     }
 
-    @Test func aMessageThatComesByteByByteIsDeliveredWhole() throws {
+    @Test func reassemblesAMessageFromSingleBytes() throws {
         let pair = try UnixSocket.pair()
         let raw = pair.first
         let channel = try MessageChannel(pair.second)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func partialSendsDeliverBytesAndDescriptorsOnce() throws {
-        // The kernel's smallest send buffer: no 64 KiB message fits, each is finished in parts.
+        // The kernel's smallest send buffer: 64 KiB do not fit, so each message is sent in parts.
         let (a, b) = try channels(sendBuffer: 1)
         let files = try (0..<8).map { _ in try memfd().take() }
         defer { for file in files { close(file) } }
@@ -90,7 +90,7 @@ import Testing
         writer.join()
     }
 
-    @Test func twoThreadsSendWholeMessages() throws {
+    @Test func concurrentSendsDoNotInterleave() throws {
         let (a, b) = try channels(sendBuffer: 1)
         let rounds: UInt32 = 60
         let writers = try (0..<2).map { writer in
@@ -126,7 +126,7 @@ import Testing
         for writer in writers { writer.join() }
     }
 
-    @Test func aFullSocketIsAnErrorAndTearsNothing() throws {
+    @Test func fullSocketIsAnErrorWithoutATornMessage() throws {
         let (a, b) = try channels()
         var sent: UInt32 = 0
         var refusal: TransportError?
@@ -144,7 +144,7 @@ import Testing
         #expect(try b.nextCopy().copy?.header.opcode == 2)
     }
 
-    @Test func aPeerThatStopsReadingInAMessageEndsTheSending() throws {
+    @Test func sendFailsIfThePeerStopsInsideAMessage() throws {
         let (a, b) = try channels(sendBuffer: 1)
         let payload = [UInt8](repeating: 0, count: MessageHeader.maxLength)
         let start = MonotonicTime.now
@@ -155,7 +155,7 @@ import Testing
         withExtendedLifetime(b) {}
     }
 
-    @Test func oversizedMessagesAreNotSent() throws {
+    @Test func refusesToSendOversizedMessages() throws {
         let (a, b) = try channels()
         let tooLong = [UInt8](repeating: 0, count: MessageHeader.maxLength + 1)
         #expect { try a.send(opcode: 1, payload: tooLong) } throws: {
@@ -168,7 +168,7 @@ import Testing
         #expect(try b.nextCopy().copy?.header.opcode == 5)
     }
 
-    /// What a hostile peer sends: bytes, and how many descriptors with the first of them.
+    /// The messages of a hostile peer: bytes, and the number of descriptors sent with the first of them.
     struct Forgery: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let parts: [(bytes: [UInt8], fds: Int)]
@@ -198,7 +198,7 @@ import Testing
     ]
 
     @Test(arguments: forgeries)
-    func forgedCountsEndTheChannelAndLeaveNoDescriptor(_ forgery: Forgery) throws {
+    func forgedCountsEndTheChannelWithoutLeakingDescriptors(_ forgery: Forgery) throws {
         let pair = try UnixSocket.pair()
         let raw = pair.first
         let channel = try MessageChannel(pair.second)
@@ -213,15 +213,15 @@ import Testing
                 failure = failure ?? error as? TransportError
             }
         }
-        witness.letGo()
+        witness.closeWriteEnd()
         #expect(failure?.code == .protocolViolation)
         #expect { try channel.next { _, _, _ in 0 } } throws: { ($0 as? TransportError) == failure }
-        // What the kernel still holds in the socket goes with the channel.
+        // Closing the channel discards what is left in the socket.
         _ = consume channel
         #expect(witness.isClosedEverywhere)
     }
 
-    @Test func theKernelItselfRefuses300Descriptors() throws {
+    @Test func kernelRefuses300Descriptors() throws {
         let pair = try UnixSocket.pair()
         let file = try memfd()
         let fds = [Int32](repeating: file.rawValue, count: 300)
@@ -236,7 +236,7 @@ import Testing
             let witness = try Witness()
             let fds = [Int32](repeating: witness.writeNumber, count: 8)
             #expect(rawSend(rawHeader(length: 0, fdCount: 8), fds: fds, to: raw.rawValue) == 16)
-            witness.letGo()
+            witness.closeWriteEnd()
             // Room for three of the eight: the kernel sets MSG_CTRUNC.
             let highest = try OwnedFD.duplicate(0).take()
             try ProcessControl.limit(.openFiles, soft: UInt64(highest) + 3, hard: 1024)
@@ -248,16 +248,16 @@ import Testing
         }
     }
 
-    @Test func descriptorsNobodyTakesAreClosed() throws {
+    @Test func closesDescriptorsThatAreNotTaken() throws {
         let (a, b) = try channels()
         let witness = try Witness()
         try a.send(opcode: 1, fds: [witness.writeNumber, witness.writeNumber])
-        witness.letGo()
+        witness.closeWriteEnd()
         _ = try b.next { _, _, fds in fds.popFirst()?.rawValue }
         #expect(witness.isClosedEverywhere)
     }
 
-    @Test func theEndIsToldAfterTheLastMessage() throws {
+    @Test func reportsTheEndAfterTheLastMessage() throws {
         let (a, b) = try channels()
         try a.send(opcode: 1, payload: [1])
         _ = consume a
@@ -266,7 +266,7 @@ import Testing
         #expect { try b.send(opcode: 1) } throws: { ($0 as? TransportError)?.code == .closed }
     }
 
-    @Test func theEndInAMessageIsAnEnd() throws {
+    @Test func reportsTheEndInsideAMessage() throws {
         let pair = try UnixSocket.pair()
         let raw = pair.first
         let channel = try MessageChannel(pair.second)
@@ -275,7 +275,7 @@ import Testing
         #expect(try channel.nextCopy().isEndOfFile)
     }
 
-    @Test func aBodyThatThrowsConsumesItsMessage() throws {
+    @Test func throwingBodyConsumesItsMessage() throws {
         let (a, b) = try channels()
         try a.send(opcode: 1)
         try a.send(opcode: 2)

@@ -6,7 +6,7 @@ import HWDWire
 import Testing
 
 @Suite struct MessageHeaderTests {
-    @Test func theFieldsAreLittleEndianWordsInOrder() throws {
+    @Test func encodesLittleEndianFieldsInOrder() throws {
         let header = try MessageHeader(length: 0x0102, opcode: 0x0304_0506, fdCount: 7, sequence: 0x0809_0A0B)
         var bytes = [UInt8](repeating: 0xFF, count: 17)
         var all = bytes.mutableSpan
@@ -17,20 +17,20 @@ import Testing
     }
 
     @Test(arguments: 0..<16)
-    func aShortHeaderIsRefused(_ size: Int) {
+    func refusesShortHeaders(_ size: Int) {
         let bytes = [UInt8](repeating: 0, count: size)
         #expect(throws: SessionError.self) { try MessageHeader(decoding: bytes.span.bytes) }
     }
 
     @Test(arguments: [(65536, 8, true), (65537, 0, false), (0, 9, false), (-1, 0, false), (0, -1, false)])
-    func theLimitsHold(_ length: Int, _ fdCount: Int, _ fits: Bool) {
+    func enforcesTheLimits(_ length: Int, _ fdCount: Int, _ fits: Bool) {
         let header = try? MessageHeader(length: length, opcode: 0, fdCount: fdCount, sequence: 0)
         #expect((header != nil) == fits)
     }
 
-    /// Another implementation of the framing, written from its description, at the other end of the socket.
+    /// The peer is an independent implementation of the framing, written from its description.
     @Test(.enabled(if: access("/usr/bin/python3", X_OK) == 0, "python3 is not installed"))
-    func anotherImplementationUnderstandsTheFraming() throws {
+    func independentImplementationUnderstandsTheFraming() throws {
         let script = """
             import os, socket, struct
             s = socket.socket(fileno=3)

@@ -4,7 +4,6 @@ import HWDTransport
 import HWDWire
 import Testing
 
-/// Typed messages and their sequence numbers.
 @Suite struct SessionChannelTests {
     private func channels() throws -> (SessionChannel, MessageChannel) {
         let pair = try UnixSocket.pair()
@@ -19,7 +18,7 @@ import Testing
         return nil
     }
 
-    @Test func messagesAreCountedFromOne() throws {
+    @Test func countsMessagesFromOne() throws {
         let (sender, receiver) = try channels()
         #expect(try sender.send(RemovePool(poolID: 1)) == 1)
         #expect(try sender.send(.prepare) == 2)
@@ -27,7 +26,7 @@ import Testing
         #expect(try next(receiver)?.sequence == 2)
     }
 
-    @Test func aMessageThatWasRefusedIsNotCounted() throws {
+    @Test func doesNotCountRefusedMessages() throws {
         let (sender, receiver) = try channels()
         try sender.send(.prepare)
         let tooLarge = [UInt8](repeating: 0x20, count: MessageHeader.maxLength + 1)
@@ -39,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: [(2, 5), (0, 5), (1, 15), (1, 63), (1, 73), (1, UInt32.max)] as [(UInt32, UInt32)])
-    func messagesOutOfTurnAndUnknownOnesAreRefused(sequence: UInt32, opcode: UInt32) throws {
+    func refusesMessagesOutOfSequenceAndUnknownOpcodes(sequence: UInt32, opcode: UInt32) throws {
         let (receiver, sender) = try channels()
         try sender.send(opcode: opcode, sequence: sequence)
         #expect(throws: TransportError.self) { try receiver.next { _, _, _, _ in true } }

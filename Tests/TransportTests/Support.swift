@@ -7,7 +7,7 @@ import HWDTransport
 import HWDWire
 import Testing
 
-/// Open descriptors of this process, the listing's own and those of the run time's event thread not counted.
+/// The number of open descriptors, without the listing's and those of the runtime's event thread.
 func openFileCount() -> Int {
     // The listing's own descriptor is closed by the time its link is read.
     guard let names = try? Directory.names(in: "/proc/self/fd") else { return -1 }
@@ -23,7 +23,16 @@ func openFileCount() -> Int {
     return count
 }
 
-/// A pipe that tells whether somebody still holds its write end.
+/// The number of open descriptors once it is down to `limit`, or after 2 s.
+///
+/// The runtime's own threads open and close descriptors while a test runs.
+func openFileCount(settlingTo limit: Int) -> Int {
+    let deadline = MonotonicTime.now + .seconds(2)
+    while openFileCount() > limit, MonotonicTime.now < deadline { usleep(10_000) }
+    return openFileCount()
+}
+
+/// A pipe that detects whether any write end is still open.
 final class Witness {
     let readEnd: OwnedFD
     private var writeEnd: OwnedFD?
@@ -40,10 +49,10 @@ final class Witness {
 
     var writeNumber: Int32 { writeEnd?.rawValue ?? -1 }
 
-    /// Closes this side's own write end.
-    func letGo() { writeEnd = nil }
+    /// Closes this object's write end.
+    func closeWriteEnd() { writeEnd = nil }
 
-    /// Whether every write end is closed.
+    /// Whether no write end is open any more.
     var isClosedEverywhere: Bool {
         var byte: UInt8 = 0
         return read(readEnd.rawValue, &byte, 1) == 0
@@ -57,7 +66,7 @@ func rawHeader(length: UInt32, opcode: UInt32 = 7, fdCount: UInt32 = 0, sequence
     }
 }
 
-/// Sends bytes and descriptors as they are.
+/// Sends bytes and descriptors without a header.
 @discardableResult
 func rawSend(_ bytes: [UInt8], fds: [Int32] = [], to fd: Int32) -> Int {
     hwd_sendmsg(fd, bytes, bytes.count, nil, 0, fds, fds.count)
@@ -91,6 +100,11 @@ extension Received where Value == Copied {
     var isWouldBlock: Bool { if case .wouldBlock = self { true } else { false } }
 }
 
+extension Epoll {
+    /// Waits for events up to `timeout`.
+    func wait(timeout: Duration) throws(SystemError) -> [Event] { try wait(until: .now + timeout) }
+}
+
 func inode(_ fd: Int32) -> UInt64 {
     var status = stat()
     return fstat(fd, &status) == 0 ? UInt64(status.st_ino) : 0
@@ -104,7 +118,7 @@ func memfd(_ size: Int = 0) throws -> OwnedFD {
     return fd
 }
 
-/// A new directory, to be removed by the caller.
+/// A new directory, which the caller removes.
 func temporaryDirectory() throws -> String {
     var template = Array("/tmp/transport-XXXXXX".utf8CString)
     let made = mkdtemp(&template) != nil
@@ -112,7 +126,7 @@ func temporaryDirectory() throws -> String {
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
 }
 
-/// Repeatable random numbers.
+/// A random number generator with reproducible results.
 struct Xorshift: RandomNumberGenerator {
     var state: UInt64
     mutating func next() -> UInt64 {

@@ -4,7 +4,7 @@ import HWDTransport
 import Testing
 
 @Suite struct WorkQueueTests {
-    @Test func elementsComeOutInOrderAndAFullQueueRefuses() {
+    @Test func keepsOrderAndRefusesWhenFull() {
         let queue = WorkQueue<Int>(capacity: 3)
         for round in 0..<5 {
             for element in 0..<3 { #expect(queue.push(round * 3 + element)) }
@@ -15,7 +15,7 @@ import Testing
         #expect(queue.pop(timeout: .zero).value == nil)
     }
 
-    @Test func aThreadWaitsForElementsOfAnother() throws {
+    @Test func popWaitsForAnotherThread() throws {
         let queue = WorkQueue<Int>(capacity: 4)
         let total = 5_000
         let producer = try Thread.spawn(name: "producer") {
@@ -31,7 +31,7 @@ import Testing
         #expect(next == total)
     }
 
-    @Test func aWaitEndsAtItsTimeout() {
+    @Test func popEndsAtTheTimeout() {
         let queue = WorkQueue<Int>(capacity: 1)
         let start = MonotonicTime.now
         guard case .timedOut = queue.pop(timeout: .milliseconds(40)) else {
@@ -42,7 +42,7 @@ import Testing
         #expect(waited >= 40_000_000 && waited < 2_000_000_000)
     }
 
-    @Test func closingLetsTheRestOutAndWakesTheWaiting() throws {
+    @Test func closeDrainsTheQueueAndWakesWaiters() throws {
         let queue = WorkQueue<Int>(capacity: 4)
         #expect(queue.push(1))
         queue.close()
@@ -66,7 +66,7 @@ import Testing
         for thread in threads { thread.join() }
     }
 
-    @Test func whatWaitsCanBeTakenBack() {
+    @Test func removesAllElements() {
         let queue = WorkQueue<Int>(capacity: 4)
         for element in 0..<4 { #expect(queue.push(element)) }
         #expect(queue.pop().value == 0)
@@ -75,7 +75,7 @@ import Testing
         #expect(queue.count == 0)
     }
 
-    @Test func elementsAreReleased() {
+    @Test func releasesElements() {
         final class Token: Sendable {}
         let queue = WorkQueue<Token>(capacity: 2)
         weak var seen: Token?
@@ -95,14 +95,14 @@ extension WorkQueue.Popped {
 }
 
 @Suite struct ThreadAndTimeTests {
-    @Test func aThreadHasItsNameAndItsStack() throws {
+    @Test func threadHasNameAndStackSize() throws {
         let results = WorkQueue<String>(capacity: 2)
         let thread = try Thread.spawn(name: "hwd-codec", stackSize: 8 << 20) {
             var name = [UInt8](repeating: 0, count: 16)
             let comm = open("/proc/thread-self/comm", O_RDONLY | O_CLOEXEC)
             let count = read(comm, &name, 16)
             close(comm)
-            // Four megabytes on the stack, which the smallest default would not hold.
+            // Four megabytes on the stack, more than the smallest default stack size.
             let sum = withUnsafeTemporaryAllocation(byteCount: 4 << 20, alignment: 16) { bytes in
                 bytes.initializeMemory(as: UInt8.self, repeating: 1)
                 return bytes.reduce(0) { $0 &+ Int($1) }
@@ -127,7 +127,7 @@ extension WorkQueue.Popped {
         #expect(MonotonicTime.now <= MonotonicTime.now)
     }
 
-    @Test func errorsReadWell() {
+    @Test func describesErrors() {
         let error = SystemError(errno: ENOENT, call: "connect", subject: "/run/x")
         #expect(error.description == "connect /run/x: No such file or directory (errno 2)")
         #expect(SystemError(errno: 9999, call: "x").description == "x: unknown error (errno 9999)")

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Glibc
 import HWClient
-import HWDModel
+import HWDSystem
 import HWDTransport
 import HWDWire
 
-/// What went wrong in a campaign: something the daemon must not do.
+/// A failure found by a campaign.
 struct Finding: Error, CustomStringConvertible {
     var description: String
     init(_ description: String) { self.description = description }
 }
 
-/// A broker of this tool's own, watched from outside.
+/// A private broker, observed from outside.
 final class Broker: Sendable {
-    /// Where it listens.
+    /// The path of its socket.
     let address: String
     let process: ChildProcess
     let daemon: Daemon
@@ -21,21 +21,21 @@ final class Broker: Sendable {
 
     var pid: Int32 { process.pid }
 
-    /// Starts `$HOSTILE_DAEMON` and waits until it has answered; `fileLimit` is its RLIMIT_NOFILE.
+    /// Starts `$HOSTILE_DAEMON` and waits until it replies; `fileLimit` is its RLIMIT_NOFILE.
     init(_ arguments: [String] = [], fileLimit: Int? = nil) throws {
-        guard let program = environment("HOSTILE_DAEMON") else {
+        guard let program = Environment.value("HOSTILE_DAEMON") else {
             throw Finding("HOSTILE_DAEMON must name the hwdaemon to attack; scripts/check-hostile sets it")
         }
         var template = Array("/tmp/hwd-hostile-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Finding("no directory for the socket: errno \(errno)") }
         folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         address = "\(folder)/socket"
-        var command = ["--socket", address, "--log-level", environment("HOSTILE_LOG_LEVEL") ?? "error"]
-        // No worker is there but a session's own: what is left when none runs is left over.
+        var command = ["--socket", address, "--log-level", Environment.value("HOSTILE_LOG_LEVEL") ?? "error"]
+        // Without spare workers, any worker that outlives its session is a leak.
         command += ["--set", "SpareWorkers=0"]
-        command += environment("HOSTILE_LIBEXEC").map { ["--libexec", $0] } ?? []
+        command += Environment.value("HOSTILE_LIBEXEC").map { ["--libexec", $0] } ?? []
         command += arguments
-        // The quarantine is kept small so that what the process keeps is the process's own.
+        // A small quarantine, so that resident memory shows the process's own allocations.
         let settings = ["ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0:quarantine_size_mb=8"]
         if let fileLimit {
             process = try ChildProcess(
@@ -61,14 +61,14 @@ final class Broker: Sendable {
         rmdir(folder)
     }
 
-    /// - Throws: a finding when the process has ended.
+    /// - Throws: a finding if the process has ended.
     func expectAlive() throws {
         if let exit = try process.tryReap() { throw Finding("the broker \(exit)") }
     }
 
-    /// Ends it in order.
+    /// Ends the broker with SIGTERM.
     ///
-    /// - Throws: a finding when it does not end, or not with status 0.
+    /// - Throws: a finding if it does not end, or not with status 0.
     func stop() throws {
         try expectAlive()
         try process.kill(SIGTERM)
@@ -78,30 +78,30 @@ final class Broker: Sendable {
         guard exit == .exited(0) else { throw Finding("the broker \(exit) at SIGTERM") }
     }
 
-    /// Descriptors the process has open.
-    var openFiles: Int { names(in: "/proc/\(pid)/fd").count }
+    /// The number of the process's open descriptors.
+    var openFiles: Int { (try? Directory.names(in: "/proc/\(pid)/fd"))?.count ?? 0 }
 
-    /// How many are open once the last connections have been noticed to be closed: `wanted` or, after 3 s, more.
+    /// The number of open descriptors, once it is down to `wanted` or after 3 s.
     func openFiles(settlingTo wanted: Int) -> Int {
         let deadline = MonotonicTime.now + .seconds(3)
         while openFiles > wanted, MonotonicTime.now < deadline { usleep(20_000) }
         return openFiles
     }
 
-    /// Its resident memory in KiB.
+    /// The process's resident memory in KiB.
     var residentKiB: Int {
         let line = text("/proc/\(pid)/status").split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
         return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
     }
 
-    /// Its children, zombies among them.
+    /// The process's children, including zombies.
     var children: [Int32] {
-        names(in: "/proc/\(pid)/task").flatMap {
+        ((try? Directory.names(in: "/proc/\(pid)/task")) ?? []).flatMap {
             text("/proc/\(self.pid)/task/\($0)/children").split(separator: " ").compactMap { Int32($0) }
         }
     }
 
-    /// Whether no child is left, now or within the time.
+    /// Whether no child is left within the time.
     func hasNoChildren(within seconds: Int) -> Bool {
         let deadline = MonotonicTime.now + .seconds(seconds)
         while !children.isEmpty {
@@ -111,9 +111,9 @@ final class Broker: Sendable {
         return true
     }
 
-    /// How a session ended.
+    /// The result of a session.
     ///
-    /// - Throws: a finding when it does not end, or its process died.
+    /// - Throws: a finding if it does not end or its process died.
     @discardableResult
     func expectOrderlyEnd(_ session: String) throws -> GetSessionResult.Reply {
         let result = try daemon.call(
@@ -126,26 +126,7 @@ final class Broker: Sendable {
     }
 }
 
-/// An environment variable's value, nil where it is empty.
-func environment(_ name: String) -> String? {
-    getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
-}
-
-/// The names in a directory but `.` and `..`.
-func names(in path: String) -> [String] {
-    guard let folder = opendir(path) else { return [] }
-    defer { closedir(folder) }
-    var names: [String] = []
-    while let entry = readdir(folder) {
-        let name = withUnsafeBytes(of: entry.pointee.d_name) {
-            String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-        }
-        if name != ".", name != ".." { names.append(name) }
-    }
-    return names
-}
-
-/// A small file of /proc.
+/// The text of a file of /proc, up to 16 KiB.
 func text(_ path: String) -> String {
     guard let file = fopen(path, "r") else { return "" }
     defer { fclose(file) }

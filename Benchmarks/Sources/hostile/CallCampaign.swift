@@ -7,12 +7,12 @@ import HWDWire
 
 /// Mutated Varlink calls over many connections.
 ///
-/// A call that the broker must refuse as no call closes its connection, so one like that is always a connection's last:
-/// every message that is counted was read.
+/// The broker closes the connection after a message that is not a call, so such a message is always a connection's last:
+/// every message that is counted has been read.
 struct CallCampaign {
     let broker: Broker
     var random: Randomness
-    /// Connections that stopped in the middle of a call, to be left for later.
+    /// Connections that stopped in the middle of a call and stay open.
     private var held: [OwnedDescriptor] = []
     private(set) var connections = 0
     private(set) var replies = 0
@@ -24,7 +24,7 @@ struct CallCampaign {
 
     /// Sends one connection's calls.
     ///
-    /// - Returns: how many mutated calls the broker has read.
+    /// - Returns: the number of mutated calls that the broker has read.
     mutating func connection() throws -> Int {
         connections += 1
         let socket = try connect()
@@ -40,7 +40,7 @@ struct CallCampaign {
             }
             burst += call + [0]
         }
-        // A held connection keeps its half of a call; the broker is to drop it by itself.
+        // The broker must drop a connection that stays open after half a call.
         let holds = random.chance(1)
         let files: [Int32] = random.chance(3) ? Array(repeating: 0, count: 1 + random.below(8)) : []
         if !last.isEmpty, !holds { last += random.chance(90) ? [0] : [] }
@@ -56,11 +56,11 @@ struct CallCampaign {
     }
 
     private func connect() throws -> OwnedDescriptor {
-        // The listener's queue may be full for a moment; a connection over the limit is closed and seen as such.
+        // The backlog may be full for a moment; the broker closes a connection over its limit, which `read` detects.
         OwnedDescriptor(try UnixSocket.connect(to: broker.address).take())
     }
 
-    /// A call, and whether it is worth a look if it is one still.
+    /// A mutated call, and whether it is text that may still decode as a call.
     private mutating func mutant() -> (bytes: [UInt8], isText: Bool) {
         let rare = random.below(1000)
         let template = rare < 2 ? Templates.probe : rare < 40 ? Templates.upgrade : random.pick(Templates.calls)
@@ -81,7 +81,7 @@ struct CallCampaign {
         Array(repeating: random.pick([0x20, 0x5B, 0x7B, 0x39]), count: 65_530 + random.below(12))
     }
 
-    /// Sends bytes and reads replies meanwhile, so that neither side waits for the other.
+    /// Sends bytes and reads replies meanwhile, so that neither side blocks the other.
     private mutating func exchange(_ socket: OwnedDescriptor, _ bytes: [UInt8], fds: [Int32]) throws {
         var left = bytes[...]
         var files = fds
@@ -106,7 +106,7 @@ struct CallCampaign {
         while try read(socket, until: deadline, orWritable: false) {}
     }
 
-    /// Reads once; false at the connection's end.
+    /// Reads once; false at the end of the connection.
     private mutating func read(
         _ socket: OwnedDescriptor, until deadline: MonotonicTime, orWritable: Bool
     ) throws -> Bool {
@@ -125,7 +125,7 @@ struct CallCampaign {
     }
 }
 
-/// A descriptor with a number that can be asked for while it lies in an array.
+/// A copyable owner of a descriptor, which arrays can hold.
 final class OwnedDescriptor {
     let number: Int32
     init(_ number: Int32) { self.number = number }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// A JSON document as a tree whose leaves are text, so that it can hold what no decoder takes.
+/// A JSON document as a tree whose leaves are text, so that it can contain invalid JSON.
 indirect enum Tree {
-    /// A number, a literal, or a text with its quotes: written as it stands.
+    /// A number, a literal, or a string with its quotes, written without change.
     case leaf(String)
     case array([Tree])
     case object([(key: String, value: Tree)])
@@ -19,7 +19,7 @@ indirect enum Tree {
         }
     }
 
-    /// Leaves that are awkward: huge numbers, the wrong kind, empty, long, with escapes.
+    /// Edge cases: huge numbers, wrong types, empty and long strings, escapes, invalid JSON.
     static let awkward: [String] = [
         "null", "true", "false", "0", "-0", "-1", "1e999", "-1e999", "1e-999", "0.1", "9223372036854775807",
         "9223372036854775808", "-9223372036854775809", "18446744073709551616", "2147483648", "4294967296",
@@ -32,7 +32,7 @@ indirect enum Tree {
         "64", "8192", "8193", "\"6M\"", "NaN", "Infinity", "01", "0x10", "'x'", "\"\\x\"",
     ]
 
-    /// Changes one place of the tree.
+    /// A copy with one change.
     func mutated(donor: Tree, _ random: inout Randomness) -> Tree {
         switch self {
         case .leaf: return random.chance(15) ? donor : .leaf(random.pick(Self.awkward))
@@ -67,7 +67,7 @@ indirect enum Tree {
     }
 }
 
-/// Sound documents to start from.
+/// The valid documents that are mutated.
 enum Templates {
     static let properties = Tree.object([
         ("Quality", .leaf("0.5")), ("AverageBitRate", .leaf("6000000")),

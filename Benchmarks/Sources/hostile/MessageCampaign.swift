@@ -19,9 +19,9 @@ struct MessageCampaign {
         pool = try SharedMemory(creating: "hostile-pool", size: 1 << 16)
     }
 
-    /// One session's messages: those that are answered whatever they say, then one that may end it.
+    /// Runs one session: messages whose errors are replies, then one that may end the session.
     ///
-    /// - Returns: how many mutated messages the worker has read.
+    /// - Returns: the number of mutated messages that the worker has read.
     mutating func session() throws -> Int {
         sessions += 1
         let session = try Session(broker.address)
@@ -48,7 +48,7 @@ struct MessageCampaign {
         return count
     }
 
-    /// A message whose failure is an answer.
+    /// A message whose failure is a reply and does not end the session.
     private mutating func answerable() -> (Opcode, [UInt8]) {
         let donor = random.pick(Templates.calls)
         switch random.below(10) {
@@ -68,7 +68,7 @@ struct MessageCampaign {
         }
     }
 
-    /// The message after which nothing is sure.
+    /// Sends the message that may end the session.
     private mutating func last(_ session: Session) throws -> Int {
         let frame = Session.bytes(session.frame(5))
         let payloads: [(Opcode, [UInt8])] = [

@@ -4,7 +4,7 @@ import HWDTransport
 import HWDWire
 import Synchronization
 
-/// The shared state of the threads that mutate.
+/// The shared state of the campaign's threads.
 private final class Tally: Sendable {
     let calls = Atomic<Int>(0)
     let messages = Atomic<Int>(0)
@@ -22,10 +22,10 @@ private final class Tally: Sendable {
     }
 }
 
-/// `mutations N`: N mutated calls and messages; the broker lives, answers, and keeps nothing.
+/// `mutations N`: after N mutated calls and messages the broker still runs and replies, and has leaked nothing.
 func mutations(count: Int, seed: UInt64) throws {
     let broker = try Broker(["--max-sessions-per-user", "32"])
-    // What is allocated once (the encoder list, the first probe, buffers) is not growth.
+    // Allocations made once (the encoder list, the first probe, buffers) do not count as growth.
     var warmup = CallCampaign(broker, seed: seed &+ 99)
     for _ in 0..<50 { _ = try warmup.connection() }
     var warmupMessages = try MessageCampaign(broker, seed: seed &+ 98)
@@ -58,12 +58,12 @@ func mutations(count: Int, seed: UInt64) throws {
         "  broker: descriptors \(before.files) before, \(after.files) after; resident \(before.memory) KiB before,",
         "\(after.memory) KiB after")
     guard after.files <= before.files + 2 else { throw Finding("the broker keeps descriptors") }
-    // Ended sessions are remembered (256 of a user); beyond that and the sanitizer's own pages nothing may stay.
+    // The broker keeps 256 results of ended sessions for each user, and the sanitizer has pages of its own.
     guard after.memory < before.memory + 64 << 10 else { throw Finding("the broker's memory grew") }
     try broker.stop()
 }
 
-/// One thread's share: five of six are calls.
+/// One thread's share: five sixths are calls.
 private func mutate(_ broker: Broker, _ tally: Tally, count: Int, seed: UInt64) throws {
     var calls = CallCampaign(broker, seed: seed)
     var messages = try MessageCampaign(broker, seed: seed ^ 0x5555)
@@ -83,7 +83,7 @@ private func mutate(_ broker: Broker, _ tally: Tally, count: Int, seed: UInt64) 
     }
 }
 
-/// Asks for GetInfo all along.
+/// Calls GetInfo repeatedly while the other threads attack.
 private func keepAsking(_ broker: Broker, _ tally: Tally) throws {
     var times: [Double] = []
     var peak = 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
-/// A generator whose seed can be printed and given again (SplitMix64).
+/// A generator with a printable seed, for reproducible runs (SplitMix64).
 struct Randomness: RandomNumberGenerator {
     private var state: UInt64
 
@@ -13,7 +13,7 @@ struct Randomness: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True in `percent` of a hundred cases.
+    /// True with a probability of `percent` percent.
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 
     mutating func below(_ bound: Int) -> Int { bound > 0 ? Int.random(in: 0..<bound, using: &self) : 0 }
@@ -30,7 +30,7 @@ struct Randomness: RandomNumberGenerator {
     mutating func pick<T>(_ values: [T]) -> T { values[below(values.count)] }
 }
 
-/// What bytes suffer, whatever they mean.
+/// Mutations of bytes, independent of their format.
 enum ByteMutation {
     /// Numbers at the edges of their types, little-endian.
     static let edges: [UInt64] = [
@@ -38,7 +38,7 @@ enum ByteMutation {
         0x7FFF_FFFF_FFFF_FFFF, 0x8000_0000_0000_0000, 0xFFFF_FFFF_FFFF_FFFF, 0xFFFF_FFFF_FFFF_F000,
     ]
 
-    /// Damages `bytes` in one to four places; `donor` lends what is spliced in.
+    /// Changes `bytes` in one to four places; splices come from `donor`.
     static func apply(_ bytes: [UInt8], donor: [UInt8], _ random: inout Randomness) -> [UInt8] {
         var result = bytes
         for _ in 0..<(1 + random.below(4)) { mutate(&result, donor, &random) }

@@ -5,13 +5,13 @@ import HWDModel
 import HWDTransport
 import HWDWire
 
-/// A session's connection in the hands of a client that may break any rule.
+/// A session's connection for a client that violates the protocol.
 final class Session {
-    /// A message of the worker's.
+    /// A message from the worker.
     struct Message {
         var opcode: UInt32
         var payload: [UInt8]
-        /// The first descriptor that came with it, closed with the session.
+        /// The first descriptor of the message; the session closes it.
         var file: Int32?
     }
 
@@ -22,7 +22,7 @@ final class Session {
     private var sequence: UInt32 = 0
     private var files: [Int32] = []
 
-    /// Creates a session of YU12 frames as any client would.
+    /// Creates a session of YU12 frames with a valid call.
     init(
         _ address: String, width: Int = 64, height: Int = 64,
         properties: [PropertyKey: PropertyValue] = [
@@ -50,16 +50,16 @@ final class Session {
 
     deinit { for file in files { close(file) } }
 
-    /// The connection was closed where a reply was due.
+    /// The connection was closed before the reply to Create.
     struct ClosedUnanswered: Error {}
 
-    /// The number the next message must have.
+    /// The valid sequence number of the next message.
     func nextSequence() -> UInt32 {
         sequence += 1
         return sequence
     }
 
-    /// Sends a message in turn; its sequence number, or nil where the session has ended.
+    /// Sends a message with the next sequence number, which it returns; nil if the session has ended.
     @discardableResult
     func send(_ opcode: Opcode, _ payload: [UInt8] = [], fds: [Int32] = []) -> UInt32? {
         let number = nextSequence()
@@ -79,7 +79,7 @@ final class Session {
         return writer.bytes
     }
 
-    /// Sends bytes as they are; false where the worker takes them no more.
+    /// Sends bytes without a header; false if the worker does not read them.
     @discardableResult
     func sendRaw(_ bytes: [UInt8], fds: [Int32] = []) -> Bool {
         var left = bytes[...]
@@ -101,7 +101,7 @@ final class Session {
         return left.isEmpty
     }
 
-    /// Registers a sound pool under the number 1.
+    /// Registers a valid pool with the number 1.
     func addPool(_ memory: SharedMemory) -> UInt32? {
         send(AddPool(poolID: 1, size: UInt64(memory.size)), fds: [memory.file.rawValue])
     }
@@ -115,7 +115,7 @@ final class Session {
 
     /// The next message; nil at the end of the connection.
     ///
-    /// - Throws: a finding when nothing comes in time.
+    /// - Throws: a finding if none comes in time.
     func next(seconds: Double = 20) throws -> Message? {
         let deadline = MonotonicTime.now + .nanoseconds(Int64(seconds * 1e9))
         while true {
@@ -137,7 +137,7 @@ final class Session {
         }
     }
 
-    /// Reads until the reply to a message; nil where the session ended instead.
+    /// Reads until the reply to a message; nil if the session ended before.
     func reply(to sequence: UInt32?) throws -> Reply? {
         while let sequence, let message = try next() {
             guard message.opcode == Opcode.reply.rawValue else { continue }
@@ -147,7 +147,7 @@ final class Session {
         return nil
     }
 
-    /// Says nothing more and reads to the connection's end; the `end` message, if one came.
+    /// Closes the sending direction and reads to the end of the connection; returns the `end` message, if any.
     @discardableResult
     func finish() throws -> End? {
         shutdown(channel.fileDescriptor, Int32(SHUT_WR))

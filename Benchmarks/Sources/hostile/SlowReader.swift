@@ -2,11 +2,13 @@
 import CHostile
 import Glibc
 import HWClient
-import HWDModel
+import HWDSystem
 import HWDTransport
 import HWDWire
 
-/// A session that sends 360p frames, which a slow machine can code in time too, at 30 a second and times each from sending to its packet.
+/// A session that sends 30 frames a second and measures the time from each frame to its packet.
+///
+/// The frames are 360p, which a slow machine encodes in time too.
 private final class PacedSession {
     private let session: CompressionSession
     private let pool: FramePool
@@ -25,7 +27,7 @@ private final class PacedSession {
                     .x265Params: .string("pools=1:frame-threads=1"),
                 ]))
         pool = try FramePool(slotSize: FrameLayout.packed(.yu12, width: 640, height: 360).size, slotCount: 24)
-        // A ramp that moves a little from slot to slot.
+        // A ramp that shifts a little from slot to slot.
         for (index, byte) in (pool.memory.mutableBytes ?? .init(start: nil, count: 0)).indices.enumerated() {
             pool.memory.mutableBytes?[byte] = UInt8(truncatingIfNeeded: index >> 3 &+ (index / pool.slotSize) &* 7)
         }
@@ -42,7 +44,7 @@ private final class PacedSession {
         while number < last || !sent.isEmpty {
             if number < last, MonotonicTime.now >= due {
                 guard let slot = pool.acquire() else {
-                    throw Finding("no slot of 24 is free: the encoder is too slow")
+                    throw Finding("all 24 slots are in use: the encoder is too slow")
                 }
                 slots[number] = slot
                 sent[number] = .now
@@ -55,7 +57,7 @@ private final class PacedSession {
             }
             let wait = number < last ? Int64(clamping: due.nanoseconds(since: .now)) : 10_000_000_000
             guard let event = try session.nextEvent(timeout: .nanoseconds(wait)) else {
-                if number == last { throw Finding("the neighbour's packets do not come") }
+                if number == last { throw Finding("no packet came within 10 s") }
                 continue
             }
             switch event {
@@ -74,7 +76,7 @@ private final class PacedSession {
     func close() { session.invalidate() }
 }
 
-/// Clients that send and then do nothing: a session read by nobody, one whose packets are kept, and calls unread.
+/// Clients that do not read: a session without a reader, one that keeps its packets, and unread replies to calls.
 private final class SlowReaders {
     private let unread: Session
     private let keeping: Session
@@ -90,7 +92,7 @@ private final class SlowReaders {
 
         keeping = try Session(broker.address, width: 640, height: 360)
         _ = keeping.addPool(memory)
-        // All packets, and frames behind them for which there is no place.
+        // Keeps all packets while more frames wait.
         for number in 0..<24 { keeping.send(keeping.frame(number)) }
         var packets = 0
         var number = 24
@@ -110,12 +112,12 @@ private final class SlowReaders {
             _ = many.withUnsafeBytes { hostile_send(socket.number, $0.baseAddress, $0.count, nil, 0) }
             calls.append(socket)
         }
-        // What the others still encode is no slow reading.
+        // Waits until these sessions have encoded their frames, which would take CPU time from the measured session.
         usleep(500_000)
     }
 }
 
-/// `slow-reader N`: the latency of N frames of a neighbour, with slow readers and without, in turns.
+/// `slow-reader N`: compares the latencies of N frames of a session with and without slow readers beside it.
 func slowReader(count: Int, seed: UInt64) throws {
     let broker = try Broker()
     let neighbour = try PacedSession(broker.daemon)
@@ -124,7 +126,7 @@ func slowReader(count: Int, seed: UInt64) throws {
     var beside: [Double] = []
     let turn = 60
     for round in 0..<max(1, count / turn) {
-        // The order changes, so that what the machine does besides falls on both alike.
+        // The order alternates, so that other load on the machine affects both measurements.
         for isBeside in round % 2 == 0 ? [false, true] : [true, false] {
             if isBeside {
                 let readers = try SlowReaders(broker)
@@ -146,7 +148,7 @@ func slowReader(count: Int, seed: UInt64) throws {
     print(
         "  ratio:  p50 \(rounded(percentile(beside, 0.5) / percentile(alone, 0.5))), p99 \(rounded(ratio))",
         "(goal: 1.1 at most, on a machine that does nothing else)")
-    if let limit = environment("HOSTILE_P99_RATIO").flatMap(Double.init), ratio > limit {
+    if let limit = Environment.value("HOSTILE_P99_RATIO").flatMap(Double.init), ratio > limit {
         throw Finding("a slow reader delays its neighbours")
     }
     try broker.stop()

@@ -6,7 +6,7 @@ import HWDTransport
 import HWDWire
 import Synchronization
 
-/// `truncate N`: N attacks on the memory that a worker reads; each refused or survived.
+/// `truncate N`: makes N attacks on the memory that a worker reads; the worker must refuse or survive each.
 func truncation(count: Int, seed: UInt64) throws {
     let broker = try Broker()
     let before = broker.openFiles
@@ -31,7 +31,7 @@ func truncation(count: Int, seed: UInt64) throws {
     try broker.stop()
 }
 
-/// Frames are encoded while another thread does to their memory whatever the kernel lets it.
+/// Encodes frames while another thread modifies their memory in every way that the kernel allows.
 private func poolUnderFire(_ broker: Broker, _ random: inout Randomness) throws -> String {
     let session = try Session(broker.address, width: 320, height: 180)
     let size = FrameLayout.packed(.yu12, width: 320, height: 180).size
@@ -76,20 +76,20 @@ private func poolUnderFire(_ broker: Broker, _ random: inout Randomness) throws 
     return "8 frames encoded, every ftruncate refused"
 }
 
-/// What the attacking thread and the session tell each other.
+/// State shared by the attacking thread and the session.
 private final class Attack: Sendable {
     let isDone = Mutex(false)
     let shrunk = Mutex(false)
 }
 
-/// The pool is sealed only after it was sent, and shrunk just before: the worker must not see one size and seal another.
+/// Shrinks and then seals a pool after sending it: the worker must not use a size that it read before the seal.
 private func shrinkingPool(_ broker: Broker, _ random: inout Randomness) throws -> String {
     let session = try Session(broker.address)
     let file = OwnedDescriptor(hostile_memfd(0))
     let size = 1 << 20
     guard ftruncate(file.number, size) == 0 else { throw Finding("ftruncate: errno \(errno)") }
     session.send(AddPool(poolID: 1, size: UInt64(size)), fds: [file.number])
-    // Somewhere in the time that the worker takes to look at it.
+    // A random time within the worker's checks of the file.
     let until = MonotonicTime.now.nanoseconds + UInt64(random.below(60_000))
     while MonotonicTime.now.nanoseconds < until {}
     _ = ftruncate(file.number, 0)
@@ -98,18 +98,18 @@ private func shrinkingPool(_ broker: Broker, _ random: inout Randomness) throws 
     session.send(CompleteFrames())
     try session.finish()
     let result = try broker.expectOrderlyEnd(session.id)
-    guard result.code != 0 else { throw Finding("a pool that had shrunk was taken") }
+    guard result.code != 0 else { throw Finding("a pool that had shrunk was accepted") }
     return "refused"
 }
 
-/// The client has the arena's descriptor: nothing it does with it may change what the worker has.
+/// Attacks the packet arena through the client's descriptor, which must not change the worker's memory.
 private func arena(_ broker: Broker, _ random: inout Randomness) throws -> String {
     let session = try Session(broker.address)
-    // The client speaks first.
+    // The worker sends its arena after the client's first message.
     let pool = try SharedMemory(creating: "hostile-pool", size: 1 << 16)
     _ = session.addPool(pool)
     guard let message = try session.next(), message.opcode == Opcode.addArena.rawValue, let file = message.file
-    else { throw Finding("no arena came") }
+    else { throw Finding("the worker sent no arena") }
     var byte: UInt8 = 0xFF
     let map = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
     guard ftruncate(file, 0) != 0, ftruncate(file, 1 << 30) != 0, hostile_punch_hole(file, 0, 4096) < 0,
@@ -124,7 +124,7 @@ private func arena(_ broker: Broker, _ random: inout Randomness) throws -> Strin
     return "every change refused by the kernel, 4 frames encoded"
 }
 
-/// Files that are no pools, by name.
+/// Files that the worker must refuse as pools.
 private let unfitFiles: [(String, @Sendable () -> Int32)] = [
     ("an unsealed memfd", { sized(hostile_memfd(0)) }),
     ("a memfd sealed against writing only", { sealed(sized(hostile_memfd(0)), HOSTILE_SEAL_WRITE) }),
@@ -146,12 +146,12 @@ private let unfitFiles: [(String, @Sendable () -> Int32)] = [
     ),
 ]
 
-/// Sends a file as a pool and shrinks it at once: it must be refused.
+/// Sends a file as a pool and may shrink it at once: the worker must refuse it.
 private func unfit(
     _ broker: Broker, _ name: String, _ make: () -> Int32, _ random: inout Randomness
 ) throws -> String {
     let file = OwnedDescriptor(make())
-    guard file.number >= 0 else { return "not to be had here" }
+    guard file.number >= 0 else { return "not available on this machine" }
     let session = try Session(broker.address)
     session.send(AddPool(poolID: 1, size: 1 << 16), fds: [file.number])
     if random.chance(50) { _ = ftruncate(file.number, 0) }
@@ -159,7 +159,7 @@ private func unfit(
     session.send(CompleteFrames())
     try session.finish()
     let result = try broker.expectOrderlyEnd(session.id)
-    guard result.code != 0 else { throw Finding("\(name) was taken for a pool") }
+    guard result.code != 0 else { throw Finding("\(name) was accepted as a pool") }
     return "refused"
 }
 

@@ -2,10 +2,11 @@
 import Glibc
 import HWClient
 import HWDModel
+import HWDSystem
 import HWDTransport
 import HWDWire
 
-/// `vanish N`: N clients are killed at moments of no one's choosing; nothing of them stays.
+/// `vanish N`: kills N clients at random times; the broker must release all their resources.
 func vanishing(count: Int, seed: UInt64) throws {
     let broker = try Broker()
     let before = broker.openFiles
@@ -13,7 +14,7 @@ func vanishing(count: Int, seed: UInt64) throws {
     var latest = 0.0
     var withSession = 0
     for _ in 0..<count {
-        let client = try ChildProcess(spawning: "/proc/self/exe", arguments: ["client", broker.address])
+        let client = try ChildProcess(spawning: Program.path, arguments: ["client", broker.address])
         usleep(useconds_t(random.below(120_000)))
         let isServed = !broker.children.isEmpty
         try client.kill(SIGKILL)
@@ -37,7 +38,7 @@ func vanishing(count: Int, seed: UInt64) throws {
     try broker.stop()
 }
 
-/// The client that is killed: sessions without end, frames as fast as they go.
+/// The client that is killed: it creates sessions endlessly and sends frames at full speed.
 func victim(_ address: String) throws {
     let daemon = Daemon(address: address)
     guard let timeBase = Rational(1, 30) else { return }

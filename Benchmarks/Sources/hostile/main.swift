@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Clients that mean harm, by the thousand, against a daemon of their own; scripts/check-hostile runs them.
+// Attacks a private daemon with thousands of hostile clients; scripts/check-hostile runs the campaigns.
 import Glibc
 import HWDTransport
 

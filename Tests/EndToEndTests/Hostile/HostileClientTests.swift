@@ -73,10 +73,10 @@ extension EndToEndFaults {
             Violation("nothing but zeros", reason: "protocol") {
                 try $0.sendRaw([UInt8](repeating: 0, count: 4096))
             },
-            Violation("a first message numbered 2", reason: "message 2 came where 1 was due") {
+            Violation("a first message numbered 2", reason: "message 2 came instead of message 1") {
                 try $0.send(opcode: Opcode.prepare.rawValue, sequence: 2)
             },
-            Violation("a message repeated", reason: "message 1 came where 2 was due") {
+            Violation("a message repeated", reason: "message 1 came instead of message 2") {
                 try $0.send(opcode: Opcode.prepare.rawValue)
                 try $0.send(opcode: Opcode.prepare.rawValue, sequence: 1)
             },

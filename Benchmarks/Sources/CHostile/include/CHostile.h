@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What a hostile client does that no library offers it. Each returns its result or −errno.
+// System calls of a hostile client that the libraries do not offer. Each returns its result or −errno.
 #ifndef CHOSTILE_H
 #define CHOSTILE_H
 
@@ -11,12 +11,12 @@ static const int HOSTILE_SEAL_GROW = 4;
 static const int HOSTILE_SEAL_WRITE = 8;
 static const int HOSTILE_O_PATH = 010000000;
 
-// Sends all it can of the bytes, the descriptors with the first; never blocks, never raises SIGPIPE.
+// Sends as many bytes as the socket accepts, and the descriptors with the first; never blocks or raises SIGPIPE.
 ssize_t hostile_send(int fd, const void *bytes, size_t size, const int *fds, size_t fd_count);
-// A memfd that takes seals; `huge` asks for huge pages.
+// A memfd that can be sealed; `huge` requests huge pages.
 int hostile_memfd(int huge);
 int hostile_add_seals(int fd, int seals);
-// Takes the pages of a range away; reading gives zeros afterwards.
+// Deallocates the pages of a range, which then read as zeros.
 int hostile_punch_hole(int fd, off_t offset, off_t length);
 
 #endif
