@@ -32,7 +32,7 @@ struct HWCtl: ParsableCommand {
 }
 
 extension MediaError: CommandError {
-    /// The reason and the exit code; an interruption has an exit code of its own (130).
+    /// The reason and the exit code; an interruption exits with 130.
     package var commandFailure: CommandFailure {
         kind == .interrupted ? .interrupted : CommandFailure(exitStatus, reason)
     }

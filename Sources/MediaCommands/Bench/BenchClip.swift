@@ -45,14 +45,14 @@ final class BenchClip {
         frameRate = rates.first { (0.001...1000).contains($0.value) } ?? Self.defaultRate
         let size = FrameLayout.packed(video.format, width: video.width, height: video.height).size
         let room = Self.maxBytes / max(1, size)
-        let wanted =
+        let count =
             switch amount {
-            case .frames(let count): count
+            case .frames(let frames): frames
             case .seconds(let seconds): Int(clamping: Int64((seconds * frameRate.value).rounded(.up)))
             }
         // The pool is sparse: only slots that are written occupy memory.
-        pool = try FramePool(slotSize: size, slotCount: max(1, min(wanted, room, video.frameCount ?? wanted)))
-        while frames.count < wanted, let item = try reader.next() {
+        pool = try FramePool(slotSize: size, slotCount: max(1, min(count, room, video.frameCount ?? count)))
+        while frames.count < count, let item = try reader.next() {
             guard case .frame(let frame) = item else { continue }
             defer { frame.release() }
             guard let slot = pool.acquire(), let base = pool.bytes(of: slot).baseAddress else { break }
@@ -62,8 +62,8 @@ final class BenchClip {
             frames.append(Frame(layout: layout, pts: frame.pts, duration: frame.duration))
         }
         guard !frames.isEmpty else { throw MediaError(.badInput, "\(input) has no frames") }
-        if frames.count >= room, wanted > room {
-            warnings.append("only the first \(frames.count) frames are used: more do not fit in 1 GiB")
+        if frames.count >= room, count > room {
+            warnings.append("only the first \(frames.count) frames are used: more do not fit into 1 GiB")
         }
     }
 
@@ -126,8 +126,8 @@ struct QualityPlane {
         let start = base + row * stride
         if isWide {
             for x in 0..<width {
-                let word = start.load(fromByteOffset: x * step, as: UInt16.self)
-                line[x] = Int32(UInt16(littleEndian: word) >> shift) << scale
+                let value = start.load(fromByteOffset: x * step, as: UInt16.self)
+                line[x] = Int32(UInt16(littleEndian: value) >> shift) << scale
             }
         } else {
             for x in 0..<width {

@@ -11,25 +11,26 @@ struct BenchCommand: ParsableCommand {
         abstract: "Compare this machine's hardware and software encoders on a clip.",
         discussion: """
             Decodes the first frames of INPUT into memory, then encodes them through sessions of the daemon, in hardware \
-            and in software, once at each bit rate, one session after the other and as fast as it goes. Every coded \
-            stream is decoded again by libavcodec and compared with the source. Where there is no hardware, or it \
-            cannot take the clip, the reason is told and the software is measured alone.
+            and in software, once at each bit rate, one session after another at full speed. Each coded stream is \
+            decoded by libavcodec and compared with the source. If there is no hardware, or it cannot encode the clip, \
+            the reason is reported and only software is measured.
 
             COLUMNS
-              FPS           coded frames a second, from the first frame sent to the
-                            last packet
+              TARGET        the requested bit rate in kbit/s
+              KBIT/S        the resulting bit rate
+              FPS           coded frames per second, from the first frame sent to
+                            the last packet
               P50, P99      milliseconds from sending a frame to its packet; up to
-                            6 frames are under way at once, and look-ahead counts
+                            6 frames are in flight, and look-ahead is included
               WORKER CPU    CPU seconds of the session's process
-              ALL CPU       the same and hwctl's own
-              KBIT/S        the bit rate that came out
+              ALL CPU       WORKER CPU and the CPU seconds of hwctl
+              RSS           peak memory of the session's process in MiB, frames
+                            and libraries included
               PSNR          in dB over the samples of all planes and frames, each
                             plane weighted by its size
-              PSNR-Y        the same of luma
+              PSNR-Y        PSNR of luma
               SSIM          structural similarity of 8x8 blocks four samples apart,
                             averaged over frames, planes weighted by their size
-              RSS           most memory the session's process had, in MiB, frames
-                            and libraries included
 
             EXAMPLES
               hwctl bench clip.mp4
@@ -42,50 +43,52 @@ struct BenchCommand: ParsableCommand {
     @Argument(help: "The video to encode; - is Y4M on standard input.")
     var input: String
 
-    @Option(help: "The HEVC profile; by default the one that holds the source's bit depth.")
+    @Option(help: "The HEVC profile; by default the one for the source's bit depth.")
     var profile: EncodeCommand.ProfileName?
 
-    @Option(help: ArgumentHelp("Encode so many frames of the input at most; 300 when not given.", valueName: "n"))
+    @Option(help: ArgumentHelp("Encode at most this many frames of the input; 300 by default.", valueName: "n"))
     var frames: Int?
 
-    @Option(help: ArgumentHelp("Encode so many seconds of the input at most.", valueName: "s"))
+    @Option(help: ArgumentHelp("Encode at most this many seconds of the input.", valueName: "s"))
     var seconds: Double?
 
     @Option(
         help: ArgumentHelp(
-            "Bit rates to encode at, with k or M, separated by commas.",
-            discussion: "Default: four, from the size and the frame rate.", valueName: "rate,…"))
+            "Bit rates in bits per second, with suffix k or M, separated by commas.",
+            discussion: "By default four rates that suit the clip's size and frame rate.", valueName: "rate,…"))
     var bitrate: String?
 
-    @Option(help: ArgumentHelp("x265's trade of speed for compression (software only).", valueName: "x265-name"))
+    @Option(help: ArgumentHelp("The x265 preset: speed against compression (software only).", valueName: "name"))
     var preset: String?
 
-    @Option(help: ArgumentHelp("Use the hardware encoder of this render node.", valueName: "node"))
+    @Option(help: ArgumentHelp("The render node whose hardware encoder is measured.", valueName: "node"))
     var device: String?
 
-    @Option(help: "Measure one of the two alone.")
+    @Option(help: "Measure only hardware or only software.")
     var only: Only?
 
-    @Option(help: ArgumentHelp("Draw quality against bit rate to this file.", valueName: "file.svg"))
+    @Option(help: ArgumentHelp("Write a plot of quality against bit rate to this file.", valueName: "file.svg"))
     var plot: String?
 
-    @Option(help: ArgumentHelp("Keep the coded streams in this folder, as Annex B.", valueName: "folder"))
+    @Option(help: ArgumentHelp("Keep the coded streams in this directory, as Annex B.", valueName: "directory"))
     var keep: String?
 
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 
     func validate() throws {
-        if frames != nil, seconds != nil { throw ValidationError("--frames and --seconds exclude each other.") }
-        if let frames, frames < 1 { throw ValidationError("--frames takes a number from 1 on, not \(frames).") }
+        if frames != nil, seconds != nil {
+            throw ValidationError("--frames and --seconds contradict each other: use one of them.")
+        }
+        if let frames, frames < 1 { throw ValidationError("--frames takes a number of at least 1, not \(frames).") }
         if let seconds, !(seconds > 0 && seconds <= 86_400) {
-            throw ValidationError("--seconds takes a number above 0, not \(seconds).")
+            throw ValidationError("--seconds takes a number above 0, at most 86400, not \(seconds).")
         }
         if let bitrate, Self.rates(bitrate) == nil {
             throw ValidationError("--bitrate takes rates such as 800k,2M,6M, at most 16, not '\(bitrate)'.")
         }
         if only == .software, device != nil {
-            throw ValidationError("--device names hardware, which --only software leaves out.")
+            throw ValidationError("--device selects hardware, which --only software excludes.")
         }
     }
 
@@ -102,11 +105,10 @@ struct BenchCommand: ParsableCommand {
     private var amount: BenchClip.Amount { seconds.map { .seconds($0) } ?? .frames(frames ?? 300) }
 
     private var properties: [PropertyKey: PropertyValue] {
-        guard let profile else { return [:] }
-        return [.profileLevel: .string(profile == .main ? "HEVC_Main_AutoLevel" : "HEVC_Main10_AutoLevel")]
+        profile.map { [.profileLevel: $0.property] } ?? [:]
     }
 
-    /// The rates of a list, lowest first, each once; nil when one of them reads as none.
+    /// Parses a list of rates: sorted, without duplicates; nil when one is invalid.
     private static func rates(_ text: String) -> [Int64]? {
         var rates: Set<Int64> = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {

@@ -151,9 +151,7 @@ struct ConvertCommand: ParsableCommand {
         guard dimensions != nil else {
             throw ValidationError("--size takes a size such as 1920x1080, up to 16384x16384, not '\(size)'.")
         }
-        if json, output == "-" {
-            throw ValidationError("--json and the output - would both use standard output.")
-        }
+        try OptionCheck.json(json, output: output)
     }
 
     func run() throws {

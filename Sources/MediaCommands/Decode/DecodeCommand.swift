@@ -11,27 +11,27 @@ struct DecodeCommand: ParsableCommand {
         commandName: "decode",
         abstract: "Decode a video to raw frames or pictures through a decompression session of the daemon.",
         discussion: """
-            INPUT is any file libavformat reads. HEVC is decoded by the daemon, in hardware where that was verified; \
-            other codecs are decoded in this process. OUTPUT is chosen by its ending: .y4m is YUV4MPEG2, .yuv and \
-            .raw are samples without any header, .png is the first picture, and frame-%04d.png all of them. - is Y4M \
-            on standard output. An output appears whole or not at all; see --keep-partial. \
-            Where hardware fails in the middle and was not required, the whole is decoded again in software and the \
-            reason told.
+            INPUT is any file that libavformat reads. HEVC is decoded by the daemon, in hardware where that is verified; \
+            other codecs are decoded in this process. The extension of OUTPUT selects the format: .y4m is YUV4MPEG2, \
+            .yuv and .raw are samples without a header, .png is the first picture, and frame-%04d.png is every \
+            picture. - is Y4M on standard output. OUTPUT is created only when it is complete; see --keep-partial. If \
+            hardware fails in the middle of the video and was not required, the video is decoded again in software, \
+            and the reason is reported.
 
-            Frames come in presentation order, cut to the file's clean aperture. Their depth is the stream's: 10 bits \
-            become 8 only where --format asks for it. Damaged pictures are written, counted and told of.
+            Frames are written in presentation order, cropped to the file's clean aperture, in the stream's bit depth: \
+            10 bits become 8 only if --format requires it. Damaged pictures are written, counted and reported.
 
-            Alpha is decoded where it is asked for: --format yuva has a full-range alpha plane behind the others, as the \
-            file codes it, and a .png of that is RGBA with straight alpha, or as --alpha says. --background lays the \
-            picture over a colour instead. Where a file has no alpha, all is opaque.
+            Alpha is decoded if requested: --format yuva adds a full-range alpha plane as the file codes it, and a .png \
+            of that is RGBA with straight alpha, or as --alpha sets. --background composites the picture over a color \
+            instead. Without alpha in the file, all pictures are opaque.
 
-            --format rgba16f gives half floats R, G, B, A in extended linear light: 1.0 is reference white and highlights \
-            lie above; bgra8 and rgba8 are bytes with sRGB's curve. Each picture's own colour description is followed, \
-            and its alpha, multiplied into the colours as the stream has it, or as --alpha says.
+            --format rgba16f writes half floats R, G, B, A in extended linear light: 1.0 is reference white, highlights \
+            are above 1.0. bgra8 and rgba8 are bytes with the sRGB transfer function. The color description of each \
+            picture applies, and its alpha, with colors premultiplied if the stream's are, or as --alpha sets.
 
-            --max-level N leaves out the temporal levels of an HEVC video above N; 0 keeps the base layer alone. A .mov or \
-            .mp4 says itself which pictures those are (tscl); elsewhere the session reads it from the NAL units, which is \
-            told, as is an annotation that contradicts them.
+            --max-level N leaves out the temporal levels of an HEVC video above N; 0 keeps only the base layer. The \
+            sample groups (tscl) of a .mov or .mp4 signal the level of each picture; without them, and where they \
+            contradict a picture, the NAL unit headers do, and a note or warning is printed.
 
             EXAMPLES
               hwctl decode clip.mov clip.y4m
@@ -42,7 +42,7 @@ struct DecodeCommand: ParsableCommand {
               hwctl decode --background 00ff00 title.mov title.y4m
             """)
 
-    /// Where RGB is converted.
+    /// What converts to RGB.
     enum Device: String, ExpressibleByArgument, CaseIterable {
         case auto, vulkan, cpu
     }
@@ -56,19 +56,19 @@ struct DecodeCommand: ParsableCommand {
     @Argument(help: "The video to decode.")
     var input: String
 
-    @Argument(help: "The file to write: .y4m, .yuv, .raw or .png (frame-%04d.png for all); - is Y4M.")
+    @Argument(help: "The file to write: .y4m, .yuv, .raw or .png (frame-%04d.png for every picture); - is Y4M.")
     var output: String
 
     @Option(help: "Whether hardware is preferred, required or off.")
     var hardware = EncodeCommand.Hardware.prefer
 
-    @Option(help: "How samples lie; by default planar (i420, or i010 for more than 8 bits).")
+    @Option(help: "The pixel format; by default planar (i420, or i010 for more than 8 bits).")
     var format: RawFormat?
 
-    @Option(help: "Whether the colours of RGBA pictures are multiplied by alpha: premultiplied or straight.")
+    @Option(help: "How the colors of RGBA pictures relate to alpha: premultiplied or straight.")
     var alpha: Alpha?
 
-    @Option(help: ArgumentHelp("The colour that a picture with alpha is laid over.", valueName: "RRGGBB"))
+    @Option(help: ArgumentHelp("The color that pictures with alpha are composited over.", valueName: "RRGGBB"))
     var background: String?
 
     enum Primaries: String, ExpressibleByArgument, CaseIterable {
@@ -76,75 +76,35 @@ struct DecodeCommand: ParsableCommand {
         case p3
         case bt2020 = "2020"
 
-        /// H.273's number.
+        /// The code point of ITU-T H.273.
         var code: Int64 { [.bt709: 1, .p3: 12, .bt2020: 9][self] ?? 2 }
     }
 
-    @Option(help: "The primaries of rgba16f (p3 when not given), bgra8 and rgba8 (709 when not given).")
+    @Option(help: "The primaries of rgba16f (p3 by default), bgra8 and rgba8 (709 by default).")
     var primaries: Primaries?
 
-    @Option(parsing: .unconditional, help: "Nits of the linear value 1.0 in rgba16f; 203 when not given.")
+    @Option(
+        parsing: .unconditional, help: "Luminance of the linear value 1.0 in rgba16f, in cd/m²; 203 by default.")
     var referenceWhite: Double?
 
-    @Option(help: "What converts to RGB: auto is a GPU where there is one.")
+    @Option(help: "What converts to RGB; auto is a GPU if there is one.")
     var device: Device?
 
     @Option(
         help: ArgumentHelp(
-            "Frames a second of pictures and raw streams, as 25, 23.976 or 30000/1001; 25 when not given.",
+            "Frames per second of pictures and raw streams, such as 25, 23.976 or 30000/1001; 25 by default.",
             valueName: "rate"))
     var frameRate: String?
 
     @Option(
-        help: ArgumentHelp("Leave out temporal levels of an HEVC input above this one.", valueName: "0…6"))
+        help: ArgumentHelp("Leave out the temporal levels of an HEVC input above this one.", valueName: "0…6"))
     var maxLevel: Int?
 
-    @Flag(help: "When the input breaks off, keep the frames before that; the exit code still says that it did.")
+    @Flag(help: "If the input ends early, keep the frames before that; the exit code still reports the error.")
     var keepPartial = false
 
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false
-
-    func validate() throws {
-        try EncodeCommand.check(maxLevel: maxLevel)
-        if json, output == "-" {
-            throw ValidationError("--json and the output - would both go to standard output.")
-        }
-        if let frameRate, Rational(text: frameRate).map({ $0.value < 0.001 || $0.value > 1000 }) ?? true {
-            throw ValidationError(
-                "--frame-rate takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(frameRate)'.")
-        }
-        let isRGB = format.map { !$0.pixelFormat.isYCbCr } ?? false
-        let isPNG = output.lowercased().hasSuffix(".png")
-        let isRaw = output.lowercased().hasSuffix(".yuv") || output.lowercased().hasSuffix(".raw")
-        if primaries != nil || referenceWhite != nil || device != nil, !isRGB {
-            throw ValidationError(
-                "--primaries, --reference-white and --device are for --format rgba16f, bgra8 and rgba8.")
-        }
-        if let referenceWhite, !(1...10000).contains(referenceWhite) {
-            throw ValidationError("--reference-white takes nits from 1 to 10000, not \(referenceWhite).")
-        }
-        if let background {
-            guard BackgroundCompositor.RGB(text: background) != nil else {
-                throw ValidationError("--background takes a colour as six hexadecimal digits, not '\(background)'.")
-            }
-            guard format == nil || format == .i420, alpha == nil else {
-                throw ValidationError(
-                    "--background leaves no alpha and gives i420: no other --format, and no --alpha.")
-            }
-        }
-        if alpha != nil, !isRGB, format != .yuva || !isPNG {
-            throw ValidationError(
-                "--alpha is for rgba16f, bgra8, rgba8, and for .png of yuva; raw yuva is as the file has it.")
-        }
-        if format == .yuva, !isRaw, !isPNG {
-            throw ValidationError("--format yuva is for .yuv, .raw and .png; Y4M holds no alpha.")
-        }
-        if let format, format.pixelFormat.isSemiPlanar || isRGB, !isRaw {
-            throw ValidationError(
-                "--format \(format.rawValue) is for .yuv and .raw; the others hold planar samples.")
-        }
-    }
 
     func run() throws {
         try report {
@@ -152,7 +112,7 @@ struct DecodeCommand: ParsableCommand {
             let job = job(specification)
             do {
                 try job.run(interruption)
-            } catch let error as ClientError where mayTryAgain(job, error) {
+            } catch let error as ClientError where decodesAgain(job, error) {
                 Console.note("the hardware decoder failed, decoding again in software: \(error.reason)")
                 let reason = "\(error.reason) (in the middle of the video)"
                 try self.job([.enableHardwareDecoder: .bool(false)], fallbackReason: reason).run(interruption)
@@ -172,13 +132,13 @@ struct DecodeCommand: ParsableCommand {
                 keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason))
     }
 
-    /// Whether hardware failed that was only preferred, and nothing has been read or written that cannot be again.
-    private func mayTryAgain(_ job: DecodeJob, _ error: ClientError) -> Bool {
+    /// Whether hardware failed that was not required, and everything can be read and written again.
+    private func decodesAgain(_ job: DecodeJob, _ error: ClientError) -> Bool {
         guard hardware == .prefer, job.usesHardware, input != "-", output != "-" else { return false }
         return error.code == .session(.videoDecoderMalfunction)
     }
 
-    /// The session's properties: what RGB is to be.
+    /// The session's properties: the RGB it converts to.
     private var properties: [PropertyKey: PropertyValue] {
         var properties: [PropertyKey: PropertyValue] = [:]
         properties[.destinationColorPrimaries] = primaries.map { .int($0.code) }

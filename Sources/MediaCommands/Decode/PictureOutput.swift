@@ -48,9 +48,9 @@ final class PictureOutput {
     /// Writes a frame that was decoded in this process.
     private func convert(_ frame: SourceFrame, _ decoded: DecodedFrame) throws {
         let packed = FrameLayout.packed(decoded.format, width: frame.width, height: frame.height)
-        let wanted = FrameLayout.packed(format.target, width: frame.width, height: frame.height)
-        if scratch.count < packed.size + wanted.size {
-            scratch = [UInt8](repeating: 0, count: packed.size + wanted.size)
+        let converted = FrameLayout.packed(format.target, width: frame.width, height: frame.height)
+        if scratch.count < packed.size + converted.size {
+            scratch = [UInt8](repeating: 0, count: packed.size + converted.size)
         }
         try scratch.withUnsafeMutableBytes { bytes in
             let first = UnsafeMutableRawBufferPointer(rebasing: bytes[..<packed.size])
@@ -61,17 +61,17 @@ final class PictureOutput {
             }
             if let read = first.baseAddress, let written = second.baseAddress {
                 SampleConverter(source: decoded.format, target: format.target).convert(
-                    packed.layout.planes(at: read), into: wanted.layout.mutablePlanes(at: written),
+                    packed.layout.planes(at: read), into: converted.layout.mutablePlanes(at: written),
                     width: frame.width, height: frame.height)
             }
             if format.target.hasAlpha, !decoded.format.hasAlpha {
                 // The converter handles three planes: the fourth is set to opaque here.
-                let size = Int(wanted.layout.planes[3].stride) * frame.height
-                second[Int(wanted.layout.planes[3].offset)...].prefix(size).withMemoryRebound(to: UInt8.self) {
+                let size = Int(converted.layout.planes[3].stride) * frame.height
+                second[Int(converted.layout.planes[3].offset)...].prefix(size).withMemoryRebound(to: UInt8.self) {
                     $0.update(repeating: 255)
                 }
             }
-            try write(frame, UnsafeRawBufferPointer(second), wanted.layout)
+            try write(frame, UnsafeRawBufferPointer(second), converted.layout)
         }
     }
 

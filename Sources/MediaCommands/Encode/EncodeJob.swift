@@ -47,9 +47,16 @@ final class EncodeJob {
         let session = try CompressionSession(
             daemon, parameters.create(reader.video, input.format, layerMode: layerMode))
         (usesHardware, decodesInHardware) = (session.created.usingHardware, input.usesHardware)
+        try encode(input, session, writer, interruption)
+    }
 
+    /// Encodes the whole input, completes the output and reports.
+    private func encode(
+        _ input: DecodedInput, _ session: CompressionSession, _ writer: MediaWriter, _ interruption: Interruption
+    ) throws {
+        let reader = input.reader
         var warnings = warnings(reader)
-        warnings += try EncodeMetadata.send(reader.video, to: session, unless: parameters.wanted)
+        warnings += try EncodeMetadata.send(reader.video, to: session, unless: parameters.userProperties)
         let sender = try FrameSender(session, reader, makesPool: input.session == nil)
         let properties = try start(session, writer, reader.video)
         let early = reader.levels?.warning
@@ -84,7 +91,7 @@ final class EncodeJob {
         options.includesOtherStreams = true
         options.frameRate = request.frameRate
         options.maxLevel = request.maxLevel
-        options.alpha = parameters.keepsAlpha ? try EncodeAlpha.conversion(parameters.wanted) : nil
+        options.alpha = parameters.keepsAlpha ? try EncodeAlpha.conversion(parameters.userProperties) : nil
         return options
     }
 

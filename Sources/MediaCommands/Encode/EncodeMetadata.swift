@@ -24,10 +24,11 @@ enum EncodeMetadata {
     ///
     /// One call each: the session accepts all properties of a call or none.
     static func send(
-        _ video: VideoDescription, to session: CompressionSession, unless wanted: [PropertyKey: PropertyValue]
+        _ video: VideoDescription, to session: CompressionSession,
+        unless userProperties: [PropertyKey: PropertyValue]
     ) throws(ClientError) -> [String] {
         var warnings: [String] = []
-        for (key, value) in properties(video) where wanted[key] == nil {
+        for (key, value) in properties(video) where userProperties[key] == nil {
             do throws(ClientError) {
                 try session.setProperties([key: value])
             } catch {

@@ -11,7 +11,7 @@ struct EncodeParameters {
     /// How the encoder is chosen.
     var specification: [PropertyKey: PropertyValue]
     /// Properties that the user set.
-    var wanted: [PropertyKey: PropertyValue]
+    var userProperties: [PropertyKey: PropertyValue]
     /// Whether alpha is coded.
     var keepsAlpha: Bool
     /// Whether hardware may decode the input.
@@ -33,7 +33,7 @@ struct EncodeParameters {
         }
         if color.isFullRange { properties[.fullRangeVideo] = .bool(true) }
         if let location = color.chromaLocation { properties[.chromaLocation] = .int(Int64(location)) }
-        properties.merge(wanted) { _, wanted in wanted }
+        properties.merge(userProperties) { _, set in set }
         // The mode of the frames, which differs from the file's where the reader converted them.
         if let mode = layerMode ?? video.alphaMode { properties[.sourceAlphaMode] = .string(mode.rawValue) }
         return CreateCompressionSession.Parameters(

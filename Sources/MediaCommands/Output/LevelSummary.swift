@@ -30,7 +30,8 @@ struct LevelSummary: Encodable {
     /// The line for people.
     var line: String {
         let signaled =
-            source == LevelReport.LevelSource.annotations.rawValue ? "the file's annotations" : "the NAL unit headers"
+            source == LevelReport.LevelSource.annotations.rawValue
+            ? "the file's annotations" : "the NAL unit headers"
         return "temporal levels 0 to \(maxLevel): \(leftOut) packets left out, according to \(signaled)"
     }
 

@@ -211,7 +211,7 @@ public final class MediaReader: @unchecked Sendable {
     /// A clock for frames that are decoded elsewhere from the video's packets.
     public var presentationClock: PresentationClock { PresentationClock(video, isUntimed: isUntimed) }
 
-    /// Makes the call that is under way, and every later one, throw `interrupted`; safe from any thread.
+    /// Makes the current call, and every later one, throw `interrupted`; safe from any thread.
     public func cancel() { cancelFlag.set() }
 }
 

@@ -73,7 +73,7 @@ final class Y4MSource {
 
     /// Reads `FRAME…` up to its line feed; false at the end of the stream.
     private func readFrameLine() throws(MediaError) -> Bool {
-        let word = "FRAME".utf8
+        let magic = "FRAME".utf8
         var head: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (0, 0, 0, 0, 0, 0)
         let (name, cancelFlag) = (name, cancelFlag)
         let count = try withUnsafeMutableBytes(of: &head) { bytes throws(MediaError) in
@@ -81,12 +81,12 @@ final class Y4MSource {
         }
         if count == 0 { return false }
         let isFrame = withUnsafeBytes(of: head) {
-            $0.prefix(min(count, word.count)).elementsEqual(word.prefix(count))
+            $0.prefix(min(count, magic.count)).elementsEqual(magic.prefix(count))
         }
         guard isFrame else {
             throw MediaError(.badInput, "\(name) is damaged: frame \(frameIndex) does not begin with FRAME")
         }
-        guard count > word.count else {
+        guard count > magic.count else {
             throw MediaError(.badInput, "\(name) ends inside the header of frame \(frameIndex)")
         }
         if head.5 == UInt8(ascii: "\n") { return true }

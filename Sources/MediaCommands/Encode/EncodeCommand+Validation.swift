@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+internal import HWDModel
+
+extension EncodeCommand {
+    func validate() throws {
+        if [bitrate != nil, quality != nil, qp != nil].count(where: { $0 }) > 1 {
+            throw ValidationError("--bitrate, --quality and --qp contradict each other: use one of them.")
+        }
+        if let bitrate, Self.bits(bitrate) == nil {
+            throw ValidationError("--bitrate takes a number such as 800k or 6M, not '\(bitrate)'.")
+        }
+        if alphaQuality != nil, alpha == nil {
+            throw ValidationError("--alpha-quality requires --alpha.")
+        }
+        if let alphaQuality, !(0...1).contains(alphaQuality) {
+            throw ValidationError("--alpha-quality takes a number from 0.0 to 1.0, not \(alphaQuality).")
+        }
+        try OptionCheck.maxLevel(maxLevel)
+        if copy, let option = encoderOption {
+            throw ValidationError("--copy does not encode: \(option) has no effect with it.")
+        }
+        if device != nil, hardware == .off {
+            throw ValidationError("--device selects hardware, which --hardware off excludes.")
+        }
+        try OptionCheck.json(json, output: output)
+        try OptionCheck.rate("--frame-rate", frameRate)
+        try OptionCheck.rate("--base-layer-frame-rate", baseLayerFrameRate)
+        try OptionCheck.rate("--expected-frame-rate", expectedFrameRate)
+        for text in property where !text.contains("=") || text.hasPrefix("=") {
+            throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")
+        }
+    }
+
+    /// The first given option of the encoder; nil without any.
+    private var encoderOption: String? {
+        let options: [(String, Bool)] = [
+            ("--profile", profile != nil), ("--bitrate", bitrate != nil), ("--quality", quality != nil),
+            ("--qp", qp != nil), ("--preset", preset != nil), ("--hardware", hardware != .prefer),
+            ("--device", device != nil), ("--keyframe-interval", keyframeInterval != nil),
+            ("--base-layer-frame-rate", baseLayerFrameRate != nil),
+            ("--expected-frame-rate", expectedFrameRate != nil), ("--property", !property.isEmpty),
+            ("--frame-rate", frameRate != nil), ("--alpha", alpha != nil),
+            ("--alpha-quality", alphaQuality != nil),
+        ]
+        return options.first { $0.1 }?.0
+    }
+}
+
+/// Checks of options that several commands have.
+enum OptionCheck {
+    /// Refuses a temporal level that HEVC does not have (TemporalId, H.265 7.4.2.2).
+    static func maxLevel(_ level: Int?) throws {
+        guard let level, !(0...6).contains(level) else { return }
+        throw ValidationError("--max-level takes a temporal level from 0 to 6, not \(level).")
+    }
+
+    /// Refuses a frame rate that a session would refuse.
+    static func rate(_ option: String, _ text: String?) throws {
+        guard let text, Rational(text: text).map({ $0.value < 0.001 || $0.value > 1000 }) ?? true else { return }
+        throw ValidationError(
+            "\(option) takes a rate from 0.001 to 1000, such as 25 or 30000/1001, not '\(text)'.")
+    }
+
+    /// Refuses two uses of standard output.
+    static func json(_ json: Bool, output: String) throws {
+        if json, output == "-" {
+            throw ValidationError("--json and the output - would both use standard output.")
+        }
+    }
+}
