@@ -21,7 +21,9 @@ deps:
 
 release: deps
 	@echo "Building (release) ..."
-	@for program in $(PROGRAMS); do $(RELEASE) --product $$program || exit 1; done
+	@mkdir -p .build
+	@for program in $(PROGRAMS); do $(RELEASE) --product $$program >.build/release.log 2>&1 || \
+	    { cat .build/release.log >&2; exit 1; }; done
 
 demo: release
 	@scripts/demo
