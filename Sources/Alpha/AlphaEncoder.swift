@@ -5,9 +5,10 @@ public import HWDSessions
 
 /// An `Encoder` of streams with a base layer and an alpha layer, made of one encoder for each.
 ///
-/// Both must code the same structure. An encoder that looks ahead derives it from the content, so the alpha layer's encoder
-/// gets each frame only after the base layer's picture, together with that picture's kind and temporal level. Encoders whose
-/// structure does not depend on content get both at once. Every access unit is checked before it is emitted.
+/// Both must code the same structure. An encoder that looks ahead derives it from the content, so the alpha layer's
+/// encoder receives each frame only after the base layer's picture, together with that picture's kind and temporal
+/// level. Encoders whose structure does not depend on content receive a frame's color and alpha at once. Every access
+/// unit is checked before it is emitted.
 public final class AlphaEncoder: Encoder {
     /// A frame whose alpha waits for the base layer's picture.
     private struct Waiting {

@@ -4,8 +4,8 @@ public import HWDSessions
 
 /// Splits `YUVA` frames: color planes are read in place, or converted from one alpha mode to the other.
 ///
-/// The conversion works on 4:2:0 samples, each chroma sample with the mean of the alphas that it covers. It is less accurate
-/// than a conversion before chroma is subsampled.
+/// The conversion works on 4:2:0 samples, each chroma sample with the mean of the alphas that it covers. It is less
+/// accurate than a conversion before chroma is subsampled.
 public final class PlanarSplitter: AlphaSplitter {
     private let scaling: AlphaScaling?
     private let planes: [SamplePlane]
@@ -42,8 +42,8 @@ struct AlphaScaling {
 
     /// A conversion to `mode` from the other mode.
     ///
-    /// Alpha 0 keeps no color, so straight samples become black. Divided colors are clipped to the nominal range, because
-    /// at low alpha the rounding error of premultiplied samples would carry them far beyond it.
+    /// Alpha 0 keeps no color, so straight samples become black. Divided colors are clipped to the nominal range,
+    /// because at low alpha the rounding error of premultiplied samples would move them far outside.
     init(to mode: AlphaChannelMode) {
         func table(center: Int, range: ClosedRange<Int>) -> [UInt8] {
             var table = [UInt8](repeating: 0, count: 65536)

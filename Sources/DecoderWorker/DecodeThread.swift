@@ -36,12 +36,12 @@ struct DecodeThread {
     /// The packets since the last key frame, from which software can take over; nil when they exceed `maxGroup`.
     private var group: [(sequence: Int64, input: DecoderInput)]? = []
     private var groupBytes = 0
-    /// Consecutive packets that required hardware failed to decode.
+    /// How many packets in a row failed on hardware that is required.
     private var failures = 0
 
     /// The limit of `group` in bytes.
     private static let maxGroup = 64 << 20
-    /// The limit of `failures`: a single one may be the packet's fault.
+    /// The limit of `failures`: a single failure may be the packet's fault.
     private static let maxFailures = 8
 
     /// Packets after which a missing picture is reported as lost; no stream reorders by more.

@@ -31,7 +31,7 @@ final class OutputConversion {
     private let gpu = SharedGPU()
     /// Why surfaces are copied from the decoder's device instead of imported; nil while they are imported.
     private var copyReason: String?
-    /// The arenas of the last picture that the GPU uses.
+    /// The arenas of the last picture, as far as the GPU uses them in place.
     private var arenas: (decoded: SharedMemory?, output: SharedMemory?) = (nil, nil)
     /// The last conversion; streams seldom change their color.
     private var last: (conversion: Conversion, chosen: ConverterChoice.Chosen)?
@@ -63,7 +63,7 @@ final class OutputConversion {
     ///   - owner: the owner of the picture's memory: a surface, or the holder of its slot.
     ///   - color: the picture's color.
     ///   - mode: whether result colors are multiplied by alpha; nil keeps the stream's mode.
-    /// - Throws: `PixelTransferNotSupported` for a color that cannot be converted, and what waiting for the client throws.
+    /// - Throws: `PixelTransferNotSupported` for a color that cannot be converted, and the errors of `slotForCopy`.
     func convert(
         _ picture: OutputPicture, _ owner: any AnyObject & Sendable, _ color: ColorDescription,
         alpha mode: AlphaChannelMode?

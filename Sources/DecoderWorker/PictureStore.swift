@@ -40,7 +40,7 @@ final class PictureStore: PictureMemory {
     private let timeout: Duration
     private let whileFull: @Sendable (Bool) -> Void
 
-    /// No memory yet.
+    /// Makes an empty store; arenas are allocated as pictures need them.
     ///
     /// - Parameters:
     ///   - maxBytes: of all arenas together.
@@ -52,7 +52,9 @@ final class PictureStore: PictureMemory {
         self.whileFull = whileFull
     }
 
-    /// Takes a slot for the decoder to write to; nil when none is free, and the picture is then copied later.
+    /// Takes a slot for the decoder to write to; nil unless more than one is free.
+    ///
+    /// The last one is kept for copies: without a slot a picture is decoded into other memory and copied.
     func allocate(byteCount: Int) -> FrameSlot? { take(byteCount, leaving: 1) }
 
     /// Takes a slot for a copy, waiting up to `timeout` for the client to release one.

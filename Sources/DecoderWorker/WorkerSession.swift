@@ -56,7 +56,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         port = try assigned.accept(setup.reply(to: start), setup.report)
     }
 
-    /// Chooses the decoder and opens it if it is hardware; where it does not open, that is an input of the next choice.
+    /// Chooses the decoder and, if it is hardware, opens it; a failure becomes an input of another choice.
     private static func open(
         _ assigned: AssignedSession, _ store: PictureStore
     ) throws(SessionError) -> (SessionSetup, (any PictureDecoder)?) {

@@ -61,8 +61,8 @@ final class PacketArena: Sendable {
 
     /// Copies a packet into the arena, waiting up to `timeout` for room.
     ///
-    /// - Parameter whileFull: called with true when the wait begins and with false when it ends, so that the broker does
-    ///   not take a slow client for a hung encoder.
+    /// - Parameter whileFull: called with true when the wait begins and with false when it ends, so that the broker
+    ///   does not mistake a slow client for a hung encoder.
     /// - Throws: `Parameter` when the client released no packet in that time, `AllocationFailed`.
     func store(_ bytes: RawSpan, whileFull: (Bool) -> Void = { _ in }) throws(SessionError) -> StoredPacket {
         let size = bytes.byteCount

@@ -37,8 +37,8 @@ public final class CompressionSession {
 
     /// Creates a session; returns when the daemon has chosen its encoder.
     ///
-    /// - Throws: the session's error (`CouldNotFindVideoEncoder`, `VideoEncoderNotAvailableNow`, `Parameter`, …), or why
-    ///   the daemon cannot be asked.
+    /// - Throws: the session's error (`CouldNotFindVideoEncoder`, `VideoEncoderNotAvailableNow`, `Parameter`, …), or
+    ///   why the daemon cannot be asked.
     public init(
         _ daemon: Daemon, _ parameters: CreateCompressionSession.Parameters, timeout: Duration = .seconds(30)
     ) throws(ClientError) {
@@ -64,7 +64,7 @@ public final class CompressionSession {
         try client.addPool(memory, id: poolID)
     }
 
-    /// Removes a pool that no frame in flight lies in.
+    /// Removes a pool, which must hold no frame in flight.
     public func removePool(id poolID: UInt32) throws(ClientError) { try client.removePool(id: poolID) }
 
     /// Sets properties, all or none.

@@ -10,7 +10,7 @@ struct DecompressionReceiver: SessionReceiver {
 
     static let malfunction = Status.videoDecoderMalfunction
     static var finished: Event { .finished }
-    /// The packets in flight bound the reports and the credits bound the pictures; a client that fetches has fewer.
+    /// Far above the packets in flight and the credits, which bound what a client that fetches can have.
     let maxEventCount = 4096
     var packets = PacketPool()
     var heldFrames = 0
@@ -53,7 +53,7 @@ struct DecompressionReceiver: SessionReceiver {
     ) throws(SessionError) -> DecompressionSession.ReceivedFrame {
         heldFrames += 1
         guard let memory = arenas[picture.arenaID], heldFrames <= maxHeldFrames else {
-            throw Self.broken("a picture lies in no arena, or is more than its credits allow")
+            throw Self.broken("a picture names an unknown arena or exceeds the credits")
         }
         do throws(SessionError) {
             try picture.layout.validate(

@@ -13,7 +13,7 @@ public final class DecompressionSession {
     public enum Event {
         /// A picture, in presentation order; its samples are valid until `release`.
         case frame(ReceivedFrame)
-        /// A packet is damaged, or no picture comes out of it.
+        /// A packet is damaged or yields no picture.
         case report(PacketReport)
         /// Every picture of the packets sent before `finishDelayedFrames` has been returned.
         case finished
@@ -71,8 +71,8 @@ public final class DecompressionSession {
 
     /// Limits decoding of the packets that follow to a temporal level, 0 to 6; nil removes the limit.
     ///
-    /// A lower limit applies from the next packet on, a higher one from the next picture at which the stream allows it (a
-    /// key frame, TSA or STSA picture, H.265 7.4.2.2). Each packet that is skipped is reported with
+    /// A lower limit applies from the next packet on, a higher one from the next picture at which the stream allows
+    /// it (a key frame, TSA or STSA picture, H.265 7.4.2.2). Each packet that is skipped is reported with
     /// `PacketReport.Flags.aboveLevel`.
     /// - Throws: `Parameter` for a level that does not exist; the session continues.
     public func setMaxTemporalLevel(_ level: Int?) throws(ClientError) {

@@ -3,11 +3,11 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// What one kind of session does with its worker's messages.
+/// Decodes the worker's messages of one kind of session.
 protocol SessionReceiver {
     /// The call that creates the session.
     associatedtype Create: ControlMethod where Create.Reply: CreatedSession
-    /// What the app fetches.
+    /// An event that the app fetches.
     associatedtype Event
 
     /// The status of a worker that died or broke the protocol.
@@ -17,22 +17,22 @@ protocol SessionReceiver {
     /// The most events that a worker within its credits can leave unfetched.
     var maxEventCount: Int { get }
 
-    /// Starts with the credits of a reply.
+    /// Takes the credits from the reply to Create.
     init(_ created: Create.Reply)
 
-    /// Takes a message other than a reply and the end; nil for one that is no event.
+    /// Decodes a message other than `reply` and `end`; nil when it is no event for the app.
     mutating func receive(
         _ opcode: Opcode, _ payload: RawSpan, _ fds: inout FDQueue
     ) throws(SessionError) -> Event?
 }
 
 extension SessionReceiver {
-    /// The error of a worker that does not keep to the protocol.
+    /// The error for a violation of the protocol.
     static func broken(_ reason: String) -> SessionError {
         SessionError(malfunction, "the worker broke the protocol: \(reason)")
     }
 
-    /// The error of a message that is not the worker's to send, or not in this kind of session.
+    /// The error for a message that a worker must not send in this kind of session.
     static func unexpected(_ opcode: Opcode) -> SessionError { broken("it sent \(opcode) to a client") }
 }
 
@@ -46,7 +46,7 @@ extension CreateCompressionSession.Reply: CreatedSession {}
 extension CreateDecompressionSession.Reply: CreatedSession {}
 extension CreateTransferSession.Reply: CreatedSession {}
 
-/// What the three kinds of session have in common: creation, pools, properties, events, the end.
+/// The part of a session that all three kinds share: creation, pools, properties, events and the end.
 final class SessionClient<Receiver: SessionReceiver> {
     typealias Event = Receiver.Event
 
@@ -97,13 +97,13 @@ final class SessionClient<Receiver: SessionReceiver> {
         } catch { throw ClientError(error) }
     }
 
-    /// Sends a message whose payload is bytes of no fixed form, or nothing, and waits for its reply.
+    /// Sends a message with an unstructured or empty payload and waits for its reply.
     @discardableResult
     func request(_ opcode: Opcode, _ bytes: [UInt8] = []) throws(ClientError) -> Reply {
         try reply(to: try send(opcode, bytes))
     }
 
-    /// Makes the reply to a message that was sent the event `Receiver.finished`.
+    /// Turns the reply to the message with this sequence number into the event `Receiver.finished`.
     func finish(by sequence: UInt32) { finishing = sequence }
 
     // MARK: - Messages
@@ -121,7 +121,7 @@ final class SessionClient<Receiver: SessionReceiver> {
         try link.reply(to: sequence, timeout: timeout, handle)
     }
 
-    /// Receives until the condition holds or the deadline has passed; events stay for `nextEvent`.
+    /// Receives until the condition holds or the deadline has passed; events are kept for `nextEvent`.
     func pump(until deadline: MonotonicTime, _ condition: (Receiver) -> Bool) throws(ClientError) {
         try link.pump(until: deadline, handle) { condition(self.receiver) }
     }
@@ -144,7 +144,7 @@ final class SessionClient<Receiver: SessionReceiver> {
             return
         }
         let reply = try Reply(decoding: payload)
-        // Any other reply belongs to a request whose caller no longer waits.
+        // Any other reply answers a request whose caller no longer waits.
         guard reply.sequence == finishing else { return }
         finishing = nil
         guard reply.status == .ok else {

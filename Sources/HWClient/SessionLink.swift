@@ -5,7 +5,7 @@ internal import HWDWire
 
 /// A client's end of a session's connection, for every kind of session: requests, replies, the end and its cause.
 final class SessionLink {
-    /// Takes a message other than an awaited reply or the end.
+    /// Handles a message other than `end` and the reply that is waited for.
     typealias Handler = (Opcode, RawSpan, inout FDQueue) throws(SessionError) -> Void
 
     private let daemon: Daemon
@@ -15,7 +15,7 @@ final class SessionLink {
     private let channel: SessionChannel
     private var replies: [UInt32: Reply] = [:]
     private var awaited: UInt32?
-    /// What ended the session; every later call throws it again.
+    /// Why the session ended; every later call throws it again.
     private var end: ClientError?
 
     init(
@@ -50,7 +50,7 @@ final class SessionLink {
         } catch { throw sendFailed(error, handler) }
     }
 
-    /// The reply to a message; what comes before it goes to the handler.
+    /// Waits for the reply to a message; the messages before it go to the handler.
     func reply(
         to sequence: UInt32, timeout: Duration = .seconds(60), _ handler: Handler
     ) throws(ClientError) -> Reply {
@@ -98,7 +98,7 @@ final class SessionLink {
             if reply.sequence == awaited {
                 replies[reply.sequence] = reply
             } else {
-                // The caller no longer waits for it, or the session itself does.
+                // Nobody waits for it, or it becomes an event (`SessionClient.finish`).
                 try handler(opcode, payload, &fds)
             }
         case .end:

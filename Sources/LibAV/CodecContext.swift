@@ -19,11 +19,11 @@ package final class CodecContext {
         avcodec_free_context(&context)
     }
 
-    /// What every decoder of a session or a file needs.
+    /// Sets the options that every decoder of a session or a file needs.
     ///
     /// - Parameters:
     ///   - maxPixels: luma samples of a picture; bounds what a damaged header can make libavcodec allocate.
-    ///   - listener: receives the context's log messages, and is what `get_buffer2` and `get_format` find.
+    ///   - listener: receives the context's log messages; `get_buffer2` and `get_format` find it in `opaque`.
     package func configureDecoding(maxPixels: Int, listener: LibAVListener) {
         self.listener = listener
         pointer.pointee.opaque = Unmanaged.passUnretained(listener).toOpaque()

@@ -65,7 +65,7 @@ public final class DecodedSurface: @unchecked Sendable {
         self.picture = picture
     }
 
-    /// Waits for the driver and exports the surface (vaSyncSurface, vaExportSurfaceHandle of DRM_PRIME_2 in separate layers).
+    /// Waits for the driver (vaSyncSurface) and exports the surface (DRM_PRIME_2, one layer for each plane).
     ///
     /// - Throws: `VideoDecoderMalfunction` where the driver cannot.
     public func export() throws(SessionError) -> Export {

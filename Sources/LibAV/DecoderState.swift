@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The state that libavcodec's callbacks share with a decoder: picture buffers, complaints by packet, the chosen format.
 ///
-/// libavcodec conceals damage and returns the picture all the same; only its log reports the damage. Each of its threads
-/// has its own context, and the last buffer that a context requested identifies the packet it decodes.
+/// libavcodec conceals damage and returns the picture all the same; only its log reports the damage. Each of its
+/// threads has its own context, and the last buffer that a context requested identifies the packet it decodes.
 final class DecoderState: LibAVListener, @unchecked Sendable {
     private struct Work {
         /// The packet that each context decodes.

@@ -35,7 +35,7 @@ package final class DirectBuffers: Sendable {
             avcodec_align_dimensions2(context, &width, &height, $0.baseAddress)
             return max($0.max() ?? 1, Int32(FrameLayout.rowAlignment))
         }
-        // Decoders may rely on chroma strides of exactly half the luma stride, so the width grows instead of each stride.
+        // Decoders may rely on chroma strides of exactly half the luma stride, so the width grows, not each stride.
         var strides: [Int32] = [0, 0, 0, 0]
         var isAligned = false
         while !isAligned {
@@ -59,7 +59,9 @@ package final class DirectBuffers: Sendable {
         return result.byteCount <= Int(Int32.max) ? result : nil
     }
 
-    /// Provides `frame` with a slot, or with memory of the same layout where no slot is free: some decoders need constant strides.
+    /// Provides `frame` with a slot, or with other memory where no slot is free.
+    ///
+    /// The layout is the same in both cases, because some decoders need constant strides.
     package func provide(
         _ context: UnsafeMutablePointer<AVCodecContext>, _ frame: UnsafeMutablePointer<AVFrame>, flags: Int32
     ) -> Int32 {
@@ -164,7 +166,7 @@ package final class DirectBuffers: Sendable {
         private let pool: OpaquePointer
 
         init?(byteCount: Int) {
-            // libavutil's allocator aligns to the CPU's vectors; the geometry sees to the rest.
+            // libavutil's allocator aligns to the CPU's vectors; `geometry` adds what wider alignments need.
             guard let pool = av_buffer_pool_init(byteCount, av_buffer_allocz) else { return nil }
             self.byteCount = byteCount
             self.pool = pool

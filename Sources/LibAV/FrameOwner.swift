@@ -4,7 +4,7 @@ package import HWDModel
 
 /// Owner of an AVFrame.
 ///
-/// Sendable because a frame that several threads hold is only ever freed; whoever fills or reads one does so alone.
+/// Sendable because threads that share a frame only release it; a frame is filled and read by one thread.
 final class FrameOwner: @unchecked Sendable {
     let pointer: UnsafeMutablePointer<AVFrame>
 

@@ -5,8 +5,8 @@ public import HWDSessions
 
 /// libavcodec's HEVC decoder for sessions: in software, or on a VA-API driver's surfaces.
 ///
-/// Used by one thread at a time. In software libavcodec's threads write into the session's memory directly; surfaces are
-/// copied there.
+/// Used by one thread at a time. In software libavcodec's threads write into the session's memory directly;
+/// surfaces are copied there.
 public final class HEVCDecoder: PictureDecoder, @unchecked Sendable {
     /// How to decode.
     public struct Options: Sendable {

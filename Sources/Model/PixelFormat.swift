@@ -2,8 +2,8 @@
 
 /// A layout of samples in memory, named by its DRM fourcc (drm_fourcc.h).
 ///
-/// DRM defines no fourcc for two of them: `I010` is `YU12` with 16-bit little-endian words that hold 10 bits at the low end, and
-/// `YUVA` is `YU12` with a fourth plane of full-range alpha.
+/// DRM defines no fourcc for two of them: `I010` is `YU12` with 16-bit little-endian words that hold 10 bits at the
+/// low end, and `YUVA` is `YU12` with a fourth plane of full-range alpha.
 public enum PixelFormat: String, CaseIterable, Hashable, Sendable {
     /// 8-bit 4:2:0: luma, then interleaved Cb/Cr.
     case nv12 = "NV12"

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
 
-/// A plane that is read; its owner keeps the memory alive for the length of a call.
+/// A plane to read; its owner keeps the memory alive for the length of a call.
 @safe public struct PlaneView {
     /// The first sample.
     public let base: UnsafeRawPointer
     /// Bytes from a row to the next.
     public let stride: Int
 
-    /// A plane at `base`; every row that the pixel format has must lie in memory (`FrameLayout.validate`).
+    /// A plane at `base`; all of its rows must be in that memory (`FrameLayout.validate`).
     @unsafe public init(base: UnsafeRawPointer, stride: Int) {
         unsafe self.base = base
         self.stride = stride
     }
 }
 
-/// A plane that is written; its owner keeps the memory alive, and unused by others, for the length of a call.
+/// A plane to write; its owner keeps the memory alive, and unused by others, for the length of a call.
 @safe public struct MutablePlaneView {
     /// The first sample.
     public let base: UnsafeMutableRawPointer
     /// Bytes from a row to the next.
     public let stride: Int
 
-    /// A plane at `base`; every row that the pixel format has must lie in memory (`FrameLayout.validate`).
+    /// A plane at `base`; all of its rows must be in that memory (`FrameLayout.validate`).
     @unsafe public init(base: UnsafeMutableRawPointer, stride: Int) {
         unsafe self.base = base
         self.stride = stride
@@ -46,7 +46,7 @@ extension FrameLayout {
         planes.map { unsafe MutablePlaneView(base: pool + Int($0.offset), stride: Int($0.stride)) }
     }
 
-    /// The same planes in a pool where they lie `offset` bytes further on.
+    /// The same planes, `offset` bytes further into the pool.
     public func moved(by offset: UInt64) -> FrameLayout {
         FrameLayout(planes: planes.map { Plane(offset: $0.offset + offset, stride: $0.stride) })
     }

@@ -68,8 +68,8 @@ final class GPUConverter: PixelConverter {
             throw error
         }
         let successor = try CPUConverter(conversion, threads: threads)
-        // Pictures in flight must end before the converter frees their memory. Where one does not end the device counts as
-        // lost, its memory is not freed, and the CPU converts the picture again.
+        // Pictures in flight must end before the converter frees their memory. If one does not end, the device counts
+        // as lost, its memory is not freed, and the CPU converts the picture again.
         for ticket in inFlight.keys where (try? current.finish(ticket)) != nil {
             inFlight[ticket] = nil
             ended.insert(ticket)

@@ -96,7 +96,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
 
     // MARK: - For the converting thread
 
-    /// Publishes how the pictures so far came to the GPU.
+    /// Publishes how the pictures so far were transferred to and from the GPU.
     func publish(_ use: SharedGPU.MemoryUse?) { memoryUse.withLock { $0 = use } }
 
     /// Answers a frame that was converted, or that could not be.

@@ -69,7 +69,7 @@ public struct PacketReport: SessionPayload, Hashable {
 
     /// The packet's number.
     public var frameID: UInt64
-    /// `VideoDecoderBadData` for damage; `ok` where the stream itself makes the picture impossible to show.
+    /// `VideoDecoderBadData` for damage; `ok` where an intact packet yields no picture.
     public var status: Status
     public var flags: Flags
     /// The fault in words; at most 1024 bytes are sent.
@@ -98,7 +98,7 @@ public struct PacketReport: SessionPayload, Hashable {
     }
 }
 
-/// The worker retired an arena: no picture lies in it, and none will.
+/// The worker retired an arena, which holds no picture and will receive none.
 public struct RemoveArena: SessionPayload, Hashable {
     public static let opcode = Opcode.removeArena
     public var arenaID: UInt32

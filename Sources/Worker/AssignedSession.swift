@@ -6,7 +6,7 @@ public import HWDWire
 
 /// A session that the broker assigned to this process; its Create call is not answered yet.
 ///
-/// Used from the thread that starts the process.
+/// Used from the main thread only.
 public final class AssignedSession {
     public let start: WorkerStart
     /// The counters that the broker reads.
@@ -18,7 +18,7 @@ public final class AssignedSession {
 
     private static let replyTimeout = Duration.seconds(5)
 
-    /// Ends the process, with a refusal to the client, where the broker's page of counters cannot be mapped.
+    /// Maps the broker's page of counters; if that fails, refuses the call and ends the process.
     init(_ kind: SessionKind, _ start: WorkerStart, connection: consuming OwnedFD, signals: SignalFD) {
         self.kind = kind
         self.start = start
@@ -33,7 +33,8 @@ public final class AssignedSession {
 
     /// Reports that a driver is about to open `codecID`, or with nil that it has returned.
     ///
-    /// The driver may crash or hang this process. The broker then knows which one did, and answers the call itself.
+    /// The driver may crash or hang this process. The broker then knows which driver did, and answers the call
+    /// itself.
     public func willOpen(_ codecID: String?) {
         if let codecID { WorkerStartup.report(.opening(codecID: codecID)) }
         stats.set(.busySinceNs, codecID == nil ? 0 : MonotonicTime.now.nanoseconds)

@@ -2,13 +2,13 @@
 public import HWDTransport
 internal import Synchronization
 
-/// Pools that the client removed, until the thread that uses a GPU has made the GPU forget them.
+/// Pools that the client removed and that the GPU's thread has not released yet.
 public final class RemovedPools: Sendable {
     private let pools = Mutex<[SharedMemory]>([])
 
     public init() {}
 
-    /// Adds a pool that no frame in flight lies in.
+    /// Adds a pool that holds no frame in flight.
     public func add(_ pool: SharedMemory) { pools.withLock { $0.append(pool) } }
 
     /// Returns the pools added since the last call.

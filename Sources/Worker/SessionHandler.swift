@@ -4,10 +4,10 @@ public import HWDSessions
 public import HWDTransport
 public import HWDWire
 
-/// What a kind of session does with its client's messages; called on the I/O thread only.
+/// Handles the client's messages of one kind of session; called on the I/O thread only.
 ///
-/// `SessionPort` has checked a message's sender, kind of session and descriptors, and handles what is the same in all
-/// kinds of session.
+/// `SessionPort` checks each message's sender, session kind and number of descriptors first, and handles the
+/// messages that all kinds of session share.
 public protocol SessionHandler: AnyObject {
     var port: SessionPort { get }
 
@@ -17,16 +17,16 @@ public protocol SessionHandler: AnyObject {
     /// connection has changed its protocol.
     func sessionBegan()
 
-    /// Sets properties, all or none; a failure is answered.
+    /// Sets properties, all or none; an error becomes a failed reply.
     func setProperties(_ values: [String: PropertyValue]) throws(SessionError)
 
-    /// Returns the values of properties, of all that have one when `names` is empty; a failure is answered.
+    /// Returns the values of properties, of all that have one when `names` is empty; errors become failed replies.
     func copyProperties(_ names: [String]) throws(SessionError) -> [String: PropertyValue]
 
-    /// How a pool that the client registers is mapped.
+    /// The access with which a pool that the client registers is mapped.
     func access(to pool: borrowing OwnedFD) -> SharedMemory.Access
 
-    /// Whether something in flight lies in a pool, so that the pool cannot be removed.
+    /// Whether a pool holds a frame or packet in flight and therefore cannot be removed.
     func isUsing(pool id: UInt32) -> Bool
 
     /// Called when the client has removed a pool.
@@ -34,8 +34,8 @@ public protocol SessionHandler: AnyObject {
 
     /// Handles a message of this kind of session.
     ///
-    /// A failure ends the session or is answered, as `opcode.failure` says; in the latter case the port sends the
-    /// reply of a success as well.
+    /// Where `opcode.failure` is `isAnswered`, the port sends the reply: after an error a failed one. Elsewhere the
+    /// handler sends what answers the message, and an error ends the session.
     func handle(
         _ opcode: Opcode, _ sequence: UInt32, _ payload: RawSpan, _ pools: PoolLedger<SharedMemory>
     ) throws(SessionError)
@@ -56,9 +56,9 @@ extension SessionHandler {
 }
 
 extension WorkQueue {
-    /// Queues a task of the client's.
+    /// Queues a task for a message of the client.
     ///
-    /// - Throws: `Parameter` when the queue is full: it holds more than the credits allow a client to send.
+    /// - Throws: `Parameter` when the queue is full; its capacity exceeds what the credits allow in flight.
     public func enqueue(_ task: Element) throws(SessionError) {
         guard push(task) else { throw SessionError(.parameter, "more messages than the session allows at once") }
     }

@@ -12,7 +12,7 @@ public final class SessionPort: @unchecked Sendable {
     public let stats: StatsPage
 
     private static let clientIsGone = "the client closed the connection"
-    /// Bytes that fit a reply beside its own fields.
+    /// Bytes that a reply's body may have: a payload less the reply's own fields.
     private static let maxBody = MessageHeader.maxLength - 8
     private enum Token {
         static let client: UInt64 = 0

@@ -6,10 +6,12 @@ public import HWDWire
 
 /// The start of every session's process: it confines itself and waits for its session.
 public enum WorkerStartup {
-    /// Waits for the broker's start packet and passes it on; returns when the broker is gone.
+    /// Waits for the broker's start packet and serves its session.
+    ///
+    /// The process ends with the session, or when the broker is gone.
     ///
     /// - Parameters:
-    ///   - rehearse: what a worker does that was started ahead of its session.
+    ///   - rehearse: called while a worker that was started ahead of its session waits.
     ///   - serve: serves the session until its end, which ends the process.
     public static func run(
         _ kind: SessionKind, rehearse: () -> Void, serve: (AssignedSession) throws -> Void
@@ -43,8 +45,8 @@ public enum WorkerStartup {
 
     /// Makes a start packet with a made-up call, encoded and decoded as a real one is.
     ///
-    /// A worker that waits for its session handles it once, so that no client waits for what only the first pass
-    /// costs: lazy tables, the JSON coder's metadata, page faults.
+    /// A worker that was started ahead handles it once, so that no client waits for the extra work of a first pass:
+    /// lazy tables, the JSON coder's metadata, page faults.
     public static func rehearsal<Method: ControlMethod>(
         _ method: Method.Type, _ parameters: Method.Parameters, encoders: [EncoderDescription] = []
     ) -> WorkerStart? {

@@ -130,7 +130,7 @@ extension ProbeKnowledge {
                 paths: answer.paths.bounded(device: nil))
             warnings = answer.warnings.prefix(ProbeBounds.maxList).map(\.bounded)
         case .failure(_, let reason) where verification != .startup && software != nil:
-            // The look at the start succeeded, so sessions may go on using what it found.
+            // The probe at the daemon's start succeeded, so sessions may continue to use its results.
             for index in software?.paths.indices ?? 0..<0 {
                 software?.paths[index].verified = false
                 software?.paths[index].reason = reason.bounded
@@ -224,7 +224,7 @@ extension ProbeKnowledge {
         failures.takeNodesToRetry(among: nodes, now: now)
     }
 
-    /// Has everything probed again, and lets sessions try hardware that failed; results and records stay.
+    /// Makes the next look probe everything, and lets sessions try hardware that failed; results and records stay.
     mutating func invalidate() {
         reusable = ReusableAnswers()
         failures.forgetSessionFailures()

@@ -3,7 +3,7 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// Runs probe processes, a few at a time, and reports what each of them came to.
+/// Runs probe processes, a few at a time, and reports the outcome of each.
 final class ProbeQueue {
     /// Time for software, and for each of Vulkan's devices, to process frames; a busy machine is not a fault.
     private static let softwareTimeout = Duration.seconds(15)

@@ -2,8 +2,9 @@
 
 /// Decides whether a worker hangs: one codec call takes too long without progress.
 ///
-/// The counters come from an untrusted process. A time in the future counts as the moment at which it was first seen, so
-/// that no value delays the decision beyond the limit; a worker that keeps claiming progress harms its own session only.
+/// The counters come from an untrusted process. A time in the future counts as the moment at which it was first seen,
+/// so that no value delays the decision beyond the limit; a worker that keeps claiming progress harms its own session
+/// only.
 struct StallRule {
     /// The stats page at one moment; times in monotonic nanoseconds.
     struct Reading {

@@ -105,7 +105,7 @@ final class DecodeJob {
         return input
     }
 
-    /// Writes the frames; returns why the input ended early, and how colors relate to alpha in the first frame with alpha.
+    /// Writes the frames; returns why the input ended early, and the alpha mode of the first frame with alpha.
     private func decode(
         _ input: DecodedInput, _ output: PictureOutput, _ progress: inout Progress, _ interruption: Interruption
     ) throws -> (BreakOff?, AlphaChannelMode?) {

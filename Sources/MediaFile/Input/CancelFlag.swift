@@ -21,7 +21,7 @@ final class CancelFlag: Sendable {
     /// Waits briefly for data, the end or an error on `descriptor`; false when the caller should check the flag first.
     ///
     /// A read(2) of a pipe cannot be cancelled, and its writer may never write.
-    func pollsReadable(_ descriptor: Int32) -> Bool {
+    func waitUntilReadable(_ descriptor: Int32) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         let ready = poll(&entry, 1, Self.interval)
         return ready > 0 || (ready < 0 && errno != EINTR)

@@ -9,7 +9,7 @@ final class Demuxer {
     var path: String { file.path }
     let videoIndex: Int
     let decoder: UnsafePointer<AVCodec>
-    /// The decoder's format where libavformat does not know it: a codec whose alpha only one library decodes.
+    /// The pixel format of `decoder` where it keeps alpha that libavformat does not report; nil otherwise.
     let alphaDecoderFormat: AVPixelFormat?
     /// Counts the error messages of the demuxer and the decoder after opening.
     let tally = ErrorTally()
@@ -21,7 +21,7 @@ final class Demuxer {
     /// Opens a demuxer on `file` and picks the best video stream that libavcodec can decode.
     ///
     /// - Parameters:
-    ///   - frameRate: for formats without one: pictures and elementary streams.
+    ///   - frameRate: the rate of pictures and elementary streams, whose formats store none.
     ///   - wantsAlpha: whether a decoder that keeps alpha is preferred.
     init(
         _ file: InputFile, cancelFlag: CancelFlag, frameRate: Rational? = nil, wantsAlpha: Bool = false
@@ -94,7 +94,7 @@ final class Demuxer {
         return true
     }
 
-    /// The error for a file that is shorter than declared; nil where it is whole, or its format does not allow to detect that.
+    /// The error for a file that is shorter than declared; nil if it is whole, or its format does not reveal that.
     func cutOff(_ indices: Set<Int>) -> MediaError? {
         if tally.isCutOff { return MediaError(.badInput, "\(path) is cut off") }
         guard isMovie, let io = context.pointee.pb else { return nil }

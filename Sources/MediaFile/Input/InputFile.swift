@@ -5,7 +5,7 @@ internal import Glibc
 /// An input, opened once: every reader of its bytes uses the same descriptor.
 ///
 /// Readers of a seekable file use pread(2), each with its own position, so several can work on it at the same time.
-/// Only one can read a pipe.
+/// The exception is `Y4MSource`, which uses read(2) and moves the descriptor's position. Only one can read a pipe.
 public final class InputFile: @unchecked Sendable {
     /// The code that reads an input.
     public enum Kind: Hashable, Sendable {
@@ -52,11 +52,14 @@ public final class InputFile: @unchecked Sendable {
 
     deinit { if let descriptor, descriptor != STDIN_FILENO { close(descriptor) } }
 
-    /// Up to `count` bytes at `offset`; fewer at the end of the file, none where pread(2) fails.
+    /// Up to `count` bytes at `offset`; fewer at the end of the file, none if pread(2) fails.
     func bytes(at offset: Int64, upTo count: Int) -> [UInt8] {
         guard isSeekable, let descriptor else { return [] }
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            filled = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
+            repeat {
+                filled = pread(descriptor, buffer.baseAddress, count, off_t(offset))
+            } while filled < 0 && errno == EINTR
+            filled = max(0, filled)
         }
     }
 
@@ -75,7 +78,7 @@ public final class InputFile: @unchecked Sendable {
     /// The URL for libavformat; without the prefix it takes a name like "take:2.mov" for a protocol.
     static func url(_ path: String) -> String { "file:\(path)" }
 
-    /// Reports a missing, forbidden or empty file with the system's message, which libavformat's code lacks.
+    /// Checks that a file exists, may be read and is not empty; libavformat's errors would not name the cause.
     private static func checkReadable(_ path: String) throws(MediaError) {
         var status = stat()
         guard stat(path, &status) == 0 else { throw .opening(path, errno: errno) }

@@ -47,7 +47,7 @@ final class InputIO {
     private func read(_ bytes: UnsafeMutablePointer<UInt8>?, _ count: Int32) -> Int32 {
         while true {
             if cancelFlag.isSet { return clibav_exit() }
-            if !file.isSeekable, !cancelFlag.pollsReadable(descriptor) { continue }
+            if !file.isSeekable, !cancelFlag.waitUntilReadable(descriptor) { continue }
             let done =
                 file.isSeekable
                 ? pread(descriptor, bytes, Int(count), off_t(position)) : Glibc.read(descriptor, bytes, Int(count))

@@ -186,7 +186,7 @@ public final class MediaReader: @unchecked Sendable {
         }
     }
 
-    /// How many temporal levels there are, what signals them and what was dropped so far; nil without `Options.maxLevel`.
+    /// The number of temporal levels, their source and what was dropped so far; nil without `Options.maxLevel`.
     public var levels: LevelReport? {
         switch backend {
         case .libAV(let libAV): libAV.levels?.report

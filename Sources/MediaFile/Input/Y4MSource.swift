@@ -130,7 +130,7 @@ final class Y4MSource {
     ) throws(MediaError) -> Int {
         var filled = 0
         while filled < buffer.count, let base = buffer.baseAddress {
-            repeat { try cancelFlag.check() } while !cancelFlag.pollsReadable(descriptor)
+            repeat { try cancelFlag.check() } while !cancelFlag.waitUntilReadable(descriptor)
             let count = Glibc.read(descriptor, base + filled, buffer.count - filled)
             if count == 0 { break }
             if count > 0 {

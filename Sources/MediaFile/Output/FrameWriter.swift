@@ -82,7 +82,7 @@ public final class FrameWriter {
     private var written: [String] = []
     private var isFinished = false
 
-    /// Opens the output, so that what prevents writing it is found before any work is done.
+    /// Opens the output at once, so that an output that cannot be written is reported before any work is done.
     ///
     /// - Parameter inputs: files that must not be the output.
     /// - Throws: `usage` for an unknown extension or an output that is an input, `cannotCreate`.

@@ -116,7 +116,7 @@ final class LevelFilter {
         var level = picture?.temporalID
         if let annotated = annotatedLevel(at: packet.pointee.pos) {
             if let level, level != annotated {
-                distrustAnnotations(annotated, level)
+                rejectAnnotations(annotated, level)
             } else {
                 level = annotated
             }
@@ -131,7 +131,7 @@ final class LevelFilter {
         return isKept
     }
 
-    private func distrustAnnotations(_ annotated: UInt8, _ level: UInt8) {
+    private func rejectAnnotations(_ annotated: UInt8, _ level: UInt8) {
         levels = nil
         report.source = .headers
         report.warning =

@@ -22,12 +22,12 @@ public struct CodedUnit: Sendable {
     public var isRefused = false
     /// Whether the packet activates a different SPS.
     public var changesFormat = false
-    /// Whether metadata beyond the limit were dropped.
+    /// Whether metadata beyond the limit was dropped.
     public var hasLostSideData = false
     /// The alpha layer's part; nil when alpha is not read or the stream has none.
     public var alpha: AlphaUnit?
 
-    /// Limit of a picture's metadata in bytes; metadata beyond it are dropped.
+    /// Limit of a picture's metadata in bytes; metadata beyond it is dropped.
     public static let maxSideData = 48 << 10
 
     mutating func add(_ kind: FrameSideData.Kind, _ bytes: some Collection<UInt8>) {

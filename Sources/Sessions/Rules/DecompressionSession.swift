@@ -24,7 +24,7 @@ public struct DecompressionRequest: Hashable, Sendable {
     /// The pixel format to request from the decoder; nil for its default.
     public var decodedFormat: PixelFormat? { readsAlpha ? .yuva : isConverted ? nil : pixelFormat }
 
-    /// - Throws: `CouldNotFindVideoDecoder` for an unsupported codec, what `StreamFormat` throws, otherwise `Parameter`.
+    /// - Throws: `CouldNotFindVideoDecoder` for an unknown codec, the errors of `StreamFormat`, else `Parameter`.
     public init(
         codec: String, formatDescription: [UInt8], timeBase: Rational, pixelFormat: String?
     ) throws(SessionError) {
@@ -79,7 +79,7 @@ public struct DecompressionSession: Sendable {
     /// Sets the value of a read-only property.
     public mutating func publish(_ key: PropertyKey, _ value: PropertyValue?) { properties.publish(key, value) }
 
-    /// Whether a packet in flight lies in a pool.
+    /// Whether a pool holds a packet in flight.
     public func isUsing(pool id: UInt32) -> Bool { inFlight.values.contains(id) }
 
     /// Validates a packet and accepts it.

@@ -5,8 +5,8 @@ public import HWDModel
 
 /// Converts pictures with compute shaders on a Vulkan device.
 ///
-/// Planes in imported memory are used in place; others are copied to or from buffers of the converter. Two pictures can be in
-/// flight (`submit`, `finish`). Used from one thread.
+/// Planes in imported memory are used in place; others are copied to or from buffers of the converter. Two pictures
+/// can be in flight (`submit`, `finish`). Used from one thread.
 public final class VulkanConverter: PixelConverter {
     /// The device's name and driver.
     public let device: String

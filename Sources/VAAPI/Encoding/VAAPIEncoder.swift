@@ -42,8 +42,8 @@ public final class VAAPIEncoder: Encoder {
 
     /// Opens an encoder on a render node.
     ///
-    /// Drivers write the stream's parameter sets, so a gray picture is coded first, in a separate context. That provides the
-    /// format description and shows that the driver works at this size.
+    /// Drivers write the stream's parameter sets, so a gray picture is coded first, in a separate context. That
+    /// provides the format description and shows that the driver works at this size.
     ///
     /// - Parameters:
     ///   - file: descriptor of the render node, which must stay open as long as the encoder.
@@ -84,7 +84,9 @@ public final class VAAPIEncoder: Encoder {
 
     /// Encodes a frame in dma-bufs and emits the pictures that are ready.
     ///
-    /// Nothing is copied, so the memory must not change until the picture is emitted, and the frame must have the surfaces' format and the coded size.
+    /// Nothing is copied, so the memory must not change until the picture is emitted, and the frame must have the
+    /// surfaces' format and the coded size.
+    ///
     /// - Throws: `Parameter` when the description is wrong or the driver refuses it, else as `encode`.
     public func encode(
         importing description: DMABufFrame, frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,

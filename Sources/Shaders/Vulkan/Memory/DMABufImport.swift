@@ -99,7 +99,7 @@ extension VulkanDevice {
         return image
     }
 
-    /// Imports a whole dma-buf for one image, which must fit inside.
+    /// Imports a dma-buf as the memory of one image, which must fit inside.
     private func allocate(
         _ image: VkImage, _ requirements: VkMemoryRequirements, _ file: Int32, _ size: UInt64
     ) throws(SessionError) -> VkDeviceMemory {

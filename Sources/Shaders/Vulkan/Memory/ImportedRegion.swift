@@ -10,9 +10,9 @@ final class ImportedRegion {
     /// Whether the device may write to it.
     let isWritable: Bool
 
-    /// Imports the pages of `memory` in whole units of the device's alignment; planes in the first and last bytes, which may
-    /// be outside these units, are copied.
+    /// Imports the pages of `memory` in whole units of the device's alignment.
     ///
+    /// Planes in the first and last bytes, which may be outside these units, are copied.
     /// Drivers do not report memory that they cannot use (lavapipe accepts anything), so the mapping is checked here.
     /// - Throws: Why the device cannot import it.
     init(
