@@ -81,7 +81,7 @@ final class InputConversion {
             options: options)
     }
 
-    /// Converts a frame that lies in a pool; the result is valid until the next call.
+    /// Converts a frame in a pool; the result is valid until the next call.
     func convert(
         _ planes: [PlaneView], in pool: SharedMemory
     ) throws(SessionError) -> [PlaneView] {

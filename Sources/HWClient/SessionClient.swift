@@ -3,11 +3,11 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// What one kind of session does with its worker's messages.
+/// Handles the messages of a worker, for one kind of session.
 protocol SessionReceiver {
     /// The call that creates the session.
     associatedtype Create: ControlMethod where Create.Reply: CreatedSession
-    /// What the app fetches.
+    /// The type of the events that the app fetches.
     associatedtype Event
 
     /// The status of a worker that died or broke the protocol.
@@ -97,13 +97,13 @@ final class SessionClient<Receiver: SessionReceiver> {
         } catch { throw ClientError(error) }
     }
 
-    /// Sends a message whose payload is bytes of no fixed form, or nothing, and waits for its reply.
+    /// Sends a message with an unstructured payload, which may be empty, and waits for its reply.
     @discardableResult
     func request(_ opcode: Opcode, _ bytes: [UInt8] = []) throws(ClientError) -> Reply {
         try reply(to: try send(opcode, bytes))
     }
 
-    /// Makes the reply to a message that was sent the event `Receiver.finished`.
+    /// Emits `Receiver.finished` when the message with this sequence number is answered.
     func finish(by sequence: UInt32) { finishing = sequence }
 
     // MARK: - Messages

@@ -7,7 +7,7 @@
     /// Bytes from a row to the next.
     public let stride: Int
 
-    /// A plane at `base`; every row that the pixel format has must lie in memory (`FrameLayout.validate`).
+    /// A plane at `base`; every row that the pixel format has must be in memory (`FrameLayout.validate`).
     @unsafe public init(base: UnsafeRawPointer, stride: Int) {
         unsafe self.base = base
         self.stride = stride
@@ -21,7 +21,7 @@
     /// Bytes from a row to the next.
     public let stride: Int
 
-    /// A plane at `base`; every row that the pixel format has must lie in memory (`FrameLayout.validate`).
+    /// A plane at `base`; every row that the pixel format has must be in memory (`FrameLayout.validate`).
     @unsafe public init(base: UnsafeMutableRawPointer, stride: Int) {
         unsafe self.base = base
         self.stride = stride
@@ -46,7 +46,7 @@ extension FrameLayout {
         planes.map { unsafe MutablePlaneView(base: pool + Int($0.offset), stride: Int($0.stride)) }
     }
 
-    /// The same planes in a pool where they lie `offset` bytes further on.
+    /// The same planes, `offset` bytes further on.
     public func moved(by offset: UInt64) -> FrameLayout {
         FrameLayout(planes: planes.map { Plane(offset: $0.offset + offset, stride: $0.stride) })
     }

@@ -100,7 +100,7 @@ public struct Packet: SessionPayload, Hashable {
     public var dts: Int64
     /// The frame's duration.
     public var duration: Int64
-    /// The arena it lies in, or `ownMemory`.
+    /// The arena that holds it, or `ownMemory`.
     public var arenaID: UInt32
     public var flags: Flags
     /// Bytes from the arena's start.

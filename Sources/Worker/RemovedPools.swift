@@ -8,7 +8,7 @@ public final class RemovedPools: Sendable {
 
     public init() {}
 
-    /// Adds a pool that no frame in flight lies in.
+    /// Adds a pool that holds no frame in flight.
     public func add(_ pool: SharedMemory) { pools.withLock { $0.append(pool) } }
 
     /// Returns the pools added since the last call.

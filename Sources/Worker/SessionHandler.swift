@@ -4,10 +4,10 @@ public import HWDSessions
 public import HWDTransport
 public import HWDWire
 
-/// What a kind of session does with its client's messages; called on the I/O thread only.
+/// Handles the client's messages in one kind of session; called on the I/O thread only.
 ///
-/// `SessionPort` has checked a message's sender, kind of session and descriptors, and handles what is the same in all
-/// kinds of session.
+/// `SessionPort` has checked a message's sender, kind of session and descriptors, and handles the messages that all
+/// kinds of session share.
 public protocol SessionHandler: AnyObject {
     var port: SessionPort { get }
 
@@ -26,7 +26,7 @@ public protocol SessionHandler: AnyObject {
     /// How a pool that the client registers is mapped.
     func access(to pool: borrowing OwnedFD) -> SharedMemory.Access
 
-    /// Whether something in flight lies in a pool, so that the pool cannot be removed.
+    /// Whether a pool holds something in flight, so that it cannot be removed.
     func isUsing(pool id: UInt32) -> Bool
 
     /// Called when the client has removed a pool.

@@ -79,7 +79,7 @@ public struct CompressionSession: Sendable {
         publish(.notices, notices.isEmpty ? nil : .string(notices.joined(separator: "; ")))
     }
 
-    /// Whether a frame in flight lies in a pool.
+    /// Whether a pool holds a frame in flight.
     public func isUsing(pool id: UInt32) -> Bool { inFlight.values.contains(id) }
 
     /// Validates a frame and accepts it.

@@ -79,7 +79,7 @@ public struct DecompressionSession: Sendable {
     /// Sets the value of a read-only property.
     public mutating func publish(_ key: PropertyKey, _ value: PropertyValue?) { properties.publish(key, value) }
 
-    /// Whether a packet in flight lies in a pool.
+    /// Whether a pool holds a packet in flight.
     public func isUsing(pool id: UInt32) -> Bool { inFlight.values.contains(id) }
 
     /// Validates a packet and accepts it.

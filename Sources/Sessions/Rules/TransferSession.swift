@@ -57,7 +57,7 @@ public struct TransferSession: Sendable {
         self.target = target
     }
 
-    /// Whether a frame in flight lies in a pool.
+    /// Whether a pool holds a frame in flight.
     public func isUsing(pool id: UInt32) -> Bool {
         inFlight.values.contains { $0.source == id || $0.target == id }
     }
