@@ -20,7 +20,7 @@ public final class SamplePlane {
         let alignment = FrameLayout.rowAlignment
         stride = (width + alignment - 1) / alignment * alignment
         let memory = UnsafeMutableRawPointer.allocate(byteCount: stride * height, alignment: alignment)
-        // Encoders may read the padding of rows; initialised padding keeps their output reproducible.
+        // Encoders may read the padding of rows; initialized padding keeps their output reproducible.
         base = memory.initializeMemory(as: UInt8.self, repeating: 0, count: stride * height)
     }
 

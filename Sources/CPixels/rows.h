@@ -95,7 +95,7 @@ static void read_ycbcr(const hwd_plan *plan, const hwd_plane *source, int y, int
         store(to->r + x, row_of(m, value, cb, cr));
         store(to->g + x, row_of(m + 4, value, cb, cr));
         store(to->b + x, row_of(m + 8, value, cb, cr));
-        // Without alpha the span was initialised with 1.
+        // Without alpha the span was initialized with 1.
         if (alpha)
             store(to->a + x, load_bytes(alpha->base + y * alpha->stride + x0 + x, count - x) * (1.f / 255));
     }

@@ -77,7 +77,7 @@ package struct CommandFailure: Error {
         self.reason = reason
     }
 
-    /// The failure that stands for an error.
+    /// Converts any error to a failure.
     package init(_ error: any Error) {
         switch error {
         case let error as CommandFailure: self = error
@@ -91,7 +91,7 @@ package struct CommandFailure: Error {
 
 /// An error of a module that this one does not import.
 package protocol CommandError: Error {
-    /// The failure that stands for this error.
+    /// This error as a failure.
     var commandFailure: CommandFailure { get }
 }
 

@@ -34,7 +34,7 @@ final class OpenHardware {
             vaProfile: path.vaProfile, vaEntrypoint: path.vaEntrypoint, vaRTFormat: path.vaRTFormat,
             features: path.features, adjustments: path.adjustments)
         self.configuration = configuration
-        // Opened as by the probe, which has verified the node.
+        // The same flags as in the probe that verified the node (`DeviceNode`).
         let number = open(hardware.node, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard number >= 0 else {
             let error = SystemError(errno: errno, call: "open", subject: hardware.node)

@@ -51,10 +51,10 @@ struct SessionSetup {
         }
     }
 
-    /// The input of the choice of encoder.
+    /// The request to the encoder policy.
     ///
-    /// The encoder depends on the bit depth, that on ProfileLevel, and the set of properties on the encoder: so the
-    /// profile is read first, from the values alone.
+    /// The choice of encoder depends on the bit depth, which depends on ProfileLevel; but which properties are
+    /// valid depends on the encoder. So the profile is read first, before the properties are checked.
     private static func policyRequest(
         _ request: CompressionRequest, _ specification: [String: PropertyValue],
         _ initial: [String: PropertyValue]

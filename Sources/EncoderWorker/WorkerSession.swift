@@ -11,7 +11,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     let port: SessionPort
     /// The encoder, where it is hardware; used by the codec thread only, once it runs.
     let hardware: OpenHardware?
-    /// What is known of Vulkan; its preferred GPU is the one that encodes.
+    /// The probe's results about Vulkan; the preferred GPU is the one that encodes.
     let vulkan: VulkanHints
     /// Pools that the codec thread's converter must forget.
     let removedPools = RemovedPools()
@@ -81,7 +81,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     func didRemove(_ pool: SharedMemory) {
         guard convertsFrames else { return }
         removedPools.add(pool)
-        // Where the queue is full, the next task makes the thread look.
+        // If the queue is full, the thread handles the removal before its next task.
         _ = tasks.push(.poolsRemoved)
     }
 
@@ -102,7 +102,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         }
     }
 
-    /// Opens the encoder unless it is open; whether it was opened.
+    /// Opens the encoder; returns false if it is open already.
     private func open(sequence: UInt32?) throws(SessionError) -> Bool {
         guard let configuration = try state.withLock({ session throws(SessionError) in try session.prepare() })
         else { return false }

@@ -49,7 +49,7 @@ struct CompressionReceiver: SessionReceiver {
             ? try Self.map(&fds, size: UInt64(packet.size)) : arenas[packet.arenaID]
         guard let memory = found, packet.offset <= UInt64(memory.size),
             UInt64(packet.size) <= UInt64(memory.size) - packet.offset
-        else { throw Self.broken("a packet lies outside the memory that it names") }
+        else { throw Self.broken("a packet is outside the memory that it names") }
         return CompressionSession.ReceivedPacket(description: packet, memory: memory)
     }
 

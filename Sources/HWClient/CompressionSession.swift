@@ -64,7 +64,7 @@ public final class CompressionSession {
         try client.addPool(memory, id: poolID)
     }
 
-    /// Removes a pool, which must hold no frame in flight.
+    /// Removes a pool that holds no frame in flight.
     public func removePool(id poolID: UInt32) throws(ClientError) { try client.removePool(id: poolID) }
 
     /// Sets properties, all or none.

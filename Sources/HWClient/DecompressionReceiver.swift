@@ -53,7 +53,7 @@ struct DecompressionReceiver: SessionReceiver {
     ) throws(SessionError) -> DecompressionSession.ReceivedFrame {
         heldFrames += 1
         guard let memory = arenas[picture.arenaID], heldFrames <= maxHeldFrames else {
-            throw Self.broken("a picture names an unknown arena or exceeds the credits")
+            throw Self.broken("a picture is in no arena, or exceeds its credits")
         }
         do throws(SessionError) {
             try picture.layout.validate(
@@ -63,7 +63,7 @@ struct DecompressionReceiver: SessionReceiver {
         let part = picture.cleanAperture
         guard part.width > 0, part.height > 0, UInt64(part.x) + UInt64(part.width) <= UInt64(picture.width),
             UInt64(part.y) + UInt64(part.height) <= UInt64(picture.height)
-        else { throw Self.broken("a clean aperture lies outside its picture") }
+        else { throw Self.broken("a clean aperture is outside its picture") }
         return DecompressionSession.ReceivedFrame(description: picture, memory: memory)
     }
 }

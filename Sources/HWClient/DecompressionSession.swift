@@ -5,15 +5,15 @@ public import HWDWire
 
 /// A decompression session with the daemon: packets in, pictures out.
 ///
-/// Use it from one thread. `decode` blocks only while the session holds all the packets it takes; results are fetched
-/// with `nextEvent`. A program with its own event loop waits for `fileDescriptor` to become readable, then calls
-/// `nextEvent(timeout: .zero)` until it returns nil.
+/// Use it from one thread. `decode` blocks only while the session holds as many packets as it accepts; results are
+/// fetched with `nextEvent`. A program with its own event loop waits for `fileDescriptor` to become readable, then
+/// calls `nextEvent(timeout: .zero)` until it returns nil.
 public final class DecompressionSession {
     /// A result.
     public enum Event {
         /// A picture, in presentation order; its samples are valid until `release`.
         case frame(ReceivedFrame)
-        /// A packet is damaged or yields no picture.
+        /// A packet is damaged, or yields no picture.
         case report(PacketReport)
         /// Every picture of the packets sent before `finishDelayedFrames` has been returned.
         case finished
@@ -113,8 +113,8 @@ public final class DecompressionSession {
 
     /// Sends a packet: one access unit, in decoding order, framed as the format description says.
     ///
-    /// While the session holds all the packets it takes, this blocks until the worker has read one; events that arrive
-    /// meanwhile are kept. A client that holds all its pictures must release one first.
+    /// While the session holds as many packets as it accepts, this blocks until the worker has read one; events that
+    /// arrive meanwhile are kept. A client that holds all its pictures must release one first.
     /// - Parameters:
     ///   - pts: the presentation time; nil when it is not known.
     ///   - isOutput: whether the picture is returned, or decoded only as a reference of others.
@@ -184,7 +184,7 @@ public final class DecompressionSession {
             }
             try client.pump(until: deadline) { $0.packets.count < before }
             guard packetsInFlight < before else {
-                throw ClientError(.connectionFailed, "the session took no packet in time")
+                throw ClientError(.connectionFailed, "the session read no packet in time")
             }
         }
     }

@@ -3,11 +3,11 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// Decodes the worker's messages of one kind of session.
+/// Handles the messages of a worker, for one kind of session.
 protocol SessionReceiver {
     /// The call that creates the session.
     associatedtype Create: ControlMethod where Create.Reply: CreatedSession
-    /// An event that the app fetches.
+    /// The type of the events that the app fetches.
     associatedtype Event
 
     /// The status of a worker that died or broke the protocol.
@@ -97,13 +97,13 @@ final class SessionClient<Receiver: SessionReceiver> {
         } catch { throw ClientError(error) }
     }
 
-    /// Sends a message with an unstructured or empty payload and waits for its reply.
+    /// Sends a message with an unstructured payload, which may be empty, and waits for its reply.
     @discardableResult
     func request(_ opcode: Opcode, _ bytes: [UInt8] = []) throws(ClientError) -> Reply {
         try reply(to: try send(opcode, bytes))
     }
 
-    /// Turns the reply to the message with this sequence number into the event `Receiver.finished`.
+    /// Emits `Receiver.finished` when the message with this sequence number is answered.
     func finish(by sequence: UInt32) { finishing = sequence }
 
     // MARK: - Messages

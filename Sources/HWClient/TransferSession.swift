@@ -47,7 +47,7 @@ public final class TransferSession {
         try client.addPool(memory, id: poolID)
     }
 
-    /// Removes a pool, which must hold no frame in flight.
+    /// Removes a pool that holds no frame in flight.
     public func removePool(id poolID: UInt32) throws(ClientError) { try client.removePool(id: poolID) }
 
     /// The values of properties; those of all properties that have one when `keys` is empty.

@@ -10,7 +10,7 @@ public protocol PictureMemory: FrameMemory {
     func slotForCopy(byteCount: Int) throws(SessionError) -> FrameSlot
 }
 
-/// Returns a slot when deinitialised.
+/// Returns a slot when deinitialized.
 final class SlotHolder: Sendable {
     private let memory: any PictureMemory
     private let slot: Int

@@ -3,13 +3,13 @@ internal import Glibc
 internal import HWDTransport
 internal import Synchronization
 
-/// SIGINT, SIGTERM and SIGHUP: turned into a call on a dedicated thread, so that the command can clean up.
+/// Handles SIGINT, SIGTERM and SIGHUP with a call on a dedicated thread, so that the command can clean up.
 final class Interruption: Sendable {
-    private let happened = Atomic<Bool>(false)
+    private let isSignaled = Atomic<Bool>(false)
     private let action = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// Whether a signal came.
-    var isSet: Bool { happened.load(ordering: .relaxed) }
+    /// Whether a signal has arrived.
+    var isSet: Bool { isSignaled.load(ordering: .relaxed) }
 
     /// Blocks the signals; from now on they set `isSet` and run the action of `onSignal`.
     ///
@@ -22,7 +22,7 @@ final class Interruption: Sendable {
         try epoll.add(signals.fileDescriptor, token: 0, events: .readable)
         _ = try Thread.spawn(name: "signals") { [self] in
             while (try? signals.next()) == nil { _ = try? epoll.wait(until: nil) }
-            happened.store(true, ordering: .relaxed)
+            isSignaled.store(true, ordering: .relaxed)
             if let action = action.withLock({ $0 }) {
                 action()
                 sleep(5)

@@ -13,7 +13,7 @@ enum SessionTimeout {
 }
 
 extension CompressionSession {
-    /// The next event, however long the encoder takes; a signal ends the wait.
+    /// The next event; the wait ends at a signal or after `SessionTimeout.limit`.
     func waitForEvent(unless interruption: Interruption) throws -> Event {
         for _ in 0..<SessionTimeout.limit.components.seconds * 10 {
             if let event = try nextEvent(timeout: .milliseconds(100)) { return event }

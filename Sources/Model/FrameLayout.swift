@@ -42,7 +42,7 @@ public struct FrameLayout: Hashable, Sendable {
         return (FrameLayout(planes: planes), offset - base)
     }
 
-    /// Checks that all samples of a `format` picture of `width`×`height` are inside a pool of `poolSize` bytes.
+    /// Checks that every sample of a `format` picture of `width`×`height` is inside a pool of `poolSize` bytes.
     ///
     /// The layout comes from a client: sums are checked for overflow, strides against the row's length, and both
     /// against the sample's alignment. The last row needs only its samples, not its whole stride.

@@ -15,7 +15,7 @@ struct HardwareProbe {
         var hardware: HardwarePath?
     }
 
-    /// What a driver claims, and what that depends on.
+    /// The claims of a driver, and the files that they depend on.
     private struct Claims {
         var candidates: [Candidate]
         var libva: String
@@ -45,7 +45,7 @@ struct HardwareProbe {
         return ProbeAnswer(node: node.description)
     }
 
-    /// What the results hold for; an out-of-tree kernel driver can change without the kernel's release.
+    /// The versions for which the results are valid; an out-of-tree kernel driver has its own version.
     private func key(_ node: borrowing DeviceNode, _ claims: Claims) -> ProbeRecord.Key {
         let kernelDriver = node.kernelDriver.map { " \($0.name) \($0.version)" } ?? ""
         return ProbeRecord.Key(
@@ -81,8 +81,8 @@ struct HardwareProbe {
         }
         let offered = try display.entrypoints(of: entry.vaProfile)
         guard let entrypoint = entry.vaEntrypoints.first(where: offered.contains) else {
-            let wanted = entry.vaEntrypoints.joined(separator: ", nor ")
-            path.reason = "the driver has \(entry.vaProfile), but not with \(wanted)"
+            let required = entry.vaEntrypoints.joined(separator: ", nor ")
+            path.reason = "the driver has \(entry.vaProfile), but not with \(required)"
             return Candidate(path: path, entry: entry)
         }
         let attributes = try display.attributes(profile: entry.vaProfile, entrypoint: entrypoint)
@@ -170,7 +170,7 @@ extension HardwareProbe {
         return paths.isEmpty ? nil : HardwareEncoder(encoderID: id(node), node: node.node, paths: paths)
     }
 
-    /// Why nothing is encoded on a node whose driver started.
+    /// Why a node whose driver started has no encoder.
     private static func reason(_ paths: [CodecPath]) -> String {
         let encoders = paths.filter { $0.operation == .encode }
         guard let claimed = encoders.first(where: \.claimed) else { return "its driver has no HEVC encoder" }

@@ -14,7 +14,7 @@ struct HardwareTrial {
 
     /// Prepares a trial of one bit depth within the driver's limits.
     init(bitDepth: Int, _ limits: HardwareLimits?, judge: any StreamJudge) {
-        func even(_ value: Int, _ most: Int?) -> Int { max(16, min(value, most ?? value) & ~1) }
+        func even(_ value: Int, _ limit: Int?) -> Int { max(16, min(value, limit ?? value) & ~1) }
         pattern = TestPattern(
             bitDepth: bitDepth, width: even(Self.size.width, limits?.maxWidth),
             height: even(Self.size.height, limits?.maxHeight), isDetailed: true)

@@ -8,7 +8,7 @@ internal import HWDWire
 public enum ProbeProcess {
     /// Answers the request and exits.
     ///
-    /// - Parameter judge: decodes what encoders write; nil verifies nothing.
+    /// - Parameter judge: decodes the output of encoders; without one, no codec is verified.
     public static func run(judge: (any StreamJudge)?) -> Never {
         guard fcntl(WorkerDescriptor.broker, F_GETFD) >= 0 else {
             fail(.usage, "is started by hwdaemon for each device that it probes; see hwdaemon(8)")

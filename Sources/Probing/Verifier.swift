@@ -27,8 +27,8 @@ struct Verifier {
 
     /// Verifies as a request demands.
     ///
-    /// - Parameter judge: decodes streams; without one, only the request's record counts, provided that the file of the
-    ///   library that judged then is unchanged.
+    /// - Parameter judge: decodes streams; without one, only results in the request's record count, and only if the
+    ///   file of the library that judged them is unchanged.
     init(_ request: ProbeRequest, key: ProbeRecord.Key, judge: (any StreamJudge)?) {
         verification = request.verification
         self.key = key

@@ -37,23 +37,23 @@ enum VulkanProbe {
         _ device: inout ComputeDevice, _ survey: VulkanSurvey, _ verifier: inout Verifier,
         _ report: (ProbeReport) -> Void
     ) {
-        let looked = device
-        let converted = verifier.verify(looked.id) { soFar in
-            report(.trying(soFar.recordSoFar, path: looked.id))
-            return survey.trial(of: looked).map { Verifier.Fault(reason: $0) }
+        let claimed = device
+        let converted = verifier.verify(claimed.id) { soFar in
+            report(.trying(soFar.recordSoFar, path: claimed.id))
+            return survey.trial(of: claimed).map { Verifier.Fault(reason: $0) }
         }
         device.tried = converted != nil
         device.verified = converted?.verified ?? false
         device.reason = converted.map(\.reason) ?? "not verified: no picture was converted on it yet"
         guard device.verified, device.imports.hostMemory else { return }
-        let path = "\(looked.id) host memory"
+        let path = "\(claimed.id) host memory"
         let imported = verifier.verify(path) { soFar in
             report(.trying(soFar.recordSoFar, path: path))
             do throws(SystemError) {
                 // A memfd, like the pools of clients.
                 let pages = try SharedMemory(creating: "hwdaemon-probe", size: VulkanSurvey.trialBytes)
                 return withExtendedLifetime(pages) {
-                    survey.trial(of: looked, in: pages.mutableBytes).map { Verifier.Fault(reason: $0) }
+                    survey.trial(of: claimed, in: pages.mutableBytes).map { Verifier.Fault(reason: $0) }
                 }
             } catch { return Verifier.Fault(reason: "no memory is available to try it: \(error)") }
         }

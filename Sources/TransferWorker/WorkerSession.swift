@@ -70,7 +70,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
 
     func didRemove(_ pool: SharedMemory) {
         removedPools.add(pool)
-        // Where the queue is full, the next task makes the thread look.
+        // If the queue is full, the thread handles the removal before its next task.
         _ = tasks.push(.poolsRemoved)
     }
 

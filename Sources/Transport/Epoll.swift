@@ -116,10 +116,10 @@ public final class SignalFD: Sendable {
 public final class EventFD: Sendable {
     private let fd: OwnedFD
 
-    /// Creates a descriptor that is not signalled.
+    /// Creates a descriptor that is not signaled.
     public init() throws(SystemError) { fd = OwnedFD(try syscall("eventfd") { hwd_eventfd() }) }
 
-    /// Readable while signalled; valid as long as this object exists.
+    /// Readable while signaled; valid as long as this object exists.
     public var fileDescriptor: Int32 { fd.rawValue }
 
     /// Signals the descriptor; callable from any thread, any number of times.

@@ -38,7 +38,7 @@ public final class SessionChannel: @unchecked Sendable {
         }
     }
 
-    /// Sends a message whose payload is bytes of no fixed form, or nothing.
+    /// Sends a message with an unstructured payload, which may be empty.
     ///
     /// - Returns: its sequence number.
     /// - Throws: as `MessageChannel.send`.

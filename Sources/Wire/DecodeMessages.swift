@@ -72,7 +72,7 @@ public struct PacketReport: SessionPayload, Hashable {
     /// `VideoDecoderBadData` for damage; `ok` where an intact packet yields no picture.
     public var status: Status
     public var flags: Flags
-    /// The fault in words; at most 1024 bytes are sent.
+    /// A description of the fault; at most 1024 bytes are sent.
     public var reason: String
 
     public init(frameID: UInt64, status: Status, flags: Flags, reason: String) {
@@ -98,7 +98,7 @@ public struct PacketReport: SessionPayload, Hashable {
     }
 }
 
-/// The worker retired an arena, which holds no picture and will receive none.
+/// The worker retired an arena: it holds no picture, and none follows.
 public struct RemoveArena: SessionPayload, Hashable {
     public static let opcode = Opcode.removeArena
     public var arenaID: UInt32

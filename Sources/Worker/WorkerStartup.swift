@@ -11,7 +11,7 @@ public enum WorkerStartup {
     /// The process ends with the session, or when the broker is gone.
     ///
     /// - Parameters:
-    ///   - rehearse: called while a worker that was started ahead of its session waits.
+    ///   - rehearse: warms up a worker that was started ahead of its session; see `rehearsal`.
     ///   - serve: serves the session until its end, which ends the process.
     public static func run(
         _ kind: SessionKind, rehearse: () -> Void, serve: (AssignedSession) throws -> Void
@@ -45,8 +45,8 @@ public enum WorkerStartup {
 
     /// Makes a start packet with a made-up call, encoded and decoded as a real one is.
     ///
-    /// A worker that was started ahead handles it once, so that no client waits for the extra work of a first pass:
-    /// lazy tables, the JSON coder's metadata, page faults.
+    /// A worker that waits for its session handles this call once, so that no client waits for the costs of a first
+    /// pass: lazy tables, the JSON coder's metadata, page faults.
     public static func rehearsal<Method: ControlMethod>(
         _ method: Method.Type, _ parameters: Method.Parameters, encoders: [EncoderDescription] = []
     ) -> WorkerStart? {
@@ -61,7 +61,7 @@ public enum WorkerStartup {
 
     /// Waits for the session to serve and its client's connection; nil when the broker is gone.
     ///
-    /// A worker that finds none yet was started ahead: it rehearses before it waits.
+    /// A worker that finds none yet was started ahead of its session, and calls `rehearse` before it waits.
     private static func receiveSession(_ bytes: inout [UInt8], _ rehearse: () -> Void) throws -> OwnedFD? {
         do throws(TransportError) {
             return try PacketSocket.receiveWithFile(from: WorkerDescriptor.broker, into: &bytes, deadline: .now)

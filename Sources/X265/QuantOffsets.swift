@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
 
-/// x265's quantisation offsets, which are given for every block of a picture; here all blocks have the same.
+/// x265's quantization offsets, one for each block of a picture; here all blocks have the same.
 final class QuantOffsets {
     private let base: UnsafeMutablePointer<Float>
     private let count: Int

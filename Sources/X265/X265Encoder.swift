@@ -28,7 +28,7 @@ public final class X265Encoder: Encoder {
         try self.init(configuration, role: .alone)
     }
 
-    /// Opens the encoder of an alpha layer; each picture becomes of its frame's `kind`.
+    /// Opens the encoder of an alpha layer; each picture is coded with its frame's `kind`.
     ///
     /// Frames are `YU12` with alpha as luma and neutral chroma.
     /// - Parameters:
@@ -182,7 +182,7 @@ public final class X265Encoder: Encoder {
         return true
     }
 
-    /// The bytes of one call's NAL units, which x265 serialises one after the other into one buffer.
+    /// The bytes of one call's NAL units, which x265 serializes one after the other into one buffer.
     private static func bytes(of units: UnsafeBufferPointer<x265_nal>) throws(SessionError)
         -> UnsafeRawBufferPointer
     {

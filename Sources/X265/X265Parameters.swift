@@ -28,9 +28,9 @@ final class X265Parameters {
         setRate(configuration)
         try setHDR(configuration)
         try pass(role.options(configuration.x265Options))
-        if configuration.baseLevelFraction != nil { takeQuantOffsets() }
+        if configuration.baseLevelFraction != nil { enableQuantOffsets() }
         role.apply(to: pointer)
-        setSmallPictures()
+        disableCUTreeForSmallPictures()
         guard api.pointee.param_apply_profile(pointer, configuration.profile == .main ? "main" : "main10") == 0
         else {
             throw SessionError(.parameter, "x265 cannot write \(configuration.profile.rawValue) with these options")
@@ -117,9 +117,9 @@ final class X265Parameters {
         pointer.pointee.lookaheadDepth = max(pointer.pointee.lookaheadDepth, Int32(levels.groupSize))
     }
 
-    /// Makes x265 apply the pictures' quantisation offsets, which it does only with adaptive quantisation; where that is
-    /// off it is enabled with a negligible strength.
-    private func takeQuantOffsets() {
+    /// Makes x265 apply the pictures' quantization offsets, which it does only with adaptive quantization: where that
+    /// is off, it is enabled with a negligible strength.
+    private func enableQuantOffsets() {
         guard pointer.pointee.rc.aqMode == X265_AQ_NONE || pointer.pointee.rc.aqStrength == 0 else { return }
         pointer.pointee.rc.aqMode = Int32(X265_AQ_VARIANCE)
         pointer.pointee.rc.aqStrength = 0.001
@@ -130,7 +130,7 @@ final class X265Parameters {
     /// The cu-tree of x265 up to 3.5 processes rows of a half-size picture in steps of four 8x8 blocks, in a buffer that is as
     /// long as a row, and writes past its end where a row has fewer blocks. glibc's `MALLOC_CHECK_=3` shows this, with
     /// x265's own program too, at every width up to 48 and at none above. Such pictures gain little from cu-tree.
-    private func setSmallPictures() {
+    private func disableCUTreeForSmallPictures() {
         if pointer.pointee.sourceWidth <= 48 { pointer.pointee.rc.cuTree = 0 }
     }
 

@@ -13,12 +13,13 @@ enum X265Role {
 
     /// x265's preset.
     ///
-    /// For alpha slower presets than `veryfast` are not worth their time: masks are simple, and CRF sets their quality.
-    func preset(for wanted: String) -> String {
-        guard case .follower = self, let index = PropertyTable.x265Presets.firstIndex(of: wanted),
-            let most = PropertyTable.x265Presets.firstIndex(of: Self.slowestAlphaPreset)
-        else { return wanted }
-        return PropertyTable.x265Presets[min(index, most)]
+    /// For alpha, presets slower than `veryfast` cost time without benefit: masks are simple, and CRF sets their
+    /// quality.
+    func preset(for requested: String) -> String {
+        guard case .follower = self, let index = PropertyTable.x265Presets.firstIndex(of: requested),
+            let slowest = PropertyTable.x265Presets.firstIndex(of: Self.slowestAlphaPreset)
+        else { return requested }
+        return PropertyTable.x265Presets[min(index, slowest)]
     }
 
     private static let slowestAlphaPreset = "veryfast"
@@ -48,7 +49,7 @@ struct X265Structure {
     init(_ leader: x265_param) { self.leader = leader }
 
     func apply(to parameters: UnsafeMutablePointer<x265_param>) {
-        // Every frame's kind is given, so x265 must not decide about any, and must insert no key frames.
+        // The kind of every frame is specified, so x265 must not choose any, and must insert no key frames.
         parameters.pointee.bFrameAdaptive = 0
         parameters.pointee.scenecutThreshold = 0
         parameters.pointee.keyframeMax = -1
@@ -69,7 +70,8 @@ struct X265Structure {
         parameters.pointee.maxSlices = leader.maxSlices
         parameters.pointee.frameNumThreads = leader.frameNumThreads
 
-        // Alpha is not looked at: psychovisual tools would move bits away from where they matter and disturb flat areas.
+        // Alpha itself is not displayed: psychovisual tools would spend bits in the wrong places and disturb flat
+        // areas.
         parameters.pointee.rc.aqMode = Int32(X265_AQ_NONE)
         parameters.pointee.rc.cuTree = 0
         parameters.pointee.psyRd = 0

@@ -31,7 +31,8 @@ struct HWCtlMain {
         for path in ["\(folder)/hwctl-media", "\(folder)/../libexec/hwdaemon/hwctl-media"] {
             execv(path, CommandLine.unsafeArgv)
         }
-        Console.note("hwctl-media is not beside \(Program.path): \(String(cString: strerror(errno)))")
+        let reason = String(cString: strerror(errno))
+        Console.note("hwctl-media cannot be run from \(folder) or its ../libexec/hwdaemon: \(reason)")
         exit(ExitStatus.software.rawValue)
     }
 }

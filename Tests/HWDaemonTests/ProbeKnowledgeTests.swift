@@ -110,14 +110,14 @@ struct ProbeKnowledgeTests {
         var knowledge = ProbeKnowledge()
         _ = knowledge.add(
             .answer(ProbeAnswer(node: RenderNode(node: "/dev/a", state: .ready))), to: ProbeRequest(Self.node))
-        knowledge.publish(isCompleteLook: false, now: Self.start)
-        #expect(knowledge.published == nil && knowledge.lastLook == nil)
-        knowledge.publish(isCompleteLook: true, now: Self.start)
-        #expect(knowledge.published?.nodes.map(\.node) == ["/dev/a"] && knowledge.lastLook == Self.start)
+        knowledge.publish(isCompleteRound: false, now: Self.start)
+        #expect(knowledge.published == nil && knowledge.lastCompleteRound == nil)
+        knowledge.publish(isCompleteRound: true, now: Self.start)
+        #expect(knowledge.published?.nodes.map(\.node) == ["/dev/a"] && knowledge.lastCompleteRound == Self.start)
         knowledge.retain(nodes: [])
         #expect(knowledge.published?.nodes.count == 1)
-        knowledge.publish(isCompleteLook: false, now: Self.start + .seconds(1))
-        #expect(knowledge.published?.nodes.isEmpty == true && knowledge.lastLook == Self.start)
+        knowledge.publish(isCompleteRound: false, now: Self.start + .seconds(1))
+        #expect(knowledge.published?.nodes.isEmpty == true && knowledge.lastCompleteRound == Self.start)
     }
 
     @Test func rejectsAnAnswerAboutAnotherNode() {

@@ -31,7 +31,7 @@ protocol SyntaxCoder {
 /// The largest value of ue(v).
 let maxUE = 0xFFFF_FFFE
 
-/// Throws unless `value` lies in `range`.
+/// Throws unless `value` is in `range`.
 func check(_ name: StaticString, _ value: Int, _ range: ClosedRange<Int>) throws(BitstreamError) {
     guard range.contains(value) else {
         throw BitstreamError(

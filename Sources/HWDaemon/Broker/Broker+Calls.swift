@@ -50,7 +50,7 @@ extension Broker {
             case true?: .always
             case false?: .never
             }
-        look(device: parameters.device, verification) { connection.reply(with: $0) }
+        runProbe(device: parameters.device, verification) { connection.reply(with: $0) }
     }
 
     private func supportedProperties(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {

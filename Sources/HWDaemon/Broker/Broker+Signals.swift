@@ -108,10 +108,10 @@ extension Broker {
         }
         manager.notify("READY=1")
         reportStatus()
-        // A look in progress may still cover devices that the new configuration excludes.
-        let isLooking = !prober.isIdle
-        look { [weak self] _ in
-            if isLooking { self?.look { _ in } }
+        // A round of probes in progress may still cover devices that the new configuration excludes.
+        let wasProbing = !prober.isIdle
+        runProbe { [weak self] _ in
+            if wasProbing { self?.runProbe { _ in } }
             self?.verifyVulkan()
         }
     }

@@ -96,7 +96,7 @@ final class Broker {
     /// Serves until a signal ends it and every worker has ended.
     func run() throws(SystemError) {
         // In the background, so that a driver that hangs does not delay the start.
-        look { [weak self] _ in self?.verifyVulkan() }
+        runProbe { [weak self] _ in self?.verifyVulkan() }
         prepareSpares()
         manager.notify("READY=1")
         reportStatus()
@@ -107,12 +107,12 @@ final class Broker {
     }
 
     /// Probes the machine, or one node, and counts the time it takes.
-    func look(
+    func runProbe(
         device: String? = nil, _ verification: ProbeRequest.Verification = .startup,
         _ body: @escaping (ProbeSnapshot) -> Void
     ) {
         let start = MonotonicTime.now
-        prober.look(device: device, verification) { [weak self] snapshot in
+        prober.probe(device: device, verification) { [weak self] snapshot in
             self?.metrics.probed(in: MonotonicTime.now.nanoseconds(since: start))
             body(snapshot)
         }

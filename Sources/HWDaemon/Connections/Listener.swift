@@ -125,7 +125,7 @@ final class Listener {
         _ = reply.withUnsafeBytes { send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
-    /// Refuses a pending connection by means of the reserve; false if there is none.
+    /// Refuses a pending connection with the descriptor held in reserve; false if no connection is pending.
     private func refusePending() -> Bool {
         reserve = nil
         defer { reserve = Self.makeReserve() }

@@ -51,7 +51,7 @@ struct Metrics {
         refused.count(kind.rawValue, "\(kind.adapted(refusal.error).status.rawValue)", refusal.cause.rawValue)
     }
 
-    /// Counts a look at the machine, or at one node, that has ended.
+    /// Counts a round of probes, of the machine or of one node, that has ended.
     mutating func probed(in nanoseconds: UInt64) {
         probes += 1
         probeNanoseconds &+= nanoseconds
@@ -91,7 +91,7 @@ struct Metrics {
         text.counter("hwdaemon_frames_out", "Frames sent to clients.", work.framesOut)
         text.counter("hwdaemon_output_bytes", unit: "bytes", "Bytes of the frames sent to clients.", work.bytesOut)
         text.family(
-            "hwdaemon_probe_duration_seconds", "summary", unit: "seconds", "Time that looks at the machine took.")
+            "hwdaemon_probe_duration_seconds", "summary", unit: "seconds", "Duration of the rounds of probes.")
         text.sample("hwdaemon_probe_duration_seconds_count", [], probes)
         text.sample("hwdaemon_probe_duration_seconds_sum", [], Self.seconds(probeNanoseconds))
         text.counter("hwdaemon_reloads", "Attempts to reload the configuration.", reloads)

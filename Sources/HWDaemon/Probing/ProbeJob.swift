@@ -2,8 +2,8 @@
 internal import HWDModel
 internal import HWDWire
 
-/// One look at the machine, or at one node, which takes one or more probes, and those who wait for it.
-final class ProbeLook {
+/// One round of probes, of the machine or of one node, and the callers that wait for it.
+final class ProbeRound {
     /// nil for the whole machine.
     let device: String?
     let verification: ProbeRequest.Verification
@@ -12,7 +12,7 @@ final class ProbeLook {
     /// Probes that have not ended.
     var pendingCount: Int
     var completions: [(ProbeSnapshot) -> Void] = []
-    /// Probes that crashed or hung, and were repeated without the path that they tried.
+    /// How often a probe crashed or hung and was repeated without the path that it tried.
     var crashCount = 0
 
     init(
@@ -25,11 +25,11 @@ final class ProbeLook {
     }
 }
 
-/// One question to a probe process, and the look that it belongs to.
+/// One request to a probe process, and the round that it belongs to.
 struct ProbeJob {
     var request: ProbeRequest
-    let look: ProbeLook
-    /// Whether a probe without a decoder could not answer.
+    let round: ProbeRound
+    /// Whether a probe without a decoder has run and could not answer.
     var needsJudge = false
 
     /// Whether frames may go through a node's hardware.

@@ -32,10 +32,10 @@ struct ProbeKnowledge {
     private(set) var records: [ProbeRequest.Subject: ProbeRecord]
     private var reusable = ReusableAnswers()
     private var failures = RecentFailures()
-    /// The results of the last complete look at the machine; nil until the first has ended.
+    /// The results of the last round that probed the whole machine; nil until the first has ended.
     private(set) var published: ProbeSnapshot?
-    /// When the machine was last looked at completely.
-    private(set) var lastLook: MonotonicTime?
+    /// When the last round that probed the whole machine ended.
+    private(set) var lastCompleteRound: MonotonicTime?
 
     /// Records that are kept: enough for every node there can be, the software, and Vulkan.
     private static let maxRecords = 64
@@ -130,7 +130,7 @@ extension ProbeKnowledge {
                 paths: answer.paths.bounded(device: nil))
             warnings = answer.warnings.prefix(ProbeBounds.maxList).map(\.bounded)
         case .failure(_, let reason) where verification != .startup && software != nil:
-            // The probe at the daemon's start succeeded, so sessions may continue to use its results.
+            // The round at the daemon's start succeeded, so sessions may continue to use its results.
             for index in software?.paths.indices ?? 0..<0 {
                 software?.paths[index].verified = false
                 software?.paths[index].reason = reason.bounded
@@ -182,7 +182,7 @@ extension ProbeKnowledge {
         return true
     }
 
-    /// Drops all nodes but these, and puts those in this order; some may not have been probed yet.
+    /// Keeps only these nodes, in this order; some may not have been probed yet.
     mutating func retain(nodes names: [String]) {
         let known = nodes
         nodes = names.compactMap { name in known.first { $0.description.node == name } }
@@ -194,10 +194,10 @@ extension ProbeKnowledge {
     /// Marks a node as not being verified, even if something was not tried.
     mutating func endVerification(of node: String) { verifying.remove(node) }
 
-    /// Makes the present results those that sessions use, once the machine was looked at completely.
-    mutating func publish(isCompleteLook: Bool, now: MonotonicTime) {
-        if isCompleteLook { lastLook = now }
-        if isCompleteLook || published != nil { published = snapshot }
+    /// Makes the present results those that sessions use, once the whole machine has been probed.
+    mutating func publish(isCompleteRound: Bool, now: MonotonicTime) {
+        if isCompleteRound { lastCompleteRound = now }
+        if isCompleteRound || published != nil { published = snapshot }
     }
 }
 
@@ -224,7 +224,7 @@ extension ProbeKnowledge {
         failures.takeNodesToRetry(among: nodes, now: now)
     }
 
-    /// Makes the next look probe everything, and lets sessions try hardware that failed; results and records stay.
+    /// Causes everything to be probed again, and lets sessions try hardware that failed; results and records stay.
     mutating func invalidate() {
         reusable = ReusableAnswers()
         failures.forgetSessionFailures()

@@ -7,12 +7,12 @@ internal import HWDWire
 final class ProbeQueue {
     /// Time for software, and for each of Vulkan's devices, to process frames; a busy machine is not a fault.
     private static let softwareTimeout = Duration.seconds(15)
-    /// Probe processes at once, of which Vulkan's delays no other.
+    /// The most probe processes at once; four are left for other subjects while Vulkan's slow one runs.
     private static let maxProcesses = 5
 
-    /// Time that a node may take, and each trial on it.
+    /// The time limit for a node, and for each trial on it.
     var timeout: Duration
-    /// Called right before a job starts, for a request that is up to date.
+    /// Called right before a job starts; returns its up-to-date request.
     var willStart: (ProbeJob) -> ProbeRequest = { $0.request }
     /// Called once for each job that ended.
     var ended: (ProbeJob, ProbeChild.Outcome, ProbeChild.Progress?) -> Void = { _, _, _ in }
@@ -39,7 +39,7 @@ final class ProbeQueue {
     /// Adds a job before those that wait.
     func insertFirst(_ job: ProbeJob) { waiting.insert(job, at: 0) }
 
-    /// Kills what runs and starts nothing more.
+    /// Kills the running probes and starts no more.
     ///
     /// - Returns: the jobs that had not started.
     func stop() -> [ProbeJob] {

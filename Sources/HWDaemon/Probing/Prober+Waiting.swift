@@ -15,7 +15,7 @@ extension Prober {
             self.body = body
         }
 
-        /// Continues with what is known; does nothing the second time.
+        /// Continues with the present results; a second call has no effect.
         func resume(_ snapshot: ProbeSnapshot) {
             let body = body
             self.body = nil
@@ -28,7 +28,7 @@ extension Prober {
     /// How long a session that requires hardware waits; its client gives up after 30 s.
     static let requiredHardwareWait = Duration.seconds(15)
 
-    /// Hands over what is known as soon as hardware is verified or its verification takes too long.
+    /// Calls `body` with the present results once hardware is verified or its verification takes too long.
     func whenVerified(for kind: SessionKind, isRequired: Bool, _ body: @escaping (ProbeSnapshot) -> Void) {
         whenKnown { [weak self] snapshot in
             guard let self else { return }

@@ -4,9 +4,9 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// Finds out what the machine can do by means of probe processes; the only one to change `ProbeKnowledge`.
+/// Runs probe processes and keeps their results; nothing else changes the daemon's `ProbeKnowledge`.
 final class Prober {
-    /// How soon after a look that failed for lack of memory or descriptors a session causes another.
+    /// The pause after a round that failed for lack of memory or descriptors, before a session starts another.
     private static let pauseAfterFailure = Duration.seconds(10)
     /// Paths of one node that may crash or hang a probe before the node is given up.
     private static let maxCrashes = 8
@@ -19,11 +19,11 @@ final class Prober {
     private let queue: ProbeQueue
     /// Nodes to probe, separated by colons; nil for every render node.
     private var deviceList: String?
-    private var looks: [ProbeLook] = []
+    private var rounds: [ProbeRound] = []
     /// Sessions that wait for hardware to be verified.
     var waiters: [HardwareWaiter] = []
 
-    /// Knows what earlier daemons verified, and nothing else.
+    /// Starts with the results that earlier daemons stored.
     init(_ queue: ProbeQueue, cache: ProbeCache, deviceList: String?, loop: EventLoop, logger: Logger) {
         self.queue = queue
         self.cache = cache
@@ -41,55 +41,55 @@ final class Prober {
     /// Whether no probe process is left.
     var isIdle: Bool { queue.isIdle }
 
-    /// Hands over what is known, after the first look at the machine if that has not ended.
+    /// Calls `body` with the present results, after the first round of probes if that has not ended.
     ///
-    /// That look sends no frames through anything, so that no session waits for a verification.
+    /// The first round verifies nothing, so that no session waits for a verification.
     func whenKnown(_ body: @escaping (ProbeSnapshot) -> Void) {
-        let isPauseOver = knowledge.lastLook.map { $0 + Self.pauseAfterFailure < .now } ?? true
+        let isPauseOver = knowledge.lastCompleteRound.map { $0 + Self.pauseAfterFailure < .now } ?? true
         if let snapshot = knowledge.published, knowledge.knowsSoftware || !isPauseOver { return body(snapshot) }
-        look(device: nil, .startup, body)
+        probe(device: nil, .startup, body)
     }
 
-    /// Probes the machine, or one node; calls for the same look while it is running share its result.
-    func look(
+    /// Probes the machine, or one node; a call during an equal round shares its result.
+    func probe(
         device: String?, _ verification: ProbeRequest.Verification, _ body: @escaping (ProbeSnapshot) -> Void
     ) {
-        let same = looks.first {
+        let same = rounds.first {
             $0.device == device && $0.verification == verification && !$0.isInBackground
         }
         if let same { return same.completions.append(body) }
-        // Vulkan's drivers take long to load: they are probed first, beside the nodes, and only if neither a session
-        // nor a single node is waited for.
+        // Vulkan's drivers take long to load: they are probed first, in parallel with the nodes, and not at all if
+        // a session waits for the round or if it is about a single node.
         let others: [ProbeRequest.Subject] =
             device == nil && verification != .startup ? [.software, .vulkan] : [.software]
         let subjects = (others + (device.map { [$0] } ?? nodes).map { .node($0) }).filter {
             !knowledge.answers($0, verification)
         }
-        let look = ProbeLook(device: device, verification, probeCount: subjects.count)
-        look.completions = [body]
-        looks.append(look)
+        let round = ProbeRound(device: device, verification, probeCount: subjects.count)
+        round.completions = [body]
+        rounds.append(round)
         queue.append(
             subjects.map { subject in
                 // Failures are retried on request: firmware installed since then changes no file that is checked.
                 let record = knowledge.records[subject]
                 let known = verification == .unlessKnown ? record?.successes : record
                 return ProbeJob(
-                    request: ProbeRequest(subject, verification: verification, known: known), look: look)
+                    request: ProbeRequest(subject, verification: verification, known: known), round: round)
             })
-        if look.pendingCount == 0 { return complete(look) }
+        if round.pendingCount == 0 { return complete(round) }
         queue.start()
     }
 
-    /// Verifies a subject for which no client waits, except sessions for a while.
+    /// Verifies a subject in the background; only sessions wait for that, and for a limited time.
     func verifyInBackground(_ subject: ProbeRequest.Subject) {
         let node: String? = if case .node(let name) = subject { name } else { nil }
-        let isUnderWay = looks.contains { $0.device == node && $0.isInBackground }
+        let isUnderWay = rounds.contains { $0.device == node && $0.isInBackground }
         guard !isUnderWay, !queue.isStopped else { return }
-        let look = ProbeLook(device: node, .unlessKnown, probeCount: 1, isInBackground: true)
-        looks.append(look)
+        let round = ProbeRound(device: node, .unlessKnown, probeCount: 1, isInBackground: true)
+        rounds.append(round)
         let request = ProbeRequest(
             subject, verification: .unlessKnown, known: knowledge.records[subject]?.lasting)
-        queue.append([ProbeJob(request: request, look: look)])
+        queue.append([ProbeJob(request: request, round: round)])
         queue.start()
     }
 
@@ -100,7 +100,7 @@ final class Prober {
         knowledge.invalidate()
     }
 
-    /// Notes that a driver crashed or hung while a session opened it.
+    /// Records that a driver crashed or hung while a session opened it.
     func sessionFailed(_ failure: CodecFailure) { knowledge.add(failure, now: .now) }
 
     /// Verifies nodes again whose encoders were busy or crashed a while ago; no session waits for that.
@@ -108,15 +108,15 @@ final class Prober {
         for node in knowledge.takeNodesToRetry(among: nodes, now: .now) { verifyInBackground(.node(node)) }
     }
 
-    /// Kills what runs and starts nothing more; those who wait get what is known.
+    /// Kills the running probes and starts no more; waiting callers get the present results.
     func stop() {
         for job in queue.stop() { finish(job, .failure(.failed, "the daemon is shutting down")) }
     }
 
-    /// The request of a job that is about to start: another look may have verified its subject meanwhile.
+    /// The request of a job that is about to start: another round may have verified its subject meanwhile.
     private func currentRequest(_ job: ProbeJob) -> ProbeRequest {
         var request = job.request
-        if job.look.isInBackground, job.look.crashCount == 0 {
+        if job.round.isInBackground, job.round.crashCount == 0 {
             request.known = knowledge.records[request.subject]?.lasting
         }
         return request
@@ -139,12 +139,12 @@ final class Prober {
         }
     }
 
-    /// The record with which the other paths are tried after one path crashed or hung its driver; nil to give up.
+    /// The record for another probe, which skips the path that crashed or hung its driver; nil to give up.
     private func record(after progress: ProbeChild.Progress, _ reason: String, _ job: ProbeJob) -> ProbeRecord? {
-        guard job.request.subject != .software, job.look.crashCount < Self.maxCrashes, !queue.isStopped else {
+        guard job.request.subject != .software, job.round.crashCount < Self.maxCrashes, !queue.isStopped else {
             return nil
         }
-        job.look.crashCount += 1
+        job.round.crashCount += 1
         logger.warning("\(reason)", metadata: ["node": "\(job.subjectName)", "path": "\(progress.path)"])
         var record = progress.record.bounded
         record.results.removeAll { $0.id == progress.path }
@@ -160,27 +160,27 @@ final class Prober {
         if case .failure(_, let reason) = outcome, !queue.isStopped {
             logger.warning("\(reason)", metadata: ["node": "\(job.subjectName)"])
         }
-        job.look.pendingCount -= 1
-        if job.look.pendingCount == 0 { complete(job.look) }
+        job.round.pendingCount -= 1
+        if job.round.pendingCount == 0 { complete(job.round) }
     }
 
-    /// Hands a look's result to all who wait for it.
-    private func complete(_ look: ProbeLook) {
-        looks.removeAll { $0 === look }
-        // A node that is not the daemon's own is reported once and forgotten.
-        let single = look.device.map { knowledge.snapshot(of: $0) }
+    /// Passes a round's result to all its callers.
+    private func complete(_ round: ProbeRound) {
+        rounds.removeAll { $0 === round }
+        // A node that is not in the daemon's list is reported once and forgotten.
+        let single = round.device.map { knowledge.snapshot(of: $0) }
         knowledge.retain(nodes: nodes)
-        if look.isInBackground {
-            if let node = look.device { knowledge.endVerification(of: node) }
+        if round.isInBackground {
+            if let node = round.device { knowledge.endVerification(of: node) }
         } else {
             verifyUntriedNodes()
         }
         let snapshot = knowledge.snapshot
-        // A look in the background that has no device is one at Vulkan alone.
-        let isCompleteLook = look.device == nil && !look.isInBackground
-        if isCompleteLook || look.isInBackground { logger.logNews(in: snapshot, since: knowledge.published) }
-        knowledge.publish(isCompleteLook: isCompleteLook, now: .now)
-        for body in look.completions { body(single ?? snapshot) }
+        // A background round without a device probes Vulkan only.
+        let isCompleteRound = round.device == nil && !round.isInBackground
+        if isCompleteRound || round.isInBackground { logger.logNews(in: snapshot, since: knowledge.published) }
+        knowledge.publish(isCompleteRound: isCompleteRound, now: .now)
+        for body in round.completions { body(single ?? snapshot) }
         resumeWaiters()
     }
 

@@ -61,7 +61,7 @@ struct SessionEnd: Hashable, Sendable {
                 "the \(kind.noun) process was killed by signal \(signal) (\(signalName(signal)))")
         case .exited(let status):
             return SessionError(
-                kind.malfunction, "the \(kind.noun) process ended with status \(status) and gave no reason")
+                kind.malfunction, "the \(kind.noun) process ended with status \(status) and reported no reason")
         }
     }
 

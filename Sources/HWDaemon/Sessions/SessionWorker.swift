@@ -25,7 +25,7 @@ final class SessionWorker {
         var stallLimits: StallLimits
     }
 
-    /// Who is notified.
+    /// What the owner does with a worker's reports and its end.
     struct Handlers {
         /// Called when the worker reports that the session was created.
         var report: (WorkerReport) -> Void
@@ -164,7 +164,7 @@ final class SessionWorker {
         }
     }
 
-    /// Hands over the client's connection if the worker ended before it replied to the call.
+    /// Returns the client's connection if the worker ended before it replied to the call; nil the second time.
     func takeUnanswered() -> OwnedFD? { unanswered.take() }
 
     private func closeChannel() {

@@ -106,7 +106,7 @@ struct BenchReport: Encodable {
         warnings = clip.warnings
     }
 
-    /// The table for people.
+    /// The human-readable table.
     var table: String {
         var rows = [
             [

@@ -48,7 +48,7 @@ final class CopyJob {
         defer { progress.clear() }
         let pipeline = CopyPipeline(
             reader, copy, writer,
-            // What went to standard output cannot be taken back; a raw stream has no times that could be wrong.
+            // Output on standard output cannot be undone; a raw stream has no times that could be wrong.
             restamps: restamps || request.output == "-" || reader.levels?.dropsSome ?? false,
             keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
@@ -60,9 +60,9 @@ final class CopyJob {
         try CopySummary(
             input: request.input, output: request.output, frames: pipeline.packets,
             videoBytes: pipeline.videoBytes, seconds: seconds, levels: levels, notCopied: writer.notes,
-            brokenOff: pipeline.breakOff?.error.reason
+            earlyEndReason: pipeline.earlyEnd?.error.reason
         ).report(json: request.json)
-        if let breakOff = pipeline.breakOff { throw breakOff.failure(output: request.output) }
+        if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
     }
 }
 
@@ -77,14 +77,14 @@ private struct CopySummary: CommandSummary {
     var seconds: Double
     var levels: LevelSummary?
     var notCopied: [String]
-    var brokenOff: String?
+    var earlyEndReason: String?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, copied, frames, seconds
         case videoBytes = "video_bytes"
         case levels = "temporal_levels"
         case notCopied = "not_copied"
-        case brokenOff = "broken_off"
+        case earlyEndReason = "broken_off"
     }
 
     var lines: [String] {

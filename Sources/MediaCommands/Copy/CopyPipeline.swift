@@ -17,8 +17,8 @@ final class CopyPipeline {
     private var durations: DisplayDurations<MediaPacket>
     private var lastDTS: Int64?
 
-    /// Why the input ended before its end, where the part before that is kept.
-    private(set) var breakOff: BreakOff?
+    /// Why the input ended early, if the packets before that are kept.
+    private(set) var earlyEnd: EarlyEnd?
     private(set) var packets = 0
     private(set) var videoBytes = 0
 
@@ -48,8 +48,8 @@ final class CopyPipeline {
                 }
             }
         } catch let error as MediaError {
-            breakOff = BreakOff(error, keepsPartial: keepsPartial, frames: packets)
-            guard breakOff != nil else { throw error }
+            earlyEnd = EarlyEnd(error, keepsPartial: keepsPartial, frames: packets)
+            guard earlyEnd != nil else { throw error }
         }
         if let end = reader.levels?.end { durations.pass(pts: end, duration: 0) }
         for timed in durations.finish() { try write(timed) }

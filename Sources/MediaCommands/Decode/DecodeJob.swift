@@ -50,7 +50,7 @@ final class DecodeJob {
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
         let output = PictureOutput(writer, format, reader.video)
-        let (breakOff, alphaMode) = try decode(input, output, &progress, interruption)
+        let (earlyEnd, alphaMode) = try decode(input, output, &progress, interruption)
         let properties = try input.session?.session.copyProperties() ?? [:]
         input.session?.session.invalidate()
         try writer.finish()
@@ -59,9 +59,9 @@ final class DecodeJob {
         try DecodeSummary(
             DecodeSummary.Outcome(
                 request: request, input: input, properties: properties, format: format.written, writer: writer,
-                alphaMode: alphaMode, earlyLevelWarning: early, seconds: seconds, breakOff: breakOff)
+                alphaMode: alphaMode, earlyLevelWarning: early, seconds: seconds, earlyEnd: earlyEnd)
         ).report(json: request.json)
-        if let breakOff { throw breakOff.failure(output: request.output) }
+        if let earlyEnd { throw earlyEnd.failure(output: request.output) }
     }
 
     private var readerOptions: MediaReader.Options {
@@ -108,10 +108,10 @@ final class DecodeJob {
     /// Writes the frames; returns why the input ended early, and the alpha mode of the first frame with alpha.
     private func decode(
         _ input: DecodedInput, _ output: PictureOutput, _ progress: inout Progress, _ interruption: Interruption
-    ) throws -> (BreakOff?, AlphaChannelMode?) {
+    ) throws -> (EarlyEnd?, AlphaChannelMode?) {
         let writer = output.writer
         var alphaMode: AlphaChannelMode?
-        var breakOff: BreakOff?
+        var earlyEnd: EarlyEnd?
         do {
             while !writer.isFull, let item = try input.source.next() {
                 if interruption.isSet { throw CommandFailure.interrupted }
@@ -122,11 +122,11 @@ final class DecodeJob {
                 progress.update(done: writer.frames)
             }
         } catch let error as MediaError {
-            breakOff = BreakOff(error, keepsPartial: request.keepsPartial, frames: writer.frames)
-            guard breakOff != nil else { throw error }
+            earlyEnd = EarlyEnd(error, keepsPartial: request.keepsPartial, frames: writer.frames)
+            guard earlyEnd != nil else { throw error }
         }
         guard writer.frames > 0 else { throw MediaError(.badInput, "\(request.input) has no frames") }
-        return (breakOff, alphaMode)
+        return (earlyEnd, alphaMode)
     }
 
     /// A note about alpha that is missing or left out, where that may be unexpected.

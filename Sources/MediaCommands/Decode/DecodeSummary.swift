@@ -20,7 +20,7 @@ struct DecodeSummary: CommandSummary {
         /// What was printed of the temporal levels before work began.
         var earlyLevelWarning: String?
         var seconds: Double
-        var breakOff: BreakOff?
+        var earlyEnd: EarlyEnd?
     }
 
     private var schema = 2
@@ -46,7 +46,7 @@ struct DecodeSummary: CommandSummary {
     private var seconds: Double
     private var framesPerSecond: Double
     private var fileBytes: Int
-    private var brokenOff: String?
+    private var earlyEndReason: String?
     private var alphaMode: String?
     private var alphaMissingFrames: Int
     private var firstAlphaError: String?
@@ -70,7 +70,7 @@ struct DecodeSummary: CommandSummary {
         case repairedTimestamps = "repaired_timestamps"
         case framesPerSecond = "frames_per_second"
         case fileBytes = "file_bytes"
-        case brokenOff = "broken_off"
+        case earlyEndReason = "broken_off"
         case alphaMode = "alpha_mode"
         case alphaMissingFrames = "alpha_missing_frames"
         case firstAlphaError = "first_alpha_error"
@@ -109,7 +109,7 @@ struct DecodeSummary: CommandSummary {
         seconds = outcome.seconds
         framesPerSecond = Double(writer.frames) / max(seconds, 1e-6)
         fileBytes = writer.bytes
-        brokenOff = outcome.breakOff?.error.reason
+        earlyEndReason = outcome.earlyEnd?.error.reason
         alphaMode = outcome.alphaMode?.rawValue
         alphaMissingFrames = report.alphaMissingFrames
         firstAlphaError = report.firstAlphaError
@@ -118,7 +118,7 @@ struct DecodeSummary: CommandSummary {
         lateWarning = levels?.lateWarning(outcome.earlyLevelWarning)
     }
 
-    /// The lines for people.
+    /// The human-readable lines.
     var lines: [String] {
         var lines: [String] = []
         if decodeErrors > 0 {

@@ -90,7 +90,7 @@ struct Playback: Encodable {
         playableInRealTime = speed.map { $0 >= 1 }
     }
 
-    /// The lines for people.
+    /// The human-readable lines.
     var rows: [[String]] {
         var places: [String] = []
         if decodableInHardware == true { places.append("in hardware") }

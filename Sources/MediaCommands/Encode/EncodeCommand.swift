@@ -19,16 +19,16 @@ struct EncodeCommand: ParsableCommand {
 
             --copy copies the coded HEVC video and the other streams into OUTPUT without the daemon. --max-level N \
             leaves out the temporal levels above N, with or without --copy: 0 keeps only the base layer. The sample \
-            groups (tscl) of a .mov or .mp4 signal the level of each picture; without them, and where they contradict \
-            a picture, the NAL unit headers do, and a note or warning is printed. The remaining pictures keep their \
-            timestamps, each lasts until the next one, and the parameter sets and sample groups describe the remaining \
-            levels.
+            groups (tscl) of a .mov or .mp4 signal the level of each picture. If they are missing, or contradict a \
+            picture's NAL unit header, the headers are used, and a note or warning is printed. The remaining \
+            pictures keep their timestamps, each lasts until the next one, and the parameter sets and sample \
+            groups describe the remaining levels.
 
             Without --bitrate, --quality or --qp the quality is 0.5. The bit depth follows the source: a 10-bit source \
             is encoded as Main 10, and --profile main refuses it. With --alpha the profile is Main.
 
-            The colors of files with alpha (ProRes 4444, PNG, Animation, VP9) are taken as straight, unless \
-            --property SourceAlphaMode=premultiplied is given.
+            The colors of files with alpha (ProRes 4444, PNG, Animation, VP9) are assumed to be straight (not \
+            multiplied by alpha), unless --property SourceAlphaMode=premultiplied is given.
 
             EXAMPLES
               hwctl encode talk.mp4 talk.mov
@@ -76,8 +76,8 @@ struct EncodeCommand: ParsableCommand {
 
     @Option(
         help: """
-            Keep the input's alpha in a second layer (HEVC with alpha), with colors in this relation to alpha. An \
-            input without alpha is refused.
+            Keep the input's alpha in a second layer (HEVC with alpha), and write colors premultiplied by alpha or \
+            straight. An input without alpha is refused.
             """)
     var alpha: AlphaMode?
 
@@ -124,7 +124,7 @@ struct EncodeCommand: ParsableCommand {
             valueName: "rate"))
     var frameRate: String?
 
-    @Flag(help: "Copy the coded HEVC video; excludes all options of the encoder.")
+    @Flag(help: "Copy the coded HEVC video without encoding it; encoder options are then refused.")
     var copy = false
 
     @Option(

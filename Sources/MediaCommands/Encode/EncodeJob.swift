@@ -18,7 +18,7 @@ final class EncodeJob {
         var maxLevel: Int?
         var keepsPartial = false
         var json = false
-        /// Reported as the reason for software instead of the daemon's, after hardware failed in a run before.
+        /// Reported instead of the daemon's fallback reason if an earlier run failed in hardware.
         var fallbackReason: String?
     }
 
@@ -80,9 +80,9 @@ final class EncodeJob {
                 frames: pipeline.packets, videoBytes: pipeline.videoBytes,
                 fileBytes: fileSize(request.output) ?? pipeline.videoBytes, seconds: seconds,
                 notCopied: writer.notes, warnings: warnings, earlyLevelWarning: early,
-                breakOff: pipeline.breakOff)
+                earlyEnd: pipeline.earlyEnd)
         ).report(json: request.json)
-        if let breakOff = pipeline.breakOff { throw breakOff.failure(output: request.output) }
+        if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
     }
 
     private func readerOptions() throws -> MediaReader.Options {
@@ -95,7 +95,7 @@ final class EncodeJob {
         return options
     }
 
-    /// How the colors relate to an alpha that is kept and comes from an HEVC layer.
+    /// The mode of the input's HEVC alpha layer; nil if it has none, or if alpha is not kept.
     private func alphaLayerMode(_ reader: MediaReader) -> AlphaChannelMode? {
         parameters.keepsAlpha && reader.video.alphaMode == nil ? reader.video.alphaLayerMode : nil
     }

@@ -3,7 +3,7 @@ internal import HWDMediaFile
 internal import HWDModel
 internal import HWDWire
 
-/// The requirements of one `hwctl encode` for its sessions.
+/// The parameters of the sessions that one `hwctl encode` creates.
 struct EncodeParameters {
     /// Frames per second that rate control accepts; timestamps are kept whatever the rate.
     private static let possibleRates = 0.001...1000
@@ -19,7 +19,7 @@ struct EncodeParameters {
 
     /// The parameters of Create: size, format, color and rate of the source, overridden by what the user set.
     ///
-    /// - Parameter layerMode: how colors relate to alpha that comes from an HEVC layer.
+    /// - Parameter layerMode: the mode of the input's HEVC alpha layer; nil for other inputs.
     func create(
         _ video: VideoDescription, _ format: PixelFormat, layerMode: AlphaChannelMode?
     ) -> CreateCompressionSession.Parameters {
@@ -47,7 +47,7 @@ struct EncodeParameters {
         [video.averageFrameRate, video.baseFrameRate].compactMap { $0 }.first { possibleRates.contains($0.value) }
     }
 
-    /// Like the encoder's, but hardware is never required of the decoder: the option is about the encoder.
+    /// The decoder's specification: it never requires hardware, because `--hardware require` is about the encoder.
     var decoderSpecification: [PropertyKey: PropertyValue] {
         [.enableHardwareDecoder: .bool(allowsHardwareDecoder && specification[.enableHardware] != .bool(false))]
     }

@@ -16,8 +16,8 @@ final class EncodePipeline {
 
     private var isInputDone = false
     private var isCompleted = false
-    /// Why the input ended before its end, where the part before that is kept.
-    private(set) var breakOff: BreakOff?
+    /// Why the input ended early, if the frames before that are kept.
+    private(set) var earlyEnd: EarlyEnd?
     private(set) var packets = 0
     private(set) var videoBytes = 0
 
@@ -42,7 +42,7 @@ final class EncodePipeline {
             progress.update(done: packets)
         }
         guard packets > 0 else {
-            throw breakOff?.error ?? MediaError(.badInput, "\(input.reader.path) has no frames")
+            throw earlyEnd?.error ?? MediaError(.badInput, "\(input.reader.path) has no frames")
         }
     }
 
@@ -60,7 +60,7 @@ final class EncodePipeline {
         }
     }
 
-    /// A session takes frames of one size and format.
+    /// Refuses a frame of another size or format than the session's.
     private func check(_ frame: SourceFrame) throws(MediaError) {
         let (video, format) = (input.reader.video, input.format)
         guard (frame.width, frame.height, frame.format) != (video.width, video.height, format) else { return }
@@ -75,13 +75,13 @@ final class EncodePipeline {
         do {
             return try input.source.next()
         } catch let error as MediaError {
-            breakOff = BreakOff(error, keepsPartial: keepsPartial, frames: input.source.report.frames)
-            guard breakOff != nil else { throw error }
+            earlyEnd = EarlyEnd(error, keepsPartial: keepsPartial, frames: input.source.report.frames)
+            guard earlyEnd != nil else { throw error }
             return nil
         }
     }
 
-    /// Handles `first` and every event that is there already.
+    /// Handles `first` and every event that has already arrived.
     private func drain(_ first: CompressionSession.Event?) throws {
         var first = first
         while let event = try first ?? session.nextEvent(timeout: .zero) {

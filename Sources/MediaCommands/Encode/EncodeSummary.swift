@@ -19,9 +19,9 @@ struct EncodeSummary: CommandSummary {
         /// Streams and metadata of the source that the output does not hold.
         var notCopied: [String]
         var warnings: [String]
-        /// What was printed of the temporal levels before work began.
+        /// The warning about temporal levels that was printed before encoding began.
         var earlyLevelWarning: String?
-        var breakOff: BreakOff?
+        var earlyEnd: EarlyEnd?
     }
 
     private var schema = 2
@@ -50,7 +50,7 @@ struct EncodeSummary: CommandSummary {
     private var averageBitRate: Double?
     private var notCopied: [String]
     private var warnings: [String]
-    private var brokenOff: String?
+    private var earlyEndReason: String?
     private var levels: LevelSummary?
     private var lateWarning: String?
 
@@ -73,7 +73,7 @@ struct EncodeSummary: CommandSummary {
         case averageBitRate = "average_bit_rate"
         case notCopied = "not_copied"
         case levels = "temporal_levels"
-        case brokenOff = "broken_off"
+        case earlyEndReason = "broken_off"
     }
 
     init(_ outcome: Outcome) {
@@ -105,12 +105,12 @@ struct EncodeSummary: CommandSummary {
         }
         notCopied = outcome.notCopied
         warnings = outcome.warnings
-        brokenOff = outcome.breakOff?.error.reason
+        earlyEndReason = outcome.earlyEnd?.error.reason
         levels = LevelSummary(outcome.input.reader.levels, leftOut: report.leftOut)
         lateWarning = levels?.lateWarning(outcome.earlyLevelWarning)
     }
 
-    /// The lines for people.
+    /// The human-readable lines.
     var lines: [String] {
         var lines: [String] = []
         if decodeErrors > 0 {

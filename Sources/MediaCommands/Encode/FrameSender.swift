@@ -11,7 +11,7 @@ final class FrameSender {
     private static let poolID: UInt32 = 1
     /// Enough that the encoder never waits for this process, few enough to keep the pool small.
     private static let maxFramesInFlight = 6
-    /// Bytes of the pool at most; larger pictures get fewer slots.
+    /// The most bytes of the pool; larger pictures get fewer slots.
     private static let maxPoolBytes = 1 << 30
 
     private let session: CompressionSession

@@ -29,7 +29,7 @@ struct AlphaExportInfo: Encodable {
         (possible, reasons, notes) = (verdict.isPossible, verdict.reasons, verdict.notes)
     }
 
-    /// The answer for people.
+    /// The human-readable answer.
     var text: String {
         possible
             ? (["yes"] + notes).joined(separator: ", but ") : "no: " + reasons.joined(separator: "; ")

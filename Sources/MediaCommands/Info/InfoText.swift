@@ -2,7 +2,7 @@
 internal import HWDControlCommands
 internal import HWDMediaFile
 
-/// The description of a file as tables for people.
+/// The description of a file as human-readable tables.
 struct InfoText {
     private let info: MediaInfo
     private let playback: Playback?

@@ -15,7 +15,7 @@ struct DecodedInput {
     /// Why the daemon does not decode the video, where it was asked to.
     let refusal: ClientError?
 
-    /// The layout of the frames, as long as the stream's bit depth stays the same.
+    /// The pixel format of the frames until the stream's bit depth changes.
     var format: PixelFormat { session?.pixelFormat ?? reader.video.format }
     /// Whether the session was created with a hardware decoder.
     var usesHardware: Bool { session?.session.created.usingHardware ?? false }
@@ -24,7 +24,7 @@ struct DecodedInput {
     ///
     /// - Parameters:
     ///   - daemon: called only when a session is needed.
-    ///   - fallsBack: which refusals of the daemon make this process decode; the others are thrown.
+    ///   - fallsBack: whether this process decodes after a refusal with this code; other refusals are thrown.
     init(
         _ reader: MediaReader, _ request: SessionSource.Request, daemon: () throws -> Daemon,
         fallsBack: (ClientError.Code) -> Bool = { $0 == .session(.videoDecoderUnsupportedDataFormat) },

@@ -9,7 +9,7 @@ internal import HWDWire
 /// A video that a decompression session of the daemon decodes.
 final class SessionSource: VideoSource {
     let session: DecompressionSession
-    /// How decoding went so far, errors of the file's reader included.
+    /// The progress of decoding, including errors of the file's reader.
     var report: SourceReport {
         var report = decoding
         report.errors += reader.report.errors
@@ -19,7 +19,7 @@ final class SessionSource: VideoSource {
     /// Frames that were decoded in hardware.
     private(set) var hardwareFrames = 0
 
-    /// The layout of its frames, as long as the stream's depth stays.
+    /// The pixel format of its frames until the stream's bit depth changes.
     var pixelFormat: PixelFormat? { PixelFormat(rawValue: session.created.pixelFormat) }
 
     private let reader: MediaReader
@@ -32,21 +32,21 @@ final class SessionSource: VideoSource {
     /// The last packet of such a stream, which the next one may complete.
     private var held: (bytes: [UInt8], packet: MediaPacket)?
     private var isFinished = false
-    /// Why the input ended before its end; thrown after the decoder's last frame.
-    private var breakOff: (any Error)?
+    /// Why the input ended early; thrown after the decoder's last frame.
+    private var earlyEnd: (any Error)?
 
     /// Packets sent ahead: enough that the decoder never waits for this process.
     private static let packetsAhead = 16
 
-    /// What the session is created with.
+    /// The parameters of the session.
     struct Request {
         var specification: [PropertyKey: PropertyValue] = [:]
-        /// The format frames are to have; nil is the stream's own.
+        /// The pixel format of the frames; nil for the stream's own.
         var pixelFormat: PixelFormat?
         var properties: [PropertyKey: PropertyValue] = [:]
     }
 
-    /// Creates a session for the file's video, of which `reader` must return packets.
+    /// Creates a session for the file's video; `reader` must return its packets, not frames.
     init(
         _ reader: MediaReader, _ daemon: Daemon, _ request: Request, isInterrupted: @escaping () -> Bool
     ) throws(ClientError) {
@@ -79,7 +79,7 @@ final class SessionSource: VideoSource {
                 throw SessionTimeout.failure
             }
         }
-        if let breakOff { throw breakOff }
+        if let earlyEnd { throw earlyEnd }
         guard decoding.frames > 0 else {
             let why = report.firstError.map { ": \($0)" } ?? ""
             throw MediaError(.badInput, "\(reader.path): no frame of its hevc video can be decoded\(why)")
@@ -94,7 +94,7 @@ final class SessionSource: VideoSource {
             item = try reader.next()
         } catch {
             if error.kind == .interrupted { throw error }
-            breakOff = error
+            earlyEnd = error
             item = nil
         }
         switch item {
@@ -112,7 +112,7 @@ final class SessionSource: VideoSource {
 
     private func send(_ bytes: UnsafeRawBufferPointer, _ packet: MediaPacket) throws {
         _ = try session.decode(
-            bytes, pts: reader.isUntimed ? nil : Self.possible(packet.pts),
+            bytes, pts: reader.isUntimed ? nil : Self.plausible(packet.pts),
             duration: (0..<(1 << 40)).contains(packet.duration) ? packet.duration : 0, isOutput: !packet.isDiscarded
         )
     }
@@ -135,7 +135,7 @@ final class SessionSource: VideoSource {
     }
 
     /// A timestamp that a session accepts; nil for an implausible one.
-    private static func possible(_ pts: Int64?) -> Int64? { pts.flatMap { Ticks.isPossible($0) ? $0 : nil } }
+    private static func plausible(_ pts: Int64?) -> Int64? { pts.flatMap { Ticks.isPossible($0) ? $0 : nil } }
 
     private func take(_ event: DecompressionSession.Event) throws -> SourceFrame? {
         switch event {

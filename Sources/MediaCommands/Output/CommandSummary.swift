@@ -2,9 +2,9 @@
 internal import HWDControlCommands
 internal import HWDMediaFile
 
-/// What a command reports at its end.
+/// The result that a command reports when it ends.
 protocol CommandSummary: Encodable {
-    /// The lines for people, printed on standard error.
+    /// The human-readable lines, printed on standard error.
     var lines: [String] { get }
 }
 
@@ -16,7 +16,7 @@ extension CommandSummary {
 }
 
 extension MediaReader {
-    /// Prints what a person should know before work begins: the conversion of pixels, temporal levels, warnings.
+    /// Prints the pixel conversion, notes about temporal levels, and warnings before work begins.
     func announce(_ lines: [String]) {
         if let conversion = video.conversion { Console.note("converting the source: \(conversion)") }
         if let warning = levels?.warning { Console.note("warning: \(warning)") }

@@ -17,7 +17,7 @@ struct LevelSummary: Encodable {
 
     /// - Parameters:
     ///   - report: the reader's; nil where all levels were read.
-    ///   - leftOut: packets that a session dropped besides.
+    ///   - leftOut: packets that a session dropped, which the report does not count.
     init?(_ report: LevelReport?, leftOut: Int = 0) {
         guard let report else { return nil }
         maxLevel = report.limit
@@ -27,7 +27,7 @@ struct LevelSummary: Encodable {
         warning = report.warning
     }
 
-    /// The line for people.
+    /// The human-readable line.
     var line: String {
         let signaled =
             source == LevelReport.LevelSource.annotations.rawValue

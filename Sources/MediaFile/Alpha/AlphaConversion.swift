@@ -21,7 +21,7 @@ public struct AlphaConversion: Hashable, Sendable {
     }
 
     /// The mode of the frames that a reader returns for pictures of a format.
-    func frameMode(_ traits: SampleFormats.Traits) -> Mode { isConverted(traits) ? target : source }
+    func frameMode(of traits: SampleFormats.Traits) -> Mode { isConverted(traits) ? target : source }
 
     /// Whether a reader converts pictures of a format, which it does before it subsamples their chroma.
     ///

@@ -20,7 +20,7 @@ final class CancelFlag: Sendable {
 
     /// Waits briefly for data, the end or an error on `descriptor`; false when the caller should check the flag first.
     ///
-    /// A read(2) of a pipe cannot be cancelled, and its writer may never write.
+    /// A read(2) of a pipe cannot be canceled, and its writer may never write.
     func waitUntilReadable(_ descriptor: Int32) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         let ready = poll(&entry, 1, Self.interval)

@@ -94,7 +94,7 @@ final class Demuxer {
         return true
     }
 
-    /// The error for a file that is shorter than declared; nil if it is whole, or its format does not reveal that.
+    /// The error for a file that is shorter than declared; nil if it is complete, or its format cannot show it.
     func cutOff(_ indices: Set<Int>) -> MediaError? {
         if tally.isCutOff { return MediaError(.badInput, "\(path) is cut off") }
         guard isMovie, let io = context.pointee.pb else { return nil }

@@ -10,7 +10,7 @@ struct FirstFrameHDRMetadata {
     /// The most packets that are read in search of a picture.
     private static let maxPackets = 256
 
-    /// Decodes the first frame of the stream with a separate demuxer and decoder, so that the reader's do not move.
+    /// Decodes the first frame of the stream with its own demuxer and decoder; the reader's position is unchanged.
     init(_ file: InputFile, streamIndex: Int, cancelFlag: CancelFlag) {
         guard let demuxer = try? Demuxer(file, cancelFlag: cancelFlag), demuxer.videoIndex == streamIndex,
             let stream = demuxer.video,

@@ -47,7 +47,7 @@ extension LibAVSource {
             isDecoded = options.decoding != .disabled && !isForDaemon
 
             var video = demuxer.describeVideo(stream, parameters, conversion)
-            video.alphaMode = conversion.alpha?.frameMode(SampleFormats.traits(conversion.source))
+            video.alphaMode = conversion.alpha?.frameMode(of: SampleFormats.traits(conversion.source))
             video.frameCount = video.frameCount ?? series?.count
             video.leadingUnits = leadingUnits
             video.cleanAperture = boxes?

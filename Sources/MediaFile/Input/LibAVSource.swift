@@ -28,13 +28,13 @@ final class LibAVSource {
     private let cancelFlag: CancelFlag
     private var state = State.reading
     /// The error that ended reading early; thrown after the decoder's last frame.
-    private var breakOff: MediaError?
+    private var earlyEnd: MediaError?
 
     /// Failures in a row, without a packet taken or a frame returned, after which decoding ends.
     private static let maxFailures = 4096
 
-    /// What happens to the packet that was read last.
-    private enum State { case reading, packetWaits, draining, ended }
+    /// The progress of reading; `packetPending` if the decoder has not accepted the last packet yet.
+    private enum State { case reading, packetPending, draining, ended }
 
     init(
         _ file: InputFile, options: MediaReader.Options, cancelFlag: CancelFlag
@@ -72,7 +72,7 @@ final class LibAVSource {
     /// Whether `next()` returns frames of the video, not packets.
     var decodes: Bool { decoder != nil }
 
-    /// Decodes here what was left to the daemon; before the first `next()`.
+    /// Decodes a video that was left to the daemon; call it before the first `next()`.
     func decodeInProcess() throws(MediaError) {
         guard decoder == nil else { return }
         decoder = try demuxer.makeDecoder(threads: threads)
@@ -96,7 +96,7 @@ final class LibAVSource {
             switch state {
             case .ended: return nil
             case .draining: try end()
-            case .packetWaits: try sendPacket()
+            case .packetPending: try sendPacket()
             case .reading:
                 if let item = try readPacket() { return item }
             }
@@ -105,7 +105,7 @@ final class LibAVSource {
 
     /// Reads a packet; returns it unless it is decoded or dropped.
     private func readPacket() throws(MediaError) -> MediaReader.Item? {
-        guard try readOrBreakOff() else {
+        guard try readUnlessEnded() else {
             if let decoder {
                 _ = decoder.send(nil)
                 state = .draining
@@ -140,14 +140,14 @@ final class LibAVSource {
         return .packet(item)
     }
 
-    /// Reads a packet; false at the end, which an error counts as too.
-    private func readOrBreakOff() throws(MediaError) -> Bool {
+    /// Reads a packet; false at the end of the file, or after an error, which becomes `earlyEnd`.
+    private func readUnlessEnded() throws(MediaError) -> Bool {
         do throws(MediaError) {
             if try demuxer.read(into: packet) { return true }
-            breakOff = demuxer.cutOff(streamsRead)
+            earlyEnd = demuxer.cutOff(streamsRead)
         } catch {
             if error.kind == .interrupted { throw error }
-            breakOff = error
+            earlyEnd = error
         }
         return false
     }
@@ -155,7 +155,7 @@ final class LibAVSource {
     private func sendPacket() throws(MediaError) {
         guard let decoder else { return }
         switch decoder.send(packet) {
-        case .full: state = .packetWaits
+        case .full: state = .packetPending
         case .taken:
             av_packet_unref(packet)
             state = .reading
@@ -257,7 +257,7 @@ final class LibAVSource {
     /// - Throws: why the file ended early, or `badInput` when nothing in it could be decoded.
     private func end() throws(MediaError) {
         state = .ended
-        if let breakOff { throw breakOff }
+        if let earlyEnd { throw earlyEnd }
         guard decoder != nil, report.frames == 0 else { return }
         let reason = "\(demuxer.path): no frame of its \(video.codec) video can be decoded"
         throw MediaError(.badInput, LibAVLog.explain(reason))

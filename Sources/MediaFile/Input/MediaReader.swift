@@ -15,7 +15,7 @@ public final class MediaReader: @unchecked Sendable {
         /// The daemon, where it can decode such a stream: `next()` returns packets, and temporal levels that the file
         /// does not annotate are left to the session. Everything else is decoded in this process.
         case daemonIfPossible
-        /// Nobody: `next()` returns packets.
+        /// The video is not decoded: `next()` returns packets.
         case disabled
     }
 
@@ -136,13 +136,13 @@ public final class MediaReader: @unchecked Sendable {
         return max(direct, FrameLayout.packed(video.format, width: video.width, height: video.height).size)
     }
 
-    /// Decodes in this process a video that was left to the daemon; comes before `use(_:)` and the first `next()`.
+    /// Decodes in this process a video left to the daemon; call it before `use(_:)` and the first `next()`.
     /// - Throws: `badInput` when libavcodec does not open its decoder.
     public func decodeInProcess() throws(MediaError) {
         if case .libAV(let libAV) = backend { try libAV.decodeInProcess() }
     }
 
-    /// Sets where frames that fit as they are get decoded or read into; comes before the first `next()`.
+    /// Sets the memory for frames that need no conversion; call it before the first `next()`.
     ///
     /// Not part of `init`, because a pool's size depends on `slotByteCount` and `slotsHeldByDecoder`.
     public func use(_ memory: any FrameMemory) {

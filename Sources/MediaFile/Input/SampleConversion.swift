@@ -19,7 +19,7 @@ struct SampleConversion: Sendable {
     let summary: String?
 
     /// Chooses the conversion for pictures of `source` format, described by `color`.
-    /// - Throws: `unsupported` if swscale does not take the format, `badInput` if it lacks the requested `alpha`.
+    /// - Throws: `unsupported` if swscale does not support the format, `badInput` if it lacks the requested alpha.
     init(
         source: AVPixelFormat, color: ColorDescription, height: Int, path: String, alpha: AlphaConversion? = nil
     ) throws(MediaError) {

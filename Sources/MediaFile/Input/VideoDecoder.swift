@@ -8,7 +8,7 @@ internal import Synchronization
 final class DecoderHooks: LibAVListener, @unchecked Sendable {
     /// Counts the decoder's error messages.
     let tally: ErrorTally
-    private let lent = Mutex<DirectBuffers?>(nil)
+    private let callerBuffers = Mutex<DirectBuffers?>(nil)
 
     init(_ tally: ErrorTally) { self.tally = tally }
 
@@ -18,8 +18,8 @@ final class DecoderHooks: LibAVListener, @unchecked Sendable {
 
     /// The caller's picture buffers; nil for libavcodec's own.
     var buffers: DirectBuffers? {
-        get { lent.withLock { $0 } }
-        set { lent.withLock { $0 = newValue } }
+        get { callerBuffers.withLock { $0 } }
+        set { callerBuffers.withLock { $0 = newValue } }
     }
 }
 

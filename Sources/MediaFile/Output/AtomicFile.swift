@@ -2,7 +2,7 @@
 internal import CHWDLibAV
 internal import Glibc
 
-/// A file that gets its name when it is complete.
+/// A file that appears under its name only when it is complete.
 ///
 /// It is written without a name (O_TMPFILE), or under a hidden one in the target's directory where the file system
 /// lacks that, and named by `commit`. Its writer's lock guards it, so it may cross threads.
@@ -33,7 +33,7 @@ final class AtomicFile: @unchecked Sendable {
         let parent = String(target.dropLast(name.count))
         directory = parent.isEmpty ? "./" : parent
         try Self.checkTarget(target, path, inputs)
-        (descriptor, hiddenName) = try Self.openNameless(directory, path)
+        (descriptor, hiddenName) = try Self.openUnnamed(directory, path)
     }
 
     deinit { discard() }
@@ -84,14 +84,14 @@ final class AtomicFile: @unchecked Sendable {
         }
     }
 
-    private static func openNameless(
+    private static func openUnnamed(
         _ directory: String, _ path: String
     ) throws(MediaError) -> (descriptor: Int32, hiddenName: String?) {
-        let nameless = open(directory, clibav_o_tmpfile() | O_RDWR | O_CLOEXEC, 0o666)
-        if nameless >= 0 {
+        let unnamed = open(directory, clibav_o_tmpfile() | O_RDWR | O_CLOEXEC, 0o666)
+        if unnamed >= 0 {
             // linkat(2) names the file through /proc, which may not be mounted.
-            if access(procName(nameless), F_OK) == 0 { return (nameless, nil) }
-            close(nameless)
+            if access(procName(unnamed), F_OK) == 0 { return (unnamed, nil) }
+            close(unnamed)
         } else if errno != EOPNOTSUPP, errno != EISDIR, errno != EINVAL {
             throw .creating(path, errno: errno)
         }

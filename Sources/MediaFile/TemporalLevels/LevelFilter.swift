@@ -23,8 +23,8 @@ final class LevelFilter {
     /// The sample that is expected next.
     private var cursor = 0
 
-    /// Pictures whose headers are parsed ahead, to find the rates and to check the annotations.
-    static let samplesLookedAt = 4096
+    /// The most pictures whose headers are parsed ahead, to find the rates and to check the annotations.
+    static let maxScannedSamples = 4096
 
     /// A filter for the levels 0…`limit` of a stream.
     ///
@@ -92,13 +92,13 @@ final class LevelFilter {
         let boxed = boxes.flatMap { boxes in
             LevelScan(
                 file, boxes: boxes, track: demuxer.video?.id ?? 0, configuration: configuration,
-                count: samplesLookedAt)
+                count: maxScannedSamples)
         }
         guard boxed?.rates.count ?? 0 == 0, configuration.subLayerCount ?? 2 > 1,
             let second = try? Demuxer(file, cancelFlag: demuxer.cancelFlag, frameRate: frameRate)
         else { return boxed }
         var scan = LevelScan(
-            second.context, stream: second.videoIndex, framing: configuration.framing, count: samplesLookedAt)
+            second.context, stream: second.videoIndex, framing: configuration.framing, count: maxScannedSamples)
         scan.annotations = boxed?.annotations
         return scan
     }

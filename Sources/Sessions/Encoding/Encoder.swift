@@ -5,11 +5,11 @@ public import HWDModel
 public enum PictureKind: UInt8, Hashable, Sendable {
     /// A key frame that no later picture refers across.
     case idr
-    /// Without references; as a key frame a CRA picture, which leading pictures may refer across.
+    /// No references; as a key frame it is a CRA picture, which leading pictures may refer across.
     case intra
     /// References to earlier pictures.
     case predicted
-    /// References in both directions, and is a reference itself.
+    /// References in both directions; it is a reference itself.
     case bidirectionalReference
     /// References in both directions.
     case bidirectional

@@ -45,7 +45,7 @@ public struct PoolLedger<Memory> {
 
     /// Unregisters a pool and returns its memory.
     ///
-    /// - Throws: `Parameter` when it does not exist or is in use.
+    /// - Throws: `Parameter` when it does not exist, or holds something in flight.
     public mutating func remove(_ id: UInt32, isInUse: Bool) throws(SessionError) -> Memory {
         guard let pool = pools[id] else { throw SessionError(.parameter, "there is no pool \(id)") }
         guard !isInUse else { throw SessionError(.parameter, "pool \(id) still has frames in flight") }

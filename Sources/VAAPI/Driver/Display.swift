@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDVA
 
-/// A VA display on a DRM render node, with its driver initialised; terminated with this object.
+/// A VA display on a DRM render node, with its driver initialized; terminated with this object.
 public final class Display {
     let handle: VADisplay
     private let log: MessageLog
 
-    /// The version of libva's interface that the driver was initialised with (`1.17`).
+    /// The version of libva's interface that the driver was initialized with (`1.17`).
     public let version: String
     /// The driver's vendor string: its name, its version and often the device's name.
     public let vendor: String
@@ -14,11 +14,11 @@ public final class Display {
     /// Bounds the counts that a driver reports and that arrays are sized by.
     static let maxCount: Int32 = 1024
 
-    /// Initialises the driver of a node; nil when the descriptor is no DRM device.
+    /// Initializes the driver of a node; nil when the descriptor is no DRM device.
     ///
     /// The driver's code runs in this process: it may crash it, or never return.
     /// - Parameter file: a descriptor open for reading and writing, which must stay open as long as the display.
-    /// - Throws: why the driver cannot be initialised.
+    /// - Throws: why the driver cannot be initialized.
     public init?(node file: Int32) throws(VAError) {
         guard let handle = vaGetDisplayDRM(file) else { return nil }
         self.handle = handle

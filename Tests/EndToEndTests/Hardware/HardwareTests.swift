@@ -140,7 +140,7 @@ extension EndToEnd {
             #expect(try psnr(["-i", file], raw.ffmpegInput, as: "yuv420p") >= 35)
         }
 
-        @Test("Properties that only software honours choose software, unless hardware is required")
+        @Test("Properties that only software supports choose software, unless hardware is required")
         func softwareProperties() throws {
             let clip = Clips.fixture("bbb_720p.mp4")
             let server = try Self.daemon()

@@ -21,9 +21,9 @@ extension EndToEnd {
             let manifest = try FakeVulkan.lavapipe()
             let environment = FakeVulkan.environment(manifest: manifest, in: folder)
             let server = try TestDaemon(environment: environment)
-            let looked = try Self.probe(server, "--no-verify")
-            #expect(looked.devices.map(\.verified) == [false] && looked.devices.map(\.tried) == [false])
-            #expect(looked.devices.first?.reason?.contains("not verified") == true)
+            let listed = try Self.probe(server, "--no-verify")
+            #expect(listed.devices.map(\.verified) == [false] && listed.devices.map(\.tried) == [false])
+            #expect(listed.devices.first?.reason?.contains("not verified") == true)
 
             let report = try Self.probe(server)
             let device = try #require(report.devices.first)

@@ -3,17 +3,17 @@ internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
 
-/// The end of an input before its proper end, where `--keep-partial` keeps what came before.
-struct BreakOff {
+/// The error that ended an input early, if `--keep-partial` keeps the frames before it.
+struct EarlyEnd {
     let error: MediaError
 
-    /// Nil for an interruption, and where nothing is to be kept.
+    /// Fails for an interruption, and if there is nothing to keep.
     init?(_ error: MediaError, keepsPartial: Bool, frames: Int) {
         guard keepsPartial, frames > 0, error.kind != .interrupted else { return nil }
         self.error = error
     }
 
-    /// What the command ends with once the output is complete.
+    /// The failure that the command reports once the output is complete.
     func failure(output: String) -> CommandFailure {
         CommandFailure(
             error.exitStatus, "the input ends early; \(output) holds everything before that: \(error.reason)")

@@ -5,7 +5,7 @@ import HWDModel
 import Testing
 
 /// Inputs that are cut off, or whose headers declare impossible values.
-@Suite struct BreakOffTests {
+@Suite struct TruncatedInputTests {
     /// The committed clip in another container, cut after a part of its bytes.
     static func cut(_ scratch: Scratch, _ ending: String, keeping part: Double) throws -> String {
         let (whole, path) = (scratch.file("whole.\(ending)"), scratch.file("cut.\(ending)"))
