@@ -40,8 +40,10 @@ public enum ProcessControl {
         return getppid() == parent
     }
 
-    /// Sets whether other processes of the user may trace this one and whether it dumps core.
-    private static func setDumpable(_ on: Bool) throws(SystemError) {
+    /// Sets whether other processes of the user may trace this one and read its memory, and whether it dumps core.
+    ///
+    /// execve(2) sets it again, so child processes are not affected.
+    public static func setDumpable(_ on: Bool) throws(SystemError) {
         try syscall("prctl(PR_SET_DUMPABLE)") { hwd_set_dumpable(on ? 1 : 0) }
     }
 

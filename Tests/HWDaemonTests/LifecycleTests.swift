@@ -172,4 +172,30 @@ struct LifecycleTests {
         clients = []
         try waitFor("service") { try broker.connect().ask("org.varlink.service.GetInfo").error == nil }
     }
+
+    @Test(
+        "Other processes of its user can neither trace it nor read its memory",
+        .enabled(if: access("/usr/bin/setpriv", X_OK) == 0, "needs setpriv"))
+    func isNotDumpable() throws {
+        // Root without CAP_SYS_PTRACE has the rights of any other user here.
+        let drop = "--bounding-set=-sys_ptrace --inh-caps=-sys_ptrace".split(separator: " ").map(String.init)
+        let prefix = getuid() == 0 ? ["/usr/bin/setpriv"] + drop : ["/usr/bin/env"]
+        let broker = try BrokerProcess(prefix: prefix)
+        let other = try ChildProcess(spawning: prefix[0], arguments: prefix.dropFirst() + ["sleep", "60"])
+        defer {
+            try? other.kill(SIGKILL)
+            _ = try? other.wait()
+        }
+        // The link of `exe` needs the rights of PTRACE_MODE_READ (proc(5)).
+        func canTrace(_ pid: Int32) throws -> Bool {
+            let null = open("/dev/null", O_RDWR | O_CLOEXEC)
+            defer { close(null) }
+            let reader = try ChildProcess(
+                spawning: prefix[0], arguments: prefix.dropFirst() + ["readlink", "/proc/\(pid)/exe"],
+                files: [.init(null, as: 1), .init(null, as: 2)])
+            return try reader.wait(until: MonotonicTime.now + .seconds(10)) == .exited(0)
+        }
+        #expect(try canTrace(other.pid))
+        #expect(try !canTrace(broker.child.pid))
+    }
 }

@@ -188,7 +188,8 @@ struct SessionTests {
         #expect(lines.count > 1 && lines.count < 80)
     }
 
-    @Test func leaksNothingInTwoHundredSessions() throws {
+    @Test(.enabled(if: getuid() == 0, "only root may count a daemon's descriptors"))
+    func leaksNothingInTwoHundredSessions() throws {
         let broker = try BrokerProcess()
         _ = try broker.connect().ask(ListEncoders.method)
         try waitFor("the probe to be reaped") { broker.children.isEmpty }

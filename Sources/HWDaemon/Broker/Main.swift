@@ -99,6 +99,8 @@ struct HWDaemonCommand: ParsableCommand {
         StandardErrorLog.setLevel(settings.logLevel)
         do throws(SystemError) {
             ProcessControl.ignoreBrokenPipes()
+            // The broker holds the connections of all users until their workers have them.
+            try ProcessControl.setDumpable(false)
             // Before any thread starts, because each inherits the mask that blocks the signals.
             let signals = try SignalFD([SIGTERM, SIGINT, SIGHUP])
             guard try tieToParent() else { return }
