@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDModel
+internal import HWDSystem
 internal import HWDTransport
 internal import HWDWire
 
@@ -44,7 +45,7 @@ public enum ProbeProcess {
     }
 
     private static func fail(_ status: ExitStatus, _ reason: String) -> Never {
-        let text = "hwdaemon-probe: \(reason)\n"
+        let text = "\(Program.name): \(reason)\n"
         _ = text.withCString { write(2, $0, strlen($0)) }
         _exit(status.rawValue)
     }

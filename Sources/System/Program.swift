@@ -10,6 +10,9 @@ public enum Program {
         return String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }()
 
+    /// The last part of `path`.
+    public static var name: String { path.split(separator: "/").last.map(String.init) ?? "" }
+
     /// The directory of `path`, without a trailing slash; `.` where the path is not known.
     public static var folder: String { path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "." }
 }
