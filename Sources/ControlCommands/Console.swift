@@ -6,9 +6,11 @@ package import HWDModel
 internal import HWDWire
 
 /// hwctl's output: results on standard output, everything else on standard error.
+///
+/// Texts of daemons, drivers and files must not control the terminal, so all but `write` clean what they print.
 package enum Console {
     /// Writes a line to standard error.
-    package static func note(_ text: String) { write(2, "hwctl: \(text)\n") }
+    package static func note(_ text: String) { write(2, "hwctl: \(text.printableLines)\n") }
 
     /// Writes a line to standard output.
     ///
@@ -17,14 +19,14 @@ package enum Console {
 
     /// Writes text to standard output without a line feed.
     package static func text(_ text: String) throws(CommandFailure) {
-        if !write(1, text) {
+        if !write(1, text.printableLines) {
             throw CommandFailure(.ioError, "standard output cannot be written: \(String(cString: strerror(errno)))")
         }
     }
 
     /// Writes a value to standard output as one JSON document.
     package static func json(_ value: some Encodable) throws {
-        try result(String(decoding: try JSON.encode(value, pretty: true), as: UTF8.self))
+        try result(String(decoding: try JSON.encode(value, pretty: true), as: UTF8.self).printableJSON)
     }
 
     /// Writes text; false if it cannot be written, true for a closed pipe.
@@ -42,6 +44,7 @@ package enum Console {
 
     /// Aligns rows in columns, two spaces apart, without spaces at the ends of rows.
     package static func table(_ rows: [[String]]) -> String {
+        let rows = rows.map { row in row.map { $0.printable(maxBytes: .max) } }
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in
             rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0

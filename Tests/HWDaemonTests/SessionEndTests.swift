@@ -35,10 +35,10 @@ struct SessionEndTests {
     }
 
     @Test func truncatesLongReasons() {
-        let line = String(repeating: "é", count: 100_000).singleLine()
+        let line = String(repeating: "é", count: 100_000).printable()
         #expect(line.utf8.count <= 1024 + 3)
         #expect(line.hasSuffix("é…"))
-        #expect("short".singleLine() == "short")
+        #expect("short".printable() == "short")
     }
 
     @Test func splitsDeviceListsAtColons() {

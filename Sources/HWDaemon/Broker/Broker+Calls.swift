@@ -9,7 +9,10 @@ extension Broker {
     /// Handles a call so that it is replied to exactly once.
     func dispatch(_ call: VarlinkCall, from connection: ClientConnection) {
         logger.debug(
-            "call", metadata: ["method": "\(call.method.prefix(128))", "uid": "\(connection.peer.uid)"])
+            "call",
+            metadata: [
+                "method": "\(call.method.printable(maxBytes: 128))", "uid": "\(connection.peer.uid)",
+            ])
         do throws(VarlinkError) {
             switch call.method {
             case "\(ServiceInterface.name).GetInfo":

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDModel
 internal import HWDSystem
 internal import Logging
 internal import Synchronization
@@ -41,7 +42,7 @@ struct StandardErrorLog: LogHandler {
     /// A message and its metadata on one line of at most 3000 bytes.
     static func line(_ message: String, _ pairs: [(key: String, value: String)]) -> String {
         let text = pairs.reduce(into: message) { $0 += " \($1.key)=\(quoted($1.value))" }
-        return text.singleLine(maxBytes: 3000)
+        return text.printable(maxBytes: 3000)
     }
 
     /// A value, in quotation marks if it is not a single word.

@@ -64,8 +64,8 @@ final class ClientConnection {
         updateInterest()
     }
 
-    /// Replies to the current call with an error.
-    func reply(_ error: VarlinkError) { reply(VarlinkReply.encode(error)) }
+    /// Replies to the current call with an error, which may quote the call.
+    func reply(_ error: VarlinkError) { reply(VarlinkReply.encode(error.printable)) }
 
     /// Replies to the current call with its result.
     func reply(with parameters: some Encodable) {
@@ -176,5 +176,16 @@ final class ClientConnection {
         var events: Epoll.Events = isReading ? .readable : []
         if output.pendingCount > 0 { events.insert(.writable) }
         loop.change(watch, to: events)
+    }
+}
+
+extension VarlinkError {
+    /// The same error with printable texts.
+    fileprivate var printable: VarlinkError {
+        VarlinkError(
+            name,
+            parameters.mapValues { value in
+                if case .string(let text) = value { .string(text.printable()) } else { value }
+            })
     }
 }

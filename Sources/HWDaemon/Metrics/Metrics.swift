@@ -111,7 +111,7 @@ struct Metrics {
         var text = ""
         var previous: Character = " "
         var isNumber = false
-        for character in reason.singleLine(maxBytes: 200) {
+        for character in reason.printable(maxBytes: 200) {
             let isDigit = character.isASCII && character.isNumber
             let startsNumber = isDigit && !isNumber && !previous.isLetter && !previous.isNumber
             if startsNumber { text.append("N") }

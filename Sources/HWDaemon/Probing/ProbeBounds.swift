@@ -16,7 +16,7 @@ enum ProbeBounds {
 
 extension String {
     /// One line of at most `ProbeBounds.maxText` bytes.
-    var bounded: String { singleLine(maxBytes: ProbeBounds.maxText) }
+    var bounded: String { printable(maxBytes: ProbeBounds.maxText) }
 }
 
 extension ProbeRecord {

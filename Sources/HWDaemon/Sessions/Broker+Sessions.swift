@@ -42,7 +42,7 @@ extension Broker {
                 "session started",
                 metadata: [
                     "client": "\(connection.peer.pid)",
-                    "format": "\(parameters.pixelFormat.singleLine(maxBytes: 32))",
+                    "format": "\(parameters.pixelFormat)",
                 ])
             supervise()
             reportStatus()
@@ -58,7 +58,7 @@ extension Broker {
         log[metadataKey: "session"] = "\(id)"
         log[metadataKey: "uid"] = "\(uid)"
         log[metadataKey: "kind"] = "\(parameters.kind.rawValue)"
-        log[metadataKey: "codec"] = "\(parameters.codec.singleLine(maxBytes: 32))"
+        log[metadataKey: "codec"] = "\(parameters.codec)"
         log[metadataKey: "size"] = "\(parameters.width)x\(parameters.height)"
         return log
     }
@@ -124,8 +124,8 @@ extension Broker {
 
     private func handleReport(_ report: WorkerReport, of id: String) {
         guard case .created(let reportedID, let usingHardware, let fallbackReason) = report else { return }
-        let codecID = reportedID.singleLine(maxBytes: 256)
-        let reason = fallbackReason.map { $0.singleLine() }
+        let codecID = reportedID.printable(maxBytes: 256)
+        let reason = fallbackReason.map { $0.printable() }
         let session = registry.setCodec(id, codecID: codecID, usingHardware: usingHardware, fallbackReason: reason)
         if let session { metrics.sessionCreated(session) }
         workers[id]?.logger.info(

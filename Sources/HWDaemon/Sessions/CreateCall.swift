@@ -4,6 +4,8 @@ internal import HWDSessions
 internal import HWDWire
 
 /// The fields of a Create call that the broker reads; the worker reads and checks the rest.
+///
+/// Texts are the client's until the worker has checked them, so they are cleaned here for lists and logs.
 struct CreateCall {
     let kind: SessionKind
     var codec: String
@@ -39,5 +41,7 @@ struct CreateCall {
             (width, height) = (parameters.width, parameters.height)
             pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"
         }
+        codec = codec.printable(maxBytes: 32)
+        pixelFormat = pixelFormat.printable(maxBytes: 32)
     }
 }

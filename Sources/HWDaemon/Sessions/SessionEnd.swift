@@ -52,7 +52,7 @@ struct SessionEnd: Hashable, Sendable {
     static func error(
         reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit, _ kind: SessionKind
     ) -> SessionError {
-        if let reported { return SessionError(reported.status, reported.reason.singleLine()) }
+        if let reported { return SessionError(reported.status, reported.reason.printable()) }
         if let stopped { return stopped }
         switch exit {
         case .signaled(let signal):

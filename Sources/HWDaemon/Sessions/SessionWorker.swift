@@ -151,7 +151,7 @@ final class SessionWorker {
             return logger.warning("ignored a packet of the worker: \(error.reason)")
         }
         switch report {
-        case .opening(let codecID): opening = codecID.singleLine(maxBytes: 256)
+        case .opening(let codecID): opening = codecID.printable(maxBytes: 256)
         case .ended(let code, let reason):
             // If this comes before `created`, the worker itself replies to the call with the error.
             unanswered = nil

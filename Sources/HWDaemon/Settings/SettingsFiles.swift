@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDModel
 internal import HWDSystem
 
 /// The wrong lines of a configuration, each with its location.
@@ -81,12 +82,12 @@ struct SettingsFiles {
             if line.isEmpty || line.hasPrefix("#") || line.hasPrefix(";") { continue }
             do throws(SettingFault) {
                 guard let sign = line.firstIndex(of: "=") else {
-                    throw SettingFault("'\(line.singleLine(maxBytes: 80))' is not Key=Value")
+                    throw SettingFault("'\(line.printable(maxBytes: 80))' is not Key=Value")
                 }
                 let (key, value) = (trimmed(line[..<sign]), trimmed(line[line.index(after: sign)...]))
                 try settings.set(key, to: value, base: base)
             } catch {
-                faults.append("\(name):\(index + 1): \(error.reason.singleLine(maxBytes: 300))")
+                faults.append("\(name):\(index + 1): \(error.reason.printable(maxBytes: 300))")
             }
         }
     }

@@ -25,7 +25,7 @@ struct InfoText {
             if let playback, playback.stream == video.stream { rows += playback.rows }
         }
         let tables = [Console.table(rows)] + (info.otherStreams.isEmpty ? [] : [Console.table(otherRows)])
-        return Self.printable(tables.joined(separator: "\n\n"))
+        return tables.joined(separator: "\n\n")
     }
 
     private var fileRows: [[String]] {
@@ -54,16 +54,6 @@ struct InfoText {
             ])
         }
         return rows
-    }
-
-    /// Replaces control characters: metadata of a file must not control the terminal.
-    private static func printable(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { scalar in
-                    let isControl = (scalar.value < 32 && scalar != "\n") || (127..<160).contains(scalar.value)
-                    return isControl ? "?" : scalar
-                }))
     }
 }
 

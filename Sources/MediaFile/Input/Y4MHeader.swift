@@ -52,7 +52,7 @@ struct Y4MHeader: Hashable {
             frameRate = try ratio(value, "F", name)
             guard value == "0:0" || frameRate.map({ Self.possibleRates.contains($0.value) }) ?? false else {
                 throw MediaError(
-                    .badInput, "\(name): F\(Self.printable(value)) in the Y4M header is no valid frame rate")
+                    .badInput, "\(name): F\(Self.shown(value)) in the Y4M header is no valid frame rate")
             }
         case "A": sampleAspectRatio = try ratio(value, "A", name)
         case "I":
@@ -63,7 +63,7 @@ struct Y4MHeader: Hashable {
         case "X":
             if value == "COLORRANGE=FULL" { isFullRange = true }
         default:
-            throw MediaError(.badInput, "\(name): a Y4M header has no parameter \"\(Self.printable(field))\"")
+            throw MediaError(.badInput, "\(name): a Y4M header has no parameter \"\(Self.shown(field))\"")
         }
     }
 
@@ -79,14 +79,14 @@ struct Y4MHeader: Hashable {
         default:
             throw MediaError(
                 .unsupported,
-                "\(name): Y4M with C\(Self.printable(value)) is not supported; C420, C420jpeg, C420mpeg2, "
+                "\(name): Y4M with C\(Self.shown(value)) is not supported; C420, C420jpeg, C420mpeg2, "
                     + "C420paldv, C420p10 and C420alpha are")
         }
     }
 
     private func dimension(_ value: String, _ key: String, _ name: String) throws(MediaError) -> Int {
         guard let number = Int(value) else {
-            throw MediaError(.badInput, "\(name): \(key)\(Self.printable(value)) in the Y4M header is no number")
+            throw MediaError(.badInput, "\(name): \(key)\(Self.shown(value)) in the Y4M header is no number")
         }
         return number
     }
@@ -97,16 +97,10 @@ struct Y4MHeader: Hashable {
         guard parts.count == 2, let numerator = parts[0], let denominator = parts[1], numerator >= 0,
             denominator >= 0
         else {
-            throw MediaError(.badInput, "\(name): \(key)\(Self.printable(value)) in the Y4M header is no ratio")
+            throw MediaError(.badInput, "\(name): \(key)\(Self.shown(value)) in the Y4M header is no ratio")
         }
         return numerator > 0 && denominator > 0 ? Rational(numerator, denominator) : nil
     }
 
-    /// At most 32 characters, with `?` for anything but printable ASCII, which is safe on terminals.
-    private static func printable(_ text: String) -> String {
-        String(
-            text.unicodeScalars.prefix(32).map {
-                $0.isASCII && $0.value >= 32 && $0.value < 127 ? Character($0) : "?"
-            })
-    }
+    private static func shown(_ text: String) -> String { text.printable(maxBytes: 32) }
 }
