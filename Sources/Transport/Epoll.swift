@@ -45,6 +45,20 @@ public final class Epoll: Sendable {
         try control(Int32(HWD_EPOLL_ADD), fd, token, events)
     }
 
+    /// Adds a descriptor for one event: its hang-up or an error.
+    ///
+    /// The entry belongs to the open file description and stays after `close` as long as another process has a copy.
+    public func addHangUp(_ fd: Int32, token: UInt64) throws(SystemError) {
+        let events = Events(rawValue: UInt32(HWD_EPOLL_ONESHOT))
+        do throws(SystemError) {
+            try control(Int32(HWD_EPOLL_ADD), fd, token, events)
+        } catch {
+            // An earlier descriptor of the same description had this number.
+            guard error.errno == EEXIST else { throw error }
+            try control(Int32(HWD_EPOLL_MOD), fd, token, events)
+        }
+    }
+
     /// Replaces a descriptor's token and events.
     public func modify(_ fd: Int32, token: UInt64, events: Events) throws(SystemError) {
         try control(Int32(HWD_EPOLL_MOD), fd, token, events)

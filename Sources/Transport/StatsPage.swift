@@ -30,8 +30,12 @@ public final class StatsPage: Sendable {
         case height
         /// The session's final `Status` number (two's complement); 0 while it runs or if it ended without error.
         case endStatus
+        /// When the I/O thread last waited for events, in monotonic nanoseconds; 0 until the session exists.
+        case heartbeatNs
     }
 
+    /// The longest time between two heartbeats of a worker whose I/O thread is idle.
+    public static let heartbeatInterval = Duration.seconds(1)
     /// Bytes of the page.
     public static let size = 4096
     /// The value of `Counter.magic` once a worker has mapped the page: "HWDSTAT1".

@@ -44,7 +44,9 @@ public final class SessionPort: @unchecked Sendable {
             try epoll.add(channel.channel.fileDescriptor, token: Token.client, events: .readable)
             try epoll.add(signals.fileDescriptor, token: Token.signal, events: .readable)
             while true {
-                for event in try epoll.wait(until: nil) {
+                let now = MonotonicTime.now
+                stats.set(.heartbeatNs, now.nanoseconds)
+                for event in try epoll.wait(until: now + StatsPage.heartbeatInterval) {
                     if event.token == Token.signal { end(kind.notAvailableNow, "the daemon is shutting down") }
                     try receiveAll(handler, &pools)
                 }

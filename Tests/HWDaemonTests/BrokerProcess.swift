@@ -81,17 +81,22 @@ final class BrokerProcess {
         return (Int(fields[13]) ?? 0) + (Int(fields[14]) ?? 0)
     }
 
-    /// The states of its children (`S`, `Z`, …).
-    var children: [String] {
+    /// The ids and states (`S`, `Z`, …) of its children.
+    var childStates: [Int32: String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-        return names.filter { Int32($0) != nil }.compactMap { name in
-            guard let text = try? String(contentsOfFile: "/proc/\(name)/stat", encoding: .utf8),
+        var states: [Int32: String] = [:]
+        for id in names.compactMap({ Int32($0) }) {
+            guard let text = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8),
                 let end = text.lastIndex(of: ")")
-            else { return nil }
+            else { continue }
             let fields = text[text.index(after: end)...].split(separator: " ")
-            return fields.count > 1 && fields[1] == "\(child.pid)" ? String(fields[0]) : nil
+            if fields.count > 1, fields[1] == "\(child.pid)" { states[id] = String(fields[0]) }
         }
+        return states
     }
+
+    /// The states of its children.
+    var children: [String] { Array(childStates.values) }
 
     func connect() throws -> TestClient { try TestClient(socket) }
 }

@@ -34,6 +34,20 @@ final class EventLoop {
         return Watch(fd: fd, token: last)
     }
 
+    /// Calls `body` once, when the peer of a connection has closed it.
+    ///
+    /// The caller may close the descriptor if another process holds a copy. End the watch with `forget`: the number may
+    /// then be another file's.
+    func watchHangUp(_ fd: Int32, _ body: @escaping () -> Void) throws(SystemError) -> Watch {
+        last += 1
+        try epoll.addHangUp(fd, token: last)
+        watches[last] = { _ in body() }
+        return Watch(fd: fd, token: last)
+    }
+
+    /// Ends a watch without touching its descriptor.
+    func forget(_ watch: Watch) { watches[watch.token] = nil }
+
     /// Watches for other events from now on.
     func change(_ watch: Watch, to events: Epoll.Events) {
         // This fails only for a descriptor that is not watched.

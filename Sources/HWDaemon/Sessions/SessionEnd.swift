@@ -19,7 +19,7 @@ struct SessionEnd: Hashable, Sendable {
         case closed
         /// The worker reported an error.
         case failed
-        /// The broker killed the worker because it made no progress.
+        /// The broker killed the worker because it made no progress, did not respond or did not end.
         case stalled
         /// A signal from elsewhere killed the worker.
         case killed
@@ -68,6 +68,22 @@ struct SessionEnd: Hashable, Sendable {
     /// The status and reason of a session whose worker made no progress for `limit`.
     static func stall(after limit: Duration, _ kind: SessionKind) -> SessionError {
         SessionError(kind.malfunction, "stopped after \(seconds(limit)) s without progress in one codec call")
+    }
+
+    /// The status and reason of a session whose worker was silent for `limit`, before or after its Create call's answer.
+    static func silence(for limit: Duration, isCreated: Bool, _ kind: SessionKind) -> SessionError {
+        isCreated
+            ? SessionError(kind.malfunction, "the \(kind.noun) process did not respond for \(seconds(limit)) s")
+            : SessionError(
+                kind.notAvailableNow,
+                "the \(kind.noun) process did not answer the Create call within \(seconds(limit)) s")
+    }
+
+    /// The status and reason of a session whose worker did not end after its client had hung up.
+    static func hangUp(after limit: Duration, _ kind: SessionKind) -> SessionError {
+        SessionError(
+            kind.malfunction,
+            "the client closed the connection, and the \(kind.noun) process did not end within \(seconds(limit)) s")
     }
 
     /// A duration in seconds, without a unit.

@@ -10,6 +10,13 @@ final class SessionWorker {
     /// Packets accepted from one worker, which needs two.
     private static let maxPackets = 64
 
+    /// Time beyond the hardware's stall timeout in which a worker answers its Create call: for its own start.
+    private static let createMargin = Duration.seconds(5)
+    /// Time beyond the stall timeout in which the I/O thread's heartbeat changes.
+    private static let heartbeatMargin = StatsPage.heartbeatInterval * 2
+    /// Time that a worker has to end once its client has hung up.
+    private static let hangUpTimeout = Duration.seconds(5)
+
     /// How long one codec call may take without progress.
     struct StallLimits {
         var software: Duration
@@ -47,6 +54,10 @@ final class SessionWorker {
     private let stallLimits: StallLimits
     private(set) var stallLimit: Duration
     private var stall: StallRule
+    private var silence = SilenceRule()
+    private var isCreated = false
+    private var hangUpWatch: EventLoop.Watch?
+    private var hangUpTimer: EventLoop.Timer?
     private var childWatch: EventLoop.Watch?
     private var channelWatch: EventLoop.Watch?
     /// The packet that assigned the session.
@@ -84,13 +95,15 @@ final class SessionWorker {
         logger[metadataKey: "pid"] = "\(child.pid)"
         self.logger = logger
         do {
-            // A second worker can only succeed where the first may have failed because of hardware.
-            if !hardware.isEmpty { unanswered = try OwnedFD.duplicate(connection) }
+            let copy = try OwnedFD.duplicate(connection)
+            hangUpWatch = try loop.watchHangUp(copy.rawValue) { [weak self] in self?.clientHungUp() }
+            unanswered = consume copy
             try PacketSocket.send(try JSON.encode(start), file: connection, to: channel.rawValue)
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
             channelWatch = try loop.watch(channel.rawValue, .readable) { [weak self] _ in self?.receive() }
         } catch {
             if let childWatch { loop.remove(childWatch) }
+            if let hangUpWatch { loop.forget(hangUpWatch) }
             process.discard()
             throw error
         }
@@ -110,13 +123,33 @@ final class SessionWorker {
         return work
     }
 
-    /// Kills the worker if it hangs.
+    /// Kills the worker if it hangs in a codec's call or outside of one.
     func checkStall() {
         let reading = StallRule.Reading(
             busySince: stats[.busySinceNs], progress: stats[.progressNs], framesOut: stats[.framesOut],
-            slotsFullSince: stats[.slotsFullSinceNs])
-        guard stopped == nil, stall.isStalled(reading, now: MonotonicTime.now.nanoseconds) else { return }
-        let error = SessionEnd.stall(after: stallLimit, kind)
+            slotsFullSince: stats[.slotsFullSinceNs], heartbeat: stats[.heartbeatNs])
+        let now = MonotonicTime.now.nanoseconds
+        let silenceLimit =
+            isCreated ? stallLimit + Self.heartbeatMargin : stallLimits.hardware + Self.createMargin
+        if stall.isStalled(reading, now: now) {
+            stop(SessionEnd.stall(after: stallLimit, kind))
+        } else if silence.isSilent(reading, now: now, limit: silenceLimit) {
+            stop(SessionEnd.silence(for: silenceLimit, isCreated: isCreated, kind))
+        }
+    }
+
+    private func clientHungUp() {
+        hangUpTimer = loop.after(Self.hangUpTimeout) { [weak self] in
+            guard let self else { return }
+            // Nobody is left to answer.
+            unanswered = nil
+            stop(SessionEnd.hangUp(after: Self.hangUpTimeout, kind))
+        }
+    }
+
+    /// Kills the worker for a reason, unless it was killed for another.
+    private func stop(_ error: SessionError) {
+        guard stopped == nil else { return }
         stopped = error
         logger.warning("killing the \(kind.noun) process", metadata: ["reason": "\(error.reason)"])
         kill(SIGKILL)
@@ -158,6 +191,7 @@ final class SessionWorker {
             reported = reported ?? SessionError(Status(rawValue: code), reason)
         case .created(_, let usingHardware, _):
             unanswered = nil
+            isCreated = true
             stallLimit = usingHardware ? stallLimits.hardware : stallLimits.software
             stall.setLimit(stallLimit)
             handlers.report(report)
@@ -178,6 +212,8 @@ final class SessionWorker {
         closeChannel()
         if let childWatch { loop.remove(childWatch) }
         childWatch = nil
+        if let hangUpWatch { loop.forget(hangUpWatch) }
+        loop.cancel(hangUpTimer)
         let error = SessionEnd.error(reported: reported, stopped: stopped, exit: exit, kind)
         let signal: Int32? = if case .signaled(let number) = exit { number } else { nil }
         handlers.end(

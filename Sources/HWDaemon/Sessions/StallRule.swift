@@ -7,7 +7,7 @@
 /// only.
 struct StallRule {
     /// The stats page at one moment; times in monotonic nanoseconds.
-    struct Reading {
+    struct Reading: Equatable {
         /// The start of the present codec call; 0 if there is none.
         var busySince: UInt64
         /// The time of the last progress.
@@ -16,6 +16,8 @@ struct StallRule {
         var framesOut: UInt64 = 0
         /// Since when the client has held every packet slot; 0 if slots are free.
         var slotsFullSince: UInt64 = 0
+        /// The I/O thread's last heartbeat; 0 before the session exists.
+        var heartbeat: UInt64 = 0
     }
 
     /// Nanoseconds allowed without progress.
