@@ -198,4 +198,16 @@ struct LifecycleTests {
         #expect(try canTrace(other.pid))
         #expect(try !canTrace(broker.child.pid))
     }
+
+    @Test("Programs that only the broker starts name themselves", arguments: ["hwdaemon-probe", "hwdaemon-verify"])
+    func probesNameThemselves(_ program: String) throws {
+        let broker = try BrokerProcess()
+        let file = open("\(broker.folder)/errors", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(file) }
+        let probe = try ChildProcess(
+            spawning: "\(BrokerProcess.products)/\(program)", arguments: [], files: [.init(file, as: 2)])
+        #expect(try probe.wait(until: MonotonicTime.now + .seconds(10)) == .exited(64))
+        let text = try String(contentsOfFile: "\(broker.folder)/errors", encoding: .utf8)
+        #expect(text.hasPrefix("\(program): "))
+    }
 }

@@ -95,7 +95,7 @@ import Testing
     @Test(
         arguments: [
             ("W4 H2 It", "It"), ("W4 H2 Im", "Im"), ("W4 H2 C422", "C422"), ("W4 H2 C444p10", "C444p10"),
-            ("W4 H2 Cmono", "Cmono"), ("W4 H2 C420p12", "C420p12"), ("W4 H2 C420\u{1B}[2J", "C420?[2J"),
+            ("W4 H2 Cmono", "Cmono"), ("W4 H2 C420p12", "C420p12"), ("W4 H2 C420\u{1B}[2J", "C420 [2J"),
         ])
     func namesUnsupportedParameters(_ parameters: String, _ name: String) throws {
         let scratch = try Scratch()
