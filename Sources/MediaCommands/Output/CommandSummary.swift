@@ -9,6 +9,12 @@ protocol CommandSummary: Encodable {
 }
 
 extension CommandSummary {
+    /// The warning about jumps of the input's timestamps; nil without any.
+    static func warning(discontinuities count: Int) -> String? {
+        guard count > 0 else { return nil }
+        return "warning: the input's timestamps jump in \(count) \(count == 1 ? "place" : "places"): its parts are joined"
+    }
+
     /// Prints the JSON document on standard output, or the lines.
     func report(json: Bool) throws {
         if json { try Console.json(self) } else { lines.forEach(Console.note) }
