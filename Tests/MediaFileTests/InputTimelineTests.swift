@@ -75,7 +75,8 @@ import Testing
         #expect(line.jumps == 2)
     }
 
-    @Test(arguments: [Int64.max, Int64.min + 1, Int64(1) << 57]) func leavesImpossibleTimesAlone(_ time: Int64) throws {
+    @Test(arguments: [Int64.max, Int64.min + 1, Int64(1) << 57])
+    func leavesImpossibleTimesAlone(_ time: Int64) throws {
         var line = try Self.transport(startTicks: 126_000)
         #expect(line.place(Times(pts: time, dts: time), stream: 0) == Times(pts: time, dts: time))
         #expect(line.place(Times(pts: 126_000, dts: 126_000, duration: time), stream: 0).pts == 0)

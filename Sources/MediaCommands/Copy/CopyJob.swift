@@ -89,6 +89,9 @@ private struct CopySummary: CommandSummary {
     }
 
     var lines: [String] {
-        [Self.warning(discontinuities: discontinuities), levels?.line, "\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s"].compactMap { $0 }
+        [
+            Self.warning(discontinuities: discontinuities), levels?.line,
+            "\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s",
+        ].compactMap { $0 }
     }
 }

@@ -56,7 +56,8 @@ struct EncodeSummary: CommandSummary {
     private var lateWarning: String?
 
     enum CodingKeys: String, CodingKey {
-        case schema, input, output, properties, width, height, conversion, frames, seconds, discontinuities, warnings
+        case schema, input, output, properties, width, height, conversion, frames, seconds, warnings
+        case discontinuities
         case encoderID = "EncoderID"
         case usingHardware = "UsingHardwareAcceleratedVideoEncoder"
         case fallbackReason = "FallbackReason"

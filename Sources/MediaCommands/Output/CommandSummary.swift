@@ -12,7 +12,8 @@ extension CommandSummary {
     /// The warning about jumps of the input's timestamps; nil without any.
     static func warning(discontinuities count: Int) -> String? {
         guard count > 0 else { return nil }
-        return "warning: the input's timestamps jump in \(count) \(count == 1 ? "place" : "places"): its parts are joined"
+        let places = count == 1 ? "1 place" : "\(count) places"
+        return "warning: the input's timestamps jump in \(places): its parts are joined"
     }
 
     /// Prints the JSON document on standard output, or the lines.
