@@ -138,7 +138,7 @@ let package = Package(
             name: "HWClient", dependencies: ["HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
         .target(
-            name: "HWDControlCommands", dependencies: ["HWClient", "HWDModel", "HWDWire", argumentParser],
+            name: "HWDControlCommands", dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", argumentParser],
             path: "Sources/ControlCommands", swiftSettings: common),
         .executableTarget(
             name: "hwctl", dependencies: ["HWDControlCommands", "HWDModel", "HWDSystem", argumentParser],
@@ -147,7 +147,7 @@ let package = Package(
             name: "hwctl-media",
             dependencies: [
                 "HWClient", "HWDControlCommands", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions",
-                "HWDTransport", "HWDWire", argumentParser,
+                "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),
 

@@ -3,12 +3,13 @@ package import ArgumentParser
 internal import Glibc
 package import HWClient
 package import HWDModel
+internal import HWDSystem
 internal import HWDWire
 
 /// hwctl's output: results on standard output, everything else on standard error.
 package enum Console {
-    /// Writes a line to standard error.
-    package static func note(_ text: String) { write(2, "hwctl: \(text)\n") }
+    /// Writes one line to standard error, whatever the text contains.
+    package static func note(_ text: String) { write(2, "hwctl: \(FileName.printable(text))\n") }
 
     /// Writes a line to standard output.
     ///
@@ -17,14 +18,16 @@ package enum Console {
 
     /// Writes text to standard output without a line feed.
     package static func text(_ text: String) throws(CommandFailure) {
-        if !write(1, text) {
+        if !write(1, FileName.withoutInvalidBytes(text, prefix: "\\x")) {
             throw CommandFailure(.ioError, "standard output cannot be written: \(String(cString: strerror(errno)))")
         }
     }
 
     /// Writes a value to standard output as one JSON document.
     package static func json(_ value: some Encodable) throws {
-        try result(String(decoding: try JSON.encode(value, pretty: true), as: UTF8.self))
+        let text = String(decoding: try JSON.encode(value, pretty: true), as: UTF8.self)
+        // JSON is Unicode: the backslash before a byte of a file name is one character of the string.
+        try result(FileName.withoutInvalidBytes(text, prefix: "\\\\x"))
     }
 
     /// Writes text; false if it cannot be written, true for a closed pipe.
@@ -70,7 +73,14 @@ package struct CommandFailure: Error {
     }
 
     /// 128 + SIGINT, as shells count.
-    package static let interrupted = CommandFailure(exitCode: 130, reason: "interrupted; nothing was written")
+    package static let interrupted = CommandFailure(exitCode: 130, reason: "interrupted")
+
+    /// The same with what is left of the output; unchanged for other failures.
+    func describing(output: String?) -> CommandFailure {
+        guard exitCode == Self.interrupted.exitCode, let output else { return self }
+        let rest = output == "-" ? "standard output is incomplete" : "nothing was written"
+        return CommandFailure(exitCode: exitCode, reason: "\(reason); \(rest)")
+    }
 
     private init(exitCode: Int32, reason: String) {
         self.exitCode = exitCode
@@ -97,11 +107,13 @@ package protocol CommandError: Error {
 
 extension ParsableCommand {
     /// Runs a command's body and reports its failure as one line on standard error and the exit code.
-    package func report(_ body: () throws -> Void) throws {
+    ///
+    /// - Parameter output: the command's output, which an interruption leaves incomplete; nil without one.
+    package func report(output: String? = nil, _ body: () throws -> Void) throws {
         do {
             try body()
         } catch {
-            let failure = CommandFailure(error)
+            let failure = CommandFailure(error).describing(output: output)
             Console.note(failure.reason)
             throw ExitCode(failure.exitCode)
         }

@@ -34,7 +34,10 @@ struct DecompressionReceiver: SessionReceiver {
                 throw Self.broken("it released a packet that is not in flight")
             }
         case .frameDecoded: return .frame(try receive(try FrameDecoded(decoding: payload)))
-        case .packetReport: return .report(try PacketReport(decoding: payload))
+        case .packetReport:
+            let report = try PacketReport(decoding: payload)
+            guard report.frameID > 0 else { throw Self.broken("it reported a packet that was never sent") }
+            return .report(report)
         default: throw Self.unexpected(opcode)
         }
         return nil

@@ -29,6 +29,8 @@ struct HWCtl: ParsableCommand {
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, ProbeCommand.self,
             PropertiesCommand.self, SessionsCommand.self, BenchCommand.self,
         ])
+
+    static func main() { main(CommandArguments.prepare()) }
 }
 
 extension MediaError: CommandError {

@@ -2,6 +2,7 @@
 internal import CHWDLibAV
 internal import Glibc
 public import HWDModel
+internal import HWDSystem
 
 /// An error in reading or writing a file.
 public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -30,10 +31,10 @@ public struct MediaError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A one-line message that names the file.
     public let reason: String
 
-    /// Makes an error; line breaks in `reason` become spaces.
+    /// Makes an error; control characters in `reason`, such as those of a file name, are escaped.
     public init(_ kind: Kind, _ reason: String) {
         self.kind = kind
-        self.reason = String(reason.map { $0.isNewline ? " " : $0 })
+        self.reason = FileName.printable(reason)
     }
 
     /// The message.

@@ -12,16 +12,16 @@ public enum Directory {
         public var description: String { String(cString: strerror(errno)) }
     }
 
-    /// The names in a directory except `.` and `..`, in the file system's order.
+    /// The names in a directory except `.` and `..`, in the file system's order, as `FileName` represents bytes.
     ///
     /// - Parameter limit: the most names that are read, which bounds the memory for a directory that others write.
     public static func names(in path: String, limit: Int = .max) throws(Failure) -> [String] {
-        guard let stream = opendir(path) else { throw Failure(errno: errno) }
+        guard let stream = opendir(FileName.bytes(path)) else { throw Failure(errno: errno) }
         defer { closedir(stream) }
         var names: [String] = []
         while names.count < limit, let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                FileName.string(Array(bytes.prefix { $0 != 0 }))
             }
             if name != ".", name != ".." { names.append(name) }
         }

@@ -14,6 +14,17 @@ public enum Program {
     public static var folder: String { path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "." }
 }
 
+extension Program {
+    /// The arguments of this process without the program's name, as `FileName` represents bytes.
+    public static var arguments: [String] {
+        CommandLine.unsafeArgv.withMemoryRebound(to: UnsafeMutablePointer<CChar>?.self, capacity: 1) { first in
+            (1..<max(1, Int(CommandLine.argc))).compactMap { number in
+                first[number].map { FileName.string($0) }
+            }
+        }
+    }
+}
+
 /// The environment of this process.
 public enum Environment {
     /// A variable's value; nil where it is not set or is empty.

@@ -18,10 +18,9 @@ struct HWCtlMain {
     }
 
     static func main() {
+        let arguments = CommandArguments.prepare()
         let known = Queries.configuration.subcommands.compactMap { $0.configuration.commandName }
-        if let command = CommandLine.arguments.dropFirst().first, known.contains(command) {
-            return Queries.main()
-        }
+        if let command = arguments.first, known.contains(command) { return Queries.main(arguments) }
         executeMediaCommand()
     }
 

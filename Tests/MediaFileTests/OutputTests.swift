@@ -193,6 +193,6 @@ import Testing
             (.noPermission, .noPermission),
         ]
         for (kind, status) in expected { #expect(MediaError(kind, "why").exitStatus == status) }
-        #expect(MediaError(.io, "two\nlines").reason == "two lines")
+        #expect(MediaError(.io, "two\nlines").reason == #"two\nlines"#)
     }
 }

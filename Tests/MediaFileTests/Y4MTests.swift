@@ -83,6 +83,42 @@ import Testing
         #expect(try video("W2 H2 C420p10").format == .i010)
     }
 
+    @Test(
+        arguments: [
+            ("yuv422p", 34, 18), ("yuv422p", 33, 17), ("yuv444p", 33, 17), ("yuv411p", 33, 17), ("gray", 33, 17),
+            ("yuv420p12le", 34, 18), ("yuv420p16le", 34, 18), ("yuv422p10le", 34, 18), ("yuv444p16le", 34, 18),
+            ("gray10le", 34, 18), ("gray16le", 34, 18), ("yuva444p", 34, 18),
+        ])
+    func convertsLikeMatroska(_ pixels: String, _ width: Int, _ height: Int) throws {
+        let scratch = try Scratch()
+        let (y4m, mkv) = (scratch.file("in.y4m"), scratch.file("in.mkv"))
+        let test = ["-v", "error", "-f", "lavfi", "-i", "testsrc2=s=\(width)x\(height):d=0.2"]
+        try run(["ffmpeg"] + test + ["-pix_fmt", pixels, "-strict", "-1", "-f", "yuv4mpegpipe", y4m])
+        try run(["ffmpeg", "-v", "error", "-i", y4m, "-c:v", "ffv1", "-strict", "-1", "-pix_fmt", pixels, mkv])
+        let (ours, other) = (try MediaReader(path: y4m), try MediaReader(path: mkv))
+        #expect(ours.video.conversion != nil && ours.video.conversion == other.video.conversion)
+        #expect(ours.video.format == other.video.format && ours.video.sourceFormat == pixels)
+        #expect(ours.video.sourceBitDepth == other.video.sourceBitDepth)
+        var expected: [[UInt8]] = []
+        try other.forEachFrame { expected.append(try copied($0)) }
+        var frames: [[UInt8]] = []
+        try ours.forEachFrame { frames.append(try copied($0)) }
+        #expect(frames == expected && frames.count == 5)
+        let cut = try Data(contentsOf: URL(filePath: y4m)).dropLast(3)
+        #expect(errorKind { try reader(Array(cut), scratch).forEachFrame { _ in } } == .badInput)
+    }
+
+    @Test(arguments: ["It", "Ib", "Im"])
+    func announcesInterlacedFrames(_ parameter: String) throws {
+        let scratch = try Scratch()
+        let reader = try reader(Self.stream("W4 H2 F25:1 \(parameter)"), scratch)
+        #expect(reader.video.isInterlaced && reader.warnings.count == 1)
+        #expect(reader.warnings.first?.contains("interlaced") == true)
+        var values: [UInt8] = []
+        try reader.forEachFrame { values.append(try copied($0)[0]) }
+        #expect(values == [100, 101])
+    }
+
     @Test func ignoresFrameParameters() throws {
         let scratch = try Scratch()
         var values: [UInt8] = []
@@ -94,8 +130,8 @@ import Testing
 
     @Test(
         arguments: [
-            ("W4 H2 It", "It"), ("W4 H2 Im", "Im"), ("W4 H2 C422", "C422"), ("W4 H2 C444p10", "C444p10"),
-            ("W4 H2 Cmono", "Cmono"), ("W4 H2 C420p12", "C420p12"), ("W4 H2 C420\u{1B}[2J", "C420?[2J"),
+            ("W4 H2 C410", "C410"), ("W4 H2 C444p11", "C444p11"), ("W4 H2 Cmono32", "Cmono32"),
+            ("W4 H2 C420p", "C420p"), ("W4 H2 C411p10", "C411p10"), ("W4 H2 C420\u{1B}[2J", "C420?[2J"),
         ])
     func namesUnsupportedParameters(_ parameters: String, _ name: String) throws {
         let scratch = try Scratch()
@@ -111,7 +147,7 @@ import Testing
     @Test(
         arguments: [
             "", "W4", "H2", "W0 H2", "W4 H-2", "W99999 H99999", "W20000 H20000", "Wx H2", "W4 H2 F1", "W4 H2 F-1:1",
-            "W4 H2 Fa:b", "W4 H2 Q7", "W99999999999999999999 H2",
+            "W4 H2 Fa:b", "W4 H2 Q7", "W4 H2 Ix", "W99999999999999999999 H2",
         ])
     func refusesDamagedHeaders(_ parameters: String) throws {
         let scratch = try Scratch()

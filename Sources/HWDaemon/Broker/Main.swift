@@ -99,6 +99,11 @@ struct HWDaemonCommand: ParsableCommand {
         }
     }
 
+    static func main() {
+        StandardDescriptors.reserve()
+        main(nil)
+    }
+
     func run() throws {
         LoggingSystem.bootstrap { _ in StandardErrorLog() }
         StandardErrorLog.setLevel(base.logLevel)

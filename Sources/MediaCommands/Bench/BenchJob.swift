@@ -4,6 +4,7 @@ internal import HWClient
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWDSystem
 internal import HWDWire
 
 /// One run of `hwctl bench`: a clip through hardware and software at several bit rates.
@@ -137,7 +138,7 @@ struct BenchJob {
     }
 
     private func makeFolder(_ path: String) throws {
-        guard mkdir(path, 0o777) != 0, errno != EEXIST else { return }
+        guard mkdir(FileName.bytes(path), 0o777) != 0, errno != EEXIST else { return }
         throw CommandFailure(.cannotCreate, "\(path) cannot be created: \(String(cString: strerror(errno)))")
     }
 }

@@ -155,7 +155,7 @@ struct ConvertCommand: ParsableCommand {
     }
 
     func run() throws {
-        try report {
+        try report(output: output) {
             guard let (width, height) = dimensions else { return }
             let parameters = CreateTransferSession.Parameters(
                 width: width, height: height, source: source, target: target, options: conversion.options,

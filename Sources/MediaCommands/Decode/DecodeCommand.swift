@@ -107,7 +107,7 @@ struct DecodeCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        try report {
+        try report(output: output) {
             let interruption = try Interruption()
             let job = job(specification)
             do {

@@ -138,7 +138,7 @@ struct EncodeCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        try report { copy ? try runCopy() : try encode() }
+        try report(output: output) { copy ? try runCopy() : try encode() }
     }
 
     private func runCopy() throws {
@@ -150,22 +150,27 @@ struct EncodeCommand: ParsableCommand {
     private func encode() throws {
         // Before any other thread starts: threads inherit the blocked signals.
         let interruption = try Interruption()
-        let job = job(specification)
-        do {
-            try job.run(interruption)
-        } catch let error as ClientError where encodesAgain(job, error) {
-            let reason = "\(error.reason) (in the middle of the video)"
-            Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
-            try self.job([.enableHardware: .bool(false)], fallbackReason: reason).run(interruption)
-        } catch let error as ClientError where decodesAgain(job, error) {
-            Console.note("the hardware decoder failed, starting again with a software decoder: \(error.reason)")
-            try self.job(specification, allowsHardwareDecoder: false).run(interruption)
+        var specification = specification
+        var fallbackReason: String?
+        var allowsHardwareDecoder = true
+        while true {
+            let job = job(specification, fallbackReason, allowsHardwareDecoder: allowsHardwareDecoder)
+            do {
+                return try job.run(interruption)
+            } catch let error as ClientError where fallbackReason == nil && encodesAgain(job, error) {
+                fallbackReason = "\(error.reason) (in the middle of the video)"
+                specification = [.enableHardware: .bool(false)]
+                Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
+            } catch let error as ClientError where allowsHardwareDecoder && decodesAgain(job, error) {
+                allowsHardwareDecoder = false
+                Console.note(
+                    "the hardware decoder failed, starting again with a software decoder: \(error.reason)")
+            }
         }
     }
 
     private func job(
-        _ specification: [PropertyKey: PropertyValue], fallbackReason: String? = nil,
-        allowsHardwareDecoder: Bool = true
+        _ specification: [PropertyKey: PropertyValue], _ fallbackReason: String?, allowsHardwareDecoder: Bool
     ) -> EncodeJob {
         EncodeJob(
             EncodeJob.Request(

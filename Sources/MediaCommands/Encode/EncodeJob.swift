@@ -4,6 +4,7 @@ internal import HWClient
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWDSystem
 internal import HWDWire
 
 /// One run of `hwctl encode`: file → frames → session → packets → file.
@@ -134,6 +135,6 @@ final class EncodeJob {
 
     private func fileSize(_ path: String) -> Int? {
         var status = stat()
-        return path != "-" && stat(path, &status) == 0 ? Int(status.st_size) : nil
+        return path != "-" && stat(FileName.bytes(path), &status) == 0 ? Int(status.st_size) : nil
     }
 }

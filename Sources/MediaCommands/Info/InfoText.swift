@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDControlCommands
 internal import HWDMediaFile
+internal import HWDSystem
 
 /// The description of a file as human-readable tables.
 struct InfoText {
@@ -29,7 +30,7 @@ struct InfoText {
     }
 
     private var fileRows: [[String]] {
-        var rows = [["FILE", info.file]]
+        var rows = [["FILE", FileName.printable(info.file)]]
         rows.append(["container", info.containerName + (info.brand.map { ", brand \($0)" } ?? "")])
         rows.append(["duration", info.duration.map { "\(Progress.decimal($0, 3)) s" } ?? "not known"])
         if let rate = info.bitRate {

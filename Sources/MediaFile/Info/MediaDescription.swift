@@ -55,6 +55,12 @@ public struct VideoDescription: Hashable, Sendable {
     /// Content light levels, 4 bytes as in `clli` and SEI message 144 (H.265 D.2.35); nil when not known.
     public var contentLight: [UInt8]?
 
+    /// A warning about interlaced video, in one line; nil for progressive video.
+    var interlacedWarning: String? {
+        guard isInterlaced else { return nil }
+        return "warning: the source is interlaced: its fields are encoded interleaved, as progressive frames"
+    }
+
     /// The displayed size, as `853x480`.
     public var shownSize: String { "\(shown.width)x\(shown.height)" }
 

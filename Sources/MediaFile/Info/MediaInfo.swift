@@ -102,8 +102,9 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
     /// Corrects Y4M with alpha: libavformat computes its duration from frames without alpha, whatever the header has.
     private mutating func addY4MAlpha(_ input: InputFile) {
         guard file.lowercased().hasSuffix(".y4m"), input.isSeekable, video.count == 1,
-            let y4m = try? Y4MSource(input, keepsAlpha: true, cancelFlag: CancelFlag()),
-            y4m.header.format == .yuva
+            let y4m = try? Y4MSource(
+                input, alpha: AlphaConversion(source: .straight, target: .straight), cancelFlag: CancelFlag()),
+            y4m.header.chroma.native == .yuva
         else { return }
         video[0].alpha = true
         (video[0].duration, duration, bitRate) = (nil, nil, nil)

@@ -208,17 +208,37 @@ final class Demuxer {
         }
     }
 
+    /// The best video stream and its decoder; a picture that is attached to a song is no video.
     private static func findVideo(
         _ context: UnsafeMutablePointer<AVFormatContext>, _ path: String
     ) throws(MediaError) -> (Int, UnsafePointer<AVCodec>) {
+        func isVideo(_ index: Int32) -> Bool {
+            index >= 0 && context.pointee.streams?[Int(index)]?.pointee.isPicture == false
+        }
         var decoder: UnsafePointer<AVCodec>?
-        let index = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder, 0)
-        if index >= 0, let decoder { return (Int(index), decoder) }
-        let any = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
-        guard any >= 0, let parameters = context.pointee.streams?[Int(any)]?.pointee.codecpar else {
+        let best = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, &decoder, 0)
+        if isVideo(best), let decoder { return (Int(best), decoder) }
+        var unknown: AVCodecParameters?
+        for index in 0..<Int32(clamping: context.pointee.nb_streams) where isVideo(index) {
+            guard let parameters = context.pointee.streams?[Int(index)]?.pointee.codecpar?.pointee,
+                parameters.codec_type == AVMEDIA_TYPE_VIDEO
+            else { continue }
+            if let decoder = avcodec_find_decoder(parameters.codec_id) { return (Int(index), decoder) }
+            unknown = unknown ?? parameters
+        }
+        guard let unknown else {
             throw MediaError(.badInput, LibAVLog.explain("\(path) has no video stream"))
         }
-        let name = String(cString: avcodec_get_name(parameters.pointee.codec_id))
-        throw MediaError(.unsupported, "\(path): no decoder for its video codec, \(name)")
+        throw MediaError(.unsupported, "\(path): no decoder for its video codec, \(codecDescription(unknown))")
+    }
+
+    /// A codec that libavcodec does not decode: its name, or the tag of one that it does not know.
+    private static func codecDescription(_ parameters: AVCodecParameters) -> String {
+        guard parameters.codec_id == AV_CODEC_ID_NONE else {
+            return String(cString: avcodec_get_name(parameters.codec_id))
+        }
+        // The bytes of a tag are in the file's order.
+        let tag = parameters.codec_tag.byteSwapped
+        return tag == 0 ? "which is unknown" : FourCC(rawValue: tag).description
     }
 }

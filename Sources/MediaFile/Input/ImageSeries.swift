@@ -56,7 +56,7 @@ struct ImageSeries: Hashable {
     /// - Throws: `noInput` for a pattern that no file matches, or a directory that cannot be read.
     init?(_ path: String) throws(MediaError) {
         guard let name = path.split(separator: "/", omittingEmptySubsequences: false).last,
-            let pattern = Pattern(name), access(path, F_OK) != 0
+            let pattern = Pattern(name), access(FileName.bytes(path), F_OK) != 0
         else { return nil }
         let parent = String(path.dropLast(name.count))
         let numbers = try Self.numbers(parent.isEmpty ? "." : parent, pattern, path)

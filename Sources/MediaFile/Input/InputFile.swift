@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import Glibc
+internal import HWDSystem
 
 /// An input, opened once: every reader of its bytes uses the same descriptor.
 ///
@@ -34,6 +35,7 @@ public final class InputFile: @unchecked Sendable {
     public init(_ path: String) throws(MediaError) {
         self.path = path
         guard path != "-" else {
+            guard StandardDescriptors.isInputOpen else { throw MediaError(.noInput, "standard input is closed") }
             (kind, series, descriptor, isSeekable) = (.y4m, nil, STDIN_FILENO, false)
             return
         }
@@ -44,7 +46,7 @@ public final class InputFile: @unchecked Sendable {
             (kind, descriptor, isSeekable) = (.pictures, nil, false)
             return
         }
-        let opened = open(path, O_RDONLY | O_CLOEXEC)
+        let opened = open(FileName.bytes(path), O_RDONLY | O_CLOEXEC)
         guard opened >= 0 else { throw .opening(path, errno: errno) }
         (kind, descriptor) = (isY4M ? .y4m : .media, opened)
         isSeekable = lseek(opened, 0, SEEK_CUR) >= 0
@@ -68,22 +70,22 @@ public final class InputFile: @unchecked Sendable {
     /// avformat_open_input makes the same decision with the same score.
     private static func isPicture(_ path: String) -> Bool {
         var score = AVPROBE_SCORE_MAX / 4
-        return url(path).withCString { name in
+        return url(path).withUnsafeBufferPointer { name in
             var data = AVProbeData()
-            data.filename = name
+            data.filename = name.baseAddress
             return av_probe_input_format2(&data, 0, &score) != nil
         }
     }
 
     /// The URL for libavformat; without the prefix it takes a name like "take:2.mov" for a protocol.
-    static func url(_ path: String) -> String { "file:\(path)" }
+    static func url(_ path: String) -> [CChar] { FileName.bytes("file:\(path)") }
 
     /// Checks that a file exists, may be read and is not empty; libavformat's errors would not name the cause.
     private static func checkReadable(_ path: String) throws(MediaError) {
         var status = stat()
-        guard stat(path, &status) == 0 else { throw .opening(path, errno: errno) }
+        guard stat(FileName.bytes(path), &status) == 0 else { throw .opening(path, errno: errno) }
         if status.st_mode & S_IFMT == S_IFDIR { throw .opening(path, errno: EISDIR) }
-        guard access(path, R_OK) == 0 else { throw .opening(path, errno: errno) }
+        guard access(FileName.bytes(path), R_OK) == 0 else { throw .opening(path, errno: errno) }
         if status.st_mode & S_IFMT == S_IFREG, status.st_size == 0 {
             throw MediaError(.badInput, "\(path) is empty")
         }

@@ -65,11 +65,7 @@ extension LibAVSource {
             if isDecoded, conversion.alpha == nil, Demuxer.alphaDecoder(stream) != nil {
                 warnings.append("warning: the input's alpha, which is stored beside its pictures, is left out")
             }
-            if video.isInterlaced {
-                warnings.append(
-                    "warning: the source is interlaced: its fields are encoded interleaved, as progressive frames")
-            }
-            return warnings
+            return warnings + [video.interlacedWarning].compactMap { $0 }
         }
 
         /// The video stream.

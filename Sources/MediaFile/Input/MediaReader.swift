@@ -92,7 +92,8 @@ public final class MediaReader: @unchecked Sendable {
         warnings =
             (y4m.header.frameRate == nil
                 ? ["warning: the Y4M header has no frame rate: 25 per second is assumed"] : [])
-            + (y4m.dropsAlpha ? ["warning: the input's alpha (C\(y4m.header.chroma)) is left out"] : [])
+            + (y4m.dropsAlpha ? ["warning: the input's alpha (C\(y4m.header.chromaName)) is left out"] : [])
+            + [video.interlacedWarning].compactMap { $0 }
     }
 
     private static func openY4M(
@@ -103,13 +104,15 @@ public final class MediaReader: @unchecked Sendable {
             throw MediaError(.usage, "\(path) is Y4M, which has its own frame rate")
         }
         guard options.maxLevel == nil else { throw MediaError.noLevels(path, codec: "Y4M") }
-        let y4m = try Y4MSource(file, keepsAlpha: options.alpha != nil, cancelFlag: cancelFlag)
+        let y4m = try Y4MSource(file, alpha: options.alpha, cancelFlag: cancelFlag)
         let hasAlpha = y4m.header.format == .yuva
         guard options.alpha == nil || hasAlpha || options.isAlphaOptional else {
-            throw MediaError(.badInput, "\(path) has no alpha channel: it is Y4M with C\(y4m.header.chroma)")
+            throw MediaError(.badInput, "\(path) has no alpha channel: it is Y4M with C\(y4m.header.chromaName)")
         }
-        var video = VideoDescription(y4m.header)
-        video.alphaMode = hasAlpha ? options.alpha?.source : nil
+        var video = VideoDescription(y4m.header, y4m.conversion?.description)
+        // Samples that are not converted keep their mode.
+        let mode = y4m.conversion?.description.alpha?.frameMode(of: SampleFormats.traits(y4m.header.chroma.samples))
+        video.alphaMode = hasAlpha ? mode ?? options.alpha?.source : nil
         return (y4m, video)
     }
 
@@ -166,7 +169,7 @@ public final class MediaReader: @unchecked Sendable {
             y4mReport.frames += 1
             if direct != nil { y4mReport.directFrames += 1 }
             let timing = FrameTiming(index: index, pts: Int64(index), duration: 1, isKeyFrame: true)
-            return .frame(DecodedFrame(timing, of: video, direct: direct, samples: .packed(samples)))
+            return .frame(DecodedFrame(timing, of: video, direct: direct, samples: samples))
         }
     }
 
@@ -217,14 +220,15 @@ public final class MediaReader: @unchecked Sendable {
 
 extension VideoDescription {
     /// Describes the stream behind a Y4M header; without a rate it is 25, as in libavformat.
-    init(_ header: Y4MHeader) {
+    init(_ header: Y4MHeader, _ conversion: SampleConversion?) {
         let rate = header.frameRate ?? Rational(25)
         self.init(
             streamIndex: 0, codec: "rawvideo", codecConfiguration: [], width: header.width, height: header.height,
-            sourceFormat: header.format == .i010
-                ? "yuv420p10le" : header.format == .yuva ? "yuva420p" : "yuv420p",
-            sourceBitDepth: header.format.bitDepth, format: header.format, conversion: nil, isInterlaced: false,
-            color: ColorDescription(isFullRange: header.isFullRange, chromaLocation: header.chromaLocation),
+            sourceFormat: SampleFormats.name(header.chroma.samples),
+            sourceBitDepth: SampleFormats.bitDepth(header.chroma.samples), format: header.format,
+            conversion: conversion?.summary, isInterlaced: header.isInterlaced,
+            color: conversion?.color
+                ?? ColorDescription(isFullRange: header.isFullRange, chromaLocation: header.chroma.location),
             averageFrameRate: rate, baseFrameRate: rate, timeBase: rate.inverse ?? Rational(1), duration: nil,
             frameCount: nil, sampleAspectRatio: header.sampleAspectRatio, displayMatrix: nil, rotation: 0)
     }

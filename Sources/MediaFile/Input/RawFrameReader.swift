@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import Glibc
+internal import HWDSystem
 
 /// Reads concatenated raw frames of one size from a file or standard input ("-").
 public final class RawFrameReader {
@@ -20,9 +21,11 @@ public final class RawFrameReader {
     public init(path: String, frameSize: Int) throws(MediaError) {
         self.path = path
         self.frameSize = frameSize
-        descriptor = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw .opening(path, errno: errno)
+        descriptor = path == "-" ? dup(STDIN_FILENO) : open(FileName.bytes(path), O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .opening(path, errno: errno) }
+        guard path != "-" || StandardDescriptors.isInputOpen else {
+            close(descriptor)
+            throw MediaError(.noInput, "standard input is closed")
         }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {

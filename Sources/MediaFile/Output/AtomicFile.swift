@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import Glibc
+internal import HWDSystem
 
 /// A file that appears under its name only when it is complete.
 ///
@@ -21,8 +22,8 @@ final class AtomicFile: @unchecked Sendable {
     init(path: String, inputs: [String]) throws(MediaError) {
         self.path = path
         // A symbolic link stays one: its target is replaced.
-        if let resolved = realpath(path, nil) {
-            target = String(cString: resolved)
+        if let resolved = realpath(FileName.bytes(path), nil) {
+            target = FileName.string(resolved)
             free(resolved)
         } else {
             target = path
@@ -54,7 +55,7 @@ final class AtomicFile: @unchecked Sendable {
             hiddenName = name
         }
         guard let name = hiddenName else { return }
-        guard rename(name, target) == 0 else { throw .creating(path, errno: errno) }
+        guard rename(FileName.bytes(name), FileName.bytes(target)) == 0 else { throw .creating(path, errno: errno) }
         hiddenName = nil
     }
 
@@ -63,22 +64,23 @@ final class AtomicFile: @unchecked Sendable {
         guard isOpen else { return }
         isOpen = false
         close(descriptor)
-        if let hiddenName { unlink(hiddenName) }
+        if let hiddenName { unlink(FileName.bytes(hiddenName)) }
         hiddenName = nil
     }
 
     private static func checkTarget(_ target: String, _ path: String, _ inputs: [String]) throws(MediaError) {
         var status = stat()
-        guard stat(target, &status) == 0 else { return }
+        guard stat(FileName.bytes(target), &status) == 0 else { return }
         for input in inputs where input != "-" {
             var other = stat()
-            if stat(input, &other) == 0, other.st_dev == status.st_dev, other.st_ino == status.st_ino {
+            guard stat(FileName.bytes(input), &other) == 0 else { continue }
+            if other.st_dev == status.st_dev, other.st_ino == status.st_ino {
                 throw MediaError(.usage, "\(path) is the input: the output needs another name")
             }
         }
         switch status.st_mode & S_IFMT {
         case S_IFREG:
-            guard access(target, W_OK) == 0 else { throw .creating(path, errno: errno) }
+            guard access(FileName.bytes(target), W_OK) == 0 else { throw .creating(path, errno: errno) }
         case S_IFDIR: throw MediaError(.cannotCreate, "\(path) cannot be created: it is a directory")
         default: throw MediaError(.cannotCreate, "\(path) cannot be replaced: it is not a regular file")
         }
@@ -87,7 +89,7 @@ final class AtomicFile: @unchecked Sendable {
     private static func openUnnamed(
         _ directory: String, _ path: String
     ) throws(MediaError) -> (descriptor: Int32, hiddenName: String?) {
-        let unnamed = open(directory, clibav_o_tmpfile() | O_RDWR | O_CLOEXEC, 0o666)
+        let unnamed = open(FileName.bytes(directory), clibav_o_tmpfile() | O_RDWR | O_CLOEXEC, 0o666)
         if unnamed >= 0 {
             // linkat(2) names the file through /proc, which may not be mounted.
             if access(procName(unnamed), F_OK) == 0 { return (unnamed, nil) }
@@ -96,13 +98,13 @@ final class AtomicFile: @unchecked Sendable {
             throw .creating(path, errno: errno)
         }
         let name = freshName(directory)
-        let named = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        let named = open(FileName.bytes(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         guard named >= 0 else { throw .creating(path, errno: errno) }
         return (named, name)
     }
 
     private static func link(_ descriptor: Int32, _ name: String) -> Bool {
-        linkat(AT_FDCWD, procName(descriptor), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
+        linkat(AT_FDCWD, procName(descriptor), AT_FDCWD, FileName.bytes(name), AT_SYMLINK_FOLLOW) == 0
     }
 
     private static func procName(_ descriptor: Int32) -> String { "/proc/self/fd/\(descriptor)" }

@@ -2,6 +2,7 @@
 // The members of timespec belong to the first C module of the target that includes its header.
 internal import CHWDLibAV
 internal import Glibc
+internal import HWDSystem
 
 /// The destination of a byte stream: a file, or standard output.
 enum ByteSink: Sendable {
@@ -9,8 +10,11 @@ enum ByteSink: Sendable {
     case standardOutput
 
     /// Standard output.
-    /// - Throws: `usage` where it is a terminal.
+    /// - Throws: `usage` where it is a terminal, `cannotCreate` where it is closed.
     static func standardOutputNotTerminal() throws(MediaError) -> ByteSink {
+        guard StandardDescriptors.isOutputOpen else {
+            throw MediaError(.cannotCreate, "standard output is closed")
+        }
         guard isatty(STDOUT_FILENO) == 0 else {
             throw MediaError(.usage, "standard output is a terminal: redirect it to a file or a program")
         }

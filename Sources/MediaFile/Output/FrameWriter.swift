@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 public import HWDModel
+internal import HWDSystem
 
 /// Writes decoded frames: .y4m, .yuv or .raw without any header, .png (one or a numbered series), Y4M to "-".
 ///
@@ -181,7 +182,7 @@ public final class FrameWriter {
 
     deinit {
         guard !isFinished else { return }
-        for path in written { unlink(path) }
+        for path in written { unlink(FileName.bytes(path)) }
     }
 
     /// Completes the output: files get their names.

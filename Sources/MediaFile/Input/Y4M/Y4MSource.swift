@@ -10,6 +10,8 @@ final class Y4MSource {
     let header: Y4MHeader
     /// Bytes after each frame's samples that are skipped: alpha that is not requested.
     private let skipped: Int
+    /// The conversion of samples that frames do not have; nil where they are read as they are.
+    let conversion: Y4MConversion?
     private let descriptor: Int32
     /// Keeps the descriptor open.
     private let file: InputFile
@@ -25,7 +27,9 @@ final class Y4MSource {
     var dropsAlpha: Bool { skipped > 0 }
 
     /// Reads the header of the stream.
-    init(_ file: InputFile, keepsAlpha: Bool, cancelFlag: CancelFlag) throws(MediaError) {
+    ///
+    /// - Parameter alpha: how alpha is kept; nil drops it.
+    init(_ file: InputFile, alpha: AlphaConversion?, cancelFlag: CancelFlag) throws(MediaError) {
         guard let descriptor = file.descriptor else {
             throw MediaError(.badInput, "\(file.path) is not Y4M")
         }
@@ -36,8 +40,11 @@ final class Y4MSource {
         // A reader before this one may have moved the position; standard input is read from where it is.
         if file.isSeekable { lseek(descriptor, 0, SEEK_SET) }
         var header = try Self.readHeader(descriptor, name, cancelFlag)
+        conversion =
+            header.chroma.native == nil ? try Y4MConversion(header, alpha: alpha, name: name) : nil
+        if let conversion { header.format = conversion.description.target }
         let whole = header.frameByteCount
-        if header.format == .yuva, !keepsAlpha { header.format = .yu12 }
+        if header.format == .yuva, alpha == nil { header.format = .yu12 }
         (self.header, skipped) = (header, whole - header.frameByteCount)
         // A larger pipe costs fewer switches between the writer and this process; fails on other files, harmlessly.
         _ = fcntl(descriptor, clibav_f_setpipe_sz(), 1 << 20)
@@ -46,20 +53,26 @@ final class Y4MSource {
     deinit { scratch?.deallocate() }
 
     /// The next frame's samples and, where they are in the caller's memory, their position; nil at the end.
-    func next() throws(MediaError) -> (PackedSamples, DirectFrame?)? {
+    func next() throws(MediaError) -> (FrameSamples, DirectFrame?)? {
         guard try readFrameLine() else { return nil }
-        let samples = PackedSamples(header, memory: memory)
-        let count = try Self.read(
-            descriptor, into: UnsafeMutableRawBufferPointer(start: samples.base, count: header.frameByteCount),
-            name, cancelFlag)
-        guard count == header.frameByteCount else {
-            throw MediaError(
-                .badInput,
-                "\(name) ends inside frame \(frameIndex): \(count) of \(header.frameByteCount) bytes are left")
+        if let conversion {
+            let picture = try conversion.picture { bytes throws(MediaError) in try readSamples(bytes) }
+            frameIndex += 1
+            return (.picture(picture), nil)
         }
+        let samples = PackedSamples(header, memory: memory)
+        try readSamples(UnsafeMutableRawBufferPointer(start: samples.base, count: header.frameByteCount))
         try skip()
         frameIndex += 1
-        return (samples, samples.direct)
+        return (.packed(samples), samples.direct)
+    }
+
+    private func readSamples(_ bytes: UnsafeMutableRawBufferPointer) throws(MediaError) {
+        let count = try Self.read(descriptor, into: bytes, name, cancelFlag)
+        guard count == bytes.count else {
+            throw MediaError(
+                .badInput, "\(name) ends inside frame \(frameIndex): \(count) of \(bytes.count) bytes are left")
+        }
     }
 
     private func skip() throws(MediaError) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDLibAV
 internal import HWDModel
 
 /// The header line of a YUV4MPEG2 stream: yuv4mpeg(5) of the MJPEG tools, with `C…p10` and `XCOLORRANGE` as FFmpeg and
@@ -8,12 +9,14 @@ struct Y4MHeader: Hashable {
     var height = 0
     var frameRate: Rational?
     var sampleAspectRatio: Rational?
+    /// The format of frames; the stored samples may have another one.
     var format = PixelFormat.yu12
     /// The value of the `C` parameter.
-    var chroma = "420jpeg"
+    var chromaName = "420jpeg"
+    /// The layout of the stored samples.
+    private(set) var chroma: Y4MChroma
     var isFullRange = false
-    /// `chroma_sample_loc_type` (H.265 E.3.1); nil where the `C` parameter does not determine it.
-    var chromaLocation: UInt8?
+    var isInterlaced = false
 
     /// The longest line that is read; real ones have fewer than 100 bytes.
     static let maxLength = 1024
@@ -31,6 +34,8 @@ struct Y4MHeader: Hashable {
     /// Parses the line, without its line feed.
     /// - Throws: `badInput` for a line that is not Y4M, `unsupported` with the unsupported parameter.
     init(line: some Collection<UInt8>, name: String) throws(MediaError) {
+        guard let chroma = Y4MChroma(chromaName) else { throw MediaError(.unsupported, "\(name) cannot be read") }
+        self.chroma = chroma
         // Valid headers are ASCII; anything else fails below in its field.
         let fields = line.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
         guard fields.first == Self.magic else {
@@ -56,9 +61,10 @@ struct Y4MHeader: Hashable {
             }
         case "A": sampleAspectRatio = try ratio(value, "A", name)
         case "I":
-            guard value == "p" || value == "?" else {
-                throw MediaError(.unsupported, "\(name): interlaced Y4M (I\(value)) is not supported")
+            guard ["p", "?", "t", "b", "m"].contains(value) else {
+                throw MediaError(.badInput, "\(name): a Y4M header has no parameter \"\(Self.printable(field))\"")
             }
+            isInterlaced = value != "p" && value != "?"
         case "C": try parseChroma(value, name)
         case "X":
             if value == "COLORRANGE=FULL" { isFullRange = true }
@@ -68,20 +74,14 @@ struct Y4MHeader: Hashable {
     }
 
     private mutating func parseChroma(_ value: String, _ name: String) throws(MediaError) {
-        chroma = value
-        switch value {
-        case "420": (format, chromaLocation) = (.yu12, nil)
-        case "420jpeg": (format, chromaLocation) = (.yu12, 1)
-        case "420mpeg2": (format, chromaLocation) = (.yu12, 0)
-        case "420paldv": (format, chromaLocation) = (.yu12, 2)
-        case "420p10": (format, chromaLocation) = (.i010, nil)
-        case "420alpha": (format, chromaLocation) = (.yuva, nil)
-        default:
+        guard let chroma = Y4MChroma(value) else {
             throw MediaError(
                 .unsupported,
-                "\(name): Y4M with C\(Self.printable(value)) is not supported; C420, C420jpeg, C420mpeg2, "
-                    + "C420paldv, C420p10 and C420alpha are")
+                "\(name): Y4M with C\(Self.printable(value)) is not supported; C420, C422, C444, C411 and Cmono are, "
+                    + "with 8 to 16 bits and with alpha")
         }
+        (chromaName, self.chroma) = (value, chroma)
+        format = chroma.native ?? SampleFormats.nearest(chroma.samples)
     }
 
     private func dimension(_ value: String, _ key: String, _ name: String) throws(MediaError) -> Int {
