@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import Glibc
 internal import HWDModel
 internal import HWDSessions
 internal import HWDVAAPI
@@ -33,6 +34,7 @@ struct SessionSetup {
             let choice = try EncoderPolicy.choose(policyRequest, snapshot: start.snapshot, failures: failures)
             var session = try Self.session(request, choice, initial)
             guard choice.encoder.hardware else {
+                try Self.tryOptions(of: session)
                 (self.session, self.choice, hardware) = (session, choice, nil)
                 return
             }
@@ -99,6 +101,18 @@ struct SessionSetup {
         try session.setProperties(initial)
         try InputConversion.check(session)
         return session
+    }
+
+    /// Opens and closes x265 if `X265Params` is set.
+    ///
+    /// x265 checks some values only when it opens; the session is to be refused when they are set, not at Prepare.
+    /// - Throws: `Parameter` for a value that x265 refuses.
+    static func tryOptions(of session: CompressionSession) throws(SessionError) {
+        guard session.state == .created else { return }
+        let configuration = try EncoderConfiguration(request: session.request, properties: session.properties)
+        guard !configuration.x265Options.options.isEmpty else { return }
+        try configuration.x265Options.checkThreadCounts(processors: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        _ = try LayeredEncoder.software(configuration)
     }
 
     /// Names of properties that are set and that no hardware honors.

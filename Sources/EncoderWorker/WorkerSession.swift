@@ -60,7 +60,12 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     }
 
     func setProperties(_ values: [String: PropertyValue]) throws(SessionError) {
-        try state.withLock { session throws(SessionError) in try session.setProperties(values) }
+        try state.withLock { session throws(SessionError) in
+            var changed = session
+            try changed.setProperties(values)
+            if hardware == nil { try SessionSetup.tryOptions(of: changed) }
+            session = changed
+        }
     }
 
     func copyProperties(_ names: [String]) throws(SessionError) -> [String: PropertyValue] {

@@ -60,6 +60,11 @@ public final class Daemon: Sendable {
             method, parameters, upgrade: false, on: connection.rawValue, deadline: MonotonicTime.now + timeout)
     }
 
+    /// What the daemon's protocol offers, and its limits.
+    ///
+    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
+    public func features() throws(ClientError) -> GetFeatures.Reply { try call(GetFeatures.self, Empty()) }
+
     func connect() throws(ClientError) -> OwnedFD {
         do throws(SystemError) {
             return try UnixSocket.connect(to: address)

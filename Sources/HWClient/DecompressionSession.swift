@@ -120,7 +120,7 @@ public final class DecompressionSession {
     ///   - isOutput: whether the picture is returned, or decoded only as a reference of others.
     ///   - isAsynchronous: whether to return before the decoder has taken the packet.
     /// - Returns: the number that its picture and its reports carry.
-    /// - Throws: `Parameter` for a packet that is too large, or why the session ended.
+    /// - Throws: `Parameter` for a packet that is empty or too large, or why the session ended.
     @discardableResult
     public func decode(
         _ packet: UnsafeRawBufferPointer, pts: Int64?, duration: Int64 = 0, isOutput: Bool = true,
@@ -170,6 +170,9 @@ public final class DecompressionSession {
     private func store(
         _ packet: UnsafeRawBufferPointer, _ deadline: MonotonicTime
     ) throws(ClientError) -> PacketPool.Location {
+        guard !packet.isEmpty else {
+            throw ClientError(SessionError(.parameter, "an empty packet cannot be decoded"))
+        }
         guard packet.count <= Self.maxPacketSize else {
             throw ClientError(SessionError(.parameter, "a packet of \(packet.count) bytes is too large"))
         }

@@ -4,27 +4,33 @@ internal import HWDSystem
 internal import HWDTransport
 
 /// A private daemon on an inherited socket in the abstract namespace, which leaves no file behind.
+///
+/// It ends with this object, or with this process: the daemon has one end of a socket pair, and this process holds the
+/// other, which the kernel closes however the process ends. (PR_SET_PDEATHSIG is bound to the thread that starts it.)
 final class PrivateDaemon: Sendable {
     let address: String
     private let child: ChildProcess
+    private let lifetime: OwnedFD
 
     /// Starts `hwdaemon`; clients can connect at once, because the socket listens before the process runs.
-    ///
-    /// The kernel ends it when the calling thread ends (PR_SET_PDEATHSIG): call this on the main thread.
     init() throws(ClientError) {
         let executable = try Self.executable()
         do throws(SystemError) {
             let listener = try UnixSocket.listenAbstractAutobind()
             address = try UnixSocket.address(of: listener.rawValue)
+            let ends = try UnixSocket.pair()
+            lifetime = try ends.second.duplicate()
             child = try ChildProcess(
                 spawning: executable,
                 // The session itself reports its failures; warnings of the daemon would repeat them.
-                arguments: [
-                    "--private", "--listen-fd", "3", "--parent", "\(getpid())", "--log-level", "error",
+                arguments: ["--private", "--listen-fd", "3", "--lifetime-fd", "4", "--log-level", "error"],
+                files: [
+                    ChildProcess.File(listener.rawValue, as: 3), ChildProcess.File(ends.first.rawValue, as: 4),
                 ],
-                files: [ChildProcess.File(listener.rawValue, as: 3)], newSession: true)
+                newSession: true)
             // Without the client's copy of the listener, connecting fails at once if the daemon dies.
             _ = consume listener
+            _ = consume ends
         } catch {
             throw ClientError(error, whileDoing: "a private daemon (\(executable)) cannot be started")
         }
@@ -38,16 +44,21 @@ final class PrivateDaemon: Sendable {
         }
     }
 
-    /// `hwdaemon` beside this program, or at its installed path relative to this program.
+    /// `hwdaemon` beside this program, at its installed path relative to this program, in `$PATH`, or installed by a
+    /// package.
     private static func executable() throws(ClientError) -> String {
         let folder = Program.folder
-        let candidates = [
-            "\(folder)/hwdaemon", "\(folder)/../sbin/hwdaemon", "\(folder)/../libexec/hwdaemon/hwdaemon",
-        ]
+        // A relative entry would make the choice depend on the working directory.
+        let path = (Environment.value("PATH") ?? "").split(separator: ":").filter { $0.hasPrefix("/") }
+        let candidates =
+            ["\(folder)/hwdaemon", "\(folder)/../sbin/hwdaemon", "\(folder)/../libexec/hwdaemon/hwdaemon"]
+            + path.flatMap { ["\($0)/hwdaemon", "\($0)/../libexec/hwdaemon/hwdaemon"] }
+            + ["/usr/local/libexec/hwdaemon/hwdaemon", "/usr/libexec/hwdaemon/hwdaemon"]
         guard let found = candidates.first(where: { access($0, X_OK) == 0 }) else {
             throw ClientError(
                 .connectionFailed,
-                "no daemon is running, and hwdaemon is not beside \(Program.path) to start a private one")
+                "no daemon is running, and hwdaemon is neither beside \(Program.path) nor in $PATH to start a private one"
+            )
         }
         return found
     }

@@ -25,6 +25,18 @@ public struct ByteReader {
         return T(littleEndian: value)
     }
 
+    /// Reads a reserved field, which later versions may give a meaning.
+    ///
+    /// - Throws: `Parameter` when it is not zero, or the payload ends before it.
+    mutating func readReserved<T: FixedWidthInteger & BitwiseCopyable>(
+        _ type: T.Type, from bytes: RawSpan
+    ) throws(SessionError) {
+        let offset = position
+        guard try read(type, from: bytes) == 0 else {
+            throw SessionError(.parameter, "the reserved field at byte \(offset) of a message is not zero")
+        }
+    }
+
     /// Reads the remaining bytes.
     public mutating func readRest(of bytes: RawSpan) -> [UInt8] {
         defer { position = bytes.byteCount }
@@ -70,7 +82,7 @@ public struct ByteReader {
         for _ in 0..<count {
             let offset = try read(UInt64.self, from: bytes)
             planes.append(FrameLayout.Plane(offset: offset, stride: try read(UInt32.self, from: bytes)))
-            _ = try read(UInt32.self, from: bytes)
+            try readReserved(UInt32.self, from: bytes)
         }
         return planes
     }

@@ -62,7 +62,9 @@ public enum GetSupportedProperties: ControlMethod {
 }
 
 extension Rational: Codable {
-    private enum CodingKeys: String, CodingKey { case numerator, denominator }
+    private enum CodingKeys: String, CodingKey, CaseIterable { case numerator, denominator }
+
+    static let memberNames = MemberNames(CodingKeys.self)
 
     /// Reads `{"numerator": n, "denominator": d}`; the denominator must be positive.
     public init(from decoder: any Decoder) throws {
@@ -121,7 +123,7 @@ public enum CreateCompressionSession: ControlMethod {
             Dictionary(uniqueKeysWithValues: values.map { ($0.key.rawValue, $0.value) })
         }
 
-        enum CodingKeys: String, CodingKey {
+        enum CodingKeys: String, CodingKey, CaseIterable {
             case codec, width, height, properties
             case pixelFormat = "pixel_format"
             case timeBase = "time_base"

@@ -38,7 +38,7 @@ public enum CreateDecompressionSession: ControlMethod {
             Dictionary(uniqueKeysWithValues: values.map { ($0.key.rawValue, $0.value) })
         }
 
-        enum CodingKeys: String, CodingKey {
+        enum CodingKeys: String, CodingKey, CaseIterable {
             case codec, properties
             case formatDescription = "format_description"
             case timeBase = "time_base"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import HWDModel
 
 /// Opens a pixel-transfer session; an upgrade call.
 public enum CreateTransferSession: ControlMethod {
@@ -34,7 +35,16 @@ public enum CreateTransferSession: ControlMethod {
             self.alpha = alpha
         }
 
-        enum CodingKeys: String, CodingKey {
+        /// The first member that is set and does not apply to the pixel format; nil where all apply.
+        public var inapplicableMember: String? {
+            guard let format = PixelFormat(rawValue: pixelFormat) else { return nil }
+            var members: [(key: CodingKeys, value: String?)] = []
+            if format.isRGB { members += [(.matrix, matrix), (.range, range), (.siting, siting)] }
+            if !format.hasAlpha { members.append((.alpha, alpha)) }
+            return members.first { $0.value != nil }?.key.rawValue
+        }
+
+        enum CodingKeys: String, CodingKey, CaseIterable {
             case primaries, transfer, matrix, range, siting, alpha
             case pixelFormat = "pixel_format"
         }
@@ -65,7 +75,7 @@ public enum CreateTransferSession: ControlMethod {
 
         public init() {}
 
-        enum CodingKeys: String, CodingKey {
+        enum CodingKeys: String, CodingKey, CaseIterable {
             case dither, exposure, saturation, sepia
             case referenceWhite = "reference_white"
             case hlgPeak = "hlg_peak"
@@ -99,6 +109,8 @@ public enum CreateTransferSession: ControlMethod {
             self.options = options
             self.device = device
         }
+
+        enum CodingKeys: String, CodingKey, CaseIterable { case width, height, source, target, options, device }
     }
 
     public struct Reply: Codable, Sendable {

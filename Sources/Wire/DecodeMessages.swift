@@ -26,7 +26,7 @@ extension DecodeFrame: SessionPayload {
         let flags = Flags(rawValue: try reader.read(UInt32.self, from: bytes))
         let offset = try reader.read(UInt64.self, from: bytes)
         let size = try reader.read(UInt32.self, from: bytes)
-        _ = try reader.read(UInt32.self, from: bytes)
+        try reader.readReserved(UInt32.self, from: bytes)
         try reader.expectEnd(of: bytes)
         guard Flags.all.isSuperset(of: flags) else {
             throw SessionError(.parameter, "packet \(frameID) has unknown flags \(flags.rawValue)")

@@ -127,7 +127,7 @@ public struct FrameDecoded: SessionPayload, Hashable {
             throw SessionError(.parameter, "picture \(pictureID) has an impossible aspect ratio")
         }
         sampleAspectRatio = aspect
-        _ = try reader.read(UInt32.self, from: bytes)
+        try reader.readReserved(UInt32.self, from: bytes)
         guard small[6] <= FrameLayout.maxPlanes, small[7] <= Self.maxEntries else {
             throw SessionError(.parameter, "picture \(pictureID) names \(small[6]) planes, \(small[7]) side data")
         }

@@ -37,7 +37,7 @@ public struct AddPool: SessionPayload, Hashable {
     public init(decoding bytes: RawSpan) throws(SessionError) {
         var reader = ByteReader()
         poolID = try reader.read(UInt32.self, from: bytes)
-        _ = try reader.read(UInt32.self, from: bytes)
+        try reader.readReserved(UInt32.self, from: bytes)
         size = try reader.read(UInt64.self, from: bytes)
         try reader.expectEnd(of: bytes)
     }

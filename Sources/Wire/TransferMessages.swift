@@ -77,7 +77,7 @@ public struct FrameTransferred: SessionPayload, Hashable {
         var reader = ByteReader()
         frameID = try reader.read(UInt64.self, from: bytes)
         status = Status(rawValue: try reader.read(Int32.self, from: bytes))
-        _ = try reader.read(UInt32.self, from: bytes)
+        try reader.readReserved(UInt32.self, from: bytes)
         reason = String(decoding: reader.readRest(of: bytes), as: UTF8.self)
     }
 }

@@ -30,7 +30,20 @@ public struct VarlinkCall: Sendable {
         self.bytes = bytes
     }
 
-    private struct Body<P: Decodable>: Decodable { var parameters: P? }
+    private struct Body<P: Decodable>: Decodable {
+        var parameters: P?
+
+        enum CodingKeys: String, CodingKey { case parameters }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            guard container.contains(.parameters), try !container.decodeNil(forKey: .parameters) else { return }
+            if let type = P.self as? any ClosedParameters.Type {
+                try type.memberNames.check(try container.superDecoder(forKey: .parameters))
+            }
+            parameters = try container.decode(P.self, forKey: .parameters)
+        }
+    }
 
     /// Decodes the parameters; a call without any counts as `{}`.
     ///

@@ -53,7 +53,7 @@ public struct AddArena: SessionPayload, Hashable {
     public init(decoding bytes: RawSpan) throws(SessionError) {
         var reader = ByteReader()
         arenaID = try reader.read(UInt32.self, from: bytes)
-        _ = try reader.read(UInt32.self, from: bytes)
+        try reader.readReserved(UInt32.self, from: bytes)
         size = try reader.read(UInt64.self, from: bytes)
         try reader.expectEnd(of: bytes)
     }
@@ -157,7 +157,7 @@ public struct Packet: SessionPayload, Hashable {
         size = try reader.read(UInt32.self, from: bytes)
         nalUnitType = try reader.read(UInt8.self, from: bytes)
         temporalID = try reader.read(UInt8.self, from: bytes)
-        _ = try reader.read(UInt16.self, from: bytes)
+        try reader.readReserved(UInt16.self, from: bytes)
         try reader.expectEnd(of: bytes)
     }
 }

@@ -55,7 +55,7 @@ public final class X265Encoder: Encoder {
         }
         let parameters = try X265Parameters(api: api, configuration, role: role)
         guard let encoder = api.pointee.encoder_open(parameters.pointer) else {
-            // x265 returns no reason: its checks refuse, for example, 16384x16, and otherwise memory ran out.
+            // x265 returns no reason: its checks refuse the parameters, or memory ran out.
             throw SessionError(
                 .parameter,
                 "x265 does not open for \(configuration.request.width)x\(configuration.request.height) "

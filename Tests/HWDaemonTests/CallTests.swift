@@ -72,6 +72,64 @@ struct CallTests {
         #expect(try client.ask("org.varlink.service.GetInfo").error == nil)
     }
 
+    /// A compression session's parameters.
+    private static func compression(width: String = "64", numerator: String = "1", denominator: String = "30")
+        -> String
+    {
+        """
+        {"codec":"hevc","width":\(width),"height":64,"pixel_format":"NV12",\
+        "time_base":{"numerator":\(numerator),"denominator":\(denominator)}}
+        """
+    }
+    /// A decompression session's parameters; their format description is never read.
+    private static let decompression = """
+        {"codec":"hevc","format_description":"01","time_base":{"numerator":1,"denominator":30}
+        """
+    /// A pixel-transfer session's parameters but the source's and target's other members.
+    private static func transfer(_ source: String, _ target: String, _ more: String = "") -> String {
+        """
+        {"width":64,"height":64,"source":{"pixel_format":"NV12"\(source)},\
+        "target":{"pixel_format":"AR24"\(target)}\(more)}
+        """
+    }
+
+    @Test(
+        "Refuses members of Create calls that are unknown, out of range or do not apply, by name",
+        arguments: [
+            (CreateCompressionSession.method, TestClient.parameters(",\"propertys\":{}"), "propertys"),
+            (CreateCompressionSession.method, compression(denominator: "30,\"x\":1"), "time_base.x"),
+            (CreateCompressionSession.method, compression(denominator: "2147483648"), "time_base.denominator"),
+            (CreateCompressionSession.method, compression(numerator: "1.5"), "time_base.numerator"),
+            (CreateCompressionSession.method, compression(width: "160.5"), "width"),
+            (CreateCompressionSession.method, compression(width: "1e30"), "width"),
+            (CreateDecompressionSession.method, decompression + ",\"pixelformat\":\"NV12\"}", "pixelformat"),
+            (CreateTransferSession.method, transfer(",\"alpha\":\"straight\"", ""), "source.alpha"),
+            (CreateTransferSession.method, transfer("", ",\"matrix\":\"709\""), "target.matrix"),
+            (CreateTransferSession.method, transfer("", "", ",\"options\":{\"sepya\":1}"), "options.sepya"),
+            (CreateTransferSession.method, transfer("", "", ",\"options\":{\"sepia\":1e999}"), "options.sepia"),
+            (CreateTransferSession.method, transfer(",\"color\":1", ""), "source.color"),
+        ])
+    func refusesMembersByName(_ method: String, _ parameters: String, _ member: String) throws {
+        let client = try BrokerHolder.shared.get().connect()
+        let reply = try client.ask(method, parameters, extra: ",\"upgrade\":true")
+        #expect(reply.error == "org.varlink.service.InvalidParameter")
+        #expect(reply["parameter"] == .string(member))
+        #expect(try client.ask("org.varlink.service.GetInfo").error == nil)
+    }
+
+    @Test func listsTheProtocolsFeaturesAndLimits() throws {
+        let reply = try BrokerHolder.shared.get().connect().ask(GetFeatures.method)
+        guard case .array(let features)? = reply["features"], case .object(let limits)? = reply["limits"] else {
+            Issue.record("\(reply)")
+            return
+        }
+        let names = features.map(\.description)
+        #expect(names == names.sorted() && names.contains("checked-members"))
+        #expect(limits["max_payload_bytes"] == .int(65536))
+        #expect(limits["timestamp_bound"] == .int(1 << 56))
+        #expect(limits["max_dimension"] == .int(16384))
+    }
+
     @Test func repliesToPipelinedCallsInOrder() throws {
         let client = try BrokerHolder.shared.get().connect()
         // The second takes longest, because it starts processes.

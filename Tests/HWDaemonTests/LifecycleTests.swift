@@ -72,6 +72,7 @@ struct LifecycleTests {
         "Exits with 64 for a wrong command line",
         arguments: [
             ["--private"], ["--listen-fd", "0"], ["--socket", "/tmp/a", "--listen-fd", "3"], ["--parent", "1"],
+            ["--lifetime-fd", "4"], ["--private", "--listen-fd", "3", "--lifetime-fd", "3"],
             ["--max-sessions", "0"], ["--set", "Nonsense=1"], ["--set", "MaxSessions"], ["--stall-timeout", "nan"],
             ["--log-level", "loud"], ["--nonsense"],
         ])
@@ -139,6 +140,30 @@ struct LifecycleTests {
             ["--private", "--listen-fd", "3", "--parent", "1"], files: [.init(listener.rawValue, as: 3)])
         #expect(exit == .exited(0))
     }
+
+    @Test func outlivesTheThreadThatStartedItAndEndsWithItsOwner() throws {
+        let listener = try UnixSocket.listenAbstractAutobind()
+        let address = try UnixSocket.address(of: listener.rawValue)
+        let lifetime = try UnixSocket.pair()
+        let (listening, inherited) = (listener.rawValue, lifetime.first.rawValue)
+        let started = Started()
+        let thread = try HWDTransport.Thread.spawn(name: "starter") {
+            started.child = try? ChildProcess(
+                spawning: "\(BrokerProcess.products)/hwdaemon",
+                arguments: ["--private", "--listen-fd", "3", "--lifetime-fd", "4"],
+                files: [.init(listening, as: 3), .init(inherited, as: 4)])
+        }
+        thread.join()
+        _ = consume listener
+        let child = try #require(started.child)
+        #expect(try TestClient(address).ask("org.varlink.service.GetInfo").error == nil)
+        #expect(try child.wait(until: MonotonicTime.now + .milliseconds(300)) == nil)
+        #expect(try TestClient(address).ask("org.varlink.service.GetInfo").error == nil)
+        shutdown(lifetime.second.rawValue, Int32(SHUT_RDWR))
+        #expect(try child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+    }
+
+    private final class Started: @unchecked Sendable { var child: ChildProcess? }
 
     @Test func boundsAFloodOfConnections() throws {
         let broker = try BrokerProcess()

@@ -81,7 +81,9 @@ import Testing
             #expect(reader.video.timeBase == Rational(1001, 24000))
             #expect(reader.video.averageFrameRate == Rational(24000, 1001))
         } else {
-            #expect(ours.map { "\($0.0)" } == theirs.map(\.0))
+            // A transport stream's time line begins with its first frame.
+            let start = name.hasSuffix(".ts") ? try #require(theirs.first.flatMap { Int64($0.0) }) : 0
+            #expect(ours.map { "\($0.0 + start)" } == theirs.map(\.0))
             #expect(zip(ours, theirs).allSatisfy { $1.1 == "N/A" || $1.1 == "\($0.1)" })
         }
         #expect(reader.report.repairedTimestamps == 0)

@@ -30,6 +30,22 @@ private let picture = FrameDecoded(
     sideData: [FrameSideData(.contentLight, [1, 2, 3, 4]), FrameSideData(.dolbyVisionRPU, [])])
 
 @Suite struct SessionMessageTests {
+    @Test func refusesReservedFieldsThatAreNotZero() throws {
+        func refuses<P: SessionPayload>(_ payload: P, at offset: Int) throws {
+            var changed = bytes(payload)
+            try #require(changed[offset] == 0)
+            changed[offset] = 1
+            let error = #expect(throws: SessionError.self) { try P(decoding: changed.span.bytes) }
+            #expect(error?.status == .parameter && error?.reason.contains("reserved") == true)
+        }
+        try refuses(AddPool(poolID: 3, size: 4096), at: 4)
+        try refuses(AddArena(arenaID: 1, size: 4096), at: 7)
+        try refuses(packet, at: 44)
+        // The last word of the second plane.
+        try refuses(frame, at: 40 + 2 * 16 - 4)
+        try refuses(picture, at: 84)
+    }
+
     @Test func messagesRoundTrip() throws {
         #expect(try roundTrip(frame))
         #expect(try roundTrip(AddPool(poolID: 3, size: 1 << 40)))

@@ -31,6 +31,7 @@ extension Broker {
             case GetSupportedProperties.method: try supportedProperties(call, connection)
             case GetSessionResult.method: try result(call, connection)
             case ListSessions.method: list(connection)
+            case GetFeatures.method: connection.reply(with: ProtocolFeatures.reply)
             case GetMetrics.method: connection.reply(with: GetMetrics.Reply(metrics: metrics.text(present)))
             default:
                 guard let kind = SessionKind(createMethod: call.method) else { throw Self.unknown(call.method) }

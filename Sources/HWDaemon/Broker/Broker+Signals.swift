@@ -18,6 +18,14 @@ extension Broker {
         }
     }
 
+    /// Ends a private daemon whose owner has ended: nobody is left to wait for its sessions.
+    func ownerEnded() {
+        guard phase != .ending else { return }
+        logger.notice("the process that started this daemon has ended: stopping")
+        if phase == .serving { drain() }
+        if phase == .draining { endSessions() }
+    }
+
     /// Moves to the next stage of the shutdown.
     private func advanceShutdown(_ signal: String) {
         switch phase {

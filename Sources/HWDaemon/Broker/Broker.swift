@@ -37,6 +37,7 @@ final class Broker {
     var isStopping: Bool { phase != .serving }
 
     private var signalWatch: EventLoop.Watch?
+    private let lifetime: LifetimeWatch?
     private var connections: [ObjectIdentifier: ClientConnection] = [:]
     private var supervision: EventLoop.Timer?
 
@@ -57,6 +58,7 @@ final class Broker {
             cache: ProbeCache(folder: ProbeCache.folder(isPrivate: configuration.isPrivate)),
             deviceList: Configuration.deviceList(settings), loop: loop, logger: logger)
         spares = Self.makeSpares(configuration, settings, loop)
+        lifetime = try LifetimeWatch(configuration.lifetime, loop: loop)
         let file: OwnedFD
         switch configuration.endpoint {
         case .path(let path):
@@ -72,6 +74,7 @@ final class Broker {
         ) { [weak self] file, peer in
             self?.serve(file, peer)
         }
+        lifetime?.onEnd = { [weak self] in self?.ownerEnded() }
         signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.handleSignals() }
     }
 

@@ -28,7 +28,10 @@ struct HWDaemonCommand: ParsableCommand {
         name: .customLong("private"),
         help: ArgumentHelp(
             "Serve only this user, and end with the parent process.",
-            discussion: "Requires --listen-fd. Logs only errors by default."))
+            discussion: """
+                Requires --listen-fd. Logs only errors by default. Without --lifetime-fd it ends with the thread that \
+                started it.
+                """))
     var isPrivate = false
 
     @Option(
@@ -36,6 +39,11 @@ struct HWDaemonCommand: ParsableCommand {
             "With --private: end at once unless this process is the parent.",
             valueName: "pid"))
     var parent: Int32?
+
+    @Option(
+        help: ArgumentHelp(
+            "With --private: end when the other end of this inherited pipe or socket is closed.", valueName: "n"))
+    var lifetimeFd: Int32?
 
     @Option(
         help: ArgumentHelp(
@@ -75,6 +83,14 @@ struct HWDaemonCommand: ParsableCommand {
         if let listenFd, listenFd < 3 { throw ValidationError("--listen-fd must be at least 3.") }
         if isPrivate, listenFd == nil { throw ValidationError("--private requires --listen-fd.") }
         if parent != nil, !isPrivate { throw ValidationError("--parent requires --private.") }
+        if let lifetimeFd {
+            guard isPrivate, parent == nil else {
+                throw ValidationError("--lifetime-fd requires --private and excludes --parent.")
+            }
+            guard lifetimeFd >= 3, lifetimeFd != listenFd else {
+                throw ValidationError("--lifetime-fd must be at least 3 and not that of --listen-fd.")
+            }
+        }
         // The command line alone; errors in the files have another exit status.
         do throws(ConfigurationFault) {
             _ = try SettingsFiles(folder: nil, base: base, overrides: try overrides()).load()
@@ -151,13 +167,13 @@ struct HWDaemonCommand: ParsableCommand {
         let path = socket ?? Environment.value("HWDAEMON_SOCKET") ?? "/run/hwdaemon/hwdaemon.sock"
         let inherited = listenFd ?? (socket == nil ? manager.listener : nil)
         return Configuration(
-            endpoint: inherited.map { .descriptor($0) } ?? .path(path), isPrivate: isPrivate,
+            endpoint: inherited.map { .descriptor($0) } ?? .path(path), isPrivate: isPrivate, lifetime: lifetimeFd,
             libexec: libexec ?? Configuration.findLibexec(), files: files)
     }
 
     /// Makes the kernel end a private daemon with its parent; false if the parent has ended already.
     private func tieToParent() throws(SystemError) -> Bool {
-        guard isPrivate else { return true }
+        guard isPrivate, lifetimeFd == nil else { return true }
         return try ProcessControl.setParentDeathSignal(SIGTERM, parent: parent ?? getppid())
     }
 

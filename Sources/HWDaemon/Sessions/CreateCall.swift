@@ -37,6 +37,9 @@ struct CreateCall {
             hardwareRequirement = HardwareRequirement(decoderSpecification: parameters.decoderSpecification ?? [:])
         case .transfer:
             let parameters = try call.checkedParameters(CreateTransferSession.Parameters.self)
+            for (side, image) in [("source", parameters.source), ("target", parameters.target)] {
+                if let member = image.inapplicableMember { throw .invalidParameter("\(side).\(member)") }
+            }
             codec = "none"
             (width, height) = (parameters.width, parameters.height)
             pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"

@@ -16,6 +16,8 @@ struct Configuration {
     var endpoint: Endpoint
     /// Whether only the daemon's own user is served.
     var isPrivate: Bool
+    /// The inherited descriptor at whose end of file a private daemon ends.
+    var lifetime: Int32?
     /// The directory of the workers' and probes' executables.
     var libexec: String
     var connections = Listener.Limits()
@@ -34,6 +36,16 @@ struct Configuration {
 
     /// The path of a worker's or probe's executable.
     func executable(_ name: String) -> String { "\(libexec)/\(name)" }
+
+    /// Takes ownership of an inherited descriptor, which children must not inherit.
+    ///
+    /// - Throws: `EBADF` if it is not open.
+    static func inheritedFile(_ number: Int32) throws(SystemError) -> OwnedFD {
+        guard fcntl(number, F_SETFD, FD_CLOEXEC) == 0 else {
+            throw SystemError(errno: errno, call: "fcntl", subject: "file descriptor \(number)")
+        }
+        return OwnedFD(number)
+    }
 
     /// Takes ownership of an inherited listening socket.
     ///

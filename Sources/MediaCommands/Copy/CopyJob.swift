@@ -60,7 +60,7 @@ final class CopyJob {
         try CopySummary(
             input: request.input, output: request.output, frames: pipeline.packets,
             videoBytes: pipeline.videoBytes, seconds: seconds, levels: levels, notCopied: writer.notes,
-            earlyEndReason: pipeline.earlyEnd?.error.reason
+            discontinuities: reader.report.discontinuities, earlyEndReason: pipeline.earlyEnd?.error.reason
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
     }
@@ -77,10 +77,11 @@ private struct CopySummary: CommandSummary {
     var seconds: Double
     var levels: LevelSummary?
     var notCopied: [String]
+    var discontinuities: Int
     var earlyEndReason: String?
 
     enum CodingKeys: String, CodingKey {
-        case schema, input, output, copied, frames, seconds
+        case schema, input, output, copied, frames, seconds, discontinuities
         case videoBytes = "video_bytes"
         case levels = "temporal_levels"
         case notCopied = "not_copied"
@@ -88,6 +89,9 @@ private struct CopySummary: CommandSummary {
     }
 
     var lines: [String] {
-        [levels?.line, "\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s"].compactMap { $0 }
+        [
+            Self.warning(discontinuities: discontinuities), levels?.line,
+            "\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s",
+        ].compactMap { $0 }
     }
 }

@@ -43,6 +43,7 @@ struct DecodeSummary: CommandSummary {
     private var decodeErrors: Int
     private var firstDecodeError: String?
     private var repairedTimestamps: Int
+    private var discontinuities: Int
     private var seconds: Double
     private var framesPerSecond: Double
     private var fileBytes: Int
@@ -55,7 +56,7 @@ struct DecodeSummary: CommandSummary {
     private var lateWarning: String?
 
     enum CodingKeys: String, CodingKey {
-        case schema, input, output, codec, width, height, conversion, frames, seconds
+        case schema, input, output, codec, width, height, conversion, frames, seconds, discontinuities
         case decoderID = "DecoderID"
         case usingHardware = "UsingHardwareAcceleratedVideoDecoder"
         case fallbackReason = "FallbackReason"
@@ -106,6 +107,7 @@ struct DecodeSummary: CommandSummary {
         decodeErrors = report.errors
         firstDecodeError = report.firstError
         repairedTimestamps = report.repairedTimestamps
+        discontinuities = report.discontinuities
         seconds = outcome.seconds
         framesPerSecond = Double(writer.frames) / max(seconds, 1e-6)
         fileBytes = writer.bytes
@@ -134,6 +136,7 @@ struct DecodeSummary: CommandSummary {
         } else if let firstAlphaError {
             lines.append("warning: alpha is damaged, first: \(firstAlphaError)")
         }
+        if let jumps = Self.warning(discontinuities: discontinuities) { lines.append(jumps) }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")

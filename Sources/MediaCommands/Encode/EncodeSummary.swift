@@ -41,6 +41,7 @@ struct EncodeSummary: CommandSummary {
     private var firstDecodeError: String?
     private var damagedFrames: Int
     private var repairedTimestamps: Int
+    private var discontinuities: Int
     private var decoderID: String?
     private var hardwareDecodedFrames: Int?
     private var seconds: Double
@@ -56,6 +57,7 @@ struct EncodeSummary: CommandSummary {
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, properties, width, height, conversion, frames, seconds, warnings
+        case discontinuities
         case encoderID = "EncoderID"
         case usingHardware = "UsingHardwareAcceleratedVideoEncoder"
         case fallbackReason = "FallbackReason"
@@ -96,6 +98,7 @@ struct EncodeSummary: CommandSummary {
         firstDecodeError = report.firstError
         damagedFrames = report.damagedFrames
         repairedTimestamps = report.repairedTimestamps
+        discontinuities = report.discontinuities
         seconds = outcome.seconds
         framesPerSecond = Double(frames) / max(seconds, 1e-6)
         videoBytes = outcome.videoBytes
@@ -120,6 +123,7 @@ struct EncodeSummary: CommandSummary {
         if repairedTimestamps > 0 {
             lines.append("warning: \(repairedTimestamps) timestamps of the input did not increase and were moved")
         }
+        if let jumps = Self.warning(discontinuities: discontinuities) { lines.append(jumps) }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")

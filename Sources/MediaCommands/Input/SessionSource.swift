@@ -14,6 +14,7 @@ final class SessionSource: VideoSource {
         var report = decoding
         report.errors += reader.report.errors
         report.firstError = reader.report.firstError ?? report.firstError
+        report.discontinuities = reader.report.discontinuities
         return report
     }
     /// Frames that were decoded in hardware.

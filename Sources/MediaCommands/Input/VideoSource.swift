@@ -49,6 +49,8 @@ struct SourceReport {
     /// Packets above the maximum temporal level, which the session dropped.
     var leftOut = 0
     var repairedTimestamps = 0
+    /// Jumps of the file's timestamps that were removed.
+    var discontinuities = 0
 }
 
 /// A media file whose frames come in presentation order: decoded by the daemon where it can, else in this process.
@@ -84,6 +86,6 @@ final class LocalSource: VideoSource {
         let report = reader.report
         return SourceReport(
             frames: report.frames, errors: report.errors, firstError: report.firstError,
-            repairedTimestamps: report.repairedTimestamps)
+            repairedTimestamps: report.repairedTimestamps, discontinuities: report.discontinuities)
     }
 }

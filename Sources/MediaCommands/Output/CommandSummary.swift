@@ -9,6 +9,13 @@ protocol CommandSummary: Encodable {
 }
 
 extension CommandSummary {
+    /// The warning about jumps of the input's timestamps; nil without any.
+    static func warning(discontinuities count: Int) -> String? {
+        guard count > 0 else { return nil }
+        let places = count == 1 ? "1 place" : "\(count) places"
+        return "warning: the input's timestamps jump in \(places): its parts are joined"
+    }
+
     /// Prints the JSON document on standard output, or the lines.
     func report(json: Bool) throws {
         if json { try Console.json(self) } else { lines.forEach(Console.note) }

@@ -109,6 +109,8 @@ public struct DecodeReport: Hashable, Sendable {
     public var firstError: String?
     /// Frames whose timestamp did not exceed its predecessor's, and was set one tick after it.
     public var repairedTimestamps = 0
+    /// Jumps of the file's timestamps that were removed, as where two MPEG-TS files are concatenated.
+    public var discontinuities = 0
 
     /// All counters at 0.
     public init() {}

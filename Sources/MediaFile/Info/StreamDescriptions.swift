@@ -12,6 +12,36 @@ extension Demuxer {
         return format.pointee.flags & AVFMT_NOTIMESTAMPS != 0 || (base.num == 1 && base.den == 1_200_000)
     }
 
+    /// The time line of the packets of `streams`.
+    ///
+    /// A movie's edit lists place its streams already, and elementary streams have no times.
+    func timeline(_ streams: Set<Int>) -> InputTimeline {
+        guard !isMovie, !isUntimed, let format = context.pointee.iformat else {
+            return InputTimeline(start: nil, followsJumps: false, streams: [:])
+        }
+        let described = streams.compactMap { index in
+            stream(index).flatMap { Self.timing($0.pointee) }.map { (index, $0) }
+        }
+        return InputTimeline(
+            start: MediaPacket.timestamp(context.pointee.start_time),
+            followsJumps: format.pointee.flags & AVFMT_TS_DISCONT != 0,
+            streams: Dictionary(uniqueKeysWithValues: described))
+    }
+
+    private static func timing(_ stream: AVStream) -> InputTimeline.Stream? {
+        guard let base = Rational(positive: stream.time_base), let parameters = stream.codecpar?.pointee else {
+            return nil
+        }
+        let isAudio = parameters.codec_type == AVMEDIA_TYPE_AUDIO
+        var timing = InputTimeline.Stream(timeBase: base, wrapBits: Int(stream.pts_wrap_bits))
+        if isAudio, parameters.frame_size > 0, parameters.sample_rate > 0 {
+            timing.packetDuration = Int64(parameters.frame_size) * 1_000_000 / Int64(parameters.sample_rate)
+        }
+        timing.isContinuous = isAudio || parameters.codec_type == AVMEDIA_TYPE_VIDEO
+        timing.start = MediaPacket.timestamp(stream.start_time)
+        return timing
+    }
+
     /// The description of the video stream, whose frames pass through `conversion`.
     func describeVideo(
         _ stream: AVStream, _ parameters: AVCodecParameters, _ conversion: SampleConversion

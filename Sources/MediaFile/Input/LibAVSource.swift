@@ -23,6 +23,7 @@ final class LibAVSource {
     private let conversion: SampleConversion
     private var converters: [Int32: any PictureConverter] = [:]
     private var clock: PresentationClock
+    private(set) var timeline: InputTimeline
     private let packet: UnsafeMutablePointer<AVPacket>
     private let frame: UnsafeMutablePointer<AVFrame>
     private let cancelFlag: CancelFlag
@@ -53,6 +54,7 @@ final class LibAVSource {
             options, opening.demuxer, opening.boxes, leavesUnsignaled: opening.isForDaemon, &video)
         self.video = video
         clock = PresentationClock(video, isUntimed: opening.demuxer.isUntimed)
+        timeline = opening.demuxer.timeline(opening.streamsRead)
         self.cancelFlag = cancelFlag
         // Last: deinit, which frees them, does not run when init throws before every property is set.
         guard let packet = av_packet_alloc(), let frame = av_frame_alloc() else {
@@ -115,6 +117,8 @@ final class LibAVSource {
             return nil
         }
         let index = Int(packet.pointee.stream_index)
+        timeline.place(packet)
+        report.discontinuities = timeline.jumps
         if index == demuxer.videoIndex, let levels {
             guard levels.keeps(packet) else {
                 av_packet_unref(packet)

@@ -46,5 +46,5 @@ public final class MediaPacket: @unchecked Sendable {
         try body(UnsafeRawBufferPointer(start: packet.pointee.data, count: byteCount))
     }
 
-    private static func timestamp(_ value: Int64) -> Int64? { value == clibav_no_pts() ? nil : value }
+    static func timestamp(_ value: Int64) -> Int64? { value == clibav_no_pts() ? nil : value }
 }

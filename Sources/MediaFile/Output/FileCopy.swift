@@ -46,8 +46,9 @@ enum FileCopy {
             else { continue }
             copy.pointee.id = chapter.id
             copy.pointee.time_base = chapter.time_base
-            copy.pointee.start = chapter.start
-            copy.pointee.end = chapter.end
+            let offset = Rational(positive: chapter.time_base).map(input.timeline.initialOffset) ?? 0
+            copy.pointee.start = max(0, chapter.start + offset)
+            copy.pointee.end = max(copy.pointee.start, chapter.end + offset)
             av_dict_copy(&copy.pointee.metadata, chapter.metadata, 0)
             copies[Int(output.pointee.nb_chapters)] = copy
             output.pointee.nb_chapters += 1

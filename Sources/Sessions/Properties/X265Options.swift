@@ -42,6 +42,20 @@ public struct X265Options: Hashable, Sendable {
         self.options = options
     }
 
+    /// Checks that no option asks for more threads than there are processors.
+    ///
+    /// - Throws: `Parameter`, naming the option.
+    public func checkThreadCounts(processors: Int) throws(SessionError) {
+        for option in options where ["frame-threads", "lookahead-threads", "pools"].contains(option.name) {
+            let counts = (option.value ?? "").split(separator: ",").compactMap { Int($0) }
+            guard counts.allSatisfy({ $0 <= processors }) else {
+                throw SessionError(
+                    .parameter,
+                    "X265Params: \(option.name) is \(option.value ?? ""), but there are \(processors) processors")
+            }
+        }
+    }
+
     /// The first option that selects the rate control.
     public var rateOption: String? {
         options.first { ["crf", "bitrate", "qp", "lossless"].contains($0.name) }?.name

@@ -107,7 +107,7 @@ public struct DecompressionSession: Sendable {
         guard packet.offset <= pool.size, UInt64(packet.size) <= pool.size - packet.offset else {
             throw SessionError(.parameter, "packet \(packet.frameID) ends past the pool's \(pool.size) bytes")
         }
-        guard packet.pts == DecodeFrame.noPTS || packet.pts.magnitude < 1 << 60,
+        guard packet.pts == DecodeFrame.noPTS || Ticks.isPossible(packet.pts),
             (0..<Ticks.bound).contains(packet.duration)
         else {
             throw SessionError(.parameter, "packet \(packet.frameID) has an impossible pts or duration")

@@ -29,7 +29,10 @@ extension EndToEnd {
             // 4:2:0 has whole chroma samples only: an odd size is coded as the next even one.
             let size = try source.size
             #expect(try coded.size == ((size.width + 1) & ~1, (size.height + 1) & ~1))
-            #expect(try agree(coded.frameTimes(), source.frameTimes()))
+            // A transport stream's time line begins with its first frame.
+            let times = try source.frameTimes()
+            let start = url.pathExtension == "ts" ? try #require(times.first ?? nil) : 0
+            #expect(try agree(coded.frameTimes(), times.map { $0.map { $0 - start } }))
             #expect(try coded.decodingMessages() == "")
             if measured.contains(url.lastPathComponent) {
                 let quality = try psnr(["-i", output], ["-i", url.path], as: pixelFormat)

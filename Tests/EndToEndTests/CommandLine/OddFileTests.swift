@@ -57,6 +57,17 @@ extension EndToEndFaults {
             #expect(decoded.status == 0 && !decoded.errors.contains("warning"), "\(decoded.errors)")
         }
 
+        /// Above level 4.1, H.265 has no coding tree blocks of 16 samples (A.4.1).
+        @Test(arguments: ["8192x16", "5000x16", "16x5000", "4222x2", "4216x16", "4208x16"])
+        func thinPicturesArePadded(_ size: String) throws {
+            try test("thin.mkv", size, frames: 3)
+            try run("encode", "--hardware", "off", "--preset", "ultrafast", path("thin.mkv"), path("out.mov"))
+            let probe = Probe(path("out.mov"))
+            #expect(try "\(probe.size.width)x\(probe.size.height)" == size)
+            #expect(try probe.frameTimes().count == 3 && probe.decodingMessages() == "")
+            #expect(try psnr(["-i", path("out.mov")], ["-i", path("thin.mkv")], as: "yuv420p") >= 20)
+        }
+
         /// Without times, a level's rate follows from the number of its pictures, even in short streams.
         @Test(arguments: [17, 33, 97]) func levelsOfByteStreamsHaveTheirRates(frames: Int) throws {
             try test("clip.mkv", "96x64", frames: frames, rate: 240)

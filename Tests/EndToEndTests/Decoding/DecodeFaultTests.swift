@@ -115,6 +115,22 @@ extension EndToEndFaults {
             #expect(damaged.allSatisfy { $0 > keys[1] && $0 < keys[2] }, "\(damaged) \(keys)")
         }
 
+        @Test("An empty packet is refused at once, and the session continues", .timeLimit(.minutes(1)))
+        func emptyPacket() throws {
+            let server = try TestDaemon()
+            let stream = try CodedStream(frames: 2, in: server.folder)
+            let decoder = try Decoder(server.daemon, stream)
+            let start = MonotonicTime.now
+            let error = #expect(throws: ClientError.self) {
+                try decoder.session.decode(
+                    UnsafeRawBufferPointer(start: nil, count: 0), pts: 0, timeout: .seconds(5))
+            }
+            #expect(error?.code == .session(.parameter))
+            #expect(MonotonicTime.now.nanoseconds(since: start) < 1_000_000_000)
+            try decoder.decode(stream)
+            #expect(decoder.frames.count == 2)
+        }
+
         @Test("Packets before the first key frame are reported")
         func noKeyFrame() throws {
             let server = try TestDaemon()

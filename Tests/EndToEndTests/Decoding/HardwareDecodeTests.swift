@@ -105,6 +105,25 @@ extension EndToEnd {
             #expect(!server.folder.contents.contains("d.y4m"))
         }
 
+        @Test("An encoder that fails after the decoder has been replaced is replaced too")
+        func encoderAfterDecoder() throws {
+            let cache = try Scratch()
+            let server = try SimulatedDriver.verifiedDaemon("decode-crash-at-20,crash-at-30", state: cache)
+            let clip = server.folder.path("clip.mp4")
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=192x128:rate=25", "-frames:v", "60",
+                    "-pix_fmt", "yuv420p", "-c:v", "libx265", "-x265-params", "log-level=none", clip,
+                ])
+            let output = server.folder.path("out.mov")
+            let run = try Programs.hwctl(["encode", clip, output], socket: server.socket)
+            try #require(run.status == 0, "\(run.errors)")
+            #expect(run.errors.contains("starting again with a software decoder"), "\(run.errors)")
+            #expect(run.errors.contains("encoding again in software"), "\(run.errors)")
+            #expect(try Probe(output).frameTimes().count == 60)
+        }
+
         @Test("Where a context does not open, software serves with the reason; -12913 where hardware is required")
         func busy() throws {
             let cache = try Scratch()

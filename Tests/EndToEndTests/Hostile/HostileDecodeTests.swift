@@ -47,6 +47,18 @@ extension EndToEndFaults {
                 try session.addPool()
                 try session.send(packet { $0.duration = -1 })
             },
+            Case("a pts of 2⁵⁶", reason: "impossible pts or duration") { session in
+                try session.addPool()
+                try session.send(packet { $0.pts = 1 << 56 })
+            },
+            Case("a reserved field of a pool", reason: "reserved field at byte 4") { session in
+                let memory = try SharedMemory(creating: "test", size: 4096)
+                var writer = ByteWriter()
+                AddPool(poolID: 1, size: 4096).encode(into: &writer)
+                var bytes = writer.bytes
+                bytes[4] = 1
+                try session.send(opcode: Opcode.addPool.rawValue, bytes, fds: [memory.file.rawValue])
+            },
             Case("unknown flags", reason: "unknown flags") { session in
                 try session.addPool()
                 try session.send(packet { $0.flags = DecodeFrame.Flags(rawValue: 64) })

@@ -37,6 +37,25 @@ extension EndToEnd {
         }
 
         @Test(
+            "A value of X265Params that x265 refuses is refused at Create",
+            arguments: [
+                "crf=100", "ref=99", "aq-mode=banana", "frame-threads=4096", "pools=4096",
+            ])
+        func refusedOptions(_ options: String) throws {
+            let server = try TestDaemon()
+            let error = #expect(throws: SessionError.self) {
+                try RawSession(server, properties: [.x265Params: .string(options)])
+            }
+            #expect(error?.status == .parameter)
+            let session = try RawSession(server, properties: [.x265Params: .string("aq-mode=2")])
+            for changed in ["\(options)", "aq-mode=1"] {
+                let sequence = try session.send(
+                    opcode: Opcode.setProperties.rawValue, Array(#"{"X265Params":"\#(changed)"}"#.utf8))
+                #expect(try session.reply(to: sequence).status == (changed == options ? .parameter : .ok))
+            }
+        }
+
+        @Test(
             "Pictures smaller than a preset's coding tree units",
             arguments: [(2, 2), (16, 16), (18, 40), (200, 16)])
         func small(_ width: Int, _ height: Int) throws {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDSessions
+internal import HWDTransport
+internal import HWDWire
+
+/// The reply to `GetFeatures`.
+enum ProtocolFeatures {
+    static let reply = GetFeatures.Reply(
+        features: names,
+        limits: GetFeatures.Limits(
+            maxCallBytes: CallReceiver.maxCall, maxPayloadBytes: MessageHeader.maxLength,
+            maxFileDescriptors: MessageHeader.maxFDCount, maxPacketBytes: Int(DecompressionSession.maxPacketSize),
+            timestampBound: Ticks.bound, maxDimension: CompressionRequest.maxDimension))
+
+    /// A name stays as long as its behaviour does; docs/protocol.md describes each.
+    private static let names = [
+        "alpha", "checked-members", "checked-reserved-fields", "compression", "decompression",
+        "max-temporal-level", "pixel-transfer", "rgb-frames",
+    ]
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+internal import HWDModel
+
+/// The names of a JSON object's members, and of the members of objects in it.
+public struct MemberNames: Sendable {
+    private let names: Set<String>
+    private let objects: [String: MemberNames]
+
+    init<Key: CodingKey & CaseIterable>(_ keys: Key.Type, _ objects: [String: MemberNames] = [:]) {
+        names = Set(keys.allCases.map(\.stringValue))
+        self.objects = objects
+    }
+
+    private struct AnyKey: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    /// Checks that the object has no other members.
+    ///
+    /// - Throws: a `DecodingError` about the first of the others by name.
+    func check(_ decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: AnyKey.self)
+        for name in container.allKeys.map(\.stringValue).sorted() {
+            let key = AnyKey(stringValue: name)
+            guard names.contains(name) else {
+                throw DecodingError.dataCorruptedError(forKey: key, in: container, debugDescription: "unknown")
+            }
+            if let members = objects[name], try !container.decodeNil(forKey: key) {
+                try members.check(try container.superDecoder(forKey: key))
+            }
+        }
+    }
+}
+
+/// Parameters of which unknown members are refused: a member that a client misspells would otherwise have no effect.
+public protocol ClosedParameters {
+    /// The members that a call may have.
+    static var memberNames: MemberNames { get }
+}
+
+extension CreateCompressionSession.Parameters: ClosedParameters {
+    /// The members that org.hwdaemon.varlink lists.
+    public static let memberNames = MemberNames(CodingKeys.self, ["time_base": Rational.memberNames])
+}
+
+extension CreateDecompressionSession.Parameters: ClosedParameters {
+    /// The members that org.hwdaemon.varlink lists.
+    public static let memberNames = MemberNames(CodingKeys.self, ["time_base": Rational.memberNames])
+}
+
+extension CreateTransferSession.Parameters: ClosedParameters {
+    /// The members that org.hwdaemon.varlink lists.
+    public static let memberNames = MemberNames(
+        CodingKeys.self,
+        [
+            "source": MemberNames(CreateTransferSession.Image.CodingKeys.self),
+            "target": MemberNames(CreateTransferSession.Image.CodingKeys.self),
+            "options": MemberNames(CreateTransferSession.Options.CodingKeys.self),
+        ])
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWClient
+import HWDTransport
+import HWDWire
+import Testing
+
+extension EndToEnd {
+    /// Daemons that a client starts for itself.
+    @Suite struct PrivateDaemons {
+        private static let hasOtherDaemon =
+            FileManager.default.fileExists(atPath: Daemon.defaultAddress)
+            || ProcessInfo.processInfo.environment["HWDAEMON_SOCKET"]?.isEmpty == false
+
+        @Test(
+            "The thread that starts it may end, and it ends with its object",
+            .enabled(if: !hasOtherDaemon, "another daemon would be found"))
+        func outlivesTheThread() throws {
+            let found = Guarded<Daemon?>(nil)
+            let thread = try HWDTransport.Thread.spawn(name: "starter") {
+                do {
+                    let daemon = try Daemon.find()
+                    found.change { $0 = daemon }
+                } catch { Issue.record(error) }
+            }
+            thread.join()
+            #expect(try #require(found.value).isPrivate)
+            // The kernel would send the signal of PR_SET_PDEATHSIG while the thread ends.
+            usleep(300_000)
+            let child = try #require(ProcessEntry.children(of: getpid()).first { Self.isPrivate($0.pid) })
+            #expect(try #require(found.value).features().features.contains("checked-members"))
+            found.change { $0 = nil }
+            #expect(eventually { !child.isRunning })
+        }
+
+        /// Whether a process is a private daemon of the client library's; other suites start daemons at the same time.
+        private static func isPrivate(_ pid: Int32) -> Bool {
+            let data = FileManager.default.contents(atPath: "/proc/\(pid)/cmdline") ?? Data()
+            let arguments = data.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
+            return arguments.dropFirst().elementsEqual([
+                "--private", "--listen-fd", "3", "--lifetime-fd", "4", "--log-level", "error",
+            ])
+        }
+
+        @Test("An app outside the prefix finds it in PATH")
+        func inPath() throws {
+            let folder = try Scratch()
+            let program = folder.path("hwctl")
+            try FileManager.default.copyItem(atPath: Programs.path("hwctl"), toPath: program)
+            let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+            let run = try Running(program, ["properties"], environment: ["PATH": "\(Programs.folder):\(path)"])
+                .wait(seconds: 30)
+            #expect(run.status == 0, "\(run.errors)")
+            #expect(run.errors.contains("using a private one"))
+            let without = try Running(program, ["properties"], environment: ["PATH": "relative:/nonexistent"])
+                .wait(seconds: 30)
+            #expect(without.status != 0)
+            #expect(without.errors.contains("PATH"), "\(without.errors)")
+        }
+    }
+}
