@@ -138,7 +138,8 @@ let package = Package(
             name: "HWClient", dependencies: ["HWDModel", "HWDSystem", "HWDTransport", "HWDWire"],
             swiftSettings: common),
         .target(
-            name: "HWDControlCommands", dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", argumentParser],
+            name: "HWDControlCommands",
+            dependencies: ["HWClient", "HWDModel", "HWDSystem", "HWDWire", argumentParser],
             path: "Sources/ControlCommands", swiftSettings: common),
         .executableTarget(
             name: "hwctl", dependencies: ["HWDControlCommands", "HWDModel", "HWDSystem", argumentParser],
