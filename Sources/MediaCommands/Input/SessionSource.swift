@@ -112,6 +112,13 @@ final class SessionSource: VideoSource {
     }
 
     private func send(_ bytes: UnsafeRawBufferPointer, _ packet: MediaPacket) throws {
+        // A session refuses an empty packet; a damaged file may have one.
+        guard !bytes.isEmpty else {
+            decoding.droppedFrames += 1
+            decoding.errors += 1
+            decoding.firstError = decoding.firstError ?? "a packet is empty"
+            return
+        }
         _ = try session.decode(
             bytes, pts: reader.isUntimed ? nil : Self.plausible(packet.pts),
             duration: (0..<(1 << 40)).contains(packet.duration) ? packet.duration : 0, isOutput: !packet.isDiscarded
