@@ -31,18 +31,21 @@ demo: release
 # A list of skips that are no failure, for machines that are known, such as CI's: SKIPS=scripts/allowed-skips.
 RUN_TESTS = scripts/run-tests $(if $(SKIPS),--allowed-skips $(SKIPS))
 
-# What protects every change, in minutes. Suites named Long run in `make check`.
+# Suites and tests that run in `make check`: long ones, and those of the media set beside the repository.
+LONG := (/Long|MediaSetTests)/|OfLarge(Clips|Files)
+
+# What protects every change, in minutes.
 test: deps
 	swift build --build-tests --quiet
 	@$(MAKE) --silent -C Tests/HWSim check
-	@$(RUN_TESTS) --name test --timeout 900 -- --skip '/Long/'
+	@$(RUN_TESTS) --name test --timeout 900 -- --skip '$(LONG)'
 	@scripts/check-links
 	@scripts/check-systemd
 
 # What takes longer: whole clips, campaigns, and an app that uses HWClient as a package.
 check: deps
 	swift build --build-tests --quiet
-	@$(RUN_TESTS) --name check --timeout 1500 -- --filter '/Long/'
+	@$(RUN_TESTS) --name check --timeout 1500 -- --filter '$(LONG)'
 	@scripts/check-sample
 
 bench: release

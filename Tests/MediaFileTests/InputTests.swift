@@ -48,13 +48,19 @@ import Testing
         #expect(errorKind { _ = try MediaReader(path: name) } == .noInput)
     }
 
-    @Test(.enabled(if: geteuid() != 0, "the superuser may read every file"))
-    func unreadableFilesAreNoPermission() throws {
+    /// The superuser may read every file, so the reader runs in a process without its rights.
+    @Test func unreadableFilesAreNoPermission() async throws {
         let scratch = try Scratch()
         let path = scratch.file("secret.mp4")
         try FileManager.default.copyItem(atPath: Clips.h264, toPath: path)
         try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: path)
-        #expect(errorKind { _ = try MediaReader(path: path) } == .noPermission)
+        await #expect(processExitsWith: .exitCode(HWDModel.ExitStatus.noPermission.rawValue)) {
+            [path = path as String] in
+            let nobody: uid_t = 65534
+            if geteuid() == 0, setgid(nobody) != 0 || setuid(nobody) != 0 { exit(1) }
+            let kind = errorKind { _ = try MediaReader(path: path) }
+            exit(kind == .noPermission ? HWDModel.ExitStatus.noPermission.rawValue : 1)
+        }
     }
 
     @Test func refusesFilesWithoutVideo() throws {

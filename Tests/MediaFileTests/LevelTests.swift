@@ -107,14 +107,17 @@ import Testing
         URL(filePath: $0).deletingLastPathComponent().appending(path: "tools/check_temporal.py").path
     }.flatMap { FileManager.default.fileExists(atPath: $0) ? $0 : nil }
 
-    @Test(.enabled(if: checker != nil, "needs check_temporal.py beside the repository"))
-    func annotationsPassAnIndependentCheck() throws {
-        let checker = try #require(Self.checker)
-        let scratch = try Scratch()
-        let source = try Self.clip(scratch)
-        for name in ["out.mov", "out.mp4"] {
-            try Self.copy(source, to: scratch.file(name))
-            try run("python3", checker, scratch.file(name), "--expect-levels", "2", "--require-tscl", "--no-decode")
+    @Suite struct Long {
+        @Test(.enabled(if: LevelTests.checker != nil, "needs check_temporal.py beside the repository"))
+        func annotationsPassAnIndependentCheck() throws {
+            let checker = try #require(LevelTests.checker)
+            let scratch = try Scratch()
+            let source = try LevelTests.clip(scratch)
+            for name in ["out.mov", "out.mp4"] {
+                let path = scratch.file(name)
+                try LevelTests.copy(source, to: path)
+                try run("python3", checker, path, "--expect-levels", "2", "--require-tscl", "--no-decode")
+            }
         }
     }
 
