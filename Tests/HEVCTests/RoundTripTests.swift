@@ -10,7 +10,7 @@ import Testing
     @Test(
         "Rewrites every header of a large clip bit for bit", .needsMediaSet,
         arguments: Clips.largeHEVC + Clips.largeLayered)
-    func rewritesLargeClips(name: String) throws { try checkRewriting(name) }
+    func rewritesHeadersOfLargeClips(name: String) throws { try checkRewriting(name) }
 
     private func checkRewriting(_ name: String) throws {
         let seen = try Inspection(try Clips.annexB(name))
