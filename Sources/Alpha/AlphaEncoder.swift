@@ -44,6 +44,9 @@ public final class AlphaEncoder: Encoder {
     /// The hvcC record of the packets to come, with the parameter sets of both layers.
     public let formatDescription: [UInt8]
 
+    /// Those of the base layer, to which the properties apply.
+    public var notices: [String] { base.notices }
+
     /// Joins two open encoders.
     ///
     /// - Parameters:

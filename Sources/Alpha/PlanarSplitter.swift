@@ -7,26 +7,43 @@ public import HWDSessions
 /// The conversion works on 4:2:0 samples, each chroma sample with the mean of the alphas that it covers. It is less
 /// accurate than a conversion before chroma is subsampled.
 public final class PlanarSplitter: AlphaSplitter {
-    private let scaling: AlphaScaling?
-    private let planes: [SamplePlane]
+    /// The memory and tables of a conversion.
+    private struct Conversion {
+        let scaling: AlphaScaling
+        let planes: [SamplePlane]
 
-    /// A splitter of `width`×`height` frames in alpha mode `source`, for a stream in mode `target`.
-    public init(width: Int, height: Int, source: AlphaChannelMode, target: AlphaChannelMode) {
-        scaling = source == target ? nil : AlphaScaling(to: target)
-        let chroma = ((width + 1) / 2, (height + 1) / 2)
-        planes =
-            scaling == nil
-            ? []
-            : [
+        init(width: Int, height: Int, to mode: AlphaChannelMode) {
+            scaling = AlphaScaling(to: mode)
+            let chroma = ((width + 1) / 2, (height + 1) / 2)
+            planes = [
                 SamplePlane(width: width, height: height), SamplePlane(width: chroma.0, height: chroma.1),
                 SamplePlane(width: chroma.0, height: chroma.1),
             ]
+        }
+    }
+
+    private let size: (width: Int, height: Int)
+    private let source: AlphaChannelMode
+    private let target: AlphaChannelMode
+    /// Nil until a frame's mode differs from the stream's.
+    private var conversion: Conversion?
+
+    /// A splitter of `width`×`height` frames for a stream in alpha mode `target`; `source` is the mode of frames that
+    /// have none of their own.
+    public init(width: Int, height: Int, source: AlphaChannelMode, target: AlphaChannelMode) {
+        size = (width, height)
+        self.source = source
+        self.target = target
+        conversion = source == target ? nil : Conversion(width: width, height: height, to: target)
     }
 
     /// Writes a frame's alpha to `alpha` and returns its color planes.
     public func split(_ picture: InputPicture, alpha: SamplePlane) throws(SessionError) -> [PlaneView] {
         alpha.copy(picture.planes[3])
-        guard let scaling else { return Array(picture.planes[..<3]) }
+        guard picture.alphaMode ?? source != target else { return Array(picture.planes[..<3]) }
+        let used = conversion ?? Conversion(width: size.width, height: size.height, to: target)
+        conversion = used
+        let (scaling, planes) = (used.scaling, used.planes)
         scaling.luma(picture.planes[0], alpha: alpha, into: planes[0])
         for index in 1...2 { scaling.chroma(picture.planes[index], alpha: alpha, into: planes[index]) }
         return planes.map(\.input)

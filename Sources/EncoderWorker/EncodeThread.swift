@@ -33,6 +33,8 @@ struct EncodeThread {
     private var encoder: (any Encoder)?
     /// Converts RGB frames to the encoder's format.
     private var conversion: InputConversion?
+    /// The encoder's notices that were published.
+    private var notices: [String] = []
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
@@ -90,6 +92,7 @@ struct EncodeThread {
                 try LayeredEncoder.software(configuration)
             }
         self.encoder = encoder
+        try publishNotices()
         worker.port.send(.formatDescription, encoder.formatDescription)
     }
 
@@ -101,13 +104,23 @@ struct EncodeThread {
         durations[frame.pts] = frame.duration
         // The layout was checked against the pool's size when the frame was admitted.
         var planes = frame.layout.planes(at: base)
-        if let conversion { planes = try conversion.convert(planes, in: pending.pool) }
+        if let conversion { planes = try conversion.convert(planes, in: pending.pool, frame.sourceAlphaMode) }
         let input = InputPicture(
             planes: planes, frameID: frame.frameID, pts: frame.pts,
             forceKeyFrame: frame.flags.contains(.forceKeyFrame),
-            baseFrameQP: frame.baseFrameQP < 0 ? nil : Int(frame.baseFrameQP))
+            baseFrameQP: frame.baseFrameQP < 0 ? nil : Int(frame.baseFrameQP),
+            // A converted frame has the stream's mode.
+            alphaMode: conversion == nil ? frame.sourceAlphaMode : nil)
         try encoder.encode(input) { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
+        try publishNotices()
         worker.releaseFrame(frame.frameID)
+    }
+
+    /// Publishes the encoder's notices where they changed.
+    private mutating func publishNotices() throws(SessionError) {
+        guard let current = encoder?.notices, current != notices else { return }
+        notices = current
+        try worker.publish(notices: current)
     }
 
     /// Sends one coded picture to the client.
@@ -125,6 +138,10 @@ struct EncodeThread {
             offset: UInt64(place.offset), size: UInt32(bytes.byteCount), nalUnitType: picture.nalUnitType,
             temporalID: picture.temporalLevel)
         worker.countPacket(bytes: bytes.byteCount)
+        if let error = picture.meanSquaredError {
+            worker.send(
+                QualityMetrics(packetID: place.packetID, frameID: picture.frameID, meanSquaredError: error))
+        }
         // A descriptor's number does not keep its owner alive.
         withExtendedLifetime(place) {
             worker.send(packet, fds: place.ownMemory.map { [$0.file.rawValue] } ?? [])

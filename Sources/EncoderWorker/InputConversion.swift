@@ -16,6 +16,11 @@ final class InputConversion {
     let fallbackReason: String?
 
     private let converter: any PixelConverter
+    /// For frames whose alpha mode is not the session's; opened with the first of them.
+    private var otherConverter: (any PixelConverter)?
+    private let settings: FrameConversionSettings
+    private let configuration: EncoderConfiguration
+    private let vulkan: VulkanHints
     private let gpu = SharedGPU()
     private let memory: Memory
     private let layout: FrameLayout
@@ -37,11 +42,10 @@ final class InputConversion {
     ) throws(SessionError) {
         let request = configuration.request
         let (width, height) = (request.width, request.height)
+        (self.settings, self.configuration, self.vulkan) = (settings, configuration, vulkan)
         let chosen = try ConverterChoice.choose(
-            for: try Self.conversion(settings, configuration),
-            ConverterChoice.Request(
-                ConverterChoice.Device(rawValue: settings.light.device) ?? .auto, preferred: vulkan.preferred,
-                faults: vulkan.faults, avoidReason: vulkan.avoidReason), sharing: gpu)
+            for: try Self.conversion(settings, configuration, configuration.alpha?.sourceMode),
+            Self.device(settings, vulkan), sharing: gpu)
         converter = chosen.converter
         (reason, fallbackReason) = (chosen.reason, chosen.fallbackReason)
         let packed = FrameLayout.packed(request.pixelFormat, width: width, height: height)
@@ -50,17 +54,23 @@ final class InputConversion {
         gpu.use(UnsafeRawBufferPointer(memory.bytes), isWritable: true, of: memory)
     }
 
+    private static func device(_ settings: FrameConversionSettings, _ vulkan: VulkanHints) -> ConverterChoice.Request {
+        ConverterChoice.Request(
+            ConverterChoice.Device(rawValue: settings.light.device) ?? .auto, preferred: vulkan.preferred,
+            faults: vulkan.faults, avoidReason: vulkan.avoidReason)
+    }
+
     /// Checks that a session's frames can be converted, if they need to be.
     ///
     /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
     static func check(_ session: CompressionSession) throws(SessionError) {
         let configuration = try EncoderConfiguration(request: session.request, properties: session.properties)
         guard let settings = configuration.conversion else { return }
-        try conversion(settings, configuration).validate()
+        try conversion(settings, configuration, configuration.alpha?.sourceMode).validate()
     }
 
     private static func conversion(
-        _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration
+        _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration, _ sourceMode: AlphaChannelMode?
     ) throws(SessionError) -> Conversion {
         let request = configuration.request
         let (width, height) = (request.width, request.height)
@@ -73,7 +83,7 @@ final class InputConversion {
             source: ImageDescription(
                 format: settings.format, width: width, height: height,
                 signal: try SignalDescription(settings.color),
-                alpha: alpha.map { AlphaMode($0.sourceMode) } ?? .premultiplied),
+                alpha: sourceMode.map { AlphaMode($0) } ?? .premultiplied),
             target: ImageDescription(
                 format: request.pixelFormat, width: width, height: height,
                 signal: try SignalDescription(configuration.color, width: width, height: height),
@@ -82,15 +92,29 @@ final class InputConversion {
     }
 
     /// Converts a frame in a pool; the result is valid until the next call.
+    ///
+    /// - Parameter alphaMode: the frame's; nil for the session's.
     func convert(
-        _ planes: [PlaneView], in pool: SharedMemory
+        _ planes: [PlaneView], in pool: SharedMemory, _ alphaMode: AlphaChannelMode?
     ) throws(SessionError) -> [PlaneView] {
         guard let base = memory.bytes.baseAddress else {
             throw SessionError(.allocationFailed, "memory for a converted frame is missing")
         }
         gpu.use(pool.bytes, isWritable: pool.access == .readWrite, of: pool)
-        try converter.convert(planes, into: layout.mutablePlanes(at: base))
+        try converter(for: alphaMode).convert(planes, into: layout.mutablePlanes(at: base))
         return layout.planes(at: base)
+    }
+
+    private func converter(for alphaMode: AlphaChannelMode?) throws(SessionError) -> any PixelConverter {
+        guard let alphaMode, let session = configuration.alpha, alphaMode != session.sourceMode else {
+            return converter
+        }
+        if let otherConverter { return otherConverter }
+        let chosen = try ConverterChoice.choose(
+            for: try Self.conversion(settings, configuration, alphaMode), Self.device(settings, vulkan),
+            sharing: gpu)
+        otherConverter = chosen.converter
+        return chosen.converter
     }
 
     /// Makes the GPU forget a removed pool.

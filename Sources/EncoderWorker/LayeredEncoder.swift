@@ -31,7 +31,7 @@ enum LayeredEncoder {
     ) throws(VAAPIFailure) -> (encoder: any Encoder, notes: [String]) {
         guard let alpha = configuration.alpha else {
             let encoder = try VAAPIEncoder(node: node, path: path, configuration, timeout: timeout)
-            return (encoder, encoder.notes)
+            return (encoder, encoder.notices)
         }
         let base = try VAAPIEncoder(
             node: node, path: path, configuration.baseLayer(layerFormat), timeout: timeout)
@@ -47,7 +47,7 @@ enum LayeredEncoder {
             let encoder = try AlphaEncoder(
                 base: base, alpha: second, splitter: try splitter(configuration, alpha), mode: alpha.mode,
                 size: size(configuration), followsBase: false)
-            return (encoder, base.notes)
+            return (encoder, base.notices)
         } catch { throw VAAPIFailure(error) }
     }
 

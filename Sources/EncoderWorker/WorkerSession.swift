@@ -133,6 +133,11 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         send(FrameReleased(frameID: frameID))
     }
 
+    /// Publishes the encoder's deviations from the session's request.
+    func publish(notices: [String]) throws(SessionError) {
+        try state.withLock { session throws(SessionError) in try session.addNotices(notices) }
+    }
+
     /// Publishes which device converts RGB frames, and why.
     func publish(_ conversion: InputConversion) {
         let (device, reason, fallback) = (conversion.device, conversion.reason, conversion.fallbackReason)

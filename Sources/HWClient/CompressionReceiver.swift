@@ -13,6 +13,8 @@ struct CompressionReceiver: SessionReceiver {
     let maxEventCount: Int
     var framesInFlight = 0
     private var arenas: [UInt32: SharedMemory] = [:]
+    /// The quality of the packet that comes next.
+    private var metrics: QualityMetrics?
 
     /// Bytes of an arena or of one packet's own memory: more than any picture of level 6.2 takes.
     private static let maxMemorySize = 1 << 30
@@ -36,21 +38,31 @@ struct CompressionReceiver: SessionReceiver {
             guard framesInFlight > 0 else { throw Self.broken("it released a frame that is not in flight") }
             framesInFlight -= 1
             return .frameReleased(try FrameReleased(decoding: payload).frameID)
+        case .qualityMetrics:
+            guard metrics == nil else { throw Self.broken("it sent no packet with its quality") }
+            metrics = try QualityMetrics(decoding: payload)
+            return nil
         case .packet: return .packet(try receive(try Packet(decoding: payload), &fds))
         default: throw Self.unexpected(opcode)
         }
     }
 
-    private func receive(
+    private mutating func receive(
         _ packet: Packet, _ fds: inout FDQueue
     ) throws(SessionError) -> CompressionSession.ReceivedPacket {
+        let quality = metrics
+        metrics = nil
+        guard quality == nil || quality?.packetID == packet.packetID else {
+            throw Self.broken("it sent the quality of another packet")
+        }
         let found =
             packet.arenaID == Packet.ownMemory
             ? try Self.map(&fds, size: UInt64(packet.size)) : arenas[packet.arenaID]
         guard let memory = found, packet.offset <= UInt64(memory.size),
             UInt64(packet.size) <= UInt64(memory.size) - packet.offset
         else { throw Self.broken("a packet is outside the memory that it names") }
-        return CompressionSession.ReceivedPacket(description: packet, memory: memory)
+        return CompressionSession.ReceivedPacket(
+            description: packet, meanSquaredError: quality?.meanSquaredError, memory: memory)
     }
 
     private static func map(_ fds: inout FDQueue, size: UInt64) throws(SessionError) -> SharedMemory {

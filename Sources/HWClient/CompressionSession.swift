@@ -24,6 +24,8 @@ public final class CompressionSession {
     public struct ReceivedPacket {
         /// Times, flags, types.
         public let description: Packet
+        /// Nil unless `CalculateMeanSquaredError` is set and the encoder measures it.
+        public let meanSquaredError: MeanSquaredError?
         let memory: SharedMemory
 
         /// NAL units with 4-byte lengths, without parameter sets; valid until the packet is released.

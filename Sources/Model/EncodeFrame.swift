@@ -8,8 +8,12 @@ public struct EncodeFrame: Hashable, Sendable {
         public init(rawValue: UInt32) { self.rawValue = rawValue }
         /// `ForceKeyFrame`: code this frame as an IRAP picture without leading pictures.
         public static let forceKeyFrame = Flags(rawValue: 1)
+        /// `SourceAlphaMode` of this frame is `premultiplied`, whatever the session's is.
+        public static let premultipliedSource = Flags(rawValue: 2)
+        /// `SourceAlphaMode` of this frame is `straight`, whatever the session's is.
+        public static let straightSource = Flags(rawValue: 4)
         /// Every defined bit; a message with any other bit is malformed.
-        public static let all: Flags = [.forceKeyFrame]
+        public static let all: Flags = [.forceKeyFrame, .premultipliedSource, .straightSource]
     }
 
     /// The client's number for it, unique among its frames in flight; the packet carries it back.
@@ -25,6 +29,22 @@ public struct EncodeFrame: Hashable, Sendable {
     public var baseFrameQP: Int32
     /// The planes' offsets in the pool, and their strides.
     public var layout: FrameLayout
+
+    /// `SourceAlphaMode` of this frame, in sessions with alpha; nil leaves it to the session.
+    public var sourceAlphaMode: AlphaChannelMode? {
+        get {
+            flags.contains(.premultipliedSource)
+                ? .premultiplied : flags.contains(.straightSource) ? .straight : nil
+        }
+        set {
+            flags.subtract([.premultipliedSource, .straightSource])
+            switch newValue {
+            case .premultiplied: flags.insert(.premultipliedSource)
+            case .straight: flags.insert(.straightSource)
+            case nil: break
+            }
+        }
+    }
 
     public init(
         frameID: UInt64, pts: Int64, duration: Int64, poolID: UInt32, flags: Flags = [], baseFrameQP: Int32 = -1,

@@ -112,6 +112,14 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// The part of the picture to display, `WxH+X+Y`; written to the container.
     public static let cleanAperture = PropertyKey(rawValue: "CleanAperture")
 
+    // MARK: Coding tools
+    /// Reference pictures that a picture may have, at most.
+    public static let referenceBufferCount = PropertyKey(rawValue: "ReferenceBufferCount")
+    /// `kVTQPModulationLevel_Default` (-1) or `kVTQPModulationLevel_Disable` (0).
+    public static let spatialAdaptiveQPLevel = PropertyKey(rawValue: "SpatialAdaptiveQPLevel")
+    /// Whether packets come with the mean squared error of their pictures.
+    public static let calculateMeanSquaredError = PropertyKey(rawValue: "CalculateMeanSquaredError")
+
     // MARK: Static HDR metadata
     /// The payload of SEI 137 and of the `mdcv` box, 24 bytes in hexadecimal.
     public static let masteringDisplayColorVolume = PropertyKey(rawValue: "MasteringDisplayColorVolume")

@@ -33,6 +33,7 @@ public enum Opcode: UInt32, Sendable, CaseIterable {
     case frameDecoded = 70
     case packetReport = 71
     case removeArena = 72
+    case qualityMetrics = 73
     case frameTransferred = 80
 }
 
@@ -104,7 +105,7 @@ extension Opcode {
         case .reply, .end: .worker(.all)
         case .frameReleased: .worker(.coding)
         case .addArena: .worker(.coding, fdCounts: 1...1)
-        case .formatDescription: .worker(.compression)
+        case .formatDescription, .qualityMetrics: .worker(.compression)
         // A packet that does not fit the arena comes in a memfd of its own.
         case .packet: .worker(.compression, fdCounts: 0...1)
         case .frameDecoded, .packetReport, .removeArena: .worker(.decompression)

@@ -162,6 +162,43 @@ public struct Packet: SessionPayload, Hashable {
     }
 }
 
+/// The quality of a coded picture; its packet is the next message.
+public struct QualityMetrics: SessionPayload, Hashable {
+    public static let opcode = Opcode.qualityMetrics
+    /// The packet's number.
+    public var packetID: UInt64
+    /// The frame that it codes.
+    public var frameID: UInt64
+    public var meanSquaredError: MeanSquaredError
+
+    public init(packetID: UInt64, frameID: UInt64, meanSquaredError: MeanSquaredError) {
+        self.packetID = packetID
+        self.frameID = frameID
+        self.meanSquaredError = meanSquaredError
+    }
+
+    public func encode(into writer: inout ByteWriter) {
+        writer.write(packetID)
+        writer.write(frameID)
+        for value in [meanSquaredError.luma, meanSquaredError.chromaBlue, meanSquaredError.chromaRed] {
+            writer.write(value.bitPattern)
+        }
+    }
+
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        var reader = ByteReader()
+        packetID = try reader.read(UInt64.self, from: bytes)
+        frameID = try reader.read(UInt64.self, from: bytes)
+        var values: [Double] = []
+        for _ in 0..<3 { values.append(Double(bitPattern: try reader.read(UInt64.self, from: bytes))) }
+        try reader.expectEnd(of: bytes)
+        guard values.allSatisfy({ $0.isFinite && $0 >= 0 }) else {
+            throw SessionError(.parameter, "the error of packet \(packetID) is not a number of at least 0")
+        }
+        meanSquaredError = MeanSquaredError(luma: values[0], chromaBlue: values[1], chromaRed: values[2])
+    }
+}
+
 /// The last message of a session.
 public struct End: SessionPayload, Hashable {
     public static let opcode = Opcode.end

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
+internal import Glibc
 internal import HWDHEVC
 public import HWDModel
 public import HWDSessions
@@ -16,6 +17,8 @@ public final class X265Encoder: Encoder {
     private let offsets: QuantOffsets?
     private var decodeTimes: DecodeTimes
     private var isFinished = false
+    /// The highest sample value that x265's PSNR is relative to; nil where none is measured.
+    private let peak: Double?
 
     /// The hvcC record of the packets to come.
     public let formatDescription: [UInt8]
@@ -72,6 +75,8 @@ public final class X265Encoder: Encoder {
         self.picture = picture
         self.output = output
         source = PictureSource(configuration.request)
+        // 255 at every bit depth, scaled as samples are (x265 3.5, Encoder::finishFrameStats).
+        peak = configuration.measuresError ? Double(255 << (depth - 8)) : nil
 
         do throws(SessionError) {
             let units = try Self.headers(api: api, encoder: encoder)
@@ -172,7 +177,8 @@ public final class X265Encoder: Encoder {
             frameID: UInt64(UInt(bitPattern: output.pointee.userData)), pts: output.pointee.pts, dts: dts,
             nalUnitType: UInt8(slice.type),
             temporalLevel: Self.temporalID(of: slice),
-            kind: PictureKind(x265Type: output.pointee.sliceType))
+            kind: PictureKind(x265Type: output.pointee.sliceType),
+            meanSquaredError: peak.map { MeanSquaredError(output.pointee.frameData, peak: $0) })
         let bytes = try Self.bytes(of: units)
         if let levelled {
             try levelled.relabel(coded, bytes, handler)
@@ -221,6 +227,18 @@ public final class X265Encoder: Encoder {
         return UnsafeBufferPointer(start: nals, count: Int(count)).map { unit in
             [UInt8](UnsafeBufferPointer(start: unit.payload, count: Int(unit.sizeBytes)).dropFirst(lengthBytes))
         }
+    }
+}
+
+extension MeanSquaredError {
+    /// The errors that x265's PSNRs stand for; `peak` is the sample value that they are relative to.
+    fileprivate init(_ statistics: x265_frame_stats, peak: Double) {
+        // 99.99 is x265's number for identical samples.
+        func error(_ decibels: Double) -> Double {
+            decibels == 99.99 ? 0 : peak * peak / pow(10, decibels / 10)
+        }
+        self.init(
+            luma: error(statistics.psnrY), chromaBlue: error(statistics.psnrU), chromaRed: error(statistics.psnrV))
     }
 }
 

@@ -26,6 +26,7 @@ final class X265Parameters {
         setStructure(configuration)
         setLatency(configuration)
         setRate(configuration)
+        setTools(configuration)
         try setHDR(configuration)
         try pass(role.options(configuration.x265Options))
         if configuration.baseLevelFraction != nil { enableQuantOffsets() }
@@ -92,6 +93,12 @@ final class X265Parameters {
         pointer.pointee.bRepeatHeaders = 0
         pointer.pointee.bEnableAccessUnitDelimiters = 0
         pointer.pointee.logLevel = X265_LOG_ERROR
+    }
+
+    private func setTools(_ configuration: EncoderConfiguration) {
+        if let count = configuration.referenceCount { pointer.pointee.maxNumReferences = Int32(count) }
+        if !configuration.adaptsQPSpatially { pointer.pointee.rc.aqMode = Int32(X265_AQ_NONE) }
+        if configuration.measuresError { pointer.pointee.bEnablePsnr = 1 }
     }
 
     /// Makes all groups of pictures alike, as temporal levels require.

@@ -59,7 +59,7 @@ struct DriverTests {
         let vendor = "Mesa Gallium driver 22.3.6 for AMD Radeon RX 580 (polaris10, LLVM 15.0.6, DRM 3.49)"
         let mesa = try #require(try broker("ready", vendor: vendor).probe().paths.first)
         #expect(mesa.driver == vendor)
-        #expect(mesa.quirks == ["mesa-22-own-headers", "radeonsi-ctb-64-aligned-size"])
+        #expect(mesa.quirks == ["mesa-22-own-headers", "mesa-one-qp", "radeonsi-ctb-64-aligned-size"])
         #expect(mesa.features.isEmpty)
 
         let nvidia = try broker("ready", vendor: "VA-API NVDEC driver [direct backend]").probe()

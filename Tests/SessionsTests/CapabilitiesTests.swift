@@ -91,13 +91,19 @@ private enum Vendor {
     @Test(
         "Quirks are those of the driver, its version, the device and the path",
         arguments: [
-            (Vendor.mesa22, nil, "hevc-main-encode", ["mesa-22-own-headers", "radeonsi-ctb-64-aligned-size"]),
+            (
+                Vendor.mesa22, nil, "hevc-main-encode",
+                ["mesa-22-own-headers", "mesa-one-qp", "radeonsi-ctb-64-aligned-size"]
+            ),
             (
                 Vendor.mesa22, nil, "hevc-main10-encode",
-                ["mesa-22-own-headers", "radeonsi-ctb-64-aligned-size", "radeonsi-no-derived-10-bit-images"]
+                [
+                    "mesa-22-own-headers", "mesa-one-qp", "radeonsi-ctb-64-aligned-size",
+                    "radeonsi-no-derived-10-bit-images",
+                ]
             ),
             (Vendor.mesa22, nil, "hevc-main-decode", []),
-            (Vendor.mesa23, nil, "hevc-main-encode", ["radeonsi-ctb-64-aligned-size"]),
+            (Vendor.mesa23, nil, "hevc-main-encode", ["mesa-one-qp", "radeonsi-ctb-64-aligned-size"]),
             (Vendor.mesa25, nil, "hevc-main-encode", ["mesa-25-no-b", "radeonsi-ctb-64-aligned-size"]),
             (Vendor.ihd, "8086:46a6", "hevc-main-encode", ["ihd-low-power-references"]),
             (

@@ -71,6 +71,31 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         try session.admit(frame(2, pts: 7), in: pools)
     }
 
+    @Test func acceptsAlphaModesOfFramesInSessionsWithAlpha() throws {
+        let request = try CompressionRequest(
+            codec: "hevc-with-alpha", width: 64, height: 64, pixelFormat: "YUVA", timeBase: Rational(1))
+        var session = CompressionSession(
+            request: request, properties: PropertyStore(backend: .x265, hasAlpha: true))
+        let pools = try makePools()
+        _ = try session.prepare()
+        var own = frame(1, pts: 0)
+        own.layout = FrameLayout.packed(.yuva, width: 64, height: 64).layout
+        for (id, mode) in [AlphaChannelMode.premultiplied, .straight, nil].enumerated() {
+            (own.frameID, own.pts, own.sourceAlphaMode) = (UInt64(id), Int64(id), mode)
+            #expect(try session.admit(own, in: pools).frame.sourceAlphaMode == mode)
+        }
+        (own.frameID, own.pts, own.flags) = (9, 9, [.premultipliedSource, .straightSource])
+        let both = #expect(throws: SessionError.self) { try session.admit(own, in: pools) }
+        #expect(both?.status == .parameter && both?.reason.contains("both") == true)
+
+        var opaque = try makeSession()
+        _ = try opaque.prepare()
+        var plain = frame(1, pts: 0)
+        plain.sourceAlphaMode = .straight
+        let error = #expect(throws: SessionError.self) { try opaque.admit(plain, in: pools) }
+        #expect(error?.status == .parameter && error?.reason.contains("SourceAlphaMode") == true)
+    }
+
     @Test func reportsThePoolsOfFramesInFlight() throws {
         var session = try makeSession()
         let pools = try makePools()

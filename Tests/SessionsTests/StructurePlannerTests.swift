@@ -207,6 +207,20 @@ struct DecoderModel {
         }
     }
 
+    @Test(arguments: 1...5) func respectsReferenceBufferCount(count: Int) throws {
+        let properties: [String: PropertyValue] = ["ReferenceBufferCount": .int(Int64(count))]
+        for limits in [ReferenceLimits(list0: 8, list1: 8), ReferenceLimits(list0: 4)] {
+            let structure = PictureStructure(try configuration(properties), limits: limits)
+            let pictures = plan(structure, frames: 30)
+            #expect(pictures.allSatisfy { $0.kept.count <= count })
+            if limits.list1 == 0 { #expect(pictures.contains { $0.list0.count == min(count, 4) }) }
+        }
+        #expect(throws: SessionError.self) {
+            try configuration(
+                properties.merging(["BaseLayerFrameRate": .int(15), "ExpectedFrameRate": .int(30)]) { $1 })
+        }
+    }
+
     @Test(arguments: [0, 1, 2, 3, 4, 5, 20])
     func respectsTheDelay(delay: Int) throws {
         let structure = PictureStructure(

@@ -145,6 +145,41 @@ import Testing
         #expect(settings.qualityLevel == 7)
     }
 
+    /// Mesa before 24.1 codes all pictures with one QP; Intel's rate control reads QP bounds once.
+    @Test(arguments: [
+        (mesa22, ["QP": PropertyValue.int(30)], true), (mesa22, ["AverageBitRate": .int(1_000_000)], true),
+        (mesa25, ["QP": .int(30)], false), (icl, ["QP": .int(30)], false),
+        (icl, ["AverageBitRate": .int(1_000_000)], true), ("a driver", ["AverageBitRate": .int(1_000_000)], false),
+    ])
+    func knowsWhereBaseFrameQPHasNoEffect(
+        driver: String, properties: [String: PropertyValue], isIgnored: Bool
+    ) throws {
+        let settings = try EncoderSettings(
+            try configuration(properties), path: try path(driver), attributes: attributes([:]), sizes: nil)
+        #expect((settings.frameQPNotice?.hasPrefix("BaseFrameQP: ") ?? false) == isIgnored)
+        // Sessions that set no BaseFrameQP have no notice.
+        #expect(settings.notes == [])
+    }
+
+    @Test func notesToolsThatTheDriverDoesNotHave() throws {
+        func notes(_ properties: [String: PropertyValue]) throws -> [String] {
+            let settings = try EncoderSettings(
+                try configuration(properties), path: try path("a driver"),
+                attributes: attributes([VAConfigAttribEncMaxRefFrames: 2]), sizes: nil)
+            return settings.notes.map { String($0.prefix { $0 != ":" && $0 != " " }) }
+        }
+        #expect(try notes(["ReferenceBufferCount": .int(2)]) == [])
+        #expect(try notes(["ReferenceBufferCount": .int(3)]) == ["ReferenceBufferCount"])
+        #expect(try notes(["CalculateMeanSquaredError": .bool(true)]) == ["CalculateMeanSquaredError"])
+        // A constant QP is that of every block.
+        #expect(try notes(["SpatialAdaptiveQPLevel": .int(0), "QP": .int(20)]) == [])
+        #expect(
+            try notes(["SpatialAdaptiveQPLevel": .int(0), "AverageBitRate": .int(1_000_000)]) == [
+                "SpatialAdaptiveQPLevel"
+            ])
+        #expect(try notes(["SpatialAdaptiveQPLevel": .int(-1), "AverageBitRate": .int(1_000_000)]) == [])
+    }
+
     /// The level depends on size and rates; bit rates above Main tier's limit need High tier (H.265 table A.8).
     @Test func derivesLevelAndTier() throws {
         func level(_ properties: [String: PropertyValue]) throws -> (Int, Bool) {

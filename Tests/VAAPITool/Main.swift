@@ -44,7 +44,7 @@ struct VAAPITool {
             } else {
                 result = try job.run(encoder)
             }
-            result.notes = encoder.notes + refusals
+            result.notes = encoder.notices + refusals
         } catch let failure as VAAPIFailure {
             (result.failure, result.status) = (failure.error.reason, failure.error.status.rawValue)
             result.isTransient = failure.isTransient

@@ -51,6 +51,7 @@ struct DecodedPayload {
         case .frameDecoded: self = try .payload(FrameDecoded.self, bytes)
         case .packetReport: self = try .payload(PacketReport.self, bytes)
         case .removeArena: self = try .payload(RemoveArena.self, bytes)
+        case .qualityMetrics: self = try .payload(QualityMetrics.self, bytes)
         case .frameTransferred: self = try .payload(FrameTransferred.self, bytes)
         }
     }
@@ -217,6 +218,16 @@ extension PacketReport: DocumentedPayload {
 
 extension RemoveArena: DocumentedPayload {
     var namedValues: [NamedValue] { [NamedValue("arena", arenaID)] }
+}
+
+extension QualityMetrics: DocumentedPayload {
+    var namedValues: [NamedValue] {
+        [
+            NamedValue("packet", packetID), NamedValue("frame", frameID), NamedValue("luma", meanSquaredError.luma),
+            NamedValue("chroma_blue", meanSquaredError.chromaBlue),
+            NamedValue("chroma_red", meanSquaredError.chromaRed),
+        ]
+    }
 }
 
 extension FrameTransferred: DocumentedPayload {

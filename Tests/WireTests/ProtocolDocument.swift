@@ -14,7 +14,7 @@ struct ProtocolDocument {
         var meaning: String
 
         /// The size of its type in bytes; nil where it varies.
-        var size: Int? { ["u8": 1, "u16": 2, "u32": 4, "i32": 4, "u64": 8, "i64": 8][type] }
+        var size: Int? { ["u8": 1, "u16": 2, "u32": 4, "i32": 4, "u64": 8, "i64": 8, "f64": 8][type] }
     }
 
     /// A field of an example: where it begins in the message, its bytes, and what the document says it contains.

@@ -71,6 +71,14 @@ private let picture = FrameDecoded(
             try roundTrip(
                 PacketReport(frameID: 4, status: .videoDecoderBadData, flags: .dropped, reason: "straße")))
         #expect(try roundTrip(Reply(sequence: 9, status: .parameter, body: Array("why".utf8))))
+        let error = MeanSquaredError(luma: 1.25, chromaBlue: 0, chromaRed: 3)
+        #expect(try roundTrip(QualityMetrics(packetID: 1, frameID: 2, meanSquaredError: error)))
+        for value in [Double.nan, .infinity, -1] {
+            let wrong = QualityMetrics(
+                packetID: 1, frameID: 2,
+                meanSquaredError: MeanSquaredError(luma: 1, chromaBlue: value, chromaRed: 1))
+            #expect(throws: SessionError.self) { try QualityMetrics(decoding: bytes(wrong).span.bytes) }
+        }
         #expect(try roundTrip(End(status: .videoEncoderMalfunction, reason: "straße")))
         #expect(
             try roundTrip(

@@ -240,7 +240,9 @@ import Testing
             [UInt8](repeating: 180, count: 256), [UInt8](repeating: 228, count: 64),
             [UInt8](repeating: 28, count: 64), ramp,
         ]
-        func split(_ planes: [[UInt8]], _ from: AlphaChannelMode, _ to: AlphaChannelMode) throws -> [[UInt8]] {
+        func split(
+            _ planes: [[UInt8]], _ from: AlphaChannelMode, _ to: AlphaChannelMode, frame: AlphaChannelMode? = nil
+        ) throws -> [[UInt8]] {
             let splitter = PlanarSplitter(width: source.width, height: source.height, source: from, target: to)
             let joined = planes.flatMap { $0 }
             return try joined.withUnsafeBytes { bytes in
@@ -249,7 +251,7 @@ import Testing
                     PlaneView(base: base + $0, stride: $1)
                 }
                 let picture = InputPicture(
-                    planes: places, frameID: 0, pts: 0, forceKeyFrame: false, baseFrameQP: nil)
+                    planes: places, frameID: 0, pts: 0, forceKeyFrame: false, baseFrameQP: nil, alphaMode: frame)
                 return try splitter.split(picture, alpha: alpha).enumerated().map { index, plane in
                     let side = index == 0 ? 16 : 8
                     return (0..<side).flatMap { row in
@@ -270,5 +272,9 @@ import Testing
         #expect(straight[0][0] == 16 && straight[0][255] == 180)
         for index in 128..<256 { #expect(abs(Int(straight[0][index]) - 180) <= 1) }
         #expect(try split(planes, .straight, .straight)[0] == planes[0])
+        // A frame's own mode takes precedence.
+        #expect(try split(planes, .premultiplied, .premultiplied, frame: .straight) == premultiplied)
+        #expect(try split(planes, .straight, .premultiplied, frame: .premultiplied) == Array(planes[..<3]))
+        #expect(try split(premultiplied + [ramp], .straight, .straight, frame: .premultiplied) == straight)
     }
 }

@@ -16,6 +16,6 @@ enum ProtocolFeatures {
     /// A name stays as long as its behaviour does; docs/protocol.md describes each.
     private static let names = [
         "alpha", "checked-members", "checked-reserved-fields", "compression", "decompression",
-        "max-temporal-level", "pixel-transfer", "rgb-frames",
+        "frame-alpha-mode", "max-temporal-level", "pixel-transfer", "quality-metrics", "rgb-frames",
     ]
 }

@@ -31,11 +31,14 @@ public enum PictureKind: UInt8, Hashable, Sendable {
     public let kind: PictureKind?
     /// The temporal level of a picture with a required `kind`; nil when the encoder chooses both.
     public let temporalLevel: Int?
+    /// Whether the frame's colors are multiplied by its alpha; nil for the session's mode.
+    public let alphaMode: AlphaChannelMode?
 
     public init(
         planes: [PlaneView], frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
-        kind: PictureKind? = nil, temporalLevel: Int? = nil
+        kind: PictureKind? = nil, temporalLevel: Int? = nil, alphaMode: AlphaChannelMode? = nil
     ) {
+        self.alphaMode = alphaMode
         self.kind = kind
         self.temporalLevel = temporalLevel
         self.planes = planes
@@ -60,10 +63,14 @@ public struct EncodedPicture: Hashable, Sendable {
     public var temporalLevel: UInt8
     /// Nil when the encoder does not report it.
     public var kind: PictureKind?
+    /// Nil unless the session's CalculateMeanSquaredError is set and the encoder measures it.
+    public var meanSquaredError: MeanSquaredError?
 
     public init(
-        frameID: UInt64, pts: Int64, dts: Int64, nalUnitType: UInt8, temporalLevel: UInt8, kind: PictureKind? = nil
+        frameID: UInt64, pts: Int64, dts: Int64, nalUnitType: UInt8, temporalLevel: UInt8, kind: PictureKind? = nil,
+        meanSquaredError: MeanSquaredError? = nil
     ) {
+        self.meanSquaredError = meanSquaredError
         self.kind = kind
         self.frameID = frameID
         self.pts = pts
@@ -87,6 +94,9 @@ public protocol Encoder: AnyObject {
     /// The hvcC record (ISO/IEC 14496-15, 8.3.3.1) of the stream.
     var formatDescription: [UInt8] { get }
 
+    /// Deviations from the session's request so far, a clause each.
+    var notices: [String] { get }
+
     /// Encodes a frame, whose memory is unused after the call, and emits the pictures that are ready.
     ///
     /// - Throws: `VideoEncoderMalfunction` when the encoder fails, or what `handler` throws.
@@ -96,4 +106,9 @@ public protocol Encoder: AnyObject {
     ///
     /// - Throws: as `encode`.
     func finish(_ handler: EncodedPictureHandler) throws(SessionError)
+}
+
+extension Encoder {
+    /// None, for encoders that do what is requested.
+    public var notices: [String] { [] }
 }

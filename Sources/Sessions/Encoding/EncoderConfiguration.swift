@@ -49,6 +49,12 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var frameRate: Rational
     /// With more than one level, `maxKeyFrameInterval` is set to a multiple of the levels' group.
     public var temporalLevels: TemporalLevels
+    /// Maximum reference pictures of a picture; nil for the encoder's default.
+    public var referenceCount: Int?
+    /// Whether the encoder may adapt the quantization of blocks to their content.
+    public var adaptsQPSpatially: Bool
+    /// Whether coded pictures come with their mean squared error.
+    public var measuresError: Bool
     /// The share of bits for temporal level 0; nil for the encoder's default.
     public var baseLevelFraction: Double?
     /// Written to the VUI.
@@ -90,6 +96,9 @@ public struct EncoderConfiguration: Hashable, Sendable {
         if realTime || maxKeyFrameInterval == 1 { allowFrameReordering = false }
         temporalLevels = try Self.temporalLevels(properties, frameRate)
         baseLevelFraction = properties.number(.baseLayerBitRateFraction)
+        referenceCount = properties.integer(.referenceBufferCount).map(Int.init)
+        adaptsQPSpatially = properties.integer(.spatialAdaptiveQPLevel) != 0
+        measuresError = properties.bool(.calculateMeanSquaredError) ?? false
 
         self.request = request
         color = Self.color(request, properties)

@@ -55,6 +55,7 @@ extension EncoderConfiguration {
         var layer = baseLayer(format)
         layer.rateControl = .quality(alpha?.quality ?? AlphaSettings.defaultQuality)
         (layer.dataRateLimit, layer.minQP, layer.maxQP, layer.baseLevelFraction) = (nil, nil, nil, nil)
+        layer.measuresError = false
         layer.color = ColorDescription(isFullRange: true)
         (layer.pixelAspectRatio, layer.masteringDisplay, layer.contentLight) = (nil, nil, nil)
         return layer

@@ -77,6 +77,26 @@ public enum PropertyTable {
             .prioritizeSpeed, .boolean, default: .bool(false),
             "Prefer speed to compression (x265: preset veryfast). Excludes X265Preset."),
 
+        // Coding tools.
+        PropertySpec(
+            .referenceBufferCount, .integer(1...16),
+            """
+            Maximum reference pictures of a picture; by default the encoder's choice. Hardware with fewer reports it in \
+            Notices. Excludes BaseLayerFrameRate.
+            """),
+        PropertySpec(
+            .spatialAdaptiveQPLevel, .integer(-1...0), default: .int(-1),
+            """
+            Whether blocks of a picture may have different quantization parameters because of their content: -1 leaves it to \
+            the encoder, 0 disables it (x265: aq-mode 0). Hardware that does it regardless reports it in Notices.
+            """),
+        PropertySpec(
+            .calculateMeanSquaredError, .boolean, default: .bool(false),
+            """
+            Whether packets come with the mean squared error of each plane of their pictures. Hardware does not measure it \
+            and reports that in Notices.
+            """),
+
         // Format.
         PropertySpec(
             .profileLevel, .choice(ProfileLevel.names),

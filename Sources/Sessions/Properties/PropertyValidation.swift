@@ -85,6 +85,15 @@ enum PropertyValidation {
             try refuse(.allowTemporalCompression, .maxKeyFrameInterval, properties)
         }
         if properties.bool(.prioritizeSpeed) == true { try refuse(.prioritizeSpeed, .x265Preset, properties) }
+        try refuse(.referenceBufferCount, .baseLayerFrameRate, properties)
+        let options = try X265Options(parsing: properties.string(.x265Params) ?? "")
+        for (key, names) in [
+            (PropertyKey.referenceBufferCount, ["ref"]), (.spatialAdaptiveQPLevel, ["aq-mode", "aq-strength"]),
+            (.calculateMeanSquaredError, ["psnr"]),
+        ] where properties.isSet(key) {
+            guard let option = options.options.first(where: { names.contains($0.plainName) }) else { continue }
+            throw SessionError(.parameter, "\(key) and X265Params (\(option.name)) contradict each other: set one")
+        }
     }
 
     private static func refuse(

@@ -11,6 +11,9 @@ public struct X265Options: Hashable, Sendable {
         public let name: String
         /// Nil for a switch.
         public let value: String?
+
+        /// The name without `no-`.
+        var plainName: String { name.hasPrefix("no-") ? String(name.dropFirst(3)) : name }
     }
 
     /// Later options override earlier ones.
@@ -63,10 +66,7 @@ public struct X265Options: Hashable, Sendable {
 
     /// The first option that affects the picture structure.
     public var structuralOption: String? {
-        options.first { option in
-            let name = option.name
-            return Self.structural.contains(name.hasPrefix("no-") ? String(name.dropFirst(3)) : name)
-        }?.name
+        options.first { Self.structural.contains($0.plainName) }?.name
     }
 
     private static let structural: Set<String> = [

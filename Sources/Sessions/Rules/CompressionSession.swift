@@ -116,6 +116,7 @@ public struct CompressionSession: Sendable {
             throw SessionError(
                 .parameter, "frame \(frame.frameID) has BaseFrameQP \(frame.baseFrameQP), not -1 to 51")
         }
+        try checkAlphaMode(frame)
         try frame.layout.validate(
             request.pixelFormat, width: request.width, height: request.height, poolSize: pool.size)
         lastPTS = frame.pts
@@ -128,6 +129,18 @@ public struct CompressionSession: Sendable {
             admitted.flags.remove(.forceKeyFrame)
         }
         return (admitted, pool.memory)
+    }
+
+    private func checkAlphaMode(_ frame: EncodeFrame) throws(SessionError) {
+        let modes = frame.flags.intersection([.premultipliedSource, .straightSource])
+        guard !modes.isEmpty else { return }
+        guard request.hasAlpha else {
+            throw SessionError(
+                .parameter, "frame \(frame.frameID) has a SourceAlphaMode, but the session codes no alpha")
+        }
+        guard modes != [.premultipliedSource, .straightSource] else {
+            throw SessionError(.parameter, "frame \(frame.frameID) is both premultiplied and straight")
+        }
     }
 
     /// Reports that the encoder has read the frame.

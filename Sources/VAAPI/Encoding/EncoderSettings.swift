@@ -27,6 +27,8 @@ struct EncoderSettings {
     let qualityLevel: Int?
     /// A sentence for each deviation from the request.
     let notes: [String]
+    /// Why a frame's BaseFrameQP has no effect; nil where it has.
+    let frameQPNotice: String?
 
     /// - Throws: a limitation of the driver; never transient.
     init(
@@ -57,9 +59,8 @@ struct EncoderSettings {
         let limits = Self.limits(path, attributes, adjustments, takesSliceHeaders: takesSliceHeaders)
         structure = PictureStructure(configuration, limits: limits)
         try Self.checkLevels(configuration, path, structure, limits, takesSliceHeaders: takesSliceHeaders)
-        if configuration.maxKeyFrameInterval != 1, structure.keyFrameInterval == 1 {
-            notes.append("the driver codes without references: every picture is a key frame")
-        }
+        notes += Self.notes(configuration, structure, rate)
+        frameQPNotice = Self.frameQPNotice(rate, adjustments)
         syntax = StreamSyntax(
             configuration, size: size, structure: structure, tools: tools, initialQP: rate.initialQP,
             bitRate: rate.bitsPerSecond > 0 ? Int64(rate.bitsPerSecond) : nil)
@@ -69,6 +70,35 @@ struct EncoderSettings {
         mayDeriveImages = adjustments.isSet("derive_image") ?? true
         qualityLevel = Self.qualityLevel(configuration, attributes.encoding, adjustments)
         self.notes = notes
+    }
+
+    /// The requests that the structure and the driver do not honor.
+    private static func notes(
+        _ configuration: EncoderConfiguration, _ structure: PictureStructure, _ rate: RateSettings
+    ) -> [String] {
+        var notes: [String] = []
+        if configuration.maxKeyFrameInterval != 1, structure.keyFrameInterval == 1 {
+            notes.append("the driver codes without references: every picture is a key frame")
+        } else if let count = configuration.referenceCount, structure.keyFrameInterval > 1,
+            structure.maxReferences < count
+        {
+            notes.append("ReferenceBufferCount \(count): pictures have at most \(structure.maxReferences) references")
+        }
+        // With a constant QP the stream has no cu_qp_delta.
+        if !configuration.adaptsQPSpatially, !rate.isConstantQP {
+            notes.append("SpatialAdaptiveQPLevel: the driver chooses the quantization of blocks")
+        }
+        if configuration.measuresError { notes.append("CalculateMeanSquaredError: the driver does not measure it") }
+        return notes
+    }
+
+    /// The quirk `frame_qp` lists the rate control modes in which drivers honor a single picture's QP.
+    private static func frameQPNotice(_ rate: RateSettings, _ adjustments: Adjustments) -> String? {
+        guard let modes = adjustments.names("frame_qp"),
+            ConfigAttributes.rateControls(modes) & UInt32(rate.mode) == 0
+        else { return nil }
+        let mode = ConfigAttributes.rateControlNames(UInt32(rate.mode)).first ?? "this mode"
+        return "BaseFrameQP: the driver ignores the QP of single pictures in \(mode)"
     }
 
     /// The packed headers that driver and quirks allow.

@@ -32,7 +32,7 @@ public final class VAAPIEncoder: Encoder {
     public let formatDescription: [UInt8]
 
     /// A sentence for each deviation of the driver from the session's request.
-    public let notes: [String]
+    public private(set) var notices: [String]
 
     /// Whether slices have this module's headers and not the driver's.
     public var writesSliceHeaders: Bool { context.settings.packedHeaders & UInt32(VA_ENC_PACKED_HEADER_SLICE) != 0 }
@@ -63,7 +63,7 @@ public final class VAAPIEncoder: Encoder {
         decodeTimes = DecodeTimes(
             reorderDepth: settings.structure.reorderDepth,
             nominalDuration: Int64((1 / (configuration.frameRate.value * tick)).rounded()))
-        notes = settings.notes
+        notices = settings.notes
         driver = context.display.vendor
     }
 
@@ -108,6 +108,9 @@ public final class VAAPIEncoder: Encoder {
     private func add(
         _ frame: Frame, forceKeyFrame: Bool, _ handler: EncodedPictureHandler
     ) throws(SessionError) {
+        if frame.qp != nil, let notice = context.settings.frameQPNotice, !notices.contains(notice) {
+            notices.append(notice)
+        }
         frames[nextFrame] = frame
         nextFrame += 1
         decodeTimes.frameIn(pts: frame.pts)

@@ -225,6 +225,49 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "Frames with an alpha mode of their own are converted from it", arguments: [PixelFormat.yuva, .rgba8])
+        func frameModes(format: PixelFormat) throws {
+            let (width, height) = (64, 48)
+            let server = try TestDaemon()
+            let encoder = try Encoder(
+                server.daemon, format, width: width, height: height, codec: "hevc-with-alpha",
+                properties: [
+                    .quality: .double(1), .targetQualityForAlpha: .double(1),
+                    .alphaChannelMode: .string("premultiplied"), .sourceAlphaMode: .string("premultiplied"),
+                    .sourceTransferFunction: .string("ITU_R_709_2"), .pixelTransferDevicePreference: .string("cpu"),
+                ])
+            let alphas = (0..<width).map { UInt8($0 * 255 / (width - 1)) }
+            // A gray of 200 of 255, or multiplied by alpha; luma is 16 + 219 · gray / 255.
+            func frame(_ mode: AlphaChannelMode) -> [UInt8] {
+                let grays = alphas.map { mode == .straight ? 200 : 200 * Double($0) / 255 }
+                if format == .rgba8 {
+                    let row = zip(grays, alphas).flatMap { gray, alpha in
+                        [UInt8](repeating: UInt8(gray.rounded()), count: 3) + [alpha]
+                    }
+                    return (0..<height).flatMap { _ in row }
+                }
+                let luma = grays.map { UInt8((16 + 219 * $0 / 255).rounded()) }
+                let chroma = [UInt8](repeating: 128, count: width * height / 2)
+                return (0..<height).flatMap { _ in luma } + chroma + (0..<height).flatMap { _ in alphas }
+            }
+            try encoder.encode(frame(.premultiplied))
+            try encoder.encode(frame(.straight), flags: .straightSource)
+            try encoder.encode(frame(.premultiplied), flags: .premultipliedSource)
+            try encoder.encode(frame(.straight), flags: .straightSource)
+            try encoder.finish()
+            let layers = try Layers(record: encoder.record, packets: encoder.coded.map(\.bytes))
+            #expect(layers.samples.count == 4)
+            let base = try decode(try layers.stream(0), "yuv420p", in: try Scratch())
+            for picture in 0..<4 {
+                let start = picture * width * height * 3 / 2 + 10 * width
+                for x in 0..<width {
+                    let expected = 16 + 219 * (200 * Double(alphas[x]) / 255) / 255
+                    #expect(abs(Double(base[start + x]) - expected) <= 3, "picture \(picture), luma \(x): \(base[start + x])")
+                }
+            }
+        }
+
         @Test("Y4M with alpha is encoded as it is; impossible requests are refused")
         func refusals() throws {
             let folder = try Scratch()

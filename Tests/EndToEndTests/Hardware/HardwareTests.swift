@@ -40,6 +40,39 @@ extension EndToEnd {
             return server
         }
 
+        @Test("Notices name what the driver does not do, BaseFrameQP from the first frame that has one on")
+        func notices() throws {
+            let folder = try Scratch()
+            let quirk =
+                #"{"schema":1,"quirks":[{"id":"qp","driver":"HWSim *","paths":["*-encode"],"#
+                + #""adjust":{"frame_qp":["CQP"]},"why":"a test"}]}"#
+            try quirk.write(toFile: folder.path("qp.json"), atomically: false, encoding: .utf8)
+            let server = try SimulatedDriver.verifiedDaemon(
+                state: try Scratch(), ["HWDAEMON_CAPABILITIES_DIR": folder.root])
+            let frame = [UInt8](repeating: 90, count: 128 * 128 * 3 / 2)
+            for (rate, isIgnored) in [(PropertyKey.averageBitRate, true), (.qp, false)] {
+                let encoder = try Encoder(
+                    server.daemon, .nv12, width: 128, height: 128,
+                    properties: [
+                        rate: .int(rate == .qp ? 30 : 400_000), .calculateMeanSquaredError: .bool(true),
+                        .realTime: .bool(true),
+                    ])
+                #expect(encoder.session.created.usingHardware)
+                func notices() throws -> String {
+                    try encoder.session.copyProperties([.notices])[.notices]?.description ?? ""
+                }
+                try encoder.encode(frame)
+                while encoder.released.isEmpty { try #require(try encoder.pump()) }
+                let before = try notices()
+                #expect(before.contains("CalculateMeanSquaredError") && !before.contains("BaseFrameQP"))
+                try encoder.encode(frame, qp: 40)
+                while encoder.released.count < 2 { try #require(try encoder.pump()) }
+                #expect(try notices().contains("BaseFrameQP") == isIgnored, "\(try notices())")
+                try encoder.finish()
+                #expect(encoder.coded.count == 2 && encoder.coded.allSatisfy { $0.meanSquaredError == nil })
+            }
+        }
+
         static func probe(_ server: TestDaemon, _ arguments: String...) throws -> ProbeSnapshot {
             let run = try Programs.hwctl(["probe", "--json"] + arguments, socket: server.socket)
             try #require(run.status == 0, "\(run.errors)")

@@ -11,6 +11,7 @@ import Testing
 struct Coded: Sendable, Equatable {
     var description: Packet
     var bytes: [UInt8]
+    var meanSquaredError: MeanSquaredError?
 
     /// Compares pictures and times, not places in the arena.
     static func == (a: Coded, b: Coded) -> Bool {
@@ -97,7 +98,10 @@ final class Encoder {
             let slot = slots.removeValue(forKey: frameID)
             pool.release(try #require(slot))
         case .packet(let packet):
-            coded.append(Coded(description: packet.description, bytes: Array(packet.bytes)))
+            coded.append(
+                Coded(
+                    description: packet.description, bytes: Array(packet.bytes),
+                    meanSquaredError: packet.meanSquaredError))
             if releasesPackets { try session.release(packet) } else { held.append(packet) }
         case .completed: isCompleted = true
         }

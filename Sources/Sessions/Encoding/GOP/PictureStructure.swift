@@ -81,7 +81,7 @@ public struct PictureStructure: Hashable, Sendable {
         if usable < 1 || limits.total < 1 { keyFrameInterval = 1 }
 
         // Five references and the current picture fill the smallest decoded picture buffer of any level (A.4.2).
-        let total = max(1, min(limits.total, 5))
+        let total = max(1, min(limits.total, configuration.referenceCount ?? 5, 5))
         let maxDistance = delay == .max ? .max : delay - (picturesInFlight - 1) + 1
         func fits(_ distance: Int) -> Bool { distance <= maxDistance && Self.references(distance, 1) <= total }
         let mayReorder =
@@ -97,7 +97,8 @@ public struct PictureStructure: Hashable, Sendable {
         } else if mayReorder {
             anchorDistance = [Self.maxDistance, 2, 1].first(where: fits) ?? 1
         }
-        anchorReferences = max(1, min(usable, anchorDistance > 1 || temporalLevels > 1 ? 2 : 3))
+        let wanted = configuration.referenceCount ?? (anchorDistance > 1 || temporalLevels > 1 ? 2 : 3)
+        anchorReferences = max(1, min(usable, wanted))
         while anchorReferences > 1, Self.references(anchorDistance, anchorReferences) > total {
             anchorReferences -= 1
         }
