@@ -68,7 +68,9 @@ import Testing
             var sps = try SyntheticStream.sps()
             change(&sps)
             return try DecoderConfigurationRecord(
-                nalUnits: [try SyntheticStream.vps().nalUnit(), try sps.nalUnit(), try SyntheticStream.pps().nalUnit()])
+                nalUnits: [
+                    try SyntheticStream.vps().nalUnit(), try sps.nalUnit(), try SyntheticStream.pps().nalUnit(),
+                ])
         }
         let level = try SyntheticStream.sps().profileTierLevel.generalLevelIdc
         let usual = try record { _ in }
@@ -79,12 +81,12 @@ import Testing
         #expect(highTier.covers(usual) != usual.covers(highTier))
         let faster = try record { $0.vuiParameters?.timingInfo?.timeScale = 12345 }
         #expect(faster.covers(usual) && usual.covers(faster))
-        let deeper = try record { $0.orderingInfo.subLayers[2].maxDecPicBufferingMinus1 += 1 }
+        let deeper = try record { $0.orderingInfo.subLayers[0].maxDecPicBufferingMinus1 += 1 }
         #expect(deeper.covers(usual) && !usual.covers(deeper))
         let other = try record { $0.log2MaxPicOrderCntLsbMinus4 += 1 }
         #expect(!other.covers(usual) && !usual.covers(other))
         var described = usual
-        let text = try SEI(messages: [SEIMessage(payloadType: 5, payload: Array(repeating: 7, count: 20))])
+        let text = SEI(messages: [SEIMessage(payloadType: 5, payload: Array(repeating: 7, count: 20))])
         described.arrays.append(
             DecoderConfigurationRecord.NALArray(
                 arrayCompleteness: false, nalUnitType: .prefixSEI, nalUnits: [try text.nalUnit()]))

@@ -161,7 +161,8 @@ extension EndToEnd {
             #expect(record.first == 1)
             #expect(try session.copyProperties()[.outputBitDepth] == .int(8))
             #expect(
-                sessionError { try session.setProperties([.quality: .double(0.2)]) }?.status == .propertyReadOnly)
+                sessionError { try session.setProperties([.allowOpenGOP: .bool(true)]) }?.status
+                    == .propertyReadOnly)
             let raw = try RawFrames(.yu12, width: 320, height: 180, count: 2, in: server.folder)
             for frame in raw.frames { try encoder.encode(frame) }
             try encoder.finish()
