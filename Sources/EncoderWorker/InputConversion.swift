@@ -54,7 +54,9 @@ final class InputConversion {
         gpu.use(UnsafeRawBufferPointer(memory.bytes), isWritable: true, of: memory)
     }
 
-    private static func device(_ settings: FrameConversionSettings, _ vulkan: VulkanHints) -> ConverterChoice.Request {
+    private static func device(_ settings: FrameConversionSettings, _ vulkan: VulkanHints)
+        -> ConverterChoice.Request
+    {
         ConverterChoice.Request(
             ConverterChoice.Device(rawValue: settings.light.device) ?? .auto, preferred: vulkan.preferred,
             faults: vulkan.faults, avoidReason: vulkan.avoidReason)
@@ -64,7 +66,7 @@ final class InputConversion {
     ///
     /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
     static func check(_ session: CompressionSession) throws(SessionError) {
-        let configuration = try EncoderConfiguration(request: session.request, properties: session.properties)
+        let configuration = try session.configuration()
         guard let settings = configuration.conversion else { return }
         try conversion(settings, configuration, configuration.alpha?.sourceMode).validate()
     }

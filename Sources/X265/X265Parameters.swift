@@ -98,7 +98,11 @@ final class X265Parameters {
     private func setTools(_ configuration: EncoderConfiguration) {
         if let count = configuration.referenceCount { pointer.pointee.maxNumReferences = Int32(count) }
         if !configuration.adaptsQPSpatially { pointer.pointee.rc.aqMode = Int32(X265_AQ_NONE) }
-        if configuration.measuresError { pointer.pointee.bEnablePsnr = 1 }
+        if configuration.measuresError {
+            pointer.pointee.bEnablePsnr = 1
+            // x265 (3.5, Encoder::configure) measures nothing that its log level does not let it print.
+            pointer.pointee.logLevel = X265_LOG_INFO
+        }
     }
 
     /// Makes all groups of pictures alike, as temporal levels require.

@@ -172,10 +172,10 @@ class Session:
 
 
 class CompressionSession(Session):
-    """Frames to packets: (pts, dts, duration, flags, bytes)."""
+    """Frames to packets: (pts, dts, duration, flags, bytes), and the mean squared errors of Y', Cb and Cr by frame."""
 
     def __init__(self, path, parameters):
-        self.format_description, self.in_flight, self.packets = None, set(), []
+        self.format_description, self.in_flight, self.packets, self.errors = None, set(), [], {}
         super().__init__(path, "org.hwdaemon.CreateCompressionSession", parameters)
 
     def handle(self, opcode, payload, descriptors):
@@ -185,6 +185,8 @@ class CompressionSession(Session):
             self.in_flight.remove(struct.unpack("<Q", payload)[0])
         elif opcode == 68:
             self.take_packet(payload, descriptors)
+        elif opcode == 73:
+            _, frame, *self.errors[frame] = struct.unpack("<QQddd", payload)
         else:
             raise Failure(f"unexpected opcode {opcode}")
 

@@ -90,7 +90,8 @@ import Testing
         let pictures = try encode(
             clip, ["CalculateMeanSquaredError": .bool(true), "X265Params": .string("lossless=1")]
         ).output.pictures
-        #expect(pictures.map(\.meanSquaredError) == Array(repeating: MeanSquaredError(luma: 0, chromaBlue: 0, chromaRed: 0), count: 3))
+        let zero = MeanSquaredError(luma: 0, chromaBlue: 0, chromaRed: 0)
+        #expect(pictures.map(\.meanSquaredError) == [zero, zero, zero])
         #expect(try encode(clip, [:]).output.pictures.allSatisfy { $0.meanSquaredError == nil })
     }
 }

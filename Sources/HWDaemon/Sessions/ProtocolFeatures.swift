@@ -15,7 +15,8 @@ enum ProtocolFeatures {
 
     /// A name stays as long as its behaviour does; docs/protocol.md describes each.
     private static let names = [
-        "alpha", "checked-members", "checked-reserved-fields", "compression", "decompression",
-        "frame-alpha-mode", "max-temporal-level", "pixel-transfer", "quality-metrics", "rgb-frames",
+        "alpha", "checked-members", "checked-reserved-fields", "complete-frames-until", "compression",
+        "decompression", "frame-alpha-mode", "live-compression-properties", "max-temporal-level",
+        "pixel-transfer", "quality-metrics", "rgb-frames",
     ]
 }

@@ -263,7 +263,9 @@ extension EndToEnd {
                 let start = picture * width * height * 3 / 2 + 10 * width
                 for x in 0..<width {
                     let expected = 16 + 219 * (200 * Double(alphas[x]) / 255) / 255
-                    #expect(abs(Double(base[start + x]) - expected) <= 3, "picture \(picture), luma \(x): \(base[start + x])")
+                    #expect(
+                        abs(Double(base[start + x]) - expected) <= 3,
+                        "picture \(picture), luma \(x): \(base[start + x])")
                 }
             }
         }
