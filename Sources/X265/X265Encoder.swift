@@ -23,7 +23,7 @@ public final class X265Encoder: Encoder {
     /// The hvcC record of the packets to come.
     public let formatDescription: [UInt8]
 
-    public var notes: [String] { [] }
+    public private(set) var notes: [String] = []
 
     /// libx265 takes no frames after a flush.
     public var continuesAfterFinish: Bool { false }
@@ -103,6 +103,10 @@ public final class X265Encoder: Encoder {
             api.pointee.picture_free(output)
             throw error
         }
+        if let count = configuration.referenceCount {
+            let used = Int(try readParameters().maxNumReferences)
+            if used < count { notes.append("ReferenceBufferCount \(count): x265 uses \(used)") }
+        }
     }
 
     deinit {
@@ -154,13 +158,16 @@ public final class X265Encoder: Encoder {
     }
 
     /// The parameters that an alpha layer's encoder must share.
-    private func structure() throws(SessionError) -> X265Structure {
+    private func structure() throws(SessionError) -> X265Structure { X265Structure(try readParameters()) }
+
+    /// The parameters that x265 uses, which may differ from those that it was given.
+    private func readParameters() throws(SessionError) -> x265_param {
         guard let parameters = api.pointee.param_alloc() else {
             throw SessionError(.allocationFailed, "no memory for x265's parameters")
         }
         defer { api.pointee.param_free(parameters) }
         api.pointee.encoder_parameters(encoder, parameters)
-        return X265Structure(parameters.pointee)
+        return parameters.pointee
     }
 
     /// One call into x265; true when a picture came out.

@@ -30,6 +30,7 @@ final class X265Parameters {
         try setHDR(configuration)
         try pass(role.options(configuration.x265Options))
         if configuration.baseLevelFraction != nil { enableQuantOffsets() }
+        if let count = configuration.referenceCount { setReferences(Int32(count)) }
         role.apply(to: pointer)
         disableCUTreeForSmallPictures()
         guard api.pointee.param_apply_profile(pointer, configuration.profile == .main ? "main" : "main10") == 0
@@ -96,13 +97,19 @@ final class X265Parameters {
     }
 
     private func setTools(_ configuration: EncoderConfiguration) {
-        if let count = configuration.referenceCount { pointer.pointee.maxNumReferences = Int32(count) }
         if !configuration.adaptsQPSpatially { pointer.pointee.rc.aqMode = Int32(X265_AQ_NONE) }
         if configuration.measuresError {
             pointer.pointee.bEnablePsnr = 1
             // x265 (3.5, Encoder::configure) measures nothing that its log level does not let it print.
             pointer.pointee.logLevel = X265_LOG_INFO
         }
+    }
+
+    /// NumPocTotalCurr is at most 8 (H.265 7.4.7.2), which x265 compares with the references and the reordered pictures.
+    private func setReferences(_ count: Int32) {
+        let bFrames = pointer.pointee.bframes
+        let reordered: Int32 = bFrames > 1 && pointer.pointee.bBPyramid != 0 ? 2 : min(bFrames, 1)
+        pointer.pointee.maxNumReferences = min(count, 8 - reordered)
     }
 
     /// Makes all groups of pictures alike, as temporal levels require.

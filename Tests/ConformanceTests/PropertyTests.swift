@@ -52,8 +52,13 @@ import Testing
             #expect(result.pictures.count == 2)
             #expect(try !result.record.nalUnits.isEmpty)
             // The session is open: only live properties can change.
-            let error = #expect(throws: SessionError.self) { try session.setProperties([place.name: value]) }
-            #expect(row.access == .live || error?.status == .propertyReadOnly)
+            if row.access == .live {
+                try session.setProperties([place.name: value])
+                #expect(try session.properties.copy([place.name])[place.name] == value)
+            } else {
+                let error = #expect(throws: SessionError.self) { try session.setProperties([place.name: value]) }
+                #expect(error?.status == .propertyReadOnly)
+            }
         }
     }
 

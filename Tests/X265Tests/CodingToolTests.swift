@@ -44,6 +44,18 @@ import Testing
         #expect(try element("sps_max_dec_pic_buffering_minus1[0]", of: stream(encoder, output)) == count)
     }
 
+    /// The references and the two reordered pictures of a pyramid are at most 8 (H.265 7.4.7.2); level 5.1 has room for 5.
+    @Test(arguments: [("", 6), ("HEVC_Main_5_1", 5)])
+    func notesWhereReferencesAreFewer(level: String, used: Int) throws {
+        let large = !level.isEmpty
+        let clip = Clip(format: .yu12, width: large ? 3840 : 64, height: large ? 2160 : 64, frames: 0)
+        var properties: [String: PropertyValue] = ["ReferenceBufferCount": .int(8)]
+        if large { properties["ProfileLevel"] = .string(level) }
+        let (encoder, _) = try encode(clip, properties)
+        #expect(encoder.notes == ["ReferenceBufferCount 8: x265 uses \(used)"])
+        #expect(try encode(clip, ["ReferenceBufferCount": .int(4)]).encoder.notes == [])
+    }
+
     @Test(arguments: [(-1, 1), (0, 0)])
     func disablesSpatialAdaptation(level: Int, flag: Int) throws {
         let clip = Clip(format: .yu12, width: 64, height: 64, frames: 3)

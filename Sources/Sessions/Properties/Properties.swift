@@ -83,10 +83,10 @@ public enum PropertyTable {
 
         // Coding tools.
         PropertySpec(
-            .referenceBufferCount, .integer(1...16),
+            .referenceBufferCount, .integer(1...8),
             """
-            Maximum reference pictures of a picture; by default the encoder's choice. Hardware with fewer reports it in \
-            Notices. Excludes BaseLayerFrameRate.
+            Maximum reference pictures of a picture; by default the encoder's choice. More than 5 may need a higher level. \
+            Encoders that use fewer report it in Notices. Excludes BaseLayerFrameRate.
             """),
         PropertySpec(
             .spatialAdaptiveQPLevel, .integer(-1...0), default: .int(-1),
