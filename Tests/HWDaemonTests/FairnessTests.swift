@@ -112,7 +112,9 @@ struct IdleClientTests {
 
     @Test("Zero switches the timeouts off", arguments: ["IdleTimeout=0", "PrepareTimeout=0"])
     func zeroSwitchesThemOff(_ setting: String) throws {
-        let broker = try BrokerProcess(["--set", "IdleTimeout=0.2", "--set", "PrepareTimeout=0.2", "--set", setting])
+        let broker = try BrokerProcess([
+            "--set", "IdleTimeout=0.2", "--set", "PrepareTimeout=0.2", "--set", setting,
+        ])
         let client = try broker.connect()
         if setting.hasPrefix("Prepare") { _ = try client.create() }
         #expect(try !client.isClosed(within: .milliseconds(1500)))
