@@ -36,26 +36,60 @@ private func summary(_ bystander: Helper) throws -> (frames: Int, digest: String
 ///
 /// Prints `running` after the first packet, at the end the number of frames and the md5 digest of all packets.
 func bystander(_ address: String, frames: Int) throws {
-    let (width, height) = (320, 180)
-    guard let timeBase = Rational(1, 30) else { return }
-    let session = try CompressionSession(
-        Daemon(address: address),
-        CreateCompressionSession.Parameters(
-            width: width, height: height, pixelFormat: .yu12, timeBase: timeBase,
-            properties: [
-                .x265Preset: .string("veryfast"), .quality: .double(0.5),
-                .x265Params: .string("pools=1:frame-threads=1"),
-            ]))
-    let layout = FrameLayout.packed(.yu12, width: width, height: height)
-    let pool = try FramePool(slotSize: layout.size, slotCount: 8)
-    try session.addPool(pool, id: 1)
-    let digest = try MD5()
-    var slots: [UInt64: FramePool.Slot] = [:]
-    var number: UInt64 = 0
-    var isCompleted = false
-    var packets = 0
-    func handle(_ event: CompressionSession.Event?) throws {
-        switch event {
+    let session = try NormalSession(address)
+    var due = MonotonicTime.now
+    while frames > 0 ? session.sent < frames : !inputHasEnded() || session.sent < 60 {
+        try session.encode()
+        due = due + .milliseconds(33)
+        while frames == 0, due > .now { try session.pump(.nanoseconds(Int64(due.nanoseconds(since: .now)))) }
+    }
+    print("\(session.sent) \(try session.finish())")
+}
+
+/// A session that does what every client does.
+private final class NormalSession {
+    private static let (width, height) = (320, 180)
+
+    private(set) var sent = 0
+    private let session: CompressionSession
+    private let pool: FramePool
+    private let digest: MD5
+    private var slots: [UInt64: FramePool.Slot] = [:]
+    private var packets = 0
+    private var isCompleted = false
+
+    init(_ address: String) throws {
+        guard let timeBase = Rational(1, 30) else { throw Finding("1/30 is a ratio") }
+        session = try CompressionSession(
+            Daemon(address: address),
+            CreateCompressionSession.Parameters(
+                width: Self.width, height: Self.height, pixelFormat: .yu12, timeBase: timeBase,
+                properties: [
+                    .x265Preset: .string("veryfast"), .quality: .double(0.5),
+                    .x265Params: .string("pools=1:frame-threads=1"),
+                ]))
+        pool = try FramePool(
+            slotSize: FrameLayout.packed(.yu12, width: Self.width, height: Self.height).size, slotCount: 8)
+        digest = try MD5()
+        try session.addPool(pool, id: 1)
+    }
+
+    /// Sends a frame once a slot is free; the picture depends on its number alone.
+    func encode() throws {
+        while pool.freeCount == 0 { try pump(.seconds(1)) }
+        guard let slot = pool.acquire() else { return }
+        let bytes = pool.bytes(of: slot)
+        for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: index &* 7 >> 4 &+ sent &* 3) }
+        slots[UInt64(sent)] = slot
+        let layout = FrameLayout.packed(.yu12, width: Self.width, height: Self.height, base: slot.offset).layout
+        try session.encode(
+            EncodeFrame(frameID: UInt64(sent), pts: Int64(sent), duration: 1, poolID: 1, layout: layout))
+        sent += 1
+    }
+
+    /// Handles one event, if one comes in time.
+    func pump(_ timeout: Duration) throws {
+        switch try session.nextEvent(timeout: timeout) {
         case .frameReleased(let frame): if let slot = slots.removeValue(forKey: frame) { pool.release(slot) }
         case .packet(let packet):
             try digest.add(packet.bytes)
@@ -66,36 +100,18 @@ func bystander(_ address: String, frames: Int) throws {
         case .formatDescription, nil: break
         }
     }
-    var due = MonotonicTime.now
-    while frames > 0 ? number < frames : !inputHasEnded() || number < 60 {
-        while pool.freeCount == 0 || (frames == 0 && due > .now) {
-            let left = frames == 0 && due > .now ? due.nanoseconds(since: .now) : 1_000_000_000
-            try handle(try session.nextEvent(timeout: .nanoseconds(Int64(left))))
-        }
-        due = due + .milliseconds(33)
-        guard let slot = pool.acquire() else { continue }
-        fill(pool.bytes(of: slot), number)
-        slots[number] = slot
-        try session.encode(
-            EncodeFrame(
-                frameID: number, pts: Int64(number), duration: 1, poolID: 1,
-                layout: FrameLayout.packed(.yu12, width: width, height: height, base: slot.offset).layout))
-        number += 1
-    }
-    try session.complete()
-    while !isCompleted {
-        guard let event = try session.nextEvent(timeout: .seconds(30)) else {
-            throw Finding("it does not complete")
-        }
-        try handle(event)
-    }
-    guard packets == number else { throw Finding("\(packets) packets of \(number) frames") }
-    print("\(number) \(try digest.text())")
-}
 
-/// A picture that depends on its number alone.
-private func fill(_ bytes: UnsafeMutableRawBufferPointer, _ number: UInt64) {
-    for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: index &* 7 >> 4 &+ Int(number) &* 3) }
+    /// Completes the session and returns the digest of its packets.
+    func finish() throws -> String {
+        try session.complete()
+        let deadline = MonotonicTime.now + .seconds(60)
+        while !isCompleted {
+            guard MonotonicTime.now < deadline else { throw Finding("the session does not complete") }
+            try pump(.seconds(1))
+        }
+        guard packets == sent else { throw Finding("\(packets) packets of \(sent) frames") }
+        return try digest.text()
+    }
 }
 
 /// md5sum(1).
