@@ -21,7 +21,8 @@ final class ContainerWriter: @unchecked Sendable {
     let timecode: String?
     private let io: DescriptorIO
     private let packet: UnsafeMutablePointer<AVPacket>
-    private var boxes: VideoTrackBoxes?
+    private var entries: SampleEntries?
+    private var sampleCount = 0
     private var annotations: PictureAnnotations?
     private let isQuickTime: Bool
     /// Boxes of the source's sample entry that a copy keeps.
@@ -93,8 +94,9 @@ final class ContainerWriter: @unchecked Sendable {
         try configure(parameters, track, boxes)
         configure(stream, track, boxes)
         try attach(track.displayMatrix, to: stream)
-        self.boxes = boxes
-        if track.isCopy { self.boxes?.carried = carried }
+        var boxes = boxes
+        if track.isCopy { boxes.carried = carried }
+        entries = SampleEntries(boxes, hvcC: track.hvcC, isQuickTime: isQuickTime)
         annotations = PictureAnnotations(record, isQuickTime: isQuickTime)
         timeBase = track.timeBase.libAV
         try check(writeHeader(track))
@@ -102,6 +104,15 @@ final class ContainerWriter: @unchecked Sendable {
         for packet in queue { try write(copied: packet) }
         queue = []
     }
+
+    /// Changes the configuration of the packets that follow.
+    func change(to configuration: TrackConfiguration) throws(MediaError) {
+        guard isStarted else { throw MediaError(.usage, "a configuration cannot change before the track") }
+        try entries?.change(to: configuration, atSample: sampleCount)
+    }
+
+    /// The number of sample entries of the video track.
+    var entryCount: Int { entries?.count ?? 0 }
 
     func write(
         _ accessUnit: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64, isSync: Bool
@@ -124,6 +135,7 @@ final class ContainerWriter: @unchecked Sendable {
         packet.pointee.stream_index = 0
         packet.pointee.flags = isSync ? AV_PKT_FLAG_KEY : 0
         annotations?.note(accessUnit)
+        sampleCount += 1
         try send(from: timeBase)
     }
 
@@ -166,7 +178,7 @@ final class ContainerWriter: @unchecked Sendable {
         do throws(BoxError) {
             let languages = languages
             try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
-                try boxes?.write(into: &movie, annotations)
+                try entries?.write(into: &movie, annotations)
                 try TrackLanguages.write(languages, into: &movie)
             }
         } catch {
