@@ -138,7 +138,7 @@ import Testing
         for name in names {
             let place = try #require((0..<bytes.count - 4).last { Array(bytes[$0..<$0 + 4]) == name })
             for offset in stride(from: 11, through: name == names[0] ? 35 : 11, by: 4) {
-                for value in [0, 1, 3, 255] as [UInt8] {
+                for value in [0, 3] as [UInt8] {
                     var damaged = bytes
                     damaged[place + offset] = value
                     let path = scratch.file("damaged.mov")

@@ -9,6 +9,8 @@ struct SampleEntries: Sendable {
         var hvcC: [UInt8]
         /// The boxes of the source's sample entry; nil where the parameter sets changed within its samples.
         var boxes: [Box]?
+        /// The parameter sets.
+        var sets: Set<[UInt8]>
         /// The SPS of the base layer; nil where the record has none that can be parsed.
         var sps: SequenceParameterSet?
     }
@@ -26,29 +28,38 @@ struct SampleEntries: Sendable {
     private static let maxCount = 1024
 
     /// The first entry of a track.
-    init(_ boxes: VideoTrackBoxes, hvcC: [UInt8], isQuickTime: Bool) {
+    init(_ boxes: VideoTrackBoxes, _ record: DecoderConfigurationRecord, hvcC: [UInt8], isQuickTime: Bool) {
         self.boxes = boxes
         self.isQuickTime = isQuickTime
-        entries = [Entry(hvcC: hvcC)]
+        entries = [Entry(hvcC: hvcC, sets: Self.sets(record))]
+    }
+
+    private static func sets(_ record: DecoderConfigurationRecord) -> Set<[UInt8]> {
+        Set(CopiedParameterSets(record.nalUnits).units)
     }
 
     /// Changes the configuration of the samples from number `sample` on.
     /// - Throws: `usage` for a damaged record, `unsupported` for too many entries.
     mutating func change(to configuration: TrackConfiguration, atSample sample: Int) throws(MediaError) {
         let record = try configuration.record()
+        let sets = Self.sets(record)
         let current = runs[runs.count - 1].entry
         let number: Int
         if configuration.isExtension {
             entries[current - 1].hvcC = configuration.hvcC
+            entries[current - 1].sets = sets
             return
-        } else if let known = entries.firstIndex(where: { $0.hvcC == configuration.hvcC }) {
+        } else if let known = entries.firstIndex(where: {
+            // Records of the same parameter sets may differ in order and in messages, which matter in a source's own.
+            $0.hvcC == configuration.hvcC || configuration.boxes == nil && $0.sets == sets
+        }) {
             number = known + 1
         } else {
             guard entries.count < Self.maxCount else {
                 throw MediaError(.unsupported, "the parameter sets change more than \(Self.maxCount) times")
             }
             let sps = HEVCConfiguration.baseLayerSets(record.nalUnits).first
-            entries.append(Entry(hvcC: configuration.hvcC, boxes: configuration.boxes, sps: sps))
+            entries.append(Entry(hvcC: configuration.hvcC, boxes: configuration.boxes, sets: sets, sps: sps))
             number = entries.count
         }
         if runs[runs.count - 1].start == sample { runs.removeLast() }

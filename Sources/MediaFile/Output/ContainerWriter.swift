@@ -96,7 +96,7 @@ final class ContainerWriter: @unchecked Sendable {
         try attach(track.displayMatrix, to: stream)
         var boxes = boxes
         if track.isCopy { boxes.carried = carried }
-        entries = SampleEntries(boxes, hvcC: track.hvcC, isQuickTime: isQuickTime)
+        entries = SampleEntries(boxes, record, hvcC: track.hvcC, isQuickTime: isQuickTime)
         annotations = PictureAnnotations(record, isQuickTime: isQuickTime)
         timeBase = track.timeBase.libAV
         try check(writeHeader(track))

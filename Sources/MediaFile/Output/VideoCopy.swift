@@ -83,6 +83,10 @@ public struct VideoCopy: Sendable {
     ) throws(BitstreamError) -> DecoderConfigurationRecord {
         var record = record
         record.lengthSize = 4
+        // The output is hvc1: no parameter set is in its samples (ISO/IEC 14496-15 8.4.1).
+        for index in record.arrays.indices where record.arrays[index].nalUnitType.isParameterSet {
+            record.arrays[index].arrayCompleteness = true
+        }
         return try keptLevel.map { (level) throws(BitstreamError) in try record.keepingSubLayers(upTo: level) }
             ?? record
     }
