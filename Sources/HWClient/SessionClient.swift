@@ -17,6 +17,9 @@ protocol SessionReceiver {
     /// The most events that a worker within its credits can leave unfetched.
     var maxEventCount: Int { get }
 
+    /// Called when the app fetches an event: only then does a frame's credit return.
+    mutating func didFetch(_ event: Event)
+
     /// Takes the credits from the reply to Create.
     init(_ created: Create.Reply)
 
@@ -27,6 +30,8 @@ protocol SessionReceiver {
 }
 
 extension SessionReceiver {
+    mutating func didFetch(_ event: Event) {}
+
     /// The error for a violation of the protocol.
     static func broken(_ reason: String) -> SessionError {
         SessionError(malfunction, "the worker broke the protocol: \(reason)")
@@ -56,7 +61,8 @@ final class SessionClient<Receiver: SessionReceiver> {
     /// Registered memory, mapped for as long as frames in flight may use it.
     private var pools: [UInt32: SharedMemory] = [:]
     private var events: [Event] = []
-    private var finishing: UInt32?
+    /// Sequence numbers of the messages whose answers are events.
+    private var finishing: Set<UInt32> = []
 
     init(
         _ daemon: Daemon, _ parameters: Receiver.Create.Parameters, timeout: Duration
@@ -104,7 +110,7 @@ final class SessionClient<Receiver: SessionReceiver> {
     }
 
     /// Emits `Receiver.finished` when the message with this sequence number is answered.
-    func finish(by sequence: UInt32) { finishing = sequence }
+    func finish(by sequence: UInt32) { finishing.insert(sequence) }
 
     // MARK: - Messages
 
@@ -130,8 +136,14 @@ final class SessionClient<Receiver: SessionReceiver> {
         if events.isEmpty {
             try link.pump(until: MonotonicTime.now + timeout, handle) { !self.events.isEmpty }
         }
-        return events.isEmpty ? nil : events.removeFirst()
+        guard !events.isEmpty else { return nil }
+        let event = events.removeFirst()
+        receiver.didFetch(event)
+        return event
     }
+
+    /// Events that the app has not fetched.
+    var waitingEventCount: Int { events.count }
 
     func invalidate() { link.invalidate() }
 
@@ -145,8 +157,7 @@ final class SessionClient<Receiver: SessionReceiver> {
         }
         let reply = try Reply(decoding: payload)
         // Any other reply answers a request whose caller no longer waits.
-        guard reply.sequence == finishing else { return }
-        finishing = nil
+        guard finishing.remove(reply.sequence) != nil else { return }
         guard reply.status == .ok else {
             throw SessionError(reply.status, String(decoding: reply.body, as: UTF8.self))
         }

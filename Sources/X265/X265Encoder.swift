@@ -14,11 +14,16 @@ public final class X265Encoder: Encoder {
     /// Nil where the stream has one temporal level.
     private let levelled: LevelledFrames?
     private let offsets: QuantOffsets?
-    private var decodeTimes: DecodeTimes
+    public var decodeTimes: DecodeTimes
     private var isFinished = false
 
     /// The hvcC record of the packets to come.
     public let formatDescription: [UInt8]
+
+    public var notes: [String] { [] }
+
+    /// libx265 takes no frames after a flush.
+    public var continuesAfterFinish: Bool { false }
 
     /// Opens an encoder, which takes milliseconds at 1080p and memory for a dozen pictures.
     ///
@@ -101,6 +106,9 @@ public final class X265Encoder: Encoder {
         api.pointee.picture_free(output)
         // x265's cleanup() frees tables that all encoders of the process share; they are left to the process's end.
     }
+
+    /// Always false: `x265_encoder_reconfig` of x265 3.5 reports success and changes the rate in none of its modes.
+    public func change(to configuration: EncoderConfiguration) -> Bool { false }
 
     /// Encodes a frame and emits the pictures that are ready.
     public func encode(_ input: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
