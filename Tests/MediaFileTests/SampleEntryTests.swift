@@ -48,7 +48,7 @@ import Testing
         #expect(try MediaInfo(path: path).video.first?.sampleEntries == 2)
     }
 
-    @Test(arguments: clips, ["mov", "mp4"])
+    @Test(arguments: zip(clips, ["mov", "mp4", "mov", "mp4"]))
     func copiesHaveTheEntriesOfTheSource(_ name: String, _ ending: String) throws {
         let scratch = try Scratch()
         let (source, output) = (try Clips.path(name), scratch.file("out.\(ending)"))
@@ -124,6 +124,24 @@ import Testing
         #expect(try LevelTests.frames(output).map(\.digest) == LevelTests.frames(first).map(\.digest))
         #expect(try Self.chunks(output) == [[10, 1]])
         #expect(try LevelTests.table(output).first("stsd")?.children.count == 1)
+    }
+
+    /// From parameter sets inside samples, and from a source's sample entries into the other kind of file.
+    @Test func entriesHaveTheirOwnColors() throws {
+        let scratch = try Scratch()
+        let colors = ["bt709:transfer=bt709:colormatrix=bt709", "bt2020:transfer=smpte2084:colormatrix=bt2020nc"]
+        let source = try Self.stream(scratch, colors.map { "colorprim=\($0)" })
+        let (first, second) = (scratch.file("out.mp4"), scratch.file("out.mov"))
+        try LevelTests.copy(source, to: first)
+        try LevelTests.copy(first, to: second)
+        func boxes(_ path: String) throws -> [[UInt8]?] {
+            try #require(try LevelTests.table(path).first("stsd")).children.map { $0.first("colr")?.fields }
+        }
+        // The third code point is followed by the range in `nclx`.
+        let points: [[UInt8]] = [[0, 1, 0, 1, 0, 1], [0, 9, 0, 16, 0, 9]]
+        #expect(try boxes(first) == points.map { Array("nclx".utf8) + $0 + [0] })
+        #expect(try boxes(second) == points.map { Array("nclc".utf8) + $0 })
+        #expect(try LevelTests.frames(second).map(\.digest) == LevelTests.frames(first).map(\.digest))
     }
 
     @Test func aChangeOfCodecIsRefused() throws {
