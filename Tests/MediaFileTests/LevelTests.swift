@@ -27,7 +27,7 @@ import Testing
         options.decoding = .disabled
         options.maxLevel = limit
         let reader = try MediaReader(path: source, options: options)
-        let copy = try VideoCopy(reader)
+        var copy = try VideoCopy(reader)
         let writer = try MediaWriter(path: path, source: reader)
         var track = VideoTrack(reader.video, hvcC: copy.hvcC)
         track.isCopy = true

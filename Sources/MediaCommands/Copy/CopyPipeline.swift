@@ -9,7 +9,7 @@ final class CopyPipeline {
     struct TimesDoNotFit: Error {}
 
     private let reader: MediaReader
-    private let copy: VideoCopy
+    private var copy: VideoCopy
     private let writer: MediaWriter
     private let keepsPartial: Bool
     /// Whether decode times and durations are computed from the presentation times.
@@ -89,7 +89,9 @@ final class CopyPipeline {
 
     private func write(_ timed: DisplayDurations<MediaPacket>.Timed) throws(MediaError) {
         let isSync = timed.packet.isSync
-        guard timed.dts <= timed.pts, lastDTS.map({ $0 < timed.dts }) ?? true else {
+        // libavformat's muxer takes durations of 31 bits.
+        guard timed.dts <= timed.pts, lastDTS.map({ $0 < timed.dts }) ?? true, timed.duration <= Int64(Int32.max)
+        else {
             throw MediaError(
                 .badInput, "\(input): the timestamps of packet \(packets + 1) of the video cannot be kept")
         }
@@ -98,7 +100,8 @@ final class CopyPipeline {
             func write(_ sample: UnsafeRawBufferPointer) throws(MediaError) {
                 videoBytes += sample.count
                 try writer.write(
-                    sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync)
+                    sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync,
+                    isShown: !timed.packet.isDiscarded)
             }
             guard let sample = try copy.sample(bytes) else { return try write(bytes) }
             var failure: MediaError?

@@ -29,6 +29,9 @@ final class ContainerWriter: @unchecked Sendable {
     private var timeBase = AVRational(num: 1, den: 1)
     private var lastDTS: Int64?
     private var lastCopiedDTS: [Int32: Int64] = [:]
+    /// The end of the last picture that is shown, and the latest time of one that is not, in ticks.
+    private var shownEnd: Int64 = .min
+    private var lastHidden: Int64 = .min
     /// Copied packets that came before `start`.
     private var queue: [MediaPacket] = []
     private var isStarted = false
@@ -104,7 +107,7 @@ final class ContainerWriter: @unchecked Sendable {
     }
 
     func write(
-        _ accessUnit: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64, isSync: Bool
+        _ accessUnit: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64, isSync: Bool, isShown: Bool
     ) throws(MediaError) {
         guard isStarted else { throw MediaError(.usage, "a packet cannot be written before the track") }
         if let lastDTS, dts <= lastDTS {
@@ -124,6 +127,7 @@ final class ContainerWriter: @unchecked Sendable {
         packet.pointee.stream_index = 0
         packet.pointee.flags = isSync ? AV_PKT_FLAG_KEY : 0
         annotations?.note(accessUnit)
+        if isShown { shownEnd = max(shownEnd, pts + max(0, duration)) } else { lastHidden = max(lastHidden, pts) }
         try send(from: timeBase)
     }
 
@@ -168,6 +172,9 @@ final class ContainerWriter: @unchecked Sendable {
             try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
                 try boxes?.write(into: &movie, annotations)
                 try TrackLanguages.write(languages, into: &movie)
+                if lastHidden >= shownEnd, shownEnd > 0 {
+                    try EditListEnd.write(Double(shownEnd) * av_q2d(timeBase), track: 1, into: &movie)
+                }
             }
         } catch {
             throw MediaError(.io, "\(file.path) cannot be written: \(error.reason)")
@@ -190,6 +197,8 @@ final class ContainerWriter: @unchecked Sendable {
         }
         guard code < 0 else { return }
         let reason = "\(file.path) cannot be written: \(MediaError.text(ofLibAV: code))"
-        throw MediaError(.io, LibAVLog.explain(reason))
+        // Without a failed write, the muxer refuses what the input contains.
+        let isInputFault = code == clibav_error(EINVAL) || code == clibav_invalid_data()
+        throw MediaError(isInputFault ? .badInput : .io, LibAVLog.explain(reason))
     }
 }
