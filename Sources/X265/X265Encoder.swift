@@ -14,6 +14,8 @@ public final class X265Encoder: Encoder {
     /// Nil where the stream has one temporal level.
     private let levelled: LevelledFrames?
     private let offsets: QuantOffsets?
+    /// Nil where pictures have no pic_timing messages, or x265 writes them.
+    private var timing: PictureTiming?
     private var decodeTimes: DecodeTimes
     /// x265's parameter sets, as it writes them; the format description has them.
     private let parameterSets: Set<[UInt8]>
@@ -74,6 +76,7 @@ public final class X265Encoder: Encoder {
         self.picture = picture
         self.output = output
         source = PictureSource(configuration.request)
+        timing = PictureTiming(configuration)
 
         do throws(SessionError) {
             let units = try Self.headers(api: api, encoder: encoder)
@@ -178,10 +181,14 @@ public final class X265Encoder: Encoder {
             temporalLevel: Self.temporalID(of: slice),
             kind: PictureKind(x265Type: output.pointee.sliceType))
         let bytes = try Self.bytes(of: units)
+        func emit(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
+            guard timing != nil else { return try handler(picture, bytes) }
+            try timing?.emit(picture, bytes, handler)
+        }
         if let levelled {
-            try levelled.relabel(coded, bytes, handler)
+            try levelled.relabel(coded, bytes, emit)
         } else {
-            try handler(coded, bytes.bytes)
+            try emit(coded, bytes.bytes)
         }
         return true
     }

@@ -36,17 +36,26 @@ enum EditListEnd {
         }
     }
 
-    /// Shortens the last edit; false where the list does not last longer than `end`.
-    private static func shorten(_ list: inout Box, to end: UInt64) throws(BoxError) -> Bool {
-        let width = list.fields.first == 1 ? 8 : 4
-        let entrySize = 2 * width + 4
+    /// The durations of a list's edits, in ticks of the movie; nil where the list is empty or damaged.
+    static func durations(_ list: Box) -> [UInt64]? {
+        let (width, entrySize) = entry(list)
         guard let count = list.fields.bigEndian(at: 4, 4), count > 0,
             list.fields.count >= 8 + Int(count) * entrySize
-        else { throw BoxError("the edit list is damaged") }
-        let durations = (0..<Int(count)).map { list.fields.bigEndian(at: 8 + $0 * entrySize, width) ?? 0 }
+        else { return nil }
+        return (0..<Int(count)).map { list.fields.bigEndian(at: 8 + $0 * entrySize, width) ?? 0 }
+    }
+
+    /// Bytes of a duration, and of an edit: duration, media time, rate.
+    private static func entry(_ list: Box) -> (width: Int, size: Int) {
+        list.fields.first == 1 ? (8, 20) : (4, 12)
+    }
+
+    /// Shortens the last edit; false where the list does not last longer than `end`.
+    private static func shorten(_ list: inout Box, to end: UInt64) throws(BoxError) -> Bool {
+        guard let durations = durations(list) else { throw BoxError("the edit list is damaged") }
         let before = durations.dropLast().reduce(0) { $0 &+ $1 }
         guard let last = durations.last, end > before, end - before < last else { return false }
-        try set(end - before, at: 8 + (durations.count - 1) * entrySize, in: &list)
+        try set(end - before, at: 8 + (durations.count - 1) * entry(list).size, in: &list)
         return true
     }
 

@@ -13,6 +13,8 @@ final class LibAVSource {
     let warnings: [String]
     /// Boxes of the video's sample entry that a copy keeps as they are.
     let carriedBoxes: [Box]
+    /// The end of the video's edit list in seconds; nil without one.
+    let editListEnd: Double?
     private(set) var report = DecodeReport()
     /// Drops temporal levels; nil when all are read.
     let levels: LevelFilter?
@@ -49,6 +51,7 @@ final class LibAVSource {
         streamsRead = opening.streamsRead
         warnings = opening.warnings(options)
         carriedBoxes = opening.boxes?.carried(track: opening.stream.id) ?? []
+        editListEnd = opening.boxes?.editListEnd(track: opening.stream.id)
         var video = opening.video
         levels = try LevelFilter(
             options, opening.demuxer, opening.boxes, leavesUnsignaled: opening.isForDaemon, &video)

@@ -29,9 +29,10 @@ final class ContainerWriter: @unchecked Sendable {
     private var timeBase = AVRational(num: 1, den: 1)
     private var lastDTS: Int64?
     private var lastCopiedDTS: [Int32: Int64] = [:]
-    /// The end of the last picture that is shown, and the latest time of one that is not, in ticks.
-    private var shownEnd: Int64 = .min
-    private var lastHidden: Int64 = .min
+    /// The latest times of pictures that are shown and hidden, and the end of those that are shown, in ticks.
+    private var (lastShown, lastHidden, shownEnd) = (Int64.min, Int64.min, Int64.min)
+    /// The end of the source's edit list in seconds.
+    private let sourceEnd: Double?
     /// Copied packets that came before `start`.
     private var queue: [MediaPacket] = []
     private var isStarted = false
@@ -56,6 +57,7 @@ final class ContainerWriter: @unchecked Sendable {
         self.file = file
         isQuickTime = ending == "mov"
         carried = source?.carriedBoxes ?? []
+        sourceEnd = source?.editListEnd
         let video = source?.video
         timecode = FileCopy.timecode(from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate)
         let copy = StreamCopy(
@@ -127,7 +129,11 @@ final class ContainerWriter: @unchecked Sendable {
         packet.pointee.stream_index = 0
         packet.pointee.flags = isSync ? AV_PKT_FLAG_KEY : 0
         annotations?.note(accessUnit)
-        if isShown { shownEnd = max(shownEnd, pts + max(0, duration)) } else { lastHidden = max(lastHidden, pts) }
+        if isShown {
+            (lastShown, shownEnd) = (max(lastShown, pts), max(shownEnd, pts + max(0, duration)))
+        } else {
+            lastHidden = max(lastHidden, pts)
+        }
         try send(from: timeBase)
     }
 
@@ -172,8 +178,9 @@ final class ContainerWriter: @unchecked Sendable {
             try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
                 try boxes?.write(into: &movie, annotations)
                 try TrackLanguages.write(languages, into: &movie)
-                if lastHidden >= shownEnd, shownEnd > 0 {
-                    try EditListEnd.write(Double(shownEnd) * av_q2d(timeBase), track: 1, into: &movie)
+                if lastHidden >= lastShown, shownEnd > 0 {
+                    let end = min(Double(shownEnd) * av_q2d(timeBase), sourceEnd ?? .infinity)
+                    try EditListEnd.write(end, track: 1, into: &movie)
                 }
             }
         } catch {
