@@ -42,11 +42,12 @@ test: deps
 	@scripts/check-links
 	@scripts/check-systemd
 
-# What takes longer: whole clips, campaigns, and an app that uses HWClient as a package.
+# What takes longer: whole clips, campaigns, an app that uses HWClient as a package, and a client in Python.
 check: deps
 	swift build --build-tests --quiet
 	@$(RUN_TESTS) --name check --timeout 1500 -- --filter '$(LONG)'
 	@scripts/check-sample
+	@scripts/check-protocol
 
 bench: release
 	@scripts/bench

@@ -156,7 +156,7 @@ let package = Package(
         .plugin(name: "HWDCompileShaders", capability: .buildTool(), path: "Plugins/CompileShaders"),
 
         .testTarget(name: "ModelTests", dependencies: ["HWDModel"], swiftSettings: common),
-        .testTarget(name: "WireTests", dependencies: ["HWDModel", "HWDWire"], swiftSettings: common),
+        .testTarget(name: "WireTests", dependencies: ["HWDHEVC", "HWDModel", "HWDWire"], swiftSettings: common),
         .testTarget(name: "ColorTests", dependencies: ["HWDColor", "HWDModel"], swiftSettings: common),
         .testTarget(
             name: "ShadersTests", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDShaders"],

@@ -44,6 +44,20 @@ public final class AlphaEncoder: Encoder {
     /// The hvcC record of the packets to come, with the parameter sets of both layers.
     public let formatDescription: [UInt8]
 
+    /// The format of each layer's frames.
+    public static let layerFormat = PixelFormat.yu12
+
+    /// The base layer's; the alpha layer has no properties of its own but its quality.
+    public var notes: [String] { base.notes }
+
+    /// The base layer's.
+    public var decodeTimes: DecodeTimes {
+        get { base.decodeTimes }
+        set { base.decodeTimes = newValue }
+    }
+
+    public var continuesAfterFinish: Bool { base.continuesAfterFinish && alpha.continuesAfterFinish }
+
     /// Joins two open encoders.
     ///
     /// - Parameters:
@@ -78,6 +92,11 @@ public final class AlphaEncoder: Encoder {
         neutral.fill(128)
     }
 
+    public func change(to configuration: EncoderConfiguration) throws(SessionError) -> Bool {
+        guard try base.change(to: configuration.baseLayer(Self.layerFormat)) else { return false }
+        return try alpha.change(to: configuration.alphaLayer(Self.layerFormat))
+    }
+
     /// Encodes a frame and emits the pictures that both layers have.
     public func encode(_ picture: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
         precondition(!isFinished, "encode after finish")
@@ -98,7 +117,7 @@ public final class AlphaEncoder: Encoder {
     /// Emits every picture still inside.
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
         guard !isFinished else { return }
-        isFinished = true
+        isFinished = !continuesAfterFinish
         try base.finish { (coded, bytes) throws(SessionError) in takeBase(coded, bytes) }
         try feedAlpha()
         guard waiting.isEmpty else {

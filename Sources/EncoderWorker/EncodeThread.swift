@@ -15,9 +15,11 @@ struct PendingFrame: Sendable {
 enum EncodeTask: Sendable {
     /// Open the encoder, then reply to the message with this sequence number, if any.
     case open(EncoderConfiguration, sequence: UInt32?)
+    /// Code the frames that follow with this configuration.
+    case change(EncoderConfiguration)
     case encode(PendingFrame)
-    /// Flush the encoder, then reply.
-    case finish(sequence: UInt32)
+    /// Emit the packets of all frames unless none up to this pts is pending, then reply.
+    case finish(until: Int64, sequence: UInt32)
     /// Reply: every earlier task is done.
     case acknowledge(sequence: UInt32)
     /// Make the converter forget `WorkerSession.removedPools`.
@@ -30,9 +32,13 @@ struct EncodeThread {
     let tasks: WorkQueue<EncodeTask>
     let arena: PacketArena
 
-    private var encoder: (any Encoder)?
+    private var encoder: StreamEncoder?
     /// Converts RGB frames to the encoder's format.
     private var conversion: InputConversion?
+    /// The format description that the client has.
+    private var description: [UInt8] = []
+    /// The encoder's deviations from the properties, as published.
+    private var notes: [String]
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
@@ -40,6 +46,7 @@ struct EncodeThread {
         self.worker = worker
         self.tasks = tasks
         self.arena = arena
+        notes = worker.hardware?.notes ?? []
     }
 
     /// Works until the queue is closed; every error ends the session.
@@ -68,8 +75,12 @@ struct EncodeThread {
             if let sequence { worker.send(Reply(sequence: sequence)) }
         case .encode(let frame):
             try encode(frame)
-        case .finish(let sequence):
-            try encoder?.finish { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
+        case .change(let configuration): _ = try encoder?.change(to: configuration)
+        case .finish(let pts, let sequence):
+            // No encoder can be flushed up to a frame in the middle.
+            if durations.keys.contains(where: { $0 <= pts }) {
+                try encoder?.finish { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
+            }
             worker.send(Reply(sequence: sequence))
         case .acknowledge(let sequence):
             worker.send(Reply(sequence: sequence))
@@ -83,14 +94,25 @@ struct EncodeThread {
             worker.publish(conversion)
             self.conversion = conversion
         }
-        let encoder: any Encoder =
-            if let hardware = worker.hardware {
-                try hardware.encoder(for: configuration)
-            } else {
-                try LayeredEncoder.software(configuration)
-            }
+        let hardware = worker.hardware
+        let encoder = try StreamEncoder(configuration) { (configuration) throws(SessionError) in
+            if let hardware { return try hardware.encoder(for: configuration) }
+            return try LayeredEncoder.software(configuration)
+        }
         self.encoder = encoder
-        worker.port.send(.formatDescription, encoder.formatDescription)
+        describe(encoder)
+    }
+
+    /// Sends the format description, and publishes the encoder's notices, where they are new.
+    private mutating func describe(_ encoder: StreamEncoder) {
+        if encoder.formatDescription != description {
+            description = encoder.formatDescription
+            worker.port.send(.formatDescription, encoder.formatDescription)
+        }
+        if encoder.notes != notes {
+            notes = encoder.notes
+            worker.publish(notices: notes)
+        }
     }
 
     private mutating func encode(_ pending: PendingFrame) throws(SessionError) {
@@ -106,7 +128,11 @@ struct EncodeThread {
             planes: planes, frameID: frame.frameID, pts: frame.pts,
             forceKeyFrame: frame.flags.contains(.forceKeyFrame),
             baseFrameQP: frame.baseFrameQP < 0 ? nil : Int(frame.baseFrameQP))
-        try encoder.encode(input) { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
+        try encoder.encode(input) { (picture, bytes) throws(SessionError) in
+            // A new encoder emits nothing before it is described.
+            describe(encoder)
+            try emit(picture, bytes)
+        }
         worker.releaseFrame(frame.frameID)
     }
 

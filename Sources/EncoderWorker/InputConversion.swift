@@ -54,7 +54,7 @@ final class InputConversion {
     ///
     /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
     static func check(_ session: CompressionSession) throws(SessionError) {
-        let configuration = try EncoderConfiguration(request: session.request, properties: session.properties)
+        let configuration = try session.configuration()
         guard let settings = configuration.conversion else { return }
         try conversion(settings, configuration).validate()
     }

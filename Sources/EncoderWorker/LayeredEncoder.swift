@@ -7,8 +7,7 @@ internal import HWDX265
 
 /// Opens the encoder that a session's configuration requires: of one layer, or of a base and an alpha layer.
 enum LayeredEncoder {
-    /// The format of each layer's frames.
-    private static let layerFormat = PixelFormat.yu12
+    private static let layerFormat = AlphaEncoder.layerFormat
 
     /// Opens x265.
     static func software(_ configuration: EncoderConfiguration) throws(SessionError) -> any Encoder {
@@ -28,10 +27,10 @@ enum LayeredEncoder {
     /// - Parameter timeout: seconds a picture may take before the driver counts as hung.
     static func hardware(
         node: Int32, path: HardwarePath, _ configuration: EncoderConfiguration, timeout: Double
-    ) throws(VAAPIFailure) -> (encoder: any Encoder, notes: [String]) {
+    ) throws(VAAPIFailure) -> (encoder: any Encoder, limits: DriverLimits) {
         guard let alpha = configuration.alpha else {
             let encoder = try VAAPIEncoder(node: node, path: path, configuration, timeout: timeout)
-            return (encoder, encoder.notes)
+            return (encoder, encoder.limits)
         }
         let base = try VAAPIEncoder(
             node: node, path: path, configuration.baseLayer(layerFormat), timeout: timeout)
@@ -47,8 +46,13 @@ enum LayeredEncoder {
             let encoder = try AlphaEncoder(
                 base: base, alpha: second, splitter: try splitter(configuration, alpha), mode: alpha.mode,
                 size: size(configuration), followsBase: false)
-            return (encoder, base.notes)
+            return (encoder, base.limits)
         } catch { throw VAAPIFailure(error) }
+    }
+
+    /// The configuration of the base layer's encoder in a stream with alpha.
+    static func baseLayer(of configuration: EncoderConfiguration) -> EncoderConfiguration {
+        configuration.baseLayer(layerFormat)
     }
 
     private static func size(_ configuration: EncoderConfiguration) -> (width: Int, height: Int) {

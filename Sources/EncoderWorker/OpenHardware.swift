@@ -12,8 +12,10 @@ internal import HWDWire
 final class OpenHardware {
     private let node: OwnedFD
     private let path: HardwarePath
-    private var encoder: (any Encoder)?
-    private var configuration: EncoderConfiguration
+    /// The encoder that was opened for the reply to Create; nil once the session has taken it.
+    private var first: (any Encoder)?
+    private let firstConfiguration: EncoderConfiguration
+    private let limits: DriverLimits
     private let timeout: Double
 
     /// Opens the node and the encoder.
@@ -33,7 +35,7 @@ final class OpenHardware {
         self.path = HardwarePath(
             vaProfile: path.vaProfile, vaEntrypoint: path.vaEntrypoint, vaRTFormat: path.vaRTFormat,
             features: path.features, adjustments: path.adjustments)
-        self.configuration = configuration
+        firstConfiguration = configuration
         // The same flags as in the probe that verified the node (`DeviceNode`).
         let number = open(hardware.node, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard number >= 0 else {
@@ -43,25 +45,39 @@ final class OpenHardware {
                 isTransient: error.errno == EBUSY || error.errno == EMFILE || error.errno == ENFILE)
         }
         node = OwnedFD(number)
-        (encoder, notes) = try LayeredEncoder.hardware(
+        let opened = try LayeredEncoder.hardware(
             node: node.rawValue, path: self.path, configuration, timeout: timeout)
+        (first, limits) = opened
+        notes = opened.encoder.notes
     }
 
-    /// The encoder's deviations from the requested properties.
-    private(set) var notes: [String]
-
-    /// Returns the encoder, reopened if properties have changed since Create.
+    /// Checks that the driver can code with a session's properties; may be called on any thread.
     ///
-    /// - Throws: why it cannot be reopened.
+    /// - Throws: `PropertyNotSupported` with the driver's limitation.
+    func check(_ configuration: EncoderConfiguration) throws(SessionError) {
+        try limits.check(configuration.alpha == nil ? configuration : LayeredEncoder.baseLayer(of: configuration))
+    }
+
+    /// The first encoder's deviations from the requested properties.
+    let notes: [String]
+
+    /// Returns the first encoder, or a new one if it was taken before or properties have changed since Create.
+    ///
+    /// - Throws: why no new one can be opened.
     func encoder(for requested: EncoderConfiguration) throws(SessionError) -> any Encoder {
-        if let encoder, requested == configuration { return encoder }
-        // Closed first, because some drivers support only one context.
-        encoder = nil
+        if let first, requested == firstConfiguration {
+            defer { self.first = nil }
+            return first
+        }
+        // Closed before another is opened, because some drivers support only one context.
+        first = nil
+        return try reopen(requested)
+    }
+
+    private func reopen(_ configuration: EncoderConfiguration) throws(SessionError) -> any Encoder {
         do throws(VAAPIFailure) {
-            let opened = try LayeredEncoder.hardware(node: node.rawValue, path: path, requested, timeout: timeout)
-            (encoder, notes) = opened
-            configuration = requested
-            return opened.encoder
+            return try LayeredEncoder.hardware(node: node.rawValue, path: path, configuration, timeout: timeout)
+                .encoder
         } catch {
             throw SessionError(
                 error.isTransient ? .videoEncoderNotAvailableNow : .videoEncoderMalfunction,

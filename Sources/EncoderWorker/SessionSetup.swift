@@ -47,7 +47,7 @@ struct SessionSetup {
                         codecID: choice.encoder.id, reason: error.error.reason, isTransient: error.isTransient))
                 continue
             }
-            try session.addNotices(opened.notes)
+            try session.setEncoderNotices(opened.notes)
             (self.session, self.choice, hardware) = (session, choice, opened)
             return
         }
@@ -77,7 +77,7 @@ struct SessionSetup {
         }
         let configuration: EncoderConfiguration
         do throws(SessionError) {
-            configuration = try EncoderConfiguration(request: session.request, properties: session.properties)
+            configuration = try session.configuration()
         } catch { throw VAAPIFailure(error) }
         willOpen(encoder.id)
         defer { willOpen(nil) }
@@ -105,11 +105,10 @@ struct SessionSetup {
 
     /// Opens and closes x265 if `X265Params` is set.
     ///
-    /// x265 checks some values only when it opens; the session is to be refused when they are set, not at Prepare.
+    /// x265 checks some values only when it opens; the call that sets them is to fail, not Prepare or a frame.
     /// - Throws: `Parameter` for a value that x265 refuses.
     static func tryOptions(of session: CompressionSession) throws(SessionError) {
-        guard session.state == .created else { return }
-        let configuration = try EncoderConfiguration(request: session.request, properties: session.properties)
+        let configuration = try session.configuration()
         guard !configuration.x265Options.options.isEmpty else { return }
         try configuration.x265Options.checkThreadCounts(processors: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         _ = try LayeredEncoder.software(configuration)

@@ -17,7 +17,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     let removedPools = RemovedPools()
 
     private let arena: PacketArena
-    private let tasks = WorkQueue<EncodeTask>(capacity: 2 * CompressionSession.maxFramesInFlight)
+    private let tasks = WorkQueue<EncodeTask>(capacity: 3 * CompressionSession.maxFramesInFlight)
     private let state: Mutex<CompressionSession>
     /// Whether frames are RGB, which a GPU may convert.
     private let convertsFrames: Bool
@@ -63,7 +63,11 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         try state.withLock { session throws(SessionError) in
             var changed = session
             try changed.setProperties(values)
-            if hardware == nil { try SessionSetup.tryOptions(of: changed) }
+            if let hardware {
+                try hardware.check(try changed.configuration())
+            } else {
+                try SessionSetup.tryOptions(of: changed)
+            }
             session = changed
         }
     }
@@ -100,9 +104,8 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
             try ByteReader().expectEnd(of: payload)
             if try !open(sequence: sequence) { try tasks.enqueue(.acknowledge(sequence: sequence)) }
         case .completeFrames:
-            _ = try CompleteFrames(decoding: payload)
-            state.withLock { $0.complete() }
-            try tasks.enqueue(.finish(sequence: sequence))
+            let request = try CompleteFrames(decoding: payload)
+            try tasks.enqueue(.finish(until: request.untilPTS, sequence: sequence))
         default: throw SessionError(.parameter, "message \(opcode) is not handled")
         }
     }
@@ -117,10 +120,12 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
 
     private func admit(_ frame: EncodeFrame, _ pools: PoolLedger<SharedMemory>) throws(SessionError) {
         _ = try open(sequence: nil)
-        let (admitted, memory) = try state.withLock { session throws(SessionError) in
-            try session.admit(frame, in: pools)
+        let (change, admitted, memory) = try state.withLock { session throws(SessionError) in
+            let (admitted, memory) = try session.admit(frame, in: pools)
+            return (session.takeChange(), admitted, memory)
         }
         port.stats.add(.framesIn, 1)
+        if let change { try tasks.enqueue(.change(change)) }
         try tasks.enqueue(.encode(PendingFrame(frame: admitted, pool: memory)))
     }
 
@@ -131,6 +136,12 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         state.withLock { $0.release(frameID) }
         port.stats.set(.progressNs, MonotonicTime.now.nanoseconds)
         send(FrameReleased(frameID: frameID))
+    }
+
+    /// Publishes the encoder's deviations from the properties.
+    func publish(notices: [String]) {
+        // The properties were found consistent when they were set.
+        try? state.withLock { session throws(SessionError) in try session.setEncoderNotices(notices) }
     }
 
     /// Publishes which device converts RGB frames, and why.

@@ -10,13 +10,13 @@ public import HWDWire
 public final class CompressionSession {
     /// A result.
     public enum Event {
-        /// The hvcC record (ISO/IEC 14496-15, 8.3.3.1) of the packets that follow.
+        /// The hvcC record (ISO/IEC 14496-15, 8.3.3.1) of the packets that follow, first and whenever they need another.
         case formatDescription([UInt8])
         /// The worker no longer reads the frame with this number: its slot can be reused.
         case frameReleased(UInt64)
         /// A coded picture; its bytes are valid until `release`.
         case packet(ReceivedPacket)
-        /// Every packet of the frames sent before `complete` has been returned.
+        /// Every packet that `complete` requested has been returned; one for each call.
         case completed
     }
 
@@ -67,7 +67,7 @@ public final class CompressionSession {
     /// Removes a pool that holds no frame in flight.
     public func removePool(id poolID: UInt32) throws(ClientError) { try client.removePool(id: poolID) }
 
-    /// Sets properties, all or none.
+    /// Sets properties, all or none; once the encoder is open, those that are `live` from the next frame on.
     ///
     /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`, `Parameter`; the session continues.
     public func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
@@ -96,10 +96,14 @@ public final class CompressionSession {
         client.receiver.framesInFlight += 1
     }
 
-    /// Requests every packet; `completed` follows the last one.
+    /// Requests the packets of the frames up to `pts`; `completed` follows the last one.
     ///
-    /// No frame can be sent afterwards.
-    public func complete() throws(ClientError) { client.finish(by: try client.send(CompleteFrames())) }
+    /// Packets of later frames may come too: an encoder that holds one of the requested frames is flushed. The next frame
+    /// may then be a key frame.
+    /// - Parameter pts: in units of the session's time base; by default every frame is requested.
+    public func complete(until pts: Int64 = .max) throws(ClientError) {
+        client.finish(by: try client.send(CompleteFrames(untilPTS: pts)))
+    }
 
     /// Returns a packet's memory to the worker.
     public func release(_ packet: ReceivedPacket) throws(ClientError) {

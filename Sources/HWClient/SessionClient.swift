@@ -56,7 +56,8 @@ final class SessionClient<Receiver: SessionReceiver> {
     /// Registered memory, mapped for as long as frames in flight may use it.
     private var pools: [UInt32: SharedMemory] = [:]
     private var events: [Event] = []
-    private var finishing: UInt32?
+    /// Sequence numbers of the messages whose answers are events.
+    private var finishing: Set<UInt32> = []
 
     init(
         _ daemon: Daemon, _ parameters: Receiver.Create.Parameters, timeout: Duration
@@ -104,7 +105,7 @@ final class SessionClient<Receiver: SessionReceiver> {
     }
 
     /// Emits `Receiver.finished` when the message with this sequence number is answered.
-    func finish(by sequence: UInt32) { finishing = sequence }
+    func finish(by sequence: UInt32) { finishing.insert(sequence) }
 
     // MARK: - Messages
 
@@ -145,8 +146,7 @@ final class SessionClient<Receiver: SessionReceiver> {
         }
         let reply = try Reply(decoding: payload)
         // Any other reply answers a request whose caller no longer waits.
-        guard reply.sequence == finishing else { return }
-        finishing = nil
+        guard finishing.remove(reply.sequence) != nil else { return }
         guard reply.status == .ok else {
             throw SessionError(reply.status, String(decoding: reply.body, as: UTF8.self))
         }

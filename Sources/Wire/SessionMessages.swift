@@ -99,9 +99,9 @@ extension EncodeFrame: SessionPayload {
 /// Requests the packets of the frames sent so far.
 public struct CompleteFrames: SessionPayload, Hashable {
     public static let opcode = Opcode.completeFrames
-    /// Only frames up to this pts need to be complete; `Int64.max` for all.
+    /// The packets of frames up to this pts are requested; `Int64.max` for all.
     ///
-    /// The worker completes all frames whatever the bound: its encoders cannot flush a part of what they hold.
+    /// If one of them is still in the encoder, all frames are completed: encoders cannot flush a part of what they hold.
     public var untilPTS: Int64
 
     public init(untilPTS: Int64 = .max) { self.untilPTS = untilPTS }

@@ -16,13 +16,18 @@ public final class X265Encoder: Encoder {
     private let offsets: QuantOffsets?
     /// Nil where pictures have no pic_timing messages, or x265 writes them.
     private var timing: PictureTiming?
-    private var decodeTimes: DecodeTimes
+    public var decodeTimes: DecodeTimes
     /// x265's parameter sets, as it writes them; the format description has them.
     private let parameterSets: Set<[UInt8]>
     private var isFinished = false
 
     /// The hvcC record of the packets to come.
     public let formatDescription: [UInt8]
+
+    public var notes: [String] { [] }
+
+    /// libx265 takes no frames after a flush.
+    public var continuesAfterFinish: Bool { false }
 
     /// Opens an encoder, which takes milliseconds at 1080p and memory for a dozen pictures.
     ///
@@ -107,6 +112,9 @@ public final class X265Encoder: Encoder {
         api.pointee.picture_free(output)
         // x265's cleanup() frees tables that all encoders of the process share; they are left to the process's end.
     }
+
+    /// Always false: `x265_encoder_reconfig` of x265 3.5 reports success and changes the rate in none of its modes.
+    public func change(to configuration: EncoderConfiguration) -> Bool { false }
 
     /// Encodes a frame and emits the pictures that are ready.
     public func encode(_ input: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {

@@ -14,6 +14,10 @@ public struct EncodeJob: Codable, Sendable {
     public var forced: Set<Int>
     /// BaseFrameQP of frames.
     public var frameQPs: [Int: Int]
+    /// Properties that change before a frame; null resets one.
+    public var changes: [Int: [String: PropertyValue]] = [:]
+    /// Frames before which the encoder is flushed.
+    public var flushes: Set<Int> = []
     /// The number of frames after which the encoder is destroyed; nil finishes it.
     public var abandonAfter: Int?
     /// Whether dma-buf frames that cannot be imported are submitted first; the errors become notes.
@@ -36,12 +40,61 @@ public struct EncodeJob: Codable, Sendable {
 
     /// The encoder's configuration, with 25 frames a second unless the properties set a rate.
     public func configuration(_ backend: PropertySpec.Backend) throws(SessionError) -> EncoderConfiguration {
+        try session(backend).configuration()
+    }
+
+    private func session(_ backend: PropertySpec.Backend) throws(SessionError) -> CompressionSession {
         let request = try CompressionRequest(
             codec: "hevc", width: clip.width, height: clip.height, pixelFormat: clip.fourcc,
             timeBase: Rational(1, 25) ?? Rational(1))
-        var store = PropertyStore(backend: backend)
-        try store.set(["ExpectedFrameRate": .int(25)].merging(properties) { $1 }, isOpen: false)
-        return try EncoderConfiguration(request: request, properties: store)
+        var session = CompressionSession(request: request, properties: PropertyStore(backend: backend))
+        try session.setProperties(["ExpectedFrameRate": .int(25)].merging(properties) { $1 })
+        return session
+    }
+
+    /// Encodes the clip as a session does, with `changes` and `flushes`.
+    ///
+    /// - Parameter open: opens the session's encoders.
+    public func run(_ backend: PropertySpec.Backend, open: @escaping StreamEncoder.Open) throws -> EncodeResult {
+        var session = try session(backend)
+        guard let configuration = try session.prepare() else {
+            throw SessionError(.invalidSession, "the session is open already")
+        }
+        let encoder = try StreamEncoder(configuration, open: open)
+        var last = encoder.formatDescription
+        var result = EncodeResult(formatDescription: last)
+        func take(_ picture: EncodedPicture, _ span: RawSpan) throws(SessionError) {
+            if encoder.formatDescription != last {
+                last = encoder.formatDescription
+                result.formatChanges[result.pictures.count] = last
+            }
+            result.pictures.append(CodedPicture(picture, span.withUnsafeBytes { Array($0) }))
+        }
+        for index in 0..<clip.frames {
+            if flushes.contains(index) { try encoder.finish(take) }
+            if let change = changes[index] {
+                try session.setProperties(change)
+                if let configuration = session.takeChange() { _ = try encoder.change(to: configuration) }
+            }
+            try submit(index, to: encoder, take)
+        }
+        try encoder.finish(take)
+        result.notes = encoder.notes
+        return result
+    }
+
+    private func submit(_ index: Int, to encoder: any Encoder, _ handler: EncodedPictureHandler) throws {
+        let frame = clip.native(index)
+        try frame.bytes.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else {
+                throw SessionError(.parameter, "the clip has no samples")
+            }
+            let planes = frame.layout.planes(at: base)
+            try encoder.encode(
+                InputPicture(
+                    planes: planes, frameID: UInt64(index), pts: Int64(index),
+                    forceKeyFrame: forced.contains(index), baseFrameQP: frameQPs[index]), handler)
+        }
     }
 
     /// Encodes the clip.
@@ -62,17 +115,7 @@ public struct EncodeJob: Codable, Sendable {
                 try feeding(index, take)
                 continue
             }
-            let frame = clip.native(index)
-            try frame.bytes.withUnsafeBytes { bytes in
-                guard let base = bytes.baseAddress else {
-                    throw SessionError(.parameter, "the clip has no samples")
-                }
-                let planes = frame.layout.planes(at: base)
-                try encoder.encode(
-                    InputPicture(
-                        planes: planes, frameID: UInt64(index), pts: Int64(index),
-                        forceKeyFrame: forced.contains(index), baseFrameQP: frameQPs[index]), take)
-            }
+            try submit(index, to: encoder, take)
             result.maxHeld = max(result.maxHeld, held)
         }
         if abandonAfter == nil { try encoder.finish(take) }
@@ -118,6 +161,8 @@ public struct EncodeResult: Codable, Sendable {
     public var formatDescription: [UInt8]
     /// The coded pictures in coding order.
     public var pictures: [CodedPicture] = []
+    /// The hvcC records that replace the first, by the index of the picture from which on each applies.
+    public var formatChanges: [Int: [UInt8]] = [:]
     /// The most frames that were in the encoder after a call.
     public var maxHeld = 0
     /// The encoder's deviations from the request.
@@ -153,7 +198,11 @@ public struct EncodeResult: Codable, Sendable {
     public func stream(from first: Int = 0, through level: UInt8 = .max) throws -> [UInt8] {
         var stream: [UInt8] = []
         for unit in try record.nalUnits { AnnexB.append(unit, to: &stream) }
-        for picture in pictures[first...] where picture.temporalLevel <= level {
+        for (index, picture) in pictures.enumerated().dropFirst(first) where picture.temporalLevel <= level {
+            for unit in try formatChanges[index].map({ try DecoderConfigurationRecord(bytes: $0) })?.nalUnits ?? []
+            {
+                AnnexB.append(unit, to: &stream)
+            }
             try AnnexB.append(lengthPrefixed: picture.bytes[...], to: &stream)
         }
         return stream

@@ -62,6 +62,37 @@ import Testing
         #expect(tiled.arrays.allSatisfy { !$0.arrayCompleteness })
     }
 
+    /// A record covers those that differ in what it promises more of, and in what no slice depends on.
+    @Test func coversStreamsThatNeedNoOtherParameterSets() throws {
+        func record(_ change: (inout SequenceParameterSet) -> Void) throws -> DecoderConfigurationRecord {
+            var sps = try SyntheticStream.sps()
+            change(&sps)
+            return try DecoderConfigurationRecord(
+                nalUnits: [
+                    try SyntheticStream.vps().nalUnit(), try sps.nalUnit(), try SyntheticStream.pps().nalUnit(),
+                ])
+        }
+        let level = try SyntheticStream.sps().profileTierLevel.generalLevelIdc
+        let usual = try record { _ in }
+        #expect(usual.covers(usual))
+        let higher = try record { $0.profileTierLevel.generalLevelIdc = level + 30 }
+        #expect(higher.covers(usual) && !usual.covers(higher))
+        let highTier = try record { $0.profileTierLevel.general?.tierFlag.toggle() }
+        #expect(highTier.covers(usual) != usual.covers(highTier))
+        let faster = try record { $0.vuiParameters?.timingInfo?.timeScale = 12345 }
+        #expect(faster.covers(usual) && usual.covers(faster))
+        let deeper = try record { $0.orderingInfo.subLayers[0].maxDecPicBufferingMinus1 += 1 }
+        #expect(deeper.covers(usual) && !usual.covers(deeper))
+        let other = try record { $0.log2MaxPicOrderCntLsbMinus4 += 1 }
+        #expect(!other.covers(usual) && !usual.covers(other))
+        var described = usual
+        let text = SEI(messages: [SEIMessage(payloadType: 5, payload: Array(repeating: 7, count: 20))])
+        described.arrays.append(
+            DecoderConfigurationRecord.NALArray(
+                arrayCompleteness: false, nalUnitType: .prefixSEI, nalUnits: [try text.nalUnit()]))
+        #expect(described.covers(usual) && usual.covers(described))
+    }
+
     /// Muxes a stream, compares the record in the file with this module's, and returns that.
     @discardableResult
     private func compareWithMuxer(_ stream: [UInt8]) throws -> DecoderConfigurationRecord {

@@ -26,16 +26,42 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
 }
 
 @Suite struct CompressionSessionTests {
-    @Test func acceptsFramesFromPrepareToComplete() throws {
+    @Test func acceptsFramesFromPrepareOn() throws {
         var session = try makeSession()
         let pools = try makePools()
         #expect(throws: SessionError.self) { try session.admit(frame(1, pts: 0), in: pools) }
         #expect(try session.prepare() != nil)
         #expect(try session.prepare() == nil)
         try session.admit(frame(1, pts: 0), in: pools)
-        session.complete()
-        let error = #expect(throws: SessionError.self) { try session.admit(frame(2, pts: 1), in: pools) }
-        #expect(error?.status == .invalidSession)
+    }
+
+    /// Live properties apply to the next frame, once; others are refused while the encoder is open.
+    @Test func passesChangesOnWithTheNextFrame() throws {
+        var session = try makeSession()
+        let pools = try makePools()
+        try session.setProperties(["AverageBitRate": .int(500_000)])
+        #expect(try session.prepare()?.rateControl == .averageBitRate(500_000))
+        #expect(session.takeChange() == nil)
+        try session.setProperties(["AverageBitRate": .int(300_000)])
+        try session.setProperties(["MaxKeyFrameInterval": .int(7)])
+        try session.admit(frame(1, pts: 0), in: pools)
+        let change = session.takeChange()
+        #expect(change?.rateControl == .averageBitRate(300_000) && change?.maxKeyFrameInterval == 7)
+        #expect(session.takeChange() == nil)
+        let error = #expect(throws: SessionError.self) { try session.setProperties(["AllowOpenGOP": .bool(false)]) }
+        #expect(error?.status == .propertyReadOnly)
+    }
+
+    /// Reordering cannot begin in the middle of a stream; the notice says so.
+    @Test func keepsAStreamWithoutReordering() throws {
+        var session = try makeSession()
+        try session.setProperties(["RealTime": .bool(true)])
+        _ = try session.prepare()
+        try session.setProperties(["RealTime": .bool(false)])
+        let taken = session.takeChange()
+        let change = try #require(taken)
+        #expect(!change.realTime && !change.allowFrameReordering)
+        #expect(try session.properties.copy(["Notices"])["Notices"]?.description.contains("not reordered") == true)
     }
 
     @Test func limitsFramesInFlight() throws {
@@ -79,14 +105,6 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         #expect(session.isUsing(pool: 1) && !session.isUsing(pool: 2))
         session.release(1)
         #expect(!session.isUsing(pool: 1))
-    }
-
-    @Test func refusesPropertyChangesOnceTheEncoderIsOpen() throws {
-        var session = try makeSession()
-        try session.setProperties(["Quality": .double(0.7)])
-        _ = try session.prepare()
-        let error = #expect(throws: SessionError.self) { try session.setProperties(["Quality": .double(0.7)]) }
-        #expect(error?.status == .propertyReadOnly)
     }
 
     @Test func refusesAProfileBelowTheSourceDepth() throws {

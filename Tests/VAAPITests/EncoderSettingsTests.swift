@@ -48,9 +48,11 @@ import Testing
 
     @Test func mesa22WritesItsOwnHeaders() throws {
         let settings = try EncoderSettings(
-            try configuration(), path: try path(Self.mesa22),
-            attributes: attributes([VAConfigAttribEncMaxRefFrames: 1], headers: VA_ENC_PACKED_HEADER_SEQUENCE),
-            sizes: nil)
+            try configuration(),
+            DriverLimits(
+                path: try path(Self.mesa22),
+                attributes: attributes([VAConfigAttribEncMaxRefFrames: 1], headers: VA_ENC_PACKED_HEADER_SEQUENCE),
+                sizes: nil))
         #expect(settings.packedHeaders == UInt32(VA_ENC_PACKED_HEADER_SEQUENCE))
         #expect(settings.structure.anchorDistance == 1 && settings.structure.anchorReferences == 1)
         // 1080 rows become 1088; the conformance window crops them.
@@ -61,8 +63,10 @@ import Testing
 
     @Test func mesa25HasNeitherBPicturesNorDerived10BitImages() throws {
         let settings = try EncoderSettings(
-            try configuration(format: "P010"), path: try path(Self.mesa25, isDeep: true),
-            attributes: attributes([VAConfigAttribEncMaxRefFrames: 1], isDeep: true), sizes: nil)
+            try configuration(format: "P010"),
+            DriverLimits(
+                path: try path(Self.mesa25, isDeep: true),
+                attributes: attributes([VAConfigAttribEncMaxRefFrames: 1], isDeep: true), sizes: nil))
         #expect(!settings.mayDeriveImages && settings.fourcc == PixelFormat.p010.fourcc)
         #expect(settings.structure.anchorDistance == 1)
         #expect(
@@ -73,10 +77,11 @@ import Testing
         // Prediction direction 5, three references in each list; blocks and features are not reported.
         let settings = try EncoderSettings(
             try configuration(width: 100, height: 100),
-            path: try path(Self.icl, pciID: "8086:8a52", entrypoint: "VAEntrypointEncSliceLP"),
-            attributes: attributes(
-                [VAConfigAttribEncMaxRefFrames: 3 << 16 | 3, VAConfigAttribPredictionDirection: 5],
-                modes: ["CQP", "CBR", "VBR", "ICQ", "QVBR"]), sizes: nil)
+            DriverLimits(
+                path: try path(Self.icl, pciID: "8086:8a52", entrypoint: "VAEntrypointEncSliceLP"),
+                attributes: attributes(
+                    [VAConfigAttribEncMaxRefFrames: 3 << 16 | 3, VAConfigAttribPredictionDirection: 5],
+                    modes: ["CQP", "CBR", "VBR", "ICQ", "QVBR"]), sizes: nil))
         #expect(settings.structure.isLowDelayB && settings.structure.anchorDistance == 1)
         #expect(settings.structure.anchorReferences == 3 && settings.structure.maxReferences == 3)
         #expect(settings.size.width == 128 && settings.size.height == 128)
@@ -88,8 +93,10 @@ import Testing
 
     @Test func intelWithBPicturesKeepsThreeReferences() throws {
         let settings = try EncoderSettings(
-            try configuration(), path: try path(Self.icl),
-            attributes: attributes([VAConfigAttribEncMaxRefFrames: 4 << 16 | 4]), sizes: nil)
+            try configuration(),
+            DriverLimits(
+                path: try path(Self.icl),
+                attributes: attributes([VAConfigAttribEncMaxRefFrames: 4 << 16 | 4]), sizes: nil))
         #expect(settings.structure.anchorDistance == 4 && settings.structure.maxReferences == 3)
     }
 
@@ -106,10 +113,12 @@ import Testing
         blocks.bits.log2_max_luma_transform_block_size_minus2 = 3
         blocks.bits.max_max_transform_hierarchy_depth_inter = 3
         let settings = try EncoderSettings(
-            try configuration(["QP": .int(20)], width: 1912, height: 1000), path: try path("a driver"),
-            attributes: attributes([
-                VAConfigAttribEncHEVCFeatures: features.value, VAConfigAttribEncHEVCBlockSizes: blocks.value,
-            ]), sizes: nil)
+            try configuration(["QP": .int(20)], width: 1912, height: 1000),
+            DriverLimits(
+                path: try path("a driver"),
+                attributes: attributes([
+                    VAConfigAttribEncHEVCFeatures: features.value, VAConfigAttribEncHEVCBlockSizes: blocks.value,
+                ]), sizes: nil))
         let (sps, pps) = (settings.syntax.sps, settings.syntax.pps)
         #expect(sps.ampEnabledFlag && !sps.sampleAdaptiveOffsetEnabledFlag && !sps.spsTemporalMvpEnabledFlag)
         #expect(pps.diffCuQpDeltaDepth == 1 && pps.constrainedIntraPredFlag && !pps.transformSkipEnabledFlag)
@@ -128,7 +137,7 @@ import Testing
             let isDeep = configuration.profile == .main10
             let path = try path("a driver", isDeep: isDeep)
             let error = #expect(throws: VAAPIFailure.self) {
-                try EncoderSettings(configuration, path: path, attributes: supported, sizes: sizes)
+                try EncoderSettings(configuration, DriverLimits(path: path, attributes: supported, sizes: sizes))
             }
             #expect(error?.error.status == .couldNotFindVideoEncoder && error?.isTransient == false)
         }
@@ -137,11 +146,13 @@ import Testing
     @Test func prioritisedSpeedUsesTheFastestQualityLevel() throws {
         let levels: [VAConfigAttribType: UInt32] = [VAConfigAttribEncQualityRange: 7]
         var settings = try EncoderSettings(
-            try configuration(), path: try path(Self.icl), attributes: attributes(levels), sizes: nil)
+            try configuration(), DriverLimits(path: try path(Self.icl), attributes: attributes(levels), sizes: nil))
         #expect(settings.qualityLevel == nil)
         settings = try EncoderSettings(
-            try configuration(["PrioritizeEncodingSpeedOverQuality": .bool(true)]), path: try path(Self.icl),
-            attributes: attributes(levels), sizes: nil)
+            try configuration(["PrioritizeEncodingSpeedOverQuality": .bool(true)]),
+            DriverLimits(
+                path: try path(Self.icl),
+                attributes: attributes(levels), sizes: nil))
         #expect(settings.qualityLevel == 7)
     }
 
@@ -149,7 +160,8 @@ import Testing
     @Test func derivesLevelAndTier() throws {
         func level(_ properties: [String: PropertyValue]) throws -> (Int, Bool) {
             let settings = try EncoderSettings(
-                try configuration(properties), path: try path("a driver"), attributes: attributes([:]), sizes: nil)
+                try configuration(properties),
+                DriverLimits(path: try path("a driver"), attributes: attributes([:]), sizes: nil))
             let tier = settings.syntax.sps.profileTierLevel
             return (tier.generalLevelIdc / 3, tier.general?.tierFlag ?? false)
         }

@@ -32,6 +32,15 @@ struct VAAPITool {
             let file = open(node, O_RDWR | O_CLOEXEC)
             guard file >= 0 else { throw SessionError(.parameter, "\(node): \(String(cString: strerror(errno)))") }
             let configuration = try job.configuration(.vaapi)
+            if !job.changes.isEmpty || !job.flushes.isEmpty {
+                return try job.run(.vaapi) { (configuration) throws(SessionError) in
+                    do {
+                        return try VAAPIEncoder(node: file, path: try path(configuration, file), configuration)
+                    } catch {
+                        throw SessionError(.videoEncoderMalfunction, "\(error)")
+                    }
+                }
+            }
             let encoder = try VAAPIEncoder(node: file, path: try path(configuration, file), configuration)
             let refusals = job.offersDMABufs ? offerDMABufs(encoder, job.clip) : []
             if job.importsFrames {

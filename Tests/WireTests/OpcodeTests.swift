@@ -20,9 +20,7 @@ private struct ProtocolPage {
     private(set) var inherited: [SessionKind: Set<UInt32>] = [.compression: []]
 
     init() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let text = try String(contentsOf: root.appending(path: "docs/protocol.md"), encoding: .utf8)
+        let text = try ProtocolDocument().text
         var (kind, sender): (SessionKind?, Opcode.Sender?) = (nil, nil)
         for line in text.split(separator: "\n") {
             if line.hasPrefix("#") {

@@ -15,7 +15,7 @@ enum ProtocolFeatures {
 
     /// A name stays as long as its behaviour does; docs/protocol.md describes each.
     private static let names = [
-        "alpha", "checked-members", "checked-reserved-fields", "compression", "decompression",
-        "max-temporal-level", "pixel-transfer", "rgb-frames",
+        "alpha", "checked-members", "checked-reserved-fields", "complete-frames-until", "compression",
+        "decompression", "live-compression-properties", "max-temporal-level", "pixel-transfer", "rgb-frames",
     ]
 }

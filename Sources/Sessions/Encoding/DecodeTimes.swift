@@ -22,6 +22,16 @@ public struct DecodeTimes: Sendable {
         spacing = max(1, nominalDuration)
     }
 
+    /// The times of a stream that another encoder continues after this one has emitted every picture.
+    ///
+    /// - Parameter next: the times that the other encoder began with.
+    /// - Returns: nil if the other encoder reorders more: its first pictures would need decoding times before those of
+    ///   pictures that are emitted already.
+    public func continued(by next: DecodeTimes) -> DecodeTimes? {
+        // A depth above the encoder's only makes its decoding times earlier.
+        next.reorderDepth <= reorderDepth ? self : nil
+    }
+
     /// Records a frame that enters the encoder; presentation times must increase.
     public mutating func frameIn(pts: Int64) { times.append(pts) }
 

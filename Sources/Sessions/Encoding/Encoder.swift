@@ -87,12 +87,27 @@ public protocol Encoder: AnyObject {
     /// The hvcC record (ISO/IEC 14496-15, 8.3.3.1) of the stream.
     var formatDescription: [UInt8] { get }
 
+    /// A sentence for each deviation from the requested properties.
+    var notes: [String] { get }
+
+    /// The decoding times, which an encoder that continues another's stream takes over.
+    var decodeTimes: DecodeTimes { get set }
+
+    /// Whether frames may follow `finish`.
+    var continuesAfterFinish: Bool { get }
+
+    /// Applies a configuration from the next frame on.
+    ///
+    /// - Returns: false if only a new encoder can; this one is then only to be finished.
+    /// - Throws: `VideoEncoderMalfunction` when the encoder fails.
+    func change(to configuration: EncoderConfiguration) throws(SessionError) -> Bool
+
     /// Encodes a frame, whose memory is unused after the call, and emits the pictures that are ready.
     ///
     /// - Throws: `VideoEncoderMalfunction` when the encoder fails, or what `handler` throws.
     func encode(_ picture: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError)
 
-    /// Emits every remaining picture; no frame may follow.
+    /// Emits every remaining picture; frames may follow only if `continuesAfterFinish`.
     ///
     /// - Throws: as `encode`.
     func finish(_ handler: EncodedPictureHandler) throws(SessionError)

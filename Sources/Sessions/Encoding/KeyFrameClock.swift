@@ -4,19 +4,26 @@ internal import HWDModel
 /// Decides by presentation time when `MaxKeyFrameIntervalDuration` requires a key frame.
 struct KeyFrameClock: Sendable {
     private let ticks: Double?
-    private let groupSize: Int
+    private let timeBase: Rational
+    private var groupSize = 1
     /// Duration of a group in ticks.
-    private let groupTicks: Double
+    private var groupTicks = 0.0
     private var last: Int64?
     private var framesSince = 0
 
     /// - Parameters:
     ///   - seconds: from a key frame to the next; nil or 0 sets no limit.
-    ///   - levels: the temporal levels, whose pattern a key frame in the middle of a group would break; nil for one level.
+    ///   - levels: the temporal levels, whose pattern a key frame in the middle of a group would break; nil for one.
     init(seconds: Double?, timeBase: Rational, levels: TemporalLevels? = nil) {
         ticks = seconds.flatMap { $0 > 0 ? $0 / timeBase.value : nil }
-        groupSize = levels?.groupSize ?? 1
-        groupTicks = levels.map { Double($0.groupSize) / ($0.frameRate.value * timeBase.value) } ?? 0
+        self.timeBase = timeBase
+        if let levels { change(levels) }
+    }
+
+    /// Sets the temporal levels from the next frame on.
+    mutating func change(_ levels: TemporalLevels) {
+        groupSize = levels.groupSize
+        groupTicks = levels.count > 1 ? Double(levels.groupSize) / (levels.frameRate.value * timeBase.value) : 0
     }
 
     /// Whether a frame must be a key frame; `isForced` means that the client requested one.

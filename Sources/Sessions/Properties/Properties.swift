@@ -7,10 +7,10 @@ public enum PropertyTable {
     public static let compression: [PropertySpec] = [
         // Rate.
         PropertySpec(
-            .averageBitRate, .integer(1000...800_000_000),
+            .averageBitRate, .integer(1000...800_000_000), access: .live,
             "Long-term average in bits per second. Excludes Quality, QP and ConstantBitRate."),
         PropertySpec(
-            .quality, .number(0...1), default: .double(0.5),
+            .quality, .number(0...1), default: .double(0.5), access: .live,
             """
             Constant quality, the default when no rate is set. x265: CRF = 40 - 38 * Quality. Excludes AverageBitRate, QP and \
             ConstantBitRate.
@@ -19,10 +19,10 @@ public enum PropertyTable {
             .qp, .integer(0...51),
             "Constant quantization parameter of P pictures; I and B follow it. Excludes every other rate property."),
         PropertySpec(
-            .constantBitRate, .integer(1000...800_000_000),
+            .constantBitRate, .integer(1000...800_000_000), access: .live,
             "Constant rate in bits per second over a buffer of one second. Excludes every other rate property."),
         PropertySpec(
-            .dataRateLimits, .dataRateLimits,
+            .dataRateLimits, .dataRateLimits, access: .live,
             "A hard limit in addition to AverageBitRate or Quality: the decoder's buffer (x265: VBV)."),
         PropertySpec(
             .minAllowedFrameQP, .integer(0...51), "The lowest quantization parameter of a frame. Excludes QP."),
@@ -31,7 +31,7 @@ public enum PropertyTable {
 
         // Picture structure.
         PropertySpec(
-            .maxKeyFrameInterval, .integer(0...100_000),
+            .maxKeyFrameInterval, .integer(0...100_000), access: .live,
             "Maximum frames from a key frame to the next; 1 makes every frame a key frame, 0 is the encoder's default."
         ),
         PropertySpec(
@@ -63,10 +63,14 @@ public enum PropertyTable {
 
         // Latency.
         PropertySpec(
-            .realTime, .boolean, default: .bool(false),
-            "Keep up with a live source: no look-ahead, no reordering, one frame in the encoder at a time."),
+            .realTime, .boolean, default: .bool(false), access: .live,
+            """
+            Keep up with a live source: no look-ahead, no reordering, one frame in the encoder at a time. A session that \
+            begins with true does not reorder frames later either.
+            """),
         PropertySpec(
-            .expectedFrameRate, .frameRate, "Frames per second, for rate control and the VUI; 30 by default."),
+            .expectedFrameRate, .frameRate, access: .live,
+            "Frames per second, for rate control and, as first set, for the VUI; 30 by default."),
         PropertySpec(
             .maxFrameDelayCount, .integer(0...250),
             "Maximum frames that the encoder holds before output; 0 outputs each at once. Excludes RealTime."),

@@ -33,7 +33,7 @@ public struct PropertySpec: Sendable {
         case readOnly = "read-only"
         /// Until the encoder opens (Prepare or the first frame).
         case settable = "until-prepared"
-        /// At any time.
+        /// At any time; in an open session it takes effect with the next frame.
         case live
     }
 

@@ -10,8 +10,6 @@ public struct CompressionSession: Sendable {
         case created
         /// The encoder is open (or opening) and frames are accepted.
         case encoding
-        /// The encoder was flushed; no further frame is accepted.
-        case completed
     }
 
     /// Limit of frames that the client has sent and the encoder has not released.
@@ -22,6 +20,10 @@ public struct CompressionSession: Sendable {
     public private(set) var state = State.created
 
     private var encoderNotices: [String] = []
+    /// The configuration that the encoder opened with; nil before.
+    private var opened: EncoderConfiguration?
+    /// The configuration from the next frame on, where properties have changed since the last.
+    private var change: EncoderConfiguration?
 
     private var inFlight: [UInt64: UInt32] = [:]
     private var lastPTS: Int64?
@@ -35,13 +37,31 @@ public struct CompressionSession: Sendable {
 
     /// Sets properties, all or none, after checking that they are consistent.
     ///
-    /// - Throws: what `PropertyStore.set` and `EncoderConfiguration` throw.
+    /// While the encoder is open they take effect with the next frame (`takeChange`).
+    /// - Throws: what `PropertyStore.set`, `EncoderConfiguration` and `EncoderConfiguration.continuing` throw.
     public mutating func setProperties(_ new: [String: PropertyValue]) throws(SessionError) {
         var changed = properties
         try changed.set(new, isOpen: state != .created)
         let configuration = try EncoderConfiguration(request: request, properties: changed)
+        if let opened {
+            change = try configuration.continuing(opened)
+            keyFrames.change(configuration.temporalLevels)
+        }
         properties = changed
         publishResults(of: configuration)
+    }
+
+    /// The configuration that applies from the frame that was just admitted on; nil if it is that of the frame before.
+    public mutating func takeChange() -> EncoderConfiguration? {
+        defer { change = nil }
+        return change
+    }
+
+    /// The configuration that the properties describe.
+    ///
+    /// - Throws: `Parameter` when properties contradict each other.
+    public func configuration() throws(SessionError) -> EncoderConfiguration {
+        try EncoderConfiguration(request: request, properties: properties)
     }
 
     /// Sets the value of a read-only property.
@@ -53,7 +73,7 @@ public struct CompressionSession: Sendable {
     /// - Throws: `Parameter` when properties contradict each other.
     public mutating func prepare() throws(SessionError) -> EncoderConfiguration? {
         guard state == .created else { return nil }
-        let configuration = try EncoderConfiguration(request: request, properties: properties)
+        let configuration = try configuration()
         let levels = configuration.temporalLevels
         keyFrames = KeyFrameClock(
             seconds: properties.number(.maxKeyFrameIntervalDuration), timeBase: request.timeBase,
@@ -61,21 +81,25 @@ public struct CompressionSession: Sendable {
         publish(.outputBitDepth, .int(Int64(configuration.profile.bitDepth)))
         publishResults(of: configuration)
         state = .encoding
+        opened = configuration
         return configuration
     }
 
-    /// Adds the encoder's deviations from the settings, a clause each, to `Notices`.
+    /// Replaces the encoder's deviations from the settings, a clause each, in `Notices`.
     ///
     /// - Throws: `Parameter` when properties contradict each other.
-    public mutating func addNotices(_ notices: [String]) throws(SessionError) {
+    public mutating func setEncoderNotices(_ notices: [String]) throws(SessionError) {
         encoderNotices = notices
-        publishResults(of: try EncoderConfiguration(request: request, properties: properties))
+        publishResults(of: try configuration())
     }
 
     /// Publishes the read-only properties that depend on the configuration.
     private mutating func publishResults(of configuration: EncoderConfiguration) {
         publish(.numberOfTemporalLevels, .int(Int64(configuration.temporalLevels.count)))
-        let notices = [configuration.temporalLevels.notice].compactMap { $0 } + encoderNotices
+        var notices = [configuration.temporalLevels.notice].compactMap { $0 } + encoderNotices
+        if let opened, !opened.allowFrameReordering, configuration.allowFrameReordering {
+            notices.append("frames are not reordered, because the stream began without reordering")
+        }
         publish(.notices, notices.isEmpty ? nil : .string(notices.joined(separator: "; ")))
     }
 
@@ -86,14 +110,13 @@ public struct CompressionSession: Sendable {
     ///
     /// - Returns: the frame, with `forceKeyFrame` set if `MaxKeyFrameIntervalDuration` requires a key frame, and the
     ///   memory of its pool.
-    /// - Throws: `InvalidSession` after `complete`, otherwise `Parameter`; both are fatal, since the client's and
-    ///   the session's state differ.
+    /// - Throws: `Parameter`, which is fatal, since the client's and the session's state differ.
     @discardableResult
     public mutating func admit<Memory>(
         _ frame: EncodeFrame, in pools: PoolLedger<Memory>
     ) throws(SessionError) -> (frame: EncodeFrame, memory: Memory) {
         guard state == .encoding else {
-            throw SessionError(.invalidSession, "frame \(frame.frameID) was sent after the session was completed")
+            throw SessionError(.invalidSession, "frame \(frame.frameID) was sent before the encoder was opened")
         }
         guard inFlight.count < Self.maxFramesInFlight else {
             throw SessionError(.parameter, "more than \(Self.maxFramesInFlight) frames are in flight")
@@ -132,7 +155,4 @@ public struct CompressionSession: Sendable {
 
     /// Reports that the encoder has read the frame.
     public mutating func release(_ frameID: UInt64) { inFlight[frameID] = nil }
-
-    /// Reports that the client requests all remaining packets; no further frame is accepted.
-    public mutating func complete() { state = .completed }
 }

@@ -7,11 +7,11 @@ internal import HWDSessions
 /// Everything that an encoder is opened with: a session's configuration within the limits of driver and quirks.
 struct EncoderSettings {
     let request: CompressionRequest
-    let frameRate: Rational
+    private(set) var frameRate: Rational
     let size: CodedSize
-    let structure: PictureStructure
+    private(set) var structure: PictureStructure
     let tools: CodingTools
-    let rate: RateSettings
+    private(set) var rate: RateSettings
     let syntax: StreamSyntax
     /// VPS, SPS and PPS as NAL units.
     let parameterSets: [[UInt8]]
@@ -26,13 +26,11 @@ struct EncoderSettings {
     /// The driver's quality level; nil leaves it to the driver.
     let qualityLevel: Int?
     /// A sentence for each deviation from the request.
-    let notes: [String]
+    private(set) var notes: [String]
 
     /// - Throws: a limitation of the driver; never transient.
-    init(
-        _ configuration: EncoderConfiguration, path: HardwarePath, attributes: ConfigAttributes,
-        sizes: SurfaceSizes?
-    ) throws(VAAPIFailure) {
+    init(_ configuration: EncoderConfiguration, _ driver: DriverLimits) throws(VAAPIFailure) {
+        let (path, attributes, sizes) = (driver.path, driver.attributes, driver.sizes)
         let adjustments = Adjustments(values: path.adjustments)
         var notes: [String] = []
         request = configuration.request
@@ -69,6 +67,22 @@ struct EncoderSettings {
         mayDeriveImages = adjustments.isSet("derive_image") ?? true
         qualityLevel = Self.qualityLevel(configuration, attributes.encoding, adjustments)
         self.notes = notes
+    }
+
+    /// These settings with the rate, the frame rate and the key frame interval of others, which an open encoder can change
+    /// between two pictures; nil if the others differ in anything else or need another level.
+    func changed(to other: EncoderSettings) -> EncoderSettings? {
+        var next = self
+        next.structure.keyFrameInterval = other.structure.keyFrameInterval
+        guard next.structure == other.structure,
+            (structure.keyFrameInterval > 1) == (other.structure.keyFrameInterval > 1),
+            rate.mode == other.rate.mode, (rate.bufferBits > 0) == (other.rate.bufferBits > 0),
+            tools == other.tools, size == other.size, qualityLevel == other.qualityLevel,
+            syntax.sps.profileTierLevel.covers(other.syntax.sps.profileTierLevel)
+        else { return nil }
+        // The parameter sets stay: their initial QP is only what slice QPs are relative to.
+        (next.rate, next.frameRate, next.notes) = (other.rate, other.frameRate, other.notes)
+        return next
     }
 
     /// The packed headers that driver and quirks allow.

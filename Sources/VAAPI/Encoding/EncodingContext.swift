@@ -7,13 +7,15 @@ internal import HWDSessions
 /// A driver's open encoder: takes pictures and returns their coded buffers, both in coding order.
 final class EncodingContext {
     let display: Display
-    let settings: EncoderSettings
+    private(set) var settings: EncoderSettings
     private let context: Context
     private var keyFrame: KeyFrameBuffers?
     private var idle: [PictureSlot] = []
     private var busy: [PictureSlot] = []
     /// Reconstructions of reference pictures, by PicOrderCntVal.
     private var references: [Int: VASurfaceID] = [:]
+    /// Whether the next picture carries the rate to the driver.
+    private var mustSendRate = false
     /// Whether the driver's QP bounds are still those of a single picture's BaseFrameQP.
     private var holdsFrameQP = false
 
@@ -51,6 +53,15 @@ final class EncodingContext {
         busy = []
         idle = []
         keyFrame = nil
+    }
+
+    /// Applies settings of `EncoderSettings.changed` from the next picture on.
+    func change(to settings: EncoderSettings) throws(VAError) {
+        // The driver may still use the buffers that are replaced.
+        for slot in busy { try wait(for: slot) }
+        keyFrame = try KeyFrameBuffers(display, context.id, settings)
+        self.settings = settings
+        mustSendRate = true
     }
 
     /// Surfaces that frames are written to before they are submitted.
@@ -120,12 +131,17 @@ final class EncodingContext {
 
         var ids: [VABufferID] = []
         let boundsQP = !settings.rate.isConstantQP && frameQP != nil
-        if !settings.rate.isConstantQP, picture.isKeyFrame || boundsQP || holdsFrameQP {
+        if !settings.rate.isConstantQP, picture.isKeyFrame || boundsQP || holdsFrameQP || mustSendRate {
             try slot.rateControl.write(VAEncMiscParameterRateControl(settings.rate, frameQP: frameQP))
             ids.append(slot.rateControl.id)
             holdsFrameQP = boundsQP
         }
-        if picture.isKeyFrame { ids += keyFrame?.parameters ?? [] }
+        if picture.isKeyFrame {
+            ids += keyFrame?.parameters ?? []
+        } else if mustSendRate {
+            ids += keyFrame?.rates ?? []
+        }
+        mustSendRate = false
         ids.append(slot.picture.id)
         if picture.isKeyFrame { ids += keyFrame?.headers ?? [] }
         try packSliceHeader(header, slot)

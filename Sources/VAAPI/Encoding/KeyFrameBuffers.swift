@@ -4,10 +4,12 @@ internal import HWDHEVC
 internal import HWDModel
 internal import HWDSessions
 
-/// The buffers that go to the driver with every key frame; their content never changes.
+/// The buffers that go to the driver with every key frame; their content does not change.
 final class KeyFrameBuffers {
     /// The stream's parameters in order, rendered before the picture's.
     let parameters: [VABufferID]
+    /// The parts of `parameters` that rate control depends on, for pictures that are no key frames.
+    let rates: [VABufferID]
     /// The packed parameter sets, rendered after the picture's parameters.
     let headers: [VABufferID]
 
@@ -31,8 +33,8 @@ final class KeyFrameBuffers {
         quality = try MiscParameter(display, context, VAEncMiscParameterTypeQualityLevel, level)
         parameterSets = try Self.packParameterSets(display, context, settings)
 
-        var ids = settings.rate.bufferBits > 0 ? [hrd.id] : []
-        ids.append(frameRate.id)
+        rates = (settings.rate.bufferBits > 0 ? [hrd.id] : []) + [frameRate.id]
+        var ids = rates
         if settings.qualityLevel != nil { ids.append(quality.id) }
         ids.append(sequence.id)
         parameters = ids

@@ -7,6 +7,7 @@ internal import HWDSessions
 extension VAAPIEncoder {
     /// The parts of an open encoder.
     struct Opened {
+        var limits: DriverLimits
         var context: EncodingContext
         var writer: SurfaceWriter
         var parameterSets: [[UInt8]]
@@ -17,7 +18,8 @@ extension VAAPIEncoder {
         _ file: Int32, _ path: HardwarePath, _ configuration: EncoderConfiguration, timeout: Double
     ) throws(VAAPIFailure) -> Opened {
         let (display, attributes, sizes) = try wrapping { () throws(VAError) in try query(file, path) }
-        let settings = try EncoderSettings(configuration, path: path, attributes: attributes, sizes: sizes)
+        let limits = DriverLimits(path: path, attributes: attributes, sizes: sizes)
+        let settings = try EncoderSettings(configuration, limits)
         let probe = try probe(display, path, settings, timeout: timeout)
         let record: [UInt8]
         do throws(SessionError) {
@@ -32,7 +34,8 @@ extension VAAPIEncoder {
                     slots: structure.picturesInFlight), timeout: timeout)
         }
         return Opened(
-            context: context, writer: probe.writer, parameterSets: probe.parameterSets, record: record)
+            limits: limits, context: context, writer: probe.writer, parameterSets: probe.parameterSets,
+            record: record)
     }
 
     /// A node's display, and the driver's capabilities for the path.

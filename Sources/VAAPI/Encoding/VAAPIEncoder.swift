@@ -20,19 +20,23 @@ public final class VAAPIEncoder: Encoder {
     private let writer: SurfaceWriter
     private let parameterSets: [[UInt8]]
     private var planner: StructurePlanner
-    private var decodeTimes: DecodeTimes
+    public var decodeTimes: DecodeTimes
     private var queue: [PlannedPicture] = []
     /// Frames by their number in presentation order.
     private var frames: [Int: Frame] = [:]
     private var nextFrame = 0
     private var reader = AccessUnitReader()
-    private var isFinished = false
 
     /// The hvcC record of the packets to come.
     public let formatDescription: [UInt8]
 
     /// A sentence for each deviation of the driver from the session's request.
-    public let notes: [String]
+    public private(set) var notes: [String]
+
+    /// What the driver can do on the encoder's path.
+    public let limits: DriverLimits
+
+    public var continuesAfterFinish: Bool { true }
 
     /// Whether slices have this module's headers and not the driver's.
     public var writesSliceHeaders: Bool { context.settings.packedHeaders & UInt32(VA_ENC_PACKED_HEADER_SLICE) != 0 }
@@ -53,6 +57,7 @@ public final class VAAPIEncoder: Encoder {
         node file: Int32, path: HardwarePath, _ configuration: EncoderConfiguration, timeout: Double = 4
     ) throws(VAAPIFailure) {
         let opened = try Self.open(file, path, configuration, timeout: timeout)
+        limits = opened.limits
         context = opened.context
         writer = opened.writer
         parameterSets = opened.parameterSets
@@ -67,9 +72,21 @@ public final class VAAPIEncoder: Encoder {
         driver = context.display.vendor
     }
 
+    /// Applies the rate, the frame rate and the key frame interval of a configuration; false if it differs otherwise.
+    public func change(to configuration: EncoderConfiguration) throws(SessionError) -> Bool {
+        guard let requested = try? EncoderSettings(configuration, limits),
+            let settings = context.settings.changed(to: requested)
+        else { return false }
+        do throws(VAError) {
+            try context.change(to: settings)
+        } catch { throw SessionError(error) }
+        planner.change(keyFrameInterval: settings.structure.keyFrameInterval)
+        notes = settings.notes
+        return true
+    }
+
     /// Encodes a frame and emits the pictures that are ready.
     public func encode(_ picture: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
-        precondition(!isFinished, "encode after finish")
         guard let surface = context.sources.take() else {
             throw SessionError(
                 .videoEncoderMalfunction, "more frames are in the encoder than there are surfaces for")
@@ -92,7 +109,6 @@ public final class VAAPIEncoder: Encoder {
         importing description: DMABufFrame, frameID: UInt64, pts: Int64, forceKeyFrame: Bool, baseFrameQP: Int?,
         _ handler: EncodedPictureHandler
     ) throws(SessionError) {
-        precondition(!isFinished, "encode after finish")
         let settings = context.settings
         let format: PixelFormat = settings.fourcc == PixelFormat.p010.fourcc ? .p010 : .nv12
         try description.validate(format, width: settings.size.width, height: settings.size.height)
@@ -115,10 +131,8 @@ public final class VAAPIEncoder: Encoder {
         try submitPlanned(handler)
     }
 
-    /// Emits every picture still inside.
+    /// Emits every picture still inside; frames may follow.
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
-        guard !isFinished else { return }
-        isFinished = true
         planner.finish(into: &queue)
         try submitPlanned(handler)
         while context.picturesInFlight > 0 { try receive(handler) }

@@ -73,7 +73,7 @@ extension Display {
 }
 
 /// The least and the greatest size of surfaces, in luma samples.
-struct SurfaceSizes {
+struct SurfaceSizes: Sendable {
     var minimum: (width: Int, height: Int)
     var maximum: (width: Int, height: Int)
 }

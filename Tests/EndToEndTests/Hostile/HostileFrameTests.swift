@@ -70,12 +70,6 @@ extension EndToEndFaults {
                 try #require(try $0.reply(to: $0.send(RemovePool(poolID: 1))).status == .ok)
                 try $0.send($0.frame())
             },
-            Violation("a frame after the end", .invalidSession, reason: "completed") {
-                try $0.addPool()
-                try $0.send($0.frame(0))
-                try $0.send(CompleteFrames())
-                try $0.send($0.frame(1))
-            },
             Violation("a release of a packet that never was", reason: "packet 99") {
                 try $0.send(ReleasePacket(packetID: 99))
             },
@@ -85,12 +79,6 @@ extension EndToEndFaults {
                 try #require(try $0.reply(to: $0.send(CompleteFrames())).status == .ok)
                 try $0.send(ReleasePacket(packetID: 1))
                 try $0.send(ReleasePacket(packetID: 1))
-            },
-            Violation("an end before the beginning", .invalidSession, reason: "completed") {
-                try $0.addPool()
-                for _ in 0..<3 { try #require(try $0.reply(to: $0.send(CompleteFrames())).status == .ok) }
-                try $0.send(opcode: Opcode.prepare.rawValue)
-                try $0.send($0.frame())
             },
             Violation("a client that vanishes in the middle of a stream", nil, reason: "closed", receivesEnd: false)
             {

@@ -28,7 +28,10 @@ final class Encoder {
     /// Off: packets are held until `releaseAll`.
     var releasesPackets = true
 
+    /// The last format description.
     private(set) var record: [UInt8] = []
+    /// The number of format descriptions.
+    private(set) var recordCount = 0
     private(set) var coded: [Coded] = []
     private(set) var isCompleted = false
     private(set) var released: [UInt64] = []
@@ -91,7 +94,9 @@ final class Encoder {
     func pump(seconds: Double = 30) throws -> Bool {
         guard let event = try session.nextEvent(timeout: .milliseconds(Int(seconds * 1000))) else { return false }
         switch event {
-        case .formatDescription(let record): self.record = record
+        case .formatDescription(let record):
+            self.record = record
+            recordCount += 1
         case .frameReleased(let frameID):
             released.append(frameID)
             let slot = slots.removeValue(forKey: frameID)
@@ -113,6 +118,7 @@ final class Encoder {
 
     /// Asks for every packet and takes them.
     func finish() throws {
+        isCompleted = false
         try session.complete()
         while !isCompleted { try #require(try pump(), "the session does not complete") }
     }

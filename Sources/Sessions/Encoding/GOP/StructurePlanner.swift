@@ -6,7 +6,7 @@ internal import HWDHEVC
 /// It is pure: the encoder calls it for every frame and codes its result. A group consists of the frames after one
 /// anchor up to and including the next: that anchor is coded first, then the pyramid between the two.
 public struct StructurePlanner: Sendable {
-    private let structure: PictureStructure
+    private var structure: PictureStructure
     private var nextFrame = 0
     /// The frame with PicOrderCntVal 0: the last IDR picture.
     private var start = 0
@@ -17,6 +17,8 @@ public struct StructurePlanner: Sendable {
     private var anchors: [Int] = []
     /// PicOrderCntVal of the picture of level 0 before the group.
     private var groupStart = 0
+    /// Whether the next frame begins a sequence, because the last group of temporal levels is incomplete.
+    private var mustStartSequence = false
 
     public init(_ structure: PictureStructure) { self.structure = structure }
 
@@ -28,17 +30,19 @@ public struct StructurePlanner: Sendable {
         let frame = nextFrame
         nextFrame += 1
         let isDue = frame - lastKeyFrame >= structure.keyFrameInterval
-        if frame == 0 || forceKeyFrame || isDue && !structure.isOpenGOP {
+        if frame == 0 || forceKeyFrame || mustStartSequence || isDue && !structure.isOpenGOP {
             finish(into: &queue)
             startSequence(frame, &queue)
         } else if structure.isChain {
             addToChain(frame, &queue)
         } else {
             waiting.append(frame)
-            if isDue {
+            let isWhole = waiting.count == structure.anchorDistance
+            // A key frame ends a whole group of temporal levels, also where the interval has changed since the last.
+            if isDue, isWhole || structure.temporalLevels == 1 {
                 lastKeyFrame = frame
                 closeGroup(.cra, &queue)
-            } else if waiting.count == structure.anchorDistance {
+            } else if isWhole {
                 closeGroup(.anchor, &queue)
             }
         }
@@ -47,13 +51,17 @@ public struct StructurePlanner: Sendable {
     /// Appends the held frames; the last one becomes an anchor.
     ///
     /// With temporal levels an incomplete group is divided at powers of two. The anchor of each part has the level of its
-    /// position, so that every level keeps its pattern to the end.
+    /// position, so that every level keeps its pattern to the end. A frame that follows begins a new sequence.
     public mutating func finish(into queue: inout [PlannedPicture]) {
         while !waiting.isEmpty {
             let whole = 1 << (Int.bitWidth - 1 - waiting.count.leadingZeroBitCount)
             closeGroup(.anchor, frames: structure.temporalLevels > 1 ? whole : waiting.count, &queue)
+            mustStartSequence = structure.temporalLevels > 1 && anchors.last != groupStart
         }
     }
+
+    /// Sets the maximum of frames from a key frame to the next, at least 2, from the next frame on.
+    public mutating func change(keyFrameInterval: Int) { structure.keyFrameInterval = keyFrameInterval }
 
     /// TemporalId of a picture by its position in the group.
     private func temporalID(_ poc: Int) -> Int {
@@ -87,7 +95,7 @@ public struct StructurePlanner: Sendable {
     }
 
     private mutating func startSequence(_ frame: Int, _ queue: inout [PlannedPicture]) {
-        (start, lastKeyFrame) = (frame, frame)
+        (start, lastKeyFrame, mustStartSequence) = (frame, frame, false)
         // IDR_W_RADL allows, but does not require, leading pictures; some drivers support no other IDR type.
         queue.append(
             PlannedPicture(

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDHEVC
+public import HWDModel
+
+/// An `Encoder` of a whole stream, which opens another encoder wherever the open one cannot go on.
+///
+/// x265 takes no frames after a flush, and neither `x265_encoder_reconfig` nor a driver's open context changes every
+/// property. There the open encoder is finished, and the next frame opens a new one, whose first picture is an IDR picture.
+/// Decoding times go on.
+public final class StreamEncoder: Encoder {
+    /// Opens an encoder for a configuration.
+    public typealias Open = (EncoderConfiguration) throws(SessionError) -> any Encoder
+
+    private let open: Open
+    private var configuration: EncoderConfiguration
+    /// Nil after a flush, until the next frame.
+    private var encoder: (any Encoder)?
+    /// Whether the open encoder has been given a frame.
+    private var isUsed = false
+    /// The configuration from the next frame on.
+    private var changed: EncoderConfiguration?
+
+    /// The hvcC record of the packets to come.
+    ///
+    /// A new encoder's record replaces it only if decoders need the new one (`DecoderConfigurationRecord.covers`).
+    public private(set) var formatDescription: [UInt8]
+
+    /// The open encoder's deviations from the requested properties.
+    public private(set) var notes: [String]
+
+    /// Those of the encoder that was closed last.
+    private var lastTimes: DecodeTimes
+
+    public var decodeTimes: DecodeTimes {
+        get { encoder?.decodeTimes ?? lastTimes }
+        set {
+            lastTimes = newValue
+            encoder?.decodeTimes = newValue
+        }
+    }
+
+    public var continuesAfterFinish: Bool { true }
+
+    /// Opens the first encoder.
+    ///
+    /// - Parameter open: called again for each further encoder, when the one before it is closed.
+    /// - Throws: what `open` throws.
+    public init(_ configuration: EncoderConfiguration, open: @escaping Open) throws(SessionError) {
+        let encoder = try open(configuration)
+        self.open = open
+        self.configuration = configuration
+        self.encoder = encoder
+        formatDescription = encoder.formatDescription
+        notes = encoder.notes
+        lastTimes = encoder.decodeTimes
+    }
+
+    public func change(to configuration: EncoderConfiguration) throws(SessionError) -> Bool {
+        changed = configuration == self.configuration ? nil : configuration
+        return true
+    }
+
+    public func encode(_ picture: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
+        if let changed {
+            self.changed = nil
+            try apply(changed, handler)
+        }
+        let current: any Encoder = if let encoder { encoder } else { try reopened() }
+        isUsed = true
+        try current.encode(picture, handler)
+    }
+
+    public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
+        guard let encoder, isUsed else { return }
+        try encoder.finish(handler)
+        if !encoder.continuesAfterFinish { close() }
+    }
+
+    private func apply(
+        _ configuration: EncoderConfiguration, _ handler: EncodedPictureHandler
+    ) throws(SessionError) {
+        self.configuration = configuration
+        guard let encoder else { return }
+        if try encoder.change(to: configuration) {
+            notes = encoder.notes
+            return
+        }
+        if isUsed { try encoder.finish(handler) }
+        close()
+    }
+
+    /// Forgets the open encoder, which closes it: some drivers support only one context.
+    private func close() {
+        if let encoder { lastTimes = encoder.decodeTimes }
+        encoder = nil
+        isUsed = false
+    }
+
+    private func reopened() throws(SessionError) -> any Encoder {
+        let encoder = try open(configuration)
+        guard let times = lastTimes.continued(by: encoder.decodeTimes) else {
+            throw SessionError(
+                .videoEncoderMalfunction, "the encoder reorders more frames with the changed properties")
+        }
+        encoder.decodeTimes = times
+        if try !Self.covers(formatDescription, encoder.formatDescription) {
+            formatDescription = encoder.formatDescription
+        }
+        notes = encoder.notes
+        self.encoder = encoder
+        return encoder
+    }
+
+    private static func covers(_ record: [UInt8], _ other: [UInt8]) throws(SessionError) -> Bool {
+        do throws(BitstreamError) {
+            return try DecoderConfigurationRecord(bytes: record).covers(DecoderConfigurationRecord(bytes: other))
+        } catch {
+            throw SessionError(.videoEncoderMalfunction, "the encoder's format description: \(error.reason)")
+        }
+    }
+}
