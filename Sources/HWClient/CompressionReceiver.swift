@@ -11,7 +11,10 @@ struct CompressionReceiver: SessionReceiver {
     static let malfunction = Status.videoEncoderMalfunction
     static var finished: Event { .completed }
     let maxEventCount: Int
+    /// Frames sent whose release the app has not fetched: its credits in use.
     var framesInFlight = 0
+    /// Frames whose release the app has not fetched although the worker has sent it.
+    private var unfetchedReleases = 0
     private var arenas: [UInt32: SharedMemory] = [:]
 
     /// Bytes of an arena or of one packet's own memory: more than any picture of level 6.2 takes.
@@ -34,12 +37,20 @@ struct CompressionReceiver: SessionReceiver {
             arenas[arena.arenaID] = try Self.map(&fds, size: arena.size)
             return nil
         case .frameReleased:
-            guard framesInFlight > 0 else { throw Self.broken("it released a frame that is not in flight") }
-            framesInFlight -= 1
+            guard unfetchedReleases < framesInFlight else {
+                throw Self.broken("it released a frame that is not in flight")
+            }
+            unfetchedReleases += 1
             return .frameReleased(try FrameReleased(decoding: payload).frameID)
         case .packet: return .packet(try receive(try Packet(decoding: payload), &fds))
         default: throw Self.unexpected(opcode)
         }
+    }
+
+    mutating func didFetch(_ event: Event) {
+        guard case .frameReleased = event else { return }
+        framesInFlight -= 1
+        unfetchedReleases -= 1
     }
 
     private func receive(

@@ -96,6 +96,8 @@ final class CopyPipeline {
                 .badInput, "\(input): the timestamps of packet \(packets + 1) of the video cannot be kept")
         }
         lastDTS = timed.dts
+        let sample = try copy.sample(timed.packet)
+        if let configuration = sample.configuration { try writer.change(to: configuration) }
         try timed.packet.withBytes { (bytes) throws(MediaError) in
             func write(_ sample: UnsafeRawBufferPointer) throws(MediaError) {
                 videoBytes += sample.count
@@ -103,9 +105,9 @@ final class CopyPipeline {
                     sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync,
                     isShown: !timed.packet.isDiscarded)
             }
-            guard let sample = try copy.sample(bytes) else { return try write(bytes) }
+            guard let contents = sample.bytes else { return try write(bytes) }
             var failure: MediaError?
-            sample.withUnsafeBytes { bytes in
+            contents.withUnsafeBytes { bytes in
                 do throws(MediaError) { try write(bytes) } catch { failure = error }
             }
             if let failure { throw failure }

@@ -79,6 +79,7 @@ private struct VideoRows {
     }
 
     private mutating func addPictures(_ video: VideoTrackInfo) {
+        if let count = video.sampleEntries, count > 1 { add("sample entries", ["\(count)"]) }
         add("profile", [video.profile, video.level.map { "level \($0)" }, video.tier.map { "\($0) tier" }])
         add("samples", [video.bitDepth.map { "\($0) bit" }, video.chroma, video.pixelFormat])
         add(

@@ -115,6 +115,9 @@ public struct DecodeReport: Hashable, Sendable {
     /// Jumps of the file's timestamps that were removed, as where two MPEG-TS files are concatenated.
     public var discontinuities = 0
 
+    /// Pictures whose size or format differs from the first one's.
+    public var changes = FormatChanges()
+
     /// All counters at 0.
     public init() {}
 }

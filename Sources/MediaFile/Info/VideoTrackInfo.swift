@@ -12,6 +12,8 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     public var codec: String
     /// The four-character code of the sample entry or container (`hvc1`, `hev1`); nil when it has none.
     public var tag: String?
+    /// The number of sample entries that the samples of a .mov or .mp4 use; nil for other files.
+    public var sampleEntries: Int?
     /// The profile's name (`Main 10`); nil when not known.
     public var profile: String?
     /// The level in the standard's notation (`4.1`); nil when not known.
@@ -81,6 +83,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     enum CodingKeys: String, CodingKey {
         case stream, codec, tag, profile, level, tier, chroma, width, height, rotation, frames, duration, interlaced
         case color, hdr, layers, alpha, picture, language, annotations
+        case sampleEntries = "sample_entries"
         case bitDepth = "bit_depth"
         case fieldOrder = "field_order"
         case pixelFormat = "pixel_format"
@@ -126,6 +129,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         contentLight = Demuxer.contentLight(stream).flatMap { ContentLightInfo($0) }
         picture = stream.isPicture
         language = LibAVDictionary.value(stream.metadata, "language")
+        sampleEntries = boxes.map { $0.sampleEntries(track: stream.id).count }
         if let boxes, let aperture = boxes.cleanAperture(track: stream.id, width: width, height: height) {
             cleanAperture = CleanApertureInfo(aperture)
         }

@@ -38,6 +38,9 @@ public final class MediaReader: @unchecked Sendable {
         /// The highest temporal level of HEVC that is read, 0…6; nil reads all.
         public var maxLevel: Int?
 
+        /// Whether pictures of another size than the first are scaled to it; otherwise they are refused.
+        public var scalesToFirstSize = false
+
         /// Video decoded in this process, with one thread per core.
         public init() {}
     }
@@ -159,7 +162,7 @@ public final class MediaReader: @unchecked Sendable {
     ///
     /// Damage inside the stream is counted in `report`, and decoding continues after it.
     /// - Throws: `badInput` when the file ends too early or nothing in it can be decoded, `unsupported` when the
-    ///   picture's size changes, `io`, `interrupted`.
+    ///   picture's size changes and it is not scaled, `io`, `interrupted`.
     public func next() throws(MediaError) -> Item? {
         switch backend {
         case .libAV(let libAV): return try libAV.next()

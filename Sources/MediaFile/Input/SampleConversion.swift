@@ -108,6 +108,16 @@ struct SampleConversion: Sendable {
         sourceIsFullRange = isFullRange || first.color.isFullRange
     }
 
+    /// The conversion of frames in `source` format and color to those of a session; the matrix is taken to be the same.
+    init(
+        fitting source: AVPixelFormat, _ color: ColorDescription, to target: PixelFormat,
+        _ targetColor: ColorDescription
+    ) {
+        (self.source, self.target, self.color) = (source, target, targetColor)
+        sourceIsFullRange = color.isFullRange
+        (alpha, summary) = (nil, nil)
+    }
+
     private static func matrixName(_ matrix: UInt8) -> String {
         switch matrix {
         case 1: "BT.709"

@@ -21,7 +21,8 @@ final class ContainerWriter: @unchecked Sendable {
     let timecode: String?
     private let io: DescriptorIO
     private let packet: UnsafeMutablePointer<AVPacket>
-    private var boxes: VideoTrackBoxes?
+    private var entries: SampleEntries?
+    private var sampleCount = 0
     private var annotations: PictureAnnotations?
     private let isQuickTime: Bool
     /// Boxes of the source's sample entry that a copy keeps.
@@ -98,8 +99,9 @@ final class ContainerWriter: @unchecked Sendable {
         try configure(parameters, track, boxes)
         configure(stream, track, boxes)
         try attach(track.displayMatrix, to: stream)
-        self.boxes = boxes
-        if track.isCopy { self.boxes?.carried = carried }
+        var boxes = boxes
+        if track.isCopy { boxes.carried = carried }
+        entries = SampleEntries(boxes, record, hvcC: track.hvcC, isQuickTime: isQuickTime)
         annotations = PictureAnnotations(record, isQuickTime: isQuickTime)
         timeBase = track.timeBase.libAV
         try check(writeHeader(track))
@@ -107,6 +109,15 @@ final class ContainerWriter: @unchecked Sendable {
         for packet in queue { try write(copied: packet) }
         queue = []
     }
+
+    /// Changes the configuration of the packets that follow.
+    func change(to configuration: TrackConfiguration) throws(MediaError) {
+        guard isStarted else { throw MediaError(.usage, "a configuration cannot change before the track") }
+        try entries?.change(to: configuration, atSample: sampleCount)
+    }
+
+    /// The number of sample entries of the video track.
+    var entryCount: Int { entries?.count ?? 0 }
 
     func write(
         _ accessUnit: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64, isSync: Bool, isShown: Bool
@@ -134,6 +145,7 @@ final class ContainerWriter: @unchecked Sendable {
         } else {
             lastHidden = max(lastHidden, pts)
         }
+        sampleCount += 1
         try send(from: timeBase)
     }
 
@@ -176,7 +188,7 @@ final class ContainerWriter: @unchecked Sendable {
         do throws(BoxError) {
             let languages = languages
             try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
-                try boxes?.write(into: &movie, annotations)
+                try entries?.write(into: &movie, annotations)
                 try TrackLanguages.write(languages, into: &movie)
                 if lastHidden >= lastShown, shownEnd > 0 {
                     let end = min(Double(shownEnd) * av_q2d(timeBase), sourceEnd ?? .infinity)

@@ -64,15 +64,7 @@ public final class MediaWriter: Sendable {
     /// Sets the video track; called once, before the first packet.
     /// - Throws: `usage` for a track that cannot be written or a second call, `io`.
     public func start(_ track: VideoTrack) throws(MediaError) {
-        let record: DecoderConfigurationRecord
-        do throws(BitstreamError) {
-            record = try DecoderConfigurationRecord(bytes: track.hvcC)
-        } catch {
-            throw MediaError(.usage, "the hvcC record is damaged: \(error.reason)")
-        }
-        guard record.lengthSize == 4 else {
-            throw MediaError(.usage, "the hvcC record is for NAL unit lengths of \(record.lengthSize) bytes, not 4")
-        }
+        let record = try TrackConfiguration(hvcC: track.hvcC).record()
         let boxes = try VideoTrackBoxes(track, record)
         try withState { state throws(MediaError) in
             switch state {
@@ -81,6 +73,27 @@ public final class MediaWriter: Sendable {
             case .annexB, .done: throw MediaError(.usage, "the output is already started")
             }
         }
+    }
+
+    /// Changes the parameter sets of the packets that follow; a .mov or .mp4 gets another sample entry.
+    /// - Throws: `usage` for a damaged record and before `start`, `unsupported` for too many changes.
+    public func change(to configuration: TrackConfiguration) throws(MediaError) {
+        let record = try configuration.record()
+        try withState { state throws(MediaError) in
+            switch state {
+            case .container(let writer): try writer.change(to: configuration)
+            case .annexB(var writer):
+                writer.change(to: record)
+                state = .annexB(writer)
+            case .unstarted, .done:
+                throw MediaError(.usage, "a configuration cannot change before the track or after the end")
+            }
+        }
+    }
+
+    /// The number of sample entries of the video track; nil for a byte stream, and after the end.
+    public var sampleEntryCount: Int? {
+        state.withLock { state in if case .container(let writer) = state { writer.entryCount } else { nil } }
     }
 
     /// Writes one access unit: NAL units with 4-byte lengths, in decoding order.
