@@ -11,7 +11,10 @@ struct CompressionReceiver: SessionReceiver {
     static let malfunction = Status.videoEncoderMalfunction
     static var finished: Event { .completed }
     let maxEventCount: Int
+    /// Frames sent whose release the app has not fetched: its credits in use.
     var framesInFlight = 0
+    /// Frames whose release the app has not fetched although the worker has sent it.
+    private var unfetchedReleases = 0
     private var arenas: [UInt32: SharedMemory] = [:]
     /// The quality of the packet that comes next.
     private var metrics: QualityMetrics?
@@ -36,8 +39,10 @@ struct CompressionReceiver: SessionReceiver {
             arenas[arena.arenaID] = try Self.map(&fds, size: arena.size)
             return nil
         case .frameReleased:
-            guard framesInFlight > 0 else { throw Self.broken("it released a frame that is not in flight") }
-            framesInFlight -= 1
+            guard unfetchedReleases < framesInFlight else {
+                throw Self.broken("it released a frame that is not in flight")
+            }
+            unfetchedReleases += 1
             return .frameReleased(try FrameReleased(decoding: payload).frameID)
         case .qualityMetrics:
             guard metrics == nil else { throw Self.broken("it sent no packet with its quality") }
@@ -46,6 +51,12 @@ struct CompressionReceiver: SessionReceiver {
         case .packet: return .packet(try receive(try Packet(decoding: payload), &fds))
         default: throw Self.unexpected(opcode)
         }
+    }
+
+    mutating func didFetch(_ event: Event) {
+        guard case .frameReleased = event else { return }
+        framesInFlight -= 1
+        unfetchedReleases -= 1
     }
 
     private mutating func receive(

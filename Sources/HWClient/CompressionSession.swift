@@ -53,7 +53,8 @@ public final class CompressionSession {
     /// Readable when `nextEvent` has something to do.
     public var fileDescriptor: Int32 { client.fileDescriptor }
 
-    /// Frames sent and not released yet; the session takes no more than `created.maxFramesInFlight`.
+    /// Frames sent whose `frameReleased` was not fetched yet; the session takes no more than
+    /// `created.maxFramesInFlight`.
     public var framesInFlight: Int { client.receiver.framesInFlight }
 
     /// Registers a pool; frames may then name `poolID`.

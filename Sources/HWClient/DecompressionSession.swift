@@ -30,6 +30,8 @@ public final class DecompressionSession {
     private let client: SessionClient<DecompressionReceiver>
     private var lastFrameID: UInt64 = 0
 
+    /// Events that a client that sends packets may leave unfetched; each packet in flight adds two at most.
+    private static let maxWaitingEvents = 2000
     /// Bytes of one packet.
     private static let maxPacketSize = 64 << 20
 
@@ -120,12 +122,17 @@ public final class DecompressionSession {
     ///   - isOutput: whether the picture is returned, or decoded only as a reference of others.
     ///   - isAsynchronous: whether to return before the decoder has taken the packet.
     /// - Returns: the number that its picture and its reports carry.
-    /// - Throws: `Parameter` for a packet that is empty or too large, or why the session ended.
+    /// - Throws: `Parameter` for a packet that is empty or too large, or when more than 2000 events were not fetched, or
+    ///   why the session ended.
     @discardableResult
     public func decode(
         _ packet: UnsafeRawBufferPointer, pts: Int64?, duration: Int64 = 0, isOutput: Bool = true,
         isAsynchronous: Bool = true, timeout: Duration = .seconds(60)
     ) throws(ClientError) -> UInt64 {
+        guard client.waitingEventCount <= Self.maxWaitingEvents else {
+            throw ClientError(
+                SessionError(.parameter, "\(client.waitingEventCount) events were not fetched; fetch events first"))
+        }
         let deadline = MonotonicTime.now + timeout
         lastFrameID += 1
         let location = try store(packet, deadline)

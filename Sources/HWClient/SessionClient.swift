@@ -17,6 +17,9 @@ protocol SessionReceiver {
     /// The most events that a worker within its credits can leave unfetched.
     var maxEventCount: Int { get }
 
+    /// Called when the app fetches an event: only then does a frame's credit return.
+    mutating func didFetch(_ event: Event)
+
     /// Takes the credits from the reply to Create.
     init(_ created: Create.Reply)
 
@@ -27,6 +30,8 @@ protocol SessionReceiver {
 }
 
 extension SessionReceiver {
+    mutating func didFetch(_ event: Event) {}
+
     /// The error for a violation of the protocol.
     static func broken(_ reason: String) -> SessionError {
         SessionError(malfunction, "the worker broke the protocol: \(reason)")
@@ -131,8 +136,14 @@ final class SessionClient<Receiver: SessionReceiver> {
         if events.isEmpty {
             try link.pump(until: MonotonicTime.now + timeout, handle) { !self.events.isEmpty }
         }
-        return events.isEmpty ? nil : events.removeFirst()
+        guard !events.isEmpty else { return nil }
+        let event = events.removeFirst()
+        receiver.didFetch(event)
+        return event
     }
+
+    /// Events that the app has not fetched.
+    var waitingEventCount: Int { events.count }
 
     func invalidate() { link.invalidate() }
 

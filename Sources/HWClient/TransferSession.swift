@@ -34,8 +34,8 @@ public final class TransferSession {
     /// Readable when `nextEvent` has something to do.
     public var fileDescriptor: Int32 { client.fileDescriptor }
 
-    /// Frames sent and not done yet; the session takes no more than `created.maxFramesInFlight`.
-    public var framesInFlight: Int { client.receiver.framesInFlight.count }
+    /// Frames sent whose event was not fetched yet; the session takes no more than `created.maxFramesInFlight`.
+    public var framesInFlight: Int { client.receiver.framesInFlight.count + client.receiver.unfetchedCount }
 
     /// Registers a pool; frames may then name `poolID`.
     public func addPool(_ pool: FramePool, id poolID: UInt32) throws(ClientError) {
@@ -90,7 +90,10 @@ struct TransferReceiver: SessionReceiver {
     static var finished: Event { .finished }
     /// Not limited here: `receive` accepts one event for each frame in flight, so the credits bound them.
     let maxEventCount = Int.max
+    /// Frames that the worker has not answered.
     var framesInFlight: Set<UInt64> = []
+    /// Answered frames whose events the app has not fetched.
+    private(set) var unfetchedCount = 0
 
     init(_ created: Create.Reply) {}
 
@@ -102,6 +105,11 @@ struct TransferReceiver: SessionReceiver {
         guard framesInFlight.remove(result.frameID) != nil else {
             throw Self.broken("it sent the result of a frame that is not in flight")
         }
+        unfetchedCount += 1
         return .frame(result)
+    }
+
+    mutating func didFetch(_ event: Event) {
+        if case .frame = event { unfetchedCount -= 1 }
     }
 }

@@ -113,15 +113,18 @@ final class MessageReceiver {
             }
         }
         fds.append(contentsOf: UnsafeBufferPointer(start: arrived, count: Int(count)))
+        // The kernel drops what does not fit, and what this process cannot open.
         guard truncated == 0 else {
-            throw fail("file descriptors were lost (this process may be at its limit of open files)")
+            throw count < HWD_MAX_FDS
+                ? fail("file descriptors were lost: this process is at its limit of open files", .system)
+                : fail("more than \(HWD_MAX_FDS) file descriptors came at once")
         }
         end += read
         return read
     }
 
-    private func fail(_ reason: String) -> TransportError {
-        let error = TransportError(.protocolViolation, reason)
+    private func fail(_ reason: String, _ code: TransportError.Code = .protocolViolation) -> TransportError {
+        let error = TransportError(code, reason)
         failure = error
         closeFDs()
         return error

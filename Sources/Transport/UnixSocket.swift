@@ -6,6 +6,9 @@ internal import Glibc
 ///
 /// Every socket is close-on-exec and, except a listener handed to a child, nonblocking.
 public enum UnixSocket {
+    /// How long the socket of a process that has ended may still have a listener.
+    private static let staleTimeout = Duration.seconds(2)
+
     /// Listens on a path with the given permission bits; replaces a stale socket, which has no listener.
     ///
     /// A lock on the directory keeps processes that start together from removing each other's socket as stale.
@@ -138,18 +141,32 @@ public enum UnixSocket {
         guard status.st_mode & S_IFMT == S_IFSOCK else {
             throw SystemError(errno: ENOTSOCK, call: "listen", subject: path)
         }
-        do throws(SystemError) {
-            _ = try connect(to: path, timeout: .milliseconds(100))
-        } catch {
-            guard error.errno == ECONNREFUSED else {
-                // A full backlog (a timeout) means that there is a listener.
-                throw error.errno == ETIMEDOUT
-                    ? SystemError(errno: EADDRINUSE, call: "listen", subject: path) : error
+        if let owner = try listener(of: path) {
+            // A child that a killed listener was starting holds the socket until its exec.
+            let hasEnded = owner > 0 && Glibc.kill(owner, 0) != 0 && errno == ESRCH
+            let deadline = MonotonicTime.now + (hasEnded ? staleTimeout : .zero)
+            while try listener(of: path) != nil {
+                guard MonotonicTime.now < deadline else {
+                    throw SystemError(errno: EADDRINUSE, call: "listen", subject: path)
+                }
+                usleep(10_000)
             }
-            try syscall("unlink", path) { negated(unlink(path)) }
-            return
         }
-        throw SystemError(errno: EADDRINUSE, call: "listen", subject: path)
+        try syscall("unlink", path) { negated(unlink(path)) }
+    }
+
+    /// The process that listens on a path, 0 if it is not known; nil if there is no listener.
+    private static func listener(of path: String) throws(SystemError) -> pid_t? {
+        do throws(SystemError) {
+            let connection = try connect(to: path, timeout: .milliseconds(100))
+            defer { _ = connection.rawValue }
+            return try PeerCredentials(of: connection.rawValue).pid
+        } catch {
+            // A full backlog (a timeout) means that there is a listener.
+            if error.errno == ETIMEDOUT { return 0 }
+            if error.errno == ECONNREFUSED { return nil }
+            throw error
+        }
     }
 }
 

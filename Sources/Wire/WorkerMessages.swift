@@ -111,19 +111,32 @@ public struct WorkerLimits: Codable, Hashable, Sendable {
     public var clientStallSeconds: Double
     /// Seconds without progress after which the broker kills a worker that uses hardware.
     public var hardwareStallSeconds: Double
+    /// The same for software.
+    public var softwareStallSeconds: Double
+    /// Seconds within which a client registers a pool or prepares the session; 0: no limit.
+    public var prepareSeconds: Double
+    /// Seconds for which a session may go on after the broker was killed.
+    public var orphanSeconds: Double
 
     public init(
-        maxPoolBytes: UInt64 = 2 << 30, clientStallSeconds: Double = 30, hardwareStallSeconds: Double = 5
+        maxPoolBytes: UInt64 = 2 << 30, clientStallSeconds: Double = 30, hardwareStallSeconds: Double = 5,
+        softwareStallSeconds: Double = 30, prepareSeconds: Double = 60, orphanSeconds: Double = 3600
     ) {
         self.maxPoolBytes = maxPoolBytes
         self.clientStallSeconds = clientStallSeconds
         self.hardwareStallSeconds = hardwareStallSeconds
+        self.softwareStallSeconds = softwareStallSeconds
+        self.prepareSeconds = prepareSeconds
+        self.orphanSeconds = orphanSeconds
     }
 
     enum CodingKeys: String, CodingKey {
         case maxPoolBytes = "max_pool_bytes"
         case clientStallSeconds = "client_stall_seconds"
         case hardwareStallSeconds = "hardware_stall_seconds"
+        case softwareStallSeconds = "software_stall_seconds"
+        case prepareSeconds = "prepare_seconds"
+        case orphanSeconds = "orphan_seconds"
     }
 }
 

@@ -46,11 +46,12 @@ public final class AssignedSession {
         guard let connection = connection.take() else {
             throw SessionError(.invalidSession, "the Create call was answered before")
         }
+        try ProcessControl.clearParentDeathSignal()
         try VarlinkConnection.send(
             try VarlinkReply.encode(reply), to: connection.rawValue,
             deadline: MonotonicTime.now + Self.replyTimeout)
         return try SessionPort(
-            kind: kind, maxPoolBytes: start.limits.maxPoolBytes, stats: stats, signals: signals,
+            kind: kind, limits: start.limits, stats: stats, signals: signals,
             connection: connection)
     }
 

@@ -17,20 +17,23 @@ public final class SessionPort: @unchecked Sendable {
     private enum Token {
         static let client: UInt64 = 0
         static let signal: UInt64 = 1
+        static let broker: UInt64 = 2
     }
+    /// Time beyond the idle limit in which the I/O thread ends an orphaned session itself, with a reason.
+    private static let alarmMargin = Duration.seconds(2)
 
     private let kind: SessionKind
-    private let maxPoolBytes: UInt64
+    private let limits: WorkerLimits
     private let signals: SignalFD
     private let channel: SessionChannel
     private let ending = Mutex(())
 
     init(
-        kind: SessionKind, maxPoolBytes: UInt64, stats: StatsPage, signals: SignalFD,
+        kind: SessionKind, limits: WorkerLimits, stats: StatsPage, signals: SignalFD,
         connection: consuming OwnedFD
     ) throws(SystemError) {
         self.kind = kind
-        self.maxPoolBytes = maxPoolBytes
+        self.limits = limits
         self.stats = stats
         self.signals = signals
         channel = SessionChannel(try MessageChannel(connection))
@@ -38,23 +41,38 @@ public final class SessionPort: @unchecked Sendable {
 
     /// Serves the client until the session ends, which ends the process.
     public func run(_ handler: some SessionHandler) -> Never {
-        var pools = PoolLedger<SharedMemory>(maxBytes: maxPoolBytes)
+        var pools = PoolLedger<SharedMemory>(maxBytes: limits.maxPoolBytes)
+        var lifetime = LifetimeRule(limits)
+        var activity = LifetimeRule.Activity()
         do {
             let epoll = try Epoll()
             try epoll.add(channel.channel.fileDescriptor, token: Token.client, events: .readable)
             try epoll.add(signals.fileDescriptor, token: Token.signal, events: .readable)
+            try epoll.addHangUp(WorkerDescriptor.broker, token: Token.broker)
             while true {
                 let now = MonotonicTime.now
                 stats.set(.heartbeatNs, now.nanoseconds)
+                (activity.framesOut, activity.progress) = (stats[.framesOut], stats[.progressNs])
+                if lifetime.record(activity, now: now) { setAlarm(lifetime) }
+                if let error = lifetime.end(kind, now: now) { end(error.status, error.reason) }
                 for event in try epoll.wait(until: now + StatsPage.heartbeatInterval) {
-                    if event.token == Token.signal { end(kind.notAvailableNow, "the daemon is shutting down") }
-                    try receiveAll(handler, &pools)
+                    switch event.token {
+                    case Token.signal: end(kind.notAvailableNow, "the daemon is shutting down")
+                    case Token.broker:
+                        lifetime.brokerEnded(now: .now)
+                        setAlarm(lifetime)
+                    default:
+                        activity.messages += 1
+                        try receiveAll(handler, &pools, &lifetime)
+                    }
                 }
             }
         } catch let error as SessionError {
             end(error.status, error.reason)
         } catch let error as TransportError where error.code == .closed {
             end(.ok, Self.clientIsGone)
+        } catch let error as TransportError where error.code == .system {
+            end(.allocationFailed, "the \(kind.noun) process failed: \(error.reason)")
         } catch let error as TransportError {
             end(.parameter, "the client broke the session's protocol: \(error.reason)")
         } catch {
@@ -62,11 +80,19 @@ public final class SessionPort: @unchecked Sendable {
         }
     }
 
-    private func receiveAll(_ handler: some SessionHandler, _ pools: inout PoolLedger<SharedMemory>) throws {
+    /// Makes the kernel end a process whose broker is gone and whose I/O thread hangs.
+    private func setAlarm(_ lifetime: LifetimeRule) {
+        ProcessControl.setAlarm(after: lifetime.idleLimit + Self.alarmMargin)
+    }
+
+    private func receiveAll(
+        _ handler: some SessionHandler, _ pools: inout PoolLedger<SharedMemory>, _ lifetime: inout LifetimeRule
+    ) throws {
         while true {
             let received = try channel.next { opcode, sequence, payload, fds in
                 if sequence == 1 { handler.sessionBegan() }
                 try opcode.validate(from: .client, in: kind, fdCount: fds.count)
+                if opcode == .addPool || opcode == .prepare { lifetime.isPrepared = true }
                 try handle(opcode, sequence, payload, &fds, handler, &pools)
             }
             switch received {
@@ -128,7 +154,7 @@ public final class SessionPort: @unchecked Sendable {
         }
         let access = handler.access(to: file)
         let memory = try SharedMemory(
-            receiving: file, minSize: size, maxSize: Int(clamping: maxPoolBytes), access: access)
+            receiving: file, minSize: size, maxSize: Int(clamping: limits.maxPoolBytes), access: access)
         // The whole file is mapped, however little of it the client announces.
         try pools.add(
             message.poolID, memory, size: UInt64(memory.size), isWritable: memory.access == .readWrite)

@@ -8,7 +8,7 @@ public import HWDWire
 public enum WorkerStartup {
     /// Waits for the broker's start packet and serves its session.
     ///
-    /// The process ends with the session, or when the broker is gone.
+    /// The process ends with the session, or with the broker if that is killed before the Create call is answered.
     ///
     /// - Parameters:
     ///   - rehearse: warms up a worker that was started ahead of its session; see `rehearsal`.
@@ -24,6 +24,8 @@ public enum WorkerStartup {
         }
         do {
             let signals = try SignalFD([SIGTERM, SIGINT])
+            // Nobody else would end a worker whose driver hangs at Create.
+            try ProcessControl.setParentDeathSignal(SIGKILL, parent: getppid())
             try ProcessControl.confine()
             var bytes: [UInt8] = []
             guard let connection = try receiveSession(&bytes, rehearse) else { exit(ExitStatus.ok.rawValue) }

@@ -175,6 +175,19 @@ final class TestClient {
         return false
     }
 
+    /// What still comes until the other end closes, as text; what is no UTF-8 is replaced.
+    func rest(within limit: Duration = .seconds(10)) throws -> String {
+        let deadline = MonotonicTime.now + limit
+        var bytes: [UInt8] = []
+        var scratch = [UInt8](repeating: 0, count: 4096)
+        while true {
+            try #require(MonotonicTime.now < deadline, "the connection stays open")
+            let count = recv(file.rawValue, &scratch, scratch.count, 0)
+            if count == 0 || (count < 0 && errno == ECONNRESET) { return String(decoding: bytes, as: UTF8.self) }
+            if count > 0 { bytes += scratch.prefix(count) } else { usleep(500) }
+        }
+    }
+
     /// Creates a session and returns its id.
     func create(_ changes: String = "") throws -> String {
         let reply = try ask(

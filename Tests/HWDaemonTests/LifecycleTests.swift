@@ -220,7 +220,8 @@ struct LifecycleTests {
                 files: [.init(null, as: 1), .init(null, as: 2)])
             return try reader.wait(until: MonotonicTime.now + .seconds(10)) == .exited(0)
         }
-        #expect(try canTrace(other.pid))
+        // Until its exec, the process still has setpriv's rights.
+        try waitFor("a process that can be traced") { try canTrace(other.pid) }
         #expect(try !canTrace(broker.child.pid))
     }
 

@@ -23,7 +23,7 @@ struct MetricsTests {
         metrics.text(
             Metrics.Present(
                 now: Self.start + .milliseconds(1500), running: work.count, connections: 3, work: work,
-                limits: SessionRegistry.Limits(sessions: 9, sessionsPerUser: 4), refusedConnections: 2))
+                limits: SessionRegistry.Limits(quota: UserQuota(total: 9, perUser: 4)), refusedConnections: 2))
     }
 
     private func work(_ frames: UInt64, _ bytes: UInt64, age: UInt64 = 60) -> SessionWork {

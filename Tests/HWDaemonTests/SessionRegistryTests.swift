@@ -21,7 +21,7 @@ struct SessionRegistryTests {
     private static let end = SessionEnd(status: .ok, reason: "closed", framesIn: 3, framesOut: 3)
 
     @Test func limitsEachUserSeparately() throws {
-        var registry = SessionRegistry(limits: .init(sessions: 10, sessionsPerUser: 2))
+        var registry = SessionRegistry(limits: .init(quota: .init(total: 10, perUser: 2)))
         for id in ["a", "b"] {
             try registry.admit(uid: 1)
             registry.add(Self.session(id, uid: 1))
@@ -38,7 +38,7 @@ struct SessionRegistryTests {
     }
 
     @Test func limitsAllUsersTogether() throws {
-        var registry = SessionRegistry(limits: .init(sessions: 3, sessionsPerUser: 2))
+        var registry = SessionRegistry(limits: .init(quota: .init(total: 3, perUser: 2)))
         for uid in UInt32(1)...3 { registry.add(Self.session("\(uid)", uid: uid)) }
         let refusal = #expect(throws: Refusal.self) { try registry.admit(uid: 9) }
         #expect(refusal?.error.status.rawValue == -12915)

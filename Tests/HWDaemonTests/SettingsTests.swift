@@ -24,6 +24,9 @@ struct SettingsTests {
             StallTimeout=1.5
             HardwareStallTimeout=200ms
             ClientStallTimeout=2 min
+            IdleTimeout=0
+            PrepareTimeout=90
+            OrphanTimeout=2h
 
             ; times
             ProbeTimeout=3s
@@ -40,6 +43,9 @@ struct SettingsTests {
         expected.stallTimeout = .milliseconds(1500)
         expected.hardwareStallTimeout = .milliseconds(200)
         expected.clientStallTimeout = .seconds(120)
+        expected.idleTimeout = .zero
+        expected.prepareTimeout = .seconds(90)
+        expected.orphanTimeout = .seconds(7200)
         expected.probeTimeout = .seconds(3)
         expected.drainTimeout = .zero
         expected.devices = "/dev/null:/dev/dri/renderD129"

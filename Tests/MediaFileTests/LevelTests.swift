@@ -27,7 +27,7 @@ import Testing
         options.decoding = .disabled
         options.maxLevel = limit
         let reader = try MediaReader(path: source, options: options)
-        let copy = try VideoCopy(reader)
+        var copy = try VideoCopy(reader)
         let writer = try MediaWriter(path: path, source: reader)
         var track = VideoTrack(reader.video, hvcC: copy.hvcC)
         track.isCopy = true
@@ -35,7 +35,9 @@ import Testing
         var durations = DisplayDurations<MediaPacket>(reorderDepth: copy.reorderDepth)
         func write(_ timed: [DisplayDurations<MediaPacket>.Timed]) throws {
             for item in timed {
-                let bytes = try item.packet.withBytes { try copy.sample($0) ?? Array($0) }
+                let sample = try copy.sample(item.packet)
+                if let configuration = sample.configuration { try writer.change(to: configuration) }
+                let bytes = sample.bytes ?? item.packet.withBytes { Array($0) }
                 try bytes.withUnsafeBytes {
                     try writer.write(
                         $0, pts: item.pts, dts: item.dts, duration: item.duration, isSync: item.packet.isSync)
@@ -66,13 +68,13 @@ import Testing
     }
 
     /// The boxes of the video's sample table.
-    static func table(_ path: String) throws -> Box {
+    static func table(_ path: String, entry type: FourCC = "hvc1") throws -> Box {
         let descriptor = open(path, O_RDONLY)
         defer { close(descriptor) }
         let entry = try #require(try MovieFile.entries(descriptor).first { $0.type == "moov" })
         let movie = try MovieFile.movie(descriptor, entry)
         let track = try #require(
-            movie.children.first { $0.first("mdia", "minf", "stbl", "stsd", "hvc1") != nil })
+            movie.children.first { $0.first("mdia", "minf", "stbl", "stsd", type) != nil })
         return try #require(track.first("mdia", "minf", "stbl"))
     }
 

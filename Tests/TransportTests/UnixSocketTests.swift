@@ -64,6 +64,25 @@ import Testing
         }
     }
 
+    @Test func replacesTheSocketOfAKilledListenerThatAChildStillHolds() throws {
+        try withDirectory { path in
+            // The child stands for one that was killed's, between fork and exec: it has the descriptor for a moment.
+            let script = """
+                import os, socket, sys, time
+                s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(8)
+                if os.fork() == 0:
+                    time.sleep(0.4); os._exit(0)
+                os.kill(os.getpid(), 9)
+                """
+            let owner = try ChildProcess(
+                spawning: "/usr/bin/env", arguments: ["python3", "-c", script, path])
+            #expect(try owner.wait(until: MonotonicTime.now + .seconds(10)) == .signaled(SIGKILL))
+            // It still takes connections, which nobody will accept.
+            #expect(failure { () throws(SystemError) in try UnixSocket.connect(to: path) } == nil)
+            #expect(failure { () throws(SystemError) in try UnixSocket.listen(path: path) } == nil)
+        }
+    }
+
     @Test func doesNotReplaceAnActiveListener() throws {
         try withDirectory { path in
             let listener = try UnixSocket.listen(path: path)

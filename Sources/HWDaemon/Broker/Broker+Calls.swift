@@ -16,22 +16,22 @@ extension Broker {
         do throws(VarlinkError) {
             switch call.method {
             case "\(ServiceInterface.name).GetInfo":
-                connection.reply(with: ServiceInterface.info)
+                connection.reply(ServiceInterface.infoReply)
             case "\(ServiceInterface.name).GetInterfaceDescription":
                 let name = try call.checkedParameters(ServiceInterface.DescriptionCall.self).interface
-                guard let text = ServiceInterface.definition(of: name) else {
+                guard let reply = ServiceInterface.descriptionReplies[name] else {
                     throw .interfaceNotFound(name)
                 }
-                connection.reply(with: ServiceInterface.Description(description: text))
+                connection.reply(reply)
             case Probe.method: try probe(call, connection)
             case ListEncoders.method:
-                prober.whenKnown { snapshot in
-                    connection.reply(with: ListEncoders.Reply(encoders: snapshot.encoders))
+                prober.whenKnown { [weak self] snapshot in
+                    self?.reply(on: connection) { (replies) throws(SessionError) in try replies.encoders(snapshot) }
                 }
             case GetSupportedProperties.method: try supportedProperties(call, connection)
             case GetSessionResult.method: try result(call, connection)
             case ListSessions.method: list(connection)
-            case GetFeatures.method: connection.reply(with: ProtocolFeatures.reply)
+            case GetFeatures.method: connection.reply(ProtocolFeatures.encodedReply)
             case GetMetrics.method: connection.reply(with: GetMetrics.Reply(metrics: metrics.text(present)))
             default:
                 guard let kind = SessionKind(createMethod: call.method) else { throw Self.unknown(call.method) }
@@ -42,26 +42,22 @@ extension Broker {
         }
     }
 
-    private func probe(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        let parameters = try call.checkedParameters(Probe.Parameters.self)
-        guard parameters.device.map({ Devices.mayProbe($0, nodes: prober.nodes) }) ?? true else {
-            throw .invalidParameter("device")
+    /// Sends a cached reply.
+    func reply(
+        on connection: ClientConnection, _ encode: (inout CachedReplies) throws(SessionError) -> [UInt8]
+    ) {
+        do throws(SessionError) {
+            connection.reply(try encode(&replies))
+        } catch {
+            connection.reply(VarlinkError(error))
         }
-        guard !isStopping else { throw VarlinkError(Refusal.shuttingDown.error) }
-        let verification: ProbeRequest.Verification =
-            switch parameters.verify {
-            case nil: .unlessKnown
-            case true?: .always
-            case false?: .never
-            }
-        runProbe(device: parameters.device, verification) { connection.reply(with: $0) }
     }
 
     private func supportedProperties(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
         let codecID = try call.checkedParameters(GetSupportedProperties.Parameters.self).codecID
         prober.whenKnown { snapshot in
             do throws(SessionError) {
-                connection.reply(with: try SupportedProperties.reply(codecID: codecID, snapshot))
+                connection.reply(try SupportedProperties.encodedReply(codecID: codecID, snapshot))
             } catch {
                 connection.reply(VarlinkError(error))
             }

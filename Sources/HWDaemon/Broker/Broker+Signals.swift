@@ -138,6 +138,6 @@ extension Broker {
 extension SessionRegistry.Limits {
     /// The limits that an administrator sets.
     init(_ settings: Settings) {
-        self.init(sessions: settings.maxSessions, sessionsPerUser: settings.maxSessionsPerUser)
+        self.init(quota: UserQuota(total: settings.maxSessions, perUser: settings.maxSessionsPerUser))
     }
 }

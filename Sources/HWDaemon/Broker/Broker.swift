@@ -32,6 +32,8 @@ final class Broker {
     var metrics = Metrics(now: .now)
     var workers: [String: SessionWorker] = [:]
     var waiters = ResultWaiters()
+    var replies = CachedReplies()
+    var waitingProbes = WaitingProbes()
     var phase = Phase.serving
     var listener: Listener?
     var isStopping: Bool { phase != .serving }
@@ -40,6 +42,7 @@ final class Broker {
     private let lifetime: LifetimeWatch?
     private var connections: [ObjectIdentifier: ClientConnection] = [:]
     private var supervision: EventLoop.Timer?
+    private var idleCheck: EventLoop.Timer?
 
     /// Listens; connections are served from `run` on.
     init(
@@ -69,8 +72,7 @@ final class Broker {
             socket = nil
         }
         listener = try Listener(
-            file, loop: loop, logger: logger, limits: configuration.connections,
-            onlyUser: configuration.isPrivate ? user : nil
+            file, loop: loop, logger: logger, onlyUser: configuration.isPrivate ? user : nil
         ) { [weak self] file, peer in
             self?.serve(file, peer)
         }
@@ -159,6 +161,7 @@ final class Broker {
                 onCall: { [weak self] call, connection in self?.dispatch(call, from: connection) },
                 onClose: { [weak self] connection in self?.forget(connection) })
             connections[ObjectIdentifier(connection)] = connection
+            closeIdleConnections()
         } catch {
             listener?.connectionClosed(uid: peer.uid)
             logger.error("cannot serve a connection: \(error)")
@@ -169,6 +172,17 @@ final class Broker {
         connections[ObjectIdentifier(connection)] = nil
         listener?.connectionClosed(uid: connection.peer.uid)
         for timer in waiters.remove(connection) { loop.cancel(timer) }
+    }
+
+    /// Closes connections that have been idle for too long, at intervals while there are any.
+    private func closeIdleConnections() {
+        guard idleCheck == nil, !connections.isEmpty, settings.idleTimeout > .zero else { return }
+        idleCheck = loop.after(min(.seconds(1), settings.idleTimeout / 4)) { [weak self] in
+            guard let self else { return }
+            idleCheck = nil
+            for connection in Array(connections.values) { connection.closeIfIdle(for: settings.idleTimeout) }
+            closeIdleConnections()
+        }
     }
 
     /// Checks the workers for stalls at intervals while there are any.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDTransport
 
-/// The broker's event loop: calls closures when descriptors become ready and timers expire.
+/// The broker's event loop: calls closures when descriptors become ready and timers expire, and gives users turns.
 ///
 /// Tokens are never reused, so an event that was fetched before its watch was removed is ignored.
 final class EventLoop {
@@ -16,10 +16,14 @@ final class EventLoop {
         fileprivate let number: UInt64
     }
 
+    /// Time for turns before events and timers are handled again.
+    private static let turnTime = Duration.milliseconds(1)
+
     private let epoll: Epoll
     private var last: UInt64 = 0
     private var watches: [UInt64: (Epoll.Events) -> Void] = [:]
     private var timers: [UInt64: (due: MonotonicTime, body: () -> Void)] = [:]
+    private var turns = TurnQueue<() -> Void>()
     private var isStopped = false
 
     init() throws(SystemError) { epoll = try Epoll() }
@@ -72,16 +76,30 @@ final class EventLoop {
         if let timer { timers[timer.number] = nil }
     }
 
-    /// Handles events and timers until `stop`.
+    /// Calls `body` once, when it is the user's turn.
+    func schedule(user: UInt32, _ body: @escaping () -> Void) { turns.append(body, of: user) }
+
+    /// Handles events, timers and turns until `stop`.
     func run() throws(SystemError) {
         while !isStopped {
             // A linear search will do for a few hundred timers: two or three per connection.
-            let due = timers.values.lazy.map(\.due).min()
+            let due = [timers.values.lazy.map(\.due).min(), turns.nextTurn(now: .now)].compactMap(\.self).min()
             for event in try epoll.wait(until: due) { watches[event.token]?(event.events) }
             let now = MonotonicTime.now
             for number in timers.filter({ $0.value.due <= now }).keys.sorted() {
                 timers.removeValue(forKey: number)?.body()
             }
+            giveTurns(until: now + Self.turnTime)
+        }
+    }
+
+    private func giveTurns(until end: MonotonicTime) {
+        var now = MonotonicTime.now
+        while !isStopped, now < end, let (user, body) = turns.next(now: now) {
+            let start = ProcessControl.threadTime
+            body()
+            now = .now
+            turns.charge(user, ProcessControl.threadTime - start, now: now)
         }
     }
 

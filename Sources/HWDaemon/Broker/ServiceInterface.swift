@@ -18,9 +18,17 @@ enum ServiceInterface {
     struct DescriptionCall: Codable { var interface: String }
     struct Description: Codable { var description: String }
 
-    static let info = Info(
-        vendor: "HWDaemon", product: "hwdaemon", version: HWDaemonVersion.text, url: "",
-        interfaces: [name, Interface.name])
+    /// The encoded reply of `GetInfo`.
+    static let infoReply = VarlinkReply.constant(
+        Info(
+            vendor: "HWDaemon", product: "hwdaemon", version: HWDaemonVersion.text, url: "",
+            interfaces: [name, Interface.name]))
+
+    /// The encoded replies of `GetInterfaceDescription`, by the interface's name.
+    static let descriptionReplies = Dictionary(
+        uniqueKeysWithValues: [name, Interface.name].map { interface in
+            (interface, VarlinkReply.constant(Description(description: definition(of: interface) ?? "")))
+        })
 
     /// An interface's definition; nil if the daemon does not implement it.
     static func definition(of interface: String) -> String? {

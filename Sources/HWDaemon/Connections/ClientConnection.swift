@@ -4,7 +4,7 @@ internal import HWDTransport
 internal import HWDWire
 internal import Logging
 
-/// A client's Varlink connection: serves its calls in order, one at a time.
+/// A client's Varlink connection: serves its calls in order, one in each turn of its user.
 ///
 /// It reads nothing while a call awaits its reply, so what follows a Create call stays in the socket for the worker.
 final class ClientConnection {
@@ -14,8 +14,6 @@ final class ClientConnection {
     static let replyTimeout = Duration.seconds(30)
     /// Bytes of unread replies from which on no further call is read.
     static let maxUnread = 65536
-    /// Calls served before other connections have their turn.
-    private static let callsAtOnce = 16
 
     let peer: PeerCredentials
     private(set) var isClosed = false
@@ -25,6 +23,11 @@ final class ClientConnection {
     private var file: OwnedFD?
     private let number: Int32
     private var watch: EventLoop.Watch?
+    private var interest: Epoll.Events = .readable
+    /// Whether a turn is scheduled.
+    private var isWaiting = false
+    /// When it was accepted, or the last call was answered.
+    private var lastUse = MonotonicTime.now
     private var receiver = CallReceiver()
     private var output = SendQueue()
     private var isAnswering = false
@@ -59,6 +62,7 @@ final class ClientConnection {
     func reply(_ message: [UInt8]) {
         guard !isClosed else { return }
         isAnswering = false
+        lastUse = .now
         if !isOneway { output.append(message) }
         flush()
         updateInterest()
@@ -97,6 +101,14 @@ final class ClientConnection {
         onClose(self)
     }
 
+    /// Closes a connection that has had no call for `limit`.
+    func closeIfIdle(for limit: Duration) {
+        let isIdle =
+            !isClosed && !isAnswering && !isWaiting && receiver.pendingCount == 0 && output.pendingCount == 0
+        guard isIdle, lastUse + limit <= .now else { return }
+        close("closing: the client made no call for \(SessionEnd.seconds(limit)) s", level: .debug)
+    }
+
     private var isReading: Bool {
         !isClosed && !isAnswering && !hasEnded && output.pendingCount < Self.maxUnread
     }
@@ -104,7 +116,7 @@ final class ClientConnection {
     private func isReady(_ events: Epoll.Events) {
         if output.pendingCount > 0 { flush() }
         if isReading {
-            readCalls()
+            waitForTurn()
         } else if !isClosed, !events.isDisjoint(with: [.hangUp, .error]) {
             // Nobody is left to read the reply.
             close("the client closed the connection before its reply", level: .debug)
@@ -112,17 +124,30 @@ final class ClientConnection {
         updateInterest()
     }
 
-    private func readCalls() {
+    private func waitForTurn() {
+        guard !isWaiting else { return }
+        isWaiting = true
+        loop.schedule(user: peer.uid) { [weak self] in self?.takeTurn() }
+    }
+
+    private func takeTurn() {
+        isWaiting = false
+        if isReading { readCall() }
+        updateInterest()
+    }
+
+    private func readCall() {
         do throws(TransportError) {
-            for _ in 0..<Self.callsAtOnce where isReading {
-                switch try receiver.receive(from: number) {
-                case .call(let bytes): serve(bytes)
-                case .wouldBlock: return expectRest()
-                case .endOfFile:
-                    if receiver.pendingCount > 0 { return close("the client closed in the middle of a call") }
-                    hasEnded = true
-                    if output.pendingCount == 0 { close() }
-                }
+            switch try receiver.receive(from: number) {
+            case .call(let bytes):
+                serve(bytes)
+                // More calls may have arrived.
+                if isReading { waitForTurn() }
+            case .wouldBlock: expectRest()
+            case .endOfFile:
+                if receiver.pendingCount > 0 { return close("the client closed in the middle of a call") }
+                hasEnded = true
+                if output.pendingCount == 0 { close() }
             }
         } catch {
             close("closing: \(error.reason)")
@@ -173,8 +198,11 @@ final class ClientConnection {
 
     private func updateInterest() {
         guard let watch else { return }
-        var events: Epoll.Events = isReading ? .readable : []
+        // While it waits for its turn, further bytes are no news.
+        var events: Epoll.Events = isReading && !isWaiting ? .readable : []
         if output.pendingCount > 0 { events.insert(.writable) }
+        guard events != interest else { return }
+        interest = events
         loop.change(watch, to: events)
     }
 }

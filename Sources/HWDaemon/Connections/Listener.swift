@@ -8,17 +8,12 @@ internal import Logging
 /// Accepts connections within limits, and recovers when file descriptors run out.
 final class Listener {
     /// How many connections that were not handed to a worker may be open.
-    struct Limits: Hashable, Sendable {
-        /// Of all users together.
-        var connections = 256
-        /// Of one user.
-        var connectionsPerUser = 64
-    }
+    static let quota = UserQuota(total: 256, perUser: 64)
 
     private let file: OwnedFD
     private let loop: EventLoop
     private let logger: Logger
-    private let limits: Limits
+    private let quota: UserQuota
     private let onlyUser: UInt32?
     private let accepted: (consuming OwnedFD, PeerCredentials) -> Void
     /// A descriptor that is closed to accept and refuse a connection when the descriptor table is full.
@@ -34,14 +29,14 @@ final class Listener {
 
     /// Starts accepting; serves only `onlyUser`, or all users if it is nil.
     init(
-        _ file: consuming OwnedFD, loop: EventLoop, logger: Logger, limits: Limits, onlyUser: UInt32?,
+        _ file: consuming OwnedFD, loop: EventLoop, logger: Logger, quota: UserQuota = quota, onlyUser: UInt32?,
         accepted: @escaping (consuming OwnedFD, PeerCredentials) -> Void
     ) throws(SystemError) {
         let number = file.rawValue
         self.file = consume file
         self.loop = loop
         self.logger = logger
-        self.limits = limits
+        self.quota = quota
         self.onlyUser = onlyUser
         self.accepted = accepted
         reserve = Self.makeReserve()
@@ -92,13 +87,13 @@ final class Listener {
 
     private func refusal(of peer: PeerCredentials) -> String? {
         if let onlyUser, peer.uid != onlyUser { return "this private daemon serves user \(onlyUser) only" }
-        if counts.values.reduce(0, +) >= limits.connections {
-            return "\(limits.connections) connections are already open"
+        let all = counts.values.reduce(0, +)
+        return switch quota.obstacle(uid: peer.uid, own: counts[peer.uid] ?? 0, all: all) {
+        case nil: nil
+        case .total: "\(all) connections are already open"
+        case .perUser: "the user has \(quota.perUser) connections already open"
+        case .reserved: "\(all) connections are already open; the rest are kept for root and for users without one"
         }
-        if counts[peer.uid] ?? 0 >= limits.connectionsPerUser {
-            return "the user has \(limits.connectionsPerUser) connections already open"
-        }
-        return nil
     }
 
     /// Logs the first refusal at once and the following ones once a second, so that a flood does not fill the disk.

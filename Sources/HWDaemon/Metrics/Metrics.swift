@@ -70,8 +70,8 @@ struct Metrics {
             Self.seconds(present.now.nanoseconds(since: started)))
         text.gauge("hwdaemon_sessions_running", "Sessions that are running.", present.running)
         text.family("hwdaemon_sessions_limit", "gauge", "Sessions that may run at once.")
-        text.sample("hwdaemon_sessions_limit", [("scope", "all")], present.limits.sessions)
-        text.sample("hwdaemon_sessions_limit", [("scope", "user")], present.limits.sessionsPerUser)
+        text.sample("hwdaemon_sessions_limit", [("scope", "all")], present.limits.quota.total)
+        text.sample("hwdaemon_sessions_limit", [("scope", "user")], present.limits.quota.perUser)
         text.gauge(
             "hwdaemon_connections_open", "Connections that were not handed to a session's process.",
             present.connections)

@@ -72,7 +72,10 @@ extension Broker {
             limits: WorkerLimits(
                 maxPoolBytes: settings.maxPoolBytesPerSession,
                 clientStallSeconds: settings.clientStallTimeout / .seconds(1),
-                hardwareStallSeconds: settings.hardwareStallTimeout / .seconds(1)),
+                hardwareStallSeconds: settings.hardwareStallTimeout / .seconds(1),
+                softwareStallSeconds: settings.stallTimeout / .seconds(1),
+                prepareSeconds: settings.prepareTimeout / .seconds(1),
+                orphanSeconds: settings.orphanTimeout / .seconds(1)),
             hardware: kind.hardwareEncoders(among: prober.knowledge.hardwareEncoders),
             vulkan: prober.knowledge.vulkanHints)
         let hardware = kind.hardware(of: start)

@@ -6,12 +6,14 @@ internal import HWDWire
 
 /// The reply to `GetFeatures`.
 enum ProtocolFeatures {
-    static let reply = GetFeatures.Reply(
-        features: names,
-        limits: GetFeatures.Limits(
-            maxCallBytes: CallReceiver.maxCall, maxPayloadBytes: MessageHeader.maxLength,
-            maxFileDescriptors: MessageHeader.maxFDCount, maxPacketBytes: Int(DecompressionSession.maxPacketSize),
-            timestampBound: Ticks.bound, maxDimension: CompressionRequest.maxDimension))
+    static let encodedReply = VarlinkReply.constant(
+        GetFeatures.Reply(
+            features: names,
+            limits: GetFeatures.Limits(
+                maxCallBytes: CallReceiver.maxCall, maxPayloadBytes: MessageHeader.maxLength,
+                maxFileDescriptors: MessageHeader.maxFDCount,
+                maxPacketBytes: Int(DecompressionSession.maxPacketSize),
+                timestampBound: Ticks.bound, maxDimension: CompressionRequest.maxDimension)))
 
     /// A name stays as long as its behaviour does; docs/protocol.md describes each.
     private static let names = [

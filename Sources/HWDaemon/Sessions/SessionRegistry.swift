@@ -6,10 +6,8 @@ internal import HWDTransport
 struct SessionRegistry {
     /// How many sessions may run and how many results are kept.
     struct Limits: Hashable, Sendable {
-        /// Running at once, of all users together.
-        var sessions = 64
-        /// Running at once, of one user.
-        var sessionsPerUser = 16
+        /// Running at once.
+        var quota = UserQuota(total: 64, perUser: 16)
         /// How long a result is kept.
         var resultLifetime = Duration.seconds(60)
         /// Results kept for one user; the oldest is dropped first.
@@ -58,17 +56,20 @@ struct SessionRegistry {
     ///
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit that is reached.
     func admit(uid: UInt32) throws(Refusal) {
-        guard running.count < limits.sessions else {
+        let own = running.values.count(where: { $0.uid == uid })
+        let quota = limits.quota
+        let serves = "the daemon serves \(running.count) sessions; its limit is \(quota.total) (MaxSessions)"
+        switch quota.obstacle(uid: uid, own: own, all: running.count) {
+        case nil: return
+        case .total: throw Refusal(.maxSessions, .videoEncoderNotAvailableNow, serves)
+        case .reserved:
             throw Refusal(
                 .maxSessions, .videoEncoderNotAvailableNow,
-                "the daemon serves \(running.count) sessions; its limit is \(limits.sessions) (MaxSessions)")
-        }
-        let own = running.values.count(where: { $0.uid == uid })
-        guard own < limits.sessionsPerUser else {
+                "\(serves), and the rest are kept for root and for users without a session")
+        case .perUser:
             throw Refusal(
                 .maxSessionsPerUser, .videoEncoderNotAvailableNow,
-                "user \(uid) has \(own) sessions; the limit for one user is \(limits.sessionsPerUser) "
-                    + "(MaxSessionsPerUser)")
+                "user \(uid) has \(own) sessions; the limit for one user is \(quota.perUser) (MaxSessionsPerUser)")
         }
     }
 

@@ -5,15 +5,22 @@ internal import HWDWire
 
 /// The property table as `GetSupportedProperties` returns it.
 enum SupportedProperties {
-    /// The properties of sessions with an encoder or decoder; with the software encoder if none is named.
+    private static let replies = Dictionary(
+        uniqueKeysWithValues: PropertySpec.Backend.allCases.map { ($0, VarlinkReply.constant(reply($0))) })
+
+    /// The encoded reply for sessions with an encoder or decoder; with the software encoder if none is named.
     ///
     /// - Throws: `CouldNotFindVideoEncoder` for an unknown id.
-    static func reply(
-        codecID: String?, _ snapshot: ProbeSnapshot
-    ) throws(SessionError) -> GetSupportedProperties.Reply {
+    static func encodedReply(codecID: String?, _ snapshot: ProbeSnapshot) throws(SessionError) -> [UInt8] {
+        replies[try backend(codecID, snapshot)] ?? []
+    }
+
+    private static func backend(
+        _ codecID: String?, _ snapshot: ProbeSnapshot
+    ) throws(SessionError) -> PropertySpec.Backend {
         let decoders = DecoderPolicy.candidates(snapshot)
         if let codecID, let decoder = decoders.first(where: { $0.id == codecID }) {
-            return reply(decoder.isHardware ? .vaapiDecoder : .libavcodec)
+            return decoder.isHardware ? .vaapiDecoder : .libavcodec
         }
         let encoders = snapshot.encoders
         let encoder = encoders.first { encoder in
@@ -25,7 +32,7 @@ enum SupportedProperties {
                 .couldNotFindVideoEncoder,
                 "there is no encoder \(codecID ?? "in software") here; there is \(known.isEmpty ? "none" : known)")
         }
-        return reply(encoder.hardware ? .vaapi : .x265)
+        return encoder.hardware ? .vaapi : .x265
     }
 
     private static func reply(_ backend: PropertySpec.Backend) -> GetSupportedProperties.Reply {

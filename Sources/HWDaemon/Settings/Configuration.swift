@@ -20,7 +20,6 @@ struct Configuration {
     var lifetime: Int32?
     /// The directory of the workers' and probes' executables.
     var libexec: String
-    var connections = Listener.Limits()
     var files: SettingsFiles
 
     /// The default libexec directory: the daemon's own, as after a build, or where packages install the workers.

@@ -9,6 +9,11 @@ struct Settings: Hashable, Sendable {
     var stallTimeout = Duration.seconds(30)
     var hardwareStallTimeout = Duration.seconds(5)
     var clientStallTimeout = Duration.seconds(30)
+    /// Zero: never.
+    var idleTimeout = Duration.seconds(60)
+    /// Zero: never.
+    var prepareTimeout = Duration.seconds(60)
+    var orphanTimeout = Duration.seconds(3600)
     var probeTimeout = Duration.seconds(5)
     var drainTimeout = Duration.seconds(10)
     var spareWorkers = 1
@@ -16,10 +21,13 @@ struct Settings: Hashable, Sendable {
     var devices: String?
     var logLevel = Logger.Level.info
 
-    /// The defaults of a private daemon: its only client waits for it to end, and reports failed sessions itself.
+    /// The defaults of a private daemon: its only client waits for it to end, reports failed sessions itself, and
+    /// takes nothing from other users.
     static let ofPrivateDaemon = {
         var settings = Settings()
         settings.drainTimeout = .zero
+        settings.idleTimeout = .zero
+        settings.prepareTimeout = .zero
         settings.logLevel = .error
         return settings
     }()
@@ -88,6 +96,15 @@ enum SettingsTable {
         SettingsRow(
             "ClientStallTimeout", \.clientStallTimeout, .time(0.1...86400),
             "Time after which a session ends because its client has taken no packet."),
+        SettingsRow(
+            "IdleTimeout", \.idleTimeout, .time(0...86400),
+            "Time without a call after which a connection that has no session is closed; 0: never."),
+        SettingsRow(
+            "PrepareTimeout", \.prepareTimeout, .time(0...86400),
+            "Time after which a session ends whose client has neither registered a pool nor prepared it; 0: never."),
+        SettingsRow(
+            "OrphanTimeout", \.orphanTimeout, .time(0...86400),
+            "Time for which running sessions may go on after the daemon was killed."),
         SettingsRow(
             "ProbeTimeout", \.probeTimeout, .time(0.1...600),
             "Time after which a probe of a device is killed."),

@@ -52,6 +52,7 @@ final class CopyJob {
             restamps: restamps || request.output == "-" || reader.levels?.dropsSome ?? false,
             keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
+        let sampleEntries = writer.sampleEntryCount
         try writer.finish()
         let seconds = progress.seconds
         progress.clear()
@@ -59,7 +60,8 @@ final class CopyJob {
         if let late = levels?.lateWarning(early) { Console.note(late) }
         try CopySummary(
             input: request.input, output: request.output, frames: pipeline.packets,
-            videoBytes: pipeline.videoBytes, seconds: seconds, levels: levels, notCopied: writer.notes,
+            videoBytes: pipeline.videoBytes, seconds: seconds, levels: levels, sampleEntries: sampleEntries,
+            notCopied: writer.notes,
             discontinuities: reader.report.discontinuities, earlyEndReason: pipeline.earlyEnd?.error.reason
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
@@ -76,6 +78,8 @@ private struct CopySummary: CommandSummary {
     var videoBytes: Int
     var seconds: Double
     var levels: LevelSummary?
+    /// The number of the output's sample entries; nil for a byte stream.
+    var sampleEntries: Int?
     var notCopied: [String]
     var discontinuities: Int
     var earlyEndReason: String?
@@ -84,6 +88,7 @@ private struct CopySummary: CommandSummary {
         case schema, input, output, copied, frames, seconds, discontinuities
         case videoBytes = "video_bytes"
         case levels = "temporal_levels"
+        case sampleEntries = "sample_entries"
         case notCopied = "not_copied"
         case earlyEndReason = "broken_off"
     }
@@ -91,6 +96,7 @@ private struct CopySummary: CommandSummary {
     var lines: [String] {
         [
             Self.warning(discontinuities: discontinuities), levels?.line,
+            sampleEntries.flatMap { $0 > 1 ? "sample entries: \($0)" : nil },
             "\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s",
         ].compactMap { $0 }
     }

@@ -9,7 +9,7 @@ final class CopyPipeline {
     struct TimesDoNotFit: Error {}
 
     private let reader: MediaReader
-    private let copy: VideoCopy
+    private var copy: VideoCopy
     private let writer: MediaWriter
     private let keepsPartial: Bool
     /// Whether decode times and durations are computed from the presentation times.
@@ -89,20 +89,25 @@ final class CopyPipeline {
 
     private func write(_ timed: DisplayDurations<MediaPacket>.Timed) throws(MediaError) {
         let isSync = timed.packet.isSync
-        guard timed.dts <= timed.pts, lastDTS.map({ $0 < timed.dts }) ?? true else {
+        // libavformat's muxer takes durations of 31 bits.
+        guard timed.dts <= timed.pts, lastDTS.map({ $0 < timed.dts }) ?? true, timed.duration <= Int64(Int32.max)
+        else {
             throw MediaError(
                 .badInput, "\(input): the timestamps of packet \(packets + 1) of the video cannot be kept")
         }
         lastDTS = timed.dts
+        let sample = try copy.sample(timed.packet)
+        if let configuration = sample.configuration { try writer.change(to: configuration) }
         try timed.packet.withBytes { (bytes) throws(MediaError) in
             func write(_ sample: UnsafeRawBufferPointer) throws(MediaError) {
                 videoBytes += sample.count
                 try writer.write(
-                    sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync)
+                    sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync,
+                    isShown: !timed.packet.isDiscarded)
             }
-            guard let sample = try copy.sample(bytes) else { return try write(bytes) }
+            guard let contents = sample.bytes else { return try write(bytes) }
             var failure: MediaError?
-            sample.withUnsafeBytes { bytes in
+            contents.withUnsafeBytes { bytes in
                 do throws(MediaError) { try write(bytes) } catch { failure = error }
             }
             if let failure { throw failure }

@@ -58,7 +58,8 @@ final class EncodeJob {
         let reader = input.reader
         var warnings = warnings(reader)
         warnings += try EncodeMetadata.send(reader.video, to: session, unless: parameters.userProperties)
-        let sender = try FrameSender(session, reader, makesPool: input.session == nil)
+        let fitter = FrameFitter(reader.video, format: input.format, path: reader.path)
+        let sender = try FrameSender(session, reader, fitter, makesPool: input.session == nil)
         let properties = try start(session, writer, reader.video)
         let early = reader.levels?.warning
         reader.announce(warnings + writer.notes)
@@ -68,10 +69,15 @@ final class EncodeJob {
         let pipeline = EncodePipeline(input, session, sender, writer, keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
         let seconds = progress.seconds
-        if let line = EncodeAlpha.warning(input.source.report) {
-            warnings.append(line)
-            Console.note(line)
-        }
+        let changes = input.source.report.changes.adding(fitter.changes)
+        let late = [
+            EncodeAlpha.warning(input.source.report),
+            changes.warning(
+                width: reader.video.width, height: reader.video.height, format: input.format.rawValue),
+        ].compactMap { $0 }
+        warnings += late
+        progress.clear()
+        late.forEach(Console.note)
         try writer.finish()
         session.invalidate()
         progress.clear()
@@ -80,7 +86,7 @@ final class EncodeJob {
                 request: request, input: input, encoder: session.created, properties: properties,
                 frames: pipeline.packets, videoBytes: pipeline.videoBytes,
                 fileBytes: fileSize(request.output) ?? pipeline.videoBytes, seconds: seconds,
-                notCopied: writer.notes, warnings: warnings, earlyLevelWarning: early,
+                notCopied: writer.notes, warnings: warnings, changes: changes, earlyLevelWarning: early,
                 earlyEnd: pipeline.earlyEnd)
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
@@ -90,6 +96,7 @@ final class EncodeJob {
         var options = MediaReader.Options()
         options.decoding = .daemonIfPossible
         options.includesOtherStreams = true
+        options.scalesToFirstSize = true
         options.frameRate = request.frameRate
         options.maxLevel = request.maxLevel
         options.alpha = parameters.keepsAlpha ? try EncodeAlpha.conversion(parameters.userProperties) : nil

@@ -50,24 +50,12 @@ final class EncodePipeline {
     private func feed() throws {
         guard !isInputDone, !sender.isBusy, try !sender.sendWaiting() else { return }
         switch try nextItem() {
-        case .frame(let frame)?:
-            try check(frame)
-            try sender.send(frame)
+        case .frame(let frame)?: try sender.send(frame)
         case .packet(let packet)?: try writer.write(copied: packet)
         case nil:
             isInputDone = true
             try session.complete()
         }
-    }
-
-    /// Refuses a frame of another size or format than the session's.
-    private func check(_ frame: SourceFrame) throws(MediaError) {
-        let (video, format) = (input.reader.video, input.format)
-        guard (frame.width, frame.height, frame.format) != (video.width, video.height, format) else { return }
-        throw MediaError(
-            .unsupported,
-            "\(input.reader.path): the picture changes from \(video.width)x\(video.height) \(format.rawValue) "
-                + "to \(frame.width)x\(frame.height) \(frame.format.rawValue) at frame \(frame.index)")
     }
 
     /// The next item; an error after which the frames before it are kept counts as the end.

@@ -19,6 +19,8 @@ struct EncodeSummary: CommandSummary {
         /// Streams and metadata of the source that the output does not hold.
         var notCopied: [String]
         var warnings: [String]
+        /// Frames that were scaled and converted to the size and format of the first.
+        var changes: FormatChanges
         /// The warning about temporal levels that was printed before encoding began.
         var earlyLevelWarning: String?
         var earlyEnd: EarlyEnd?
@@ -42,6 +44,8 @@ struct EncodeSummary: CommandSummary {
     private var damagedFrames: Int
     private var repairedTimestamps: Int
     private var discontinuities: Int
+    private var scaledFrames: Int
+    private var convertedFrames: Int
     private var decoderID: String?
     private var hardwareDecodedFrames: Int?
     private var seconds: Double
@@ -61,6 +65,8 @@ struct EncodeSummary: CommandSummary {
         case encoderID = "EncoderID"
         case usingHardware = "UsingHardwareAcceleratedVideoEncoder"
         case fallbackReason = "FallbackReason"
+        case scaledFrames = "scaled_frames"
+        case convertedFrames = "converted_frames"
         case sourceFormat = "source_format"
         case pixelFormat = "pixel_format"
         case decodeErrors = "decode_errors"
@@ -99,6 +105,7 @@ struct EncodeSummary: CommandSummary {
         damagedFrames = report.damagedFrames
         repairedTimestamps = report.repairedTimestamps
         discontinuities = report.discontinuities
+        (scaledFrames, convertedFrames) = (outcome.changes.scaled, outcome.changes.converted)
         seconds = outcome.seconds
         framesPerSecond = Double(frames) / max(seconds, 1e-6)
         videoBytes = outcome.videoBytes

@@ -15,8 +15,9 @@ final class FrameSender {
     private static let maxPoolBytes = 1 << 30
 
     private let session: CompressionSession
-    /// The memory that frames are decoded or copied into; nil where a decompression session's arena holds them.
-    private let pool: FramePool?
+    /// The memory that frames are decoded, copied or fitted into; nil while a decompression session's arena holds all.
+    private var pool: FramePool?
+    private let fitter: FrameFitter
     private var inFlight: [UInt64: SourceFrame] = [:]
     private var copied: [UInt64: FramePool.Slot] = [:]
     /// A frame for which no slot was free.
@@ -25,8 +26,9 @@ final class FrameSender {
     private var arenas: Set<UInt32> = []
 
     /// - Parameter makesPool: whether the reader decodes into a pool; false for frames of a decompression session.
-    init(_ session: CompressionSession, _ reader: MediaReader, makesPool: Bool) throws {
+    init(_ session: CompressionSession, _ reader: MediaReader, _ fitter: FrameFitter, makesPool: Bool) throws {
         self.session = session
+        self.fitter = fitter
         guard makesPool else {
             pool = nil
             return
@@ -59,6 +61,15 @@ final class FrameSender {
         var poolID = Self.poolID
         switch frame.place {
         case .session(let memory, let arenaID, let place):
+            guard fitter.fits(width: frame.width, height: frame.height, format: frame.format) else {
+                guard let fitted = try fit(frame, memory, place) else {
+                    waiting = frame
+                    return
+                }
+                layout = fitted
+                try frame.release()
+                break
+            }
             // The encoder reads the decoder's memory.
             poolID = try share(memory, arenaID)
             layout = place
@@ -82,6 +93,30 @@ final class FrameSender {
         try session.encode(
             EncodeFrame(
                 frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: poolID, layout: layout))
+    }
+
+    /// Scales and converts a decompression session's frame into a slot; nil when no slot is free.
+    private func fit(_ frame: SourceFrame, _ memory: SharedMemory, _ layout: FrameLayout) throws -> FrameLayout? {
+        let pool = try fittingPool()
+        guard let slot = pool.acquire(), let base = pool.bytes(of: slot).baseAddress else { return nil }
+        copied[UInt64(frame.index)] = slot
+        let all = PictureRectangle(x: 0, y: 0, width: UInt32(frame.width), height: UInt32(frame.height))
+        let picture = try PictureView(
+            memory: memory.bytes, layout: layout, format: frame.format, width: frame.width, height: frame.height,
+            part: all)
+        return try fitter.fit(
+            picture, index: frame.index, color: frame.color,
+            into: FrameSlot(id: slot.index, base: base, poolOffset: UInt64(slot.offset), byteCount: pool.slotSize))
+    }
+
+    private func fittingPool() throws -> FramePool {
+        if let pool { return pool }
+        let slotSize = max(1, fitter.slotByteCount)
+        let count = min(Self.maxFramesInFlight + 1, Self.maxPoolBytes / slotSize)
+        let made = try FramePool(slotSize: slotSize, slotCount: max(2, count))
+        try session.addPool(made, id: Self.poolID)
+        pool = made
+        return made
     }
 
     /// Releases a frame that the session has read.

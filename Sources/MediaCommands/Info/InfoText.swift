@@ -79,6 +79,7 @@ private struct VideoRows {
     }
 
     private mutating func addPictures(_ video: VideoTrackInfo) {
+        if let count = video.sampleEntries, count > 1 { add("sample entries", ["\(count)"]) }
         add("profile", [video.profile, video.level.map { "level \($0)" }, video.tier.map { "\($0) tier" }])
         add("samples", [video.bitDepth.map { "\($0) bit" }, video.chroma, video.pixelFormat])
         add(
@@ -89,7 +90,7 @@ private struct VideoRows {
                     .map { "shown \(Self.decimal($0.width))x\(Self.decimal($0.height)) (clean aperture)" },
                 video.pixelAspectRatio.map { "pixel aspect \($0)" },
                 video.rotation == 0 ? nil : "turned \(Self.decimal(video.rotation))° clockwise",
-                video.interlaced ? "interlaced" : nil,
+                video.interlaced ? "interlaced" + (video.fieldOrder.map { " (\($0) field first)" } ?? "") : nil,
             ])
         let base = video.baseFrameRate == video.averageFrameRate ? nil : video.baseFrameRate
         add(

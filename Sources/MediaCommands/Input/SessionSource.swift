@@ -100,6 +100,10 @@ final class SessionSource: VideoSource {
         }
         switch item {
         case .packet(let packet)? where packet.streamIndex == reader.video.streamIndex:
+            if let configuration = packet.newConfiguration {
+                try sendHeld()
+                try session.changeFormat(configuration)
+            }
             if joinsLayers { try join(packet) } else { try packet.withBytes { try send($0, packet) } }
         case .packet(let packet)?: return packet
         case .frame?: throw CommandFailure(.software, "the reader decodes a video that the session should decode")

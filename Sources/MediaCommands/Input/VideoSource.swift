@@ -51,6 +51,8 @@ struct SourceReport {
     var repairedTimestamps = 0
     /// Jumps of the file's timestamps that were removed.
     var discontinuities = 0
+    /// Frames whose size or format differs from the first one's, converted by the file's reader.
+    var changes = FormatChanges()
 }
 
 /// A media file whose frames come in presentation order: decoded by the daemon where it can, else in this process.
@@ -86,6 +88,7 @@ final class LocalSource: VideoSource {
         let report = reader.report
         return SourceReport(
             frames: report.frames, errors: report.errors, firstError: report.firstError,
-            repairedTimestamps: report.repairedTimestamps, discontinuities: report.discontinuities)
+            repairedTimestamps: report.repairedTimestamps, discontinuities: report.discontinuities,
+            changes: report.changes)
     }
 }

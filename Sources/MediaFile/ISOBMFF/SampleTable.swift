@@ -27,44 +27,25 @@ struct SampleTable: Sendable {
         times = try Self.times(table, sizes.count)
     }
 
-    private static func rows(
-        _ table: Box, _ name: FourCC, at start: Int = 8, columns: Int
-    ) throws(BoxError) -> BigEndianTable {
-        guard let box = table.first(name), let rows = BigEndianTable(box.fields, rowsAt: start, columns: columns)
-        else { throw BoxError("the box \"\(name)\" is missing or cut off") }
-        return rows
-    }
-
     private static func sizes(_ table: Box) throws(BoxError) -> [UInt32] {
         guard let fields = table.first("stsz")?.fields, let common = fields.bigEndian(at: 4, 4),
             let count = fields.bigEndian(at: 8, 4)
         else { throw BoxError("the box \"stsz\" is missing or cut off") }
         guard count <= maxCount else { throw BoxError("the track has \(count) samples; \(maxCount) are supported") }
         if common != 0 { return [UInt32](repeating: UInt32(common), count: Int(count)) }
-        let rows = try rows(table, "stsz", at: 12, columns: 1)
+        let rows = try table.rows("stsz", at: 12, columns: 1)
         return (0..<rows.rowCount).map { rows[$0, 0] }
     }
 
     private static func offsets(_ table: Box, _ sizes: [UInt32]) throws(BoxError) -> [UInt64] {
-        let isWide = table.first("co64") != nil
-        let chunks = try rows(table, isWide ? "co64" : "stco", columns: isWide ? 2 : 1)
-        let groups = try rows(table, "stsc", columns: 3)
         var offsets: [UInt64] = []
         offsets.reserveCapacity(sizes.count)
-        for group in 0..<groups.rowCount {
-            let first = Int(groups[group, 0])
-            let end = group + 1 < groups.rowCount ? Int(groups[group + 1, 0]) : chunks.rowCount + 1
-            guard first >= 1, first < end, end <= chunks.rowCount + 1 else {
-                throw BoxError("the box \"stsc\" refers to chunks that do not exist")
-            }
-            for chunk in first - 1..<end - 1 {
-                var offset = chunks.number(chunk)
-                guard offset < 1 << 62 else { throw BoxError("a chunk offset exceeds any file size") }
-                for _ in 0..<min(Int(groups[group, 1]), sizes.count - offsets.count) {
-                    let size = UInt64(sizes[offsets.count])
-                    offsets.append(offset)
-                    offset += size
-                }
+        for chunk in try ChunkTable(table).chunks {
+            var offset = chunk.offset
+            for _ in 0..<min(chunk.sampleCount, sizes.count - offsets.count) {
+                let size = UInt64(sizes[offsets.count])
+                offsets.append(offset)
+                offset += size
             }
         }
         guard offsets.count == sizes.count else {
@@ -74,7 +55,7 @@ struct SampleTable: Sendable {
     }
 
     private static func times(_ table: Box, _ count: Int) throws(BoxError) -> [Int64] {
-        let durations = try rows(table, "stts", columns: 2)
+        let durations = try table.rows("stts", columns: 2)
         var times: [Int64] = []
         times.reserveCapacity(count)
         var time: Int64 = 0
@@ -88,7 +69,7 @@ struct SampleTable: Sendable {
             throw BoxError("the box \"stts\" has times for \(times.count) of \(count) samples")
         }
         guard table.first("ctts") != nil else { return times }
-        let shifts = try rows(table, "ctts", columns: 2)
+        let shifts = try table.rows("ctts", columns: 2)
         var sample = 0
         for run in 0..<shifts.rowCount {
             // Signed in version 1; QuickTime writes negative offsets in version 0 too.

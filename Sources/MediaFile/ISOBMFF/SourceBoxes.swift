@@ -37,10 +37,32 @@ struct SourceBoxes {
         return TrackAnnotations(table, subLayers: subLayers)
     }
 
-    /// The boxes of a track's sample entry that a copy keeps: those that libavformat's muxer does not write.
+    /// The boxes of a track's first sample entry that a copy keeps: those that libavformat's muxer does not write.
     func carried(track: Int32) -> [Box] {
-        let types: Set<FourCC> = ["dvcC", "dvvC", "dvwC", "amve", "cclv", "lhvC", "vexu", "hfov"]
-        return sampleEntry(track: track)?.children.filter { types.contains($0.type) } ?? []
+        sampleEntry(track: track)?.children.filter { Self.carriedTypes.contains($0.type) } ?? []
+    }
+
+    /// Types of boxes in a sample entry that a copy keeps and libavformat's muxer does not write.
+    static let carriedTypes: Set<FourCC> = ["dvcC", "dvvC", "dvwC", "amve", "cclv", "lhvC", "vexu", "hfov"]
+
+    /// The sample entries of a track; those alone that its samples use, where the sample table shows that.
+    func sampleEntries(track: Int32) -> [Box] {
+        guard let table = box(track: track)?.first(path: Box.sampleTablePath),
+            let entries = table.first("stsd")?.children
+        else { return [] }
+        // The samples of fragments are not in this table.
+        guard movie.first("mvex") == nil, let chunks = try? ChunkTable(table).chunks else { return entries }
+        let used = Set(chunks.lazy.filter { $0.sampleCount > 0 }.map(\.entry))
+        return entries.enumerated().filter { used.contains($0.offset + 1) }.map(\.element)
+    }
+
+    /// The end of a track's edit list on the movie's time line, in seconds; nil without one.
+    func editListEnd(track: Int32) -> Double? {
+        guard let header = movie.first("mvhd"),
+            let scale = header.fields.bigEndian(at: header.offsetAfterTimes, 4), scale > 0,
+            let durations = box(track: track)?.first("edts", "elst").flatMap(EditListEnd.durations)
+        else { return nil }
+        return durations.reduce(0) { $0 + Double($1) } / Double(scale)
     }
 
     /// Ticks per second of a track's media; nil without a valid `mdhd` (ISO/IEC 14496-12 8.4.2).

@@ -48,28 +48,18 @@ struct VideoTrackBoxes: Hashable, Sendable {
         contentLight = track.contentLight
     }
 
-    /// Writes the boxes, and those of `annotations`, into the video track of `movie`.
-    func write(into movie: inout Box, _ annotations: PictureAnnotations? = nil) throws(BoxError) {
-        let entry = Box.sampleTablePath + ["stsd", "hvc1"]
-        guard
-            let index = movie.children.firstIndex(where: { $0.type == "trak" && $0.first(path: entry) != nil })
-        else { throw BoxError("the movie has no hvc1 track") }
-        try movie.children[index].edit(entry) { entry throws(BoxError) in
-            if let cleanAperture { entry.put(cleanAperture.box) }
-            if let masteringDisplay { entry.put(Box("mdcv", masteringDisplay)) }
-            if let contentLight { entry.put(Box("clli", contentLight)) }
-            for box in carried where entry.first(box.type) == nil { entry.children.append(box) }
-            if let annotations {
-                try entry.edit(["hvcC"]) { record throws(BoxError) in annotations.correct(&record) }
-            }
-        }
-        if let annotations {
-            try movie.children[index].edit(Box.sampleTablePath) { table throws(BoxError) in
-                try annotations.write(into: &table)
-            }
-        }
+    /// Writes the boxes into a sample entry.
+    func write(into entry: inout Box) {
+        if let cleanAperture { entry.put(cleanAperture.box) }
+        if let masteringDisplay { entry.put(Box("mdcv", masteringDisplay)) }
+        if let contentLight { entry.put(Box("clli", contentLight)) }
+        for box in carried where entry.first(box.type) == nil { entry.children.append(box) }
+    }
+
+    /// Writes the displayed size into the header of a `trak`.
+    func writeSize(into track: inout Box) throws(BoxError) {
         guard let cleanAperture else { return }
-        try movie.children[index].edit(["tkhd"]) { header throws(BoxError) in
+        try track.edit(["tkhd"]) { header throws(BoxError) in
             try scale(&header, 8, by: cleanAperture.width.value / Double(codedWidth))
             try scale(&header, 4, by: cleanAperture.height.value / Double(codedHeight))
         }

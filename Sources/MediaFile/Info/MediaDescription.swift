@@ -24,8 +24,10 @@ public struct VideoDescription: Hashable, Sendable {
     public var format: PixelFormat
     /// A one-line description of the conversion to `format`; nil without one.
     public var conversion: String?
-    /// Whether the file declares its frames to be pairs of fields; each frame has both, interleaved as stored.
+    /// Whether frames hold two fields, whose lines alternate.
     public var isInterlaced: Bool
+    /// The order of the fields, as the file declares it; nil where it is not known.
+    public var fieldDetail: FieldDetail?
     /// Whether the frames' colors are multiplied by alpha; nil where they have no alpha.
     public var alphaMode: AlphaConversion.Mode?
     /// The color of the frames.
@@ -58,7 +60,8 @@ public struct VideoDescription: Hashable, Sendable {
     /// A warning about interlaced video, in one line; nil for progressive video.
     var interlacedWarning: String? {
         guard isInterlaced else { return nil }
-        return "warning: the source is interlaced: its fields are encoded interleaved, as progressive frames"
+        let order = fieldDetail.map { $0.isTopFirst ? " (top field first)" : " (bottom field first)" } ?? ""
+        return "warning: the source is interlaced\(order): each frame keeps the alternating lines of its two fields"
     }
 
     /// The displayed size, as `853x480`.
@@ -111,6 +114,9 @@ public struct DecodeReport: Hashable, Sendable {
     public var repairedTimestamps = 0
     /// Jumps of the file's timestamps that were removed, as where two MPEG-TS files are concatenated.
     public var discontinuities = 0
+
+    /// Pictures whose size or format differs from the first one's.
+    public var changes = FormatChanges()
 
     /// All counters at 0.
     public init() {}

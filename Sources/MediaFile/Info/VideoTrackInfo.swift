@@ -12,6 +12,8 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     public var codec: String
     /// The four-character code of the sample entry or container (`hvc1`, `hev1`); nil when it has none.
     public var tag: String?
+    /// The number of sample entries that the samples of a .mov or .mp4 use; nil for other files.
+    public var sampleEntries: Int?
     /// The profile's name (`Main 10`); nil when not known.
     public var profile: String?
     /// The level in the standard's notation (`4.1`); nil when not known.
@@ -44,6 +46,8 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     public var duration: Double?
     /// Whether frames are pairs of fields.
     public var interlaced: Bool
+    /// The field that is shown first, `top` or `bottom`; nil for progressive video, and when not known.
+    public var fieldOrder: String?
     /// Color, with libavutil's names of H.273's code points.
     public var color: ColorInfo
     /// Whether the transfer function is PQ or HLG.
@@ -79,7 +83,9 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     enum CodingKeys: String, CodingKey {
         case stream, codec, tag, profile, level, tier, chroma, width, height, rotation, frames, duration, interlaced
         case color, hdr, layers, alpha, picture, language, annotations
+        case sampleEntries = "sample_entries"
         case bitDepth = "bit_depth"
+        case fieldOrder = "field_order"
         case pixelFormat = "pixel_format"
         case cleanAperture = "clean_aperture"
         case pixelAspectRatio = "pixel_aspect_ratio"
@@ -115,6 +121,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         frames = stream.nb_frames > 0 ? Int(stream.nb_frames) : nil
         duration = Self.seconds(stream)
         interlaced = parameters.field_order.rawValue > AV_FIELD_PROGRESSIVE.rawValue
+        fieldOrder = FieldDetail(parameters.field_order).map { $0.isTopFirst ? "top" : "bottom" }
         let description = ColorDescription(parameters)
         color = ColorInfo(description, parameters)
         hdr = description.isHDR
@@ -122,6 +129,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         contentLight = Demuxer.contentLight(stream).flatMap { ContentLightInfo($0) }
         picture = stream.isPicture
         language = LibAVDictionary.value(stream.metadata, "language")
+        sampleEntries = boxes.map { $0.sampleEntries(track: stream.id).count }
         if let boxes, let aperture = boxes.cleanAperture(track: stream.id, width: width, height: height) {
             cleanAperture = CleanApertureInfo(aperture)
         }
@@ -138,6 +146,20 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         case AV_CODEC_ID_H264 where parameters.level > 0: level = Self.decimal(Int(parameters.level), 10)
         default: break
         }
+    }
+
+    /// Corrects the fields by the first picture of the file's best video stream.
+    mutating func addFields(_ parameters: AVCodecParameters, _ file: InputFile) {
+        let index = stream
+        let fields = VideoFields(parameters) {
+            StreamHead.nalUnits(
+                file, streamIndex: index, framing: HEVCConfiguration(parameters.configuration).framing,
+                cancelFlag: CancelFlag())
+        } firstFrame: {
+            FirstFrame(file, streamIndex: index, cancelFlag: CancelFlag())
+        }
+        interlaced = fields.isInterlaced
+        fieldOrder = fields.detail.map { $0.isTopFirst ? "top" : "bottom" }
     }
 
     /// Fills in the contents of the parameter sets of the configuration record or the start of the byte stream.

@@ -19,6 +19,13 @@ struct HEVCConfiguration {
         framing = isRecord && bytes.count > 21 ? .lengths(Int(bytes[21] & 3) + 1) : .startCodes
     }
 
+    /// Whether sessions may decode it: 4:2:0 of 8 or 10 bits; true where the record is not known.
+    var isForSessions: Bool {
+        guard let record else { return true }
+        let depths = [record.bitDepthLumaMinus8, record.bitDepthChromaMinus8]
+        return record.chromaFormatIdc == 1 && (depths == [0, 0] || depths == [2, 2])
+    }
+
     /// The sequence parameter sets of the base layer.
     static func baseLayerSets(_ nalUnits: [[UInt8]]) -> [SequenceParameterSet] {
         nalUnits.compactMap { try? SequenceParameterSet(nal: $0) }.filter { $0.header.nuhLayerId == 0 }

@@ -17,6 +17,8 @@ extension LibAVSource {
         let video: VideoDescription
         /// The boxes of a movie; nil for other files and those that cannot be read twice.
         let boxes: SourceBoxes?
+        /// The sample entries of a movie that the video's samples use.
+        let sampleEntries: [Box]
         /// Whether this process decodes the video.
         let isDecoded: Bool
         /// Whether the video is left to the daemon.
@@ -36,7 +38,10 @@ extension LibAVSource {
             demuxer.keepOnly(streamsRead)
             boxes = demuxer.isMovie ? SourceBoxes(file) : nil
 
-            let isForDaemon = options.decoding == .daemonIfPossible && Self.isForDaemon(parameters)
+            sampleEntries = boxes?.sampleEntries(track: stream.id) ?? []
+            try Self.check(sampleEntries, demuxer.path)
+
+            let isForDaemon = options.decoding == .daemonIfPossible && Self.isForDaemon(parameters, sampleEntries)
             let leadingUnits = Self.leadingUnits(demuxer, parameters)
             let hasAlphaLayer =
                 AlphaLayerInfo(nalUnits: HEVCConfiguration(parameters.configuration).nalUnits + leadingUnits)
@@ -52,11 +57,24 @@ extension LibAVSource {
             video.leadingUnits = leadingUnits
             video.cleanAperture = boxes?
                 .cleanAperture(track: stream.id, width: video.width, height: video.height)
-            if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil, file.isSeekable {
-                let light = FirstFrameHDRMetadata(file, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
-                (video.masteringDisplay, video.contentLight) = (light.masteringDisplay, light.contentLight)
-            }
+            if file.isSeekable { Self.addFirstPicture(&video, file, demuxer, parameters) }
             self.video = video
+        }
+
+        /// Adds what only the first picture says: its fields, and HDR metadata where the container has none.
+        private static func addFirstPicture(
+            _ video: inout VideoDescription, _ file: InputFile, _ demuxer: Demuxer, _ parameters: AVCodecParameters
+        ) {
+            lazy var first = FirstFrame(file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
+            if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil {
+                (video.masteringDisplay, video.contentLight) = (first.masteringDisplay, first.contentLight)
+            }
+            let fields = VideoFields(parameters) {
+                StreamHead.nalUnits(
+                    file, streamIndex: demuxer.videoIndex,
+                    framing: HEVCConfiguration(parameters.configuration).framing, cancelFlag: demuxer.cancelFlag)
+            } firstFrame: { first }
+            (video.isInterlaced, video.fieldDetail) = (fields.isInterlaced, fields.detail)
         }
 
         /// Notices about the input to show before it is used, one line each.
@@ -97,9 +115,23 @@ extension LibAVSource {
         }
 
         /// Whether the daemon may decode such a stream: HEVC with its parameter sets, in a format it returns.
-        private static func isForDaemon(_ parameters: AVCodecParameters) -> Bool {
+        private static func isForDaemon(_ parameters: AVCodecParameters, _ entries: [Box]) -> Bool {
             parameters.codec_id == AV_CODEC_ID_HEVC && parameters.extradata_size > 0
                 && SampleFormats.native(AVPixelFormat(rawValue: parameters.format)) != nil
+                && entries.allSatisfy {
+                    $0.first("hvcC").map { HEVCConfiguration($0.fields).isForSessions } ?? true
+                }
+        }
+
+        /// Refuses sample entries of several codecs: libavformat reads the samples of the first one's alone.
+        private static func check(_ entries: [Box], _ path: String) throws(MediaError) {
+            // The codes that mov.c takes for names of one codec.
+            let synonyms: [FourCC] = ["apcn", "apch", "dvpp", "dvcp", "AV1x", "AVup"]
+            guard let first = entries.first?.type, !synonyms.contains(first),
+                let other = entries.first(where: { $0.type != first })?.type
+            else { return }
+            throw MediaError(
+                .unsupported, "\(path): the video changes from \(first) to \(other), which is not supported")
         }
 
         /// The NAL units before the first picture of a byte stream, where only they signal the alpha layer's mode.

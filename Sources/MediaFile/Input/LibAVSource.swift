@@ -11,8 +11,12 @@ final class LibAVSource {
     let otherStreams: [OtherStream]
     /// Notices about the input to show before it is used, one line each.
     let warnings: [String]
-    /// Boxes of the video's sample entry that a copy keeps as they are.
+    /// Boxes of the video's first sample entry that a copy keeps as they are.
     let carriedBoxes: [Box]
+    /// The end of the video's edit list in seconds; nil without one.
+    let editListEnd: Double?
+    /// The sample entries of a movie that the video's samples use.
+    let sampleEntries: [Box]
     private(set) var report = DecodeReport()
     /// Drops temporal levels; nil when all are read.
     let levels: LevelFilter?
@@ -21,16 +25,33 @@ final class LibAVSource {
     private let threads: Int
     private let streamsRead: Set<Int>
     private let conversion: SampleConversion
-    private var converters: [Int32: any PictureConverter] = [:]
+    private var converters: [PictureFormat: any PictureConverter] = [:]
+    /// Whether pictures of another size are scaled to the first one's.
+    private let scalesPictures: Bool
     private var clock: PresentationClock
     private(set) var timeline: InputTimeline
     private let packet: UnsafeMutablePointer<AVPacket>
     private let frame: UnsafeMutablePointer<AVFrame>
     private let cancelFlag: CancelFlag
     private var state = State.reading
+    /// The configuration of a dropped packet, which the next one gets.
+    private var newConfiguration: [UInt8]?
     /// The error that ended reading early; thrown after the decoder's last frame.
     private var earlyEnd: MediaError?
 
+    /// The size and format of a decoder's picture.
+    private struct PictureFormat: Hashable {
+        var width: Int
+        var height: Int
+        var format: Int32
+
+        init(_ picture: AVFrame) {
+            (width, height, format) = (Int(picture.width), Int(picture.height), picture.format)
+        }
+    }
+
+    /// The most converters that are kept: a damaged stream may change its size with every picture.
+    private static let maxConverters = 8
     /// Failures in a row, without a packet taken or a frame returned, after which decoding ends.
     private static let maxFailures = 4096
 
@@ -44,11 +65,14 @@ final class LibAVSource {
         demuxer = opening.demuxer
         conversion = opening.conversion
         threads = options.threads
+        scalesPictures = options.scalesToFirstSize
         decoder = opening.isDecoded ? try opening.demuxer.makeDecoder(threads: options.threads) : nil
         otherStreams = opening.otherStreams
         streamsRead = opening.streamsRead
         warnings = opening.warnings(options)
+        sampleEntries = opening.sampleEntries
         carriedBoxes = opening.boxes?.carried(track: opening.stream.id) ?? []
+        editListEnd = opening.boxes?.editListEnd(track: opening.stream.id)
         var video = opening.video
         levels = try LevelFilter(
             options, opening.demuxer, opening.boxes, leavesUnsignaled: opening.isForDaemon, &video)
@@ -119,17 +143,15 @@ final class LibAVSource {
         let index = Int(packet.pointee.stream_index)
         timeline.place(packet)
         report.discontinuities = timeline.jumps
-        if index == demuxer.videoIndex, let levels {
-            guard levels.keeps(packet) else {
+        if index == demuxer.videoIndex {
+            guard try isKept() else {
                 av_packet_unref(packet)
                 return nil
             }
-            // Without the dropped pictures the remaining ones are shown for longer than the file's durations.
-            if levels.changesRate { packet.pointee.duration = 0 }
-        }
-        if index == demuxer.videoIndex, decoder != nil {
-            try sendPacket()
-            return nil
+            guard decoder == nil else {
+                try sendPacket()
+                return nil
+            }
         }
         // Packets that were read while the file was probed ignore `discard`.
         guard streamsRead.contains(index),
@@ -142,6 +164,23 @@ final class LibAVSource {
             throw MediaError(.io, "\(demuxer.path): out of memory")
         }
         return .packet(item)
+    }
+
+    /// Whether the temporal level of the video's packet is read; a change of the configuration is kept in any case.
+    private func isKept() throws(MediaError) -> Bool {
+        guard let levels else { return true }
+        if let configuration = MediaPacket.newConfiguration(packet) {
+            newConfiguration = configuration
+            levels.change(to: HEVCConfiguration(configuration))
+        }
+        guard levels.keeps(packet) else { return false }
+        // Without the dropped pictures the remaining ones are shown for longer than the file's durations.
+        if levels.changesRate { packet.pointee.duration = 0 }
+        if let newConfiguration, !MediaPacket.set(newConfiguration: newConfiguration, of: packet) {
+            throw MediaError(.io, "\(demuxer.path): out of memory")
+        }
+        newConfiguration = nil
+        return true
     }
 
     /// Reads a packet; false at the end of the file, or after an error, which becomes `earlyEnd`.
@@ -193,7 +232,9 @@ final class LibAVSource {
     private func take(_ decoder: VideoDecoder) throws(MediaError) -> DecodedFrame {
         let picture = frame.pointee
         defer { av_frame_unref(frame) }
-        guard Int(picture.width) == video.width, Int(picture.height) == video.height else {
+        let form = PictureFormat(picture)
+        let isScaled = (form.width, form.height) != (video.width, video.height)
+        guard !isScaled || scalesPictures else {
             throw MediaError(
                 .unsupported,
                 "\(demuxer.path): the picture's size changes from \(video.width)x\(video.height) to "
@@ -203,8 +244,11 @@ final class LibAVSource {
             countError("the picture is damaged", at: picture.best_effort_timestamp)
         }
         let format = AVPixelFormat(rawValue: picture.format)
-        let isNative = SampleFormats.native(format) == video.format
-        let converter = isNative ? nil : try converter(format)
+        let isNative = !isScaled && SampleFormats.native(format) == video.format
+        let converter = isNative ? nil : try converter(form)
+        report.changes.note(
+            frame: report.frames, width: form.width, height: form.height, format: SampleFormats.name(format),
+            isScaled: isScaled, isConverted: format != conversion.source)
         let direct = isNative ? decoder.direct(frame, video.format) : nil
         let (pts, duration, isRepaired) = clock.stamp(
             picture.best_effort_timestamp, duration: picture.pkt_duration, index: report.frames)
@@ -219,20 +263,32 @@ final class LibAVSource {
         return DecodedFrame(timing, of: video, direct: direct, samples: .picture(samples))
     }
 
-    /// One converter for each format the decoder returns; nearly always there is one.
-    private func converter(_ format: AVPixelFormat) throws(MediaError) -> any PictureConverter {
-        if let known = converters[format.rawValue] { return known }
+    /// One converter for each size and format that the decoder returns; nearly always there is one.
+    private func converter(_ form: PictureFormat) throws(MediaError) -> any PictureConverter {
+        if let known = converters[form] { return known }
+        let format = AVPixelFormat(rawValue: form.format)
         let conversion = try conversion.adapted(to: format, height: video.height, path: demuxer.path)
-        let made: (any PictureConverter)? =
-            conversion.alpha == nil
-            ? FrameConverter(conversion, width: video.width, height: video.height)
-            : AlphaConverter(conversion, width: video.width, height: video.height)
-        guard let converter = made else {
+        guard let converter = makeConverter(conversion, (form.width, form.height)) else {
             throw MediaError(
-                .unsupported, "\(demuxer.path): pictures of \(SampleFormats.name(format)) cannot be converted")
+                .unsupported,
+                "\(demuxer.path): pictures of \(form.width)x\(form.height) \(SampleFormats.name(format)) cannot be "
+                    + "converted")
         }
-        converters[format.rawValue] = converter
+        if converters.count >= Self.maxConverters { converters = [:] }
+        converters[form] = converter
         return converter
+    }
+
+    private func makeConverter(
+        _ conversion: SampleConversion, _ size: (width: Int, height: Int)
+    ) -> (any PictureConverter)? {
+        let (width, height) = (video.width, video.height)
+        guard conversion.alpha != nil else {
+            return FrameConverter(conversion, FrameConverter.Geometry(from: size, to: (width, height)))
+        }
+        guard let converter = AlphaConverter(conversion, width: width, height: height), size != (width, height)
+        else { return AlphaConverter(conversion, width: width, height: height) }
+        return ScalingConverter(conversion, from: size, width: width, height: height, next: converter)
     }
 
     /// Counts what libav logged since the last call.

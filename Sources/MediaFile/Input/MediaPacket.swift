@@ -36,6 +36,8 @@ public final class MediaPacket: @unchecked Sendable {
     public var isDiscarded: Bool { packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
     /// Whether the file ended, or was damaged, within it.
     public var isTorn: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
+    /// The codec's configuration record from this packet on, where it changes; nil where it stays.
+    public var newConfiguration: [UInt8]? { Self.newConfiguration(packet) }
     /// Bytes of coded data.
     public var byteCount: Int { Int(packet.pointee.size) }
 
@@ -44,6 +46,24 @@ public final class MediaPacket: @unchecked Sendable {
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(UnsafeRawBufferPointer(start: packet.pointee.data, count: byteCount))
+    }
+
+    static func newConfiguration(_ packet: UnsafePointer<AVPacket>) -> [UInt8]? {
+        var size = 0
+        guard let data = av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &size), size > 0 else {
+            return nil
+        }
+        return Array(UnsafeBufferPointer(start: data, count: size))
+    }
+
+    /// Attaches a configuration to a packet that has none; false when memory runs out.
+    static func set(newConfiguration bytes: [UInt8], of packet: UnsafeMutablePointer<AVPacket>) -> Bool {
+        guard newConfiguration(packet) == nil else { return true }
+        guard let data = av_packet_new_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, bytes.count) else {
+            return false
+        }
+        bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(start: data, count: $0.count).copyMemory(from: $0) }
+        return true
     }
 
     static func timestamp(_ value: Int64) -> Int64? { value == clibav_no_pts() ? nil : value }

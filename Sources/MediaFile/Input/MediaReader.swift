@@ -38,6 +38,9 @@ public final class MediaReader: @unchecked Sendable {
         /// The highest temporal level of HEVC that is read, 0…6; nil reads all.
         public var maxLevel: Int?
 
+        /// Whether pictures of another size than the first are scaled to it; otherwise they are refused.
+        public var scalesToFirstSize = false
+
         /// Video decoded in this process, with one thread per core.
         public init() {}
     }
@@ -159,7 +162,7 @@ public final class MediaReader: @unchecked Sendable {
     ///
     /// Damage inside the stream is counted in `report`, and decoding continues after it.
     /// - Throws: `badInput` when the file ends too early or nothing in it can be decoded, `unsupported` when the
-    ///   picture's size changes, `io`, `interrupted`.
+    ///   picture's size changes and it is not scaled, `io`, `interrupted`.
     public func next() throws(MediaError) -> Item? {
         switch backend {
         case .libAV(let libAV): return try libAV.next()
@@ -211,6 +214,12 @@ public final class MediaReader: @unchecked Sendable {
         return libAV.carriedBoxes
     }
 
+    /// The end of the video's edit list in seconds; nil without one.
+    var editListEnd: Double? {
+        guard case .libAV(let libAV) = backend else { return nil }
+        return libAV.editListEnd
+    }
+
     /// A clock for frames that are decoded elsewhere from the video's packets.
     public var presentationClock: PresentationClock { PresentationClock(video, isUntimed: isUntimed) }
 
@@ -226,7 +235,7 @@ extension VideoDescription {
             streamIndex: 0, codec: "rawvideo", codecConfiguration: [], width: header.width, height: header.height,
             sourceFormat: SampleFormats.name(header.chroma.samples),
             sourceBitDepth: SampleFormats.bitDepth(header.chroma.samples), format: header.format,
-            conversion: conversion?.summary, isInterlaced: header.isInterlaced,
+            conversion: conversion?.summary, isInterlaced: header.isInterlaced, fieldDetail: header.fieldDetail,
             color: conversion?.color
                 ?? ColorDescription(isFullRange: header.isFullRange, chromaLocation: header.chroma.location),
             averageFrameRate: rate, baseFrameRate: rate, timeBase: rate.inverse ?? Rational(1), duration: nil,

@@ -50,6 +50,9 @@ struct SampleConversion: Sendable {
         var color = color
         if traits.isRGB {
             color.matrix = color.conversionMatrix(height: height)
+            // RGB without tags is sRGB, in pictures and on screens (IEC 61966-2-1); the stream's tags say so.
+            if color.primaries == ColorDescription.unspecified { color.primaries = 1 }
+            if color.transfer == ColorDescription.unspecified, !traits.isFloat { color.transfer = 13 }
         } else if color.matrix == 0 {
             color.matrix = ColorDescription.unspecified
         }
@@ -103,6 +106,16 @@ struct SampleConversion: Sendable {
         (target, alpha, color, summary) = (first.target, first.alpha, first.color, first.summary)
         let isFullRange = SampleFormats.traits(format).isRGB || SampleFormats.withoutRange(format) != format
         sourceIsFullRange = isFullRange || first.color.isFullRange
+    }
+
+    /// The conversion of frames in `source` format and color to those of a session; the matrix is taken to be the same.
+    init(
+        fitting source: AVPixelFormat, _ color: ColorDescription, to target: PixelFormat,
+        _ targetColor: ColorDescription
+    ) {
+        (self.source, self.target, self.color) = (source, target, targetColor)
+        sourceIsFullRange = color.isFullRange
+        (alpha, summary) = (nil, nil)
     }
 
     private static func matrixName(_ matrix: UInt8) -> String {

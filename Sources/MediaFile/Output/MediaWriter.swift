@@ -64,15 +64,7 @@ public final class MediaWriter: Sendable {
     /// Sets the video track; called once, before the first packet.
     /// - Throws: `usage` for a track that cannot be written or a second call, `io`.
     public func start(_ track: VideoTrack) throws(MediaError) {
-        let record: DecoderConfigurationRecord
-        do throws(BitstreamError) {
-            record = try DecoderConfigurationRecord(bytes: track.hvcC)
-        } catch {
-            throw MediaError(.usage, "the hvcC record is damaged: \(error.reason)")
-        }
-        guard record.lengthSize == 4 else {
-            throw MediaError(.usage, "the hvcC record is for NAL unit lengths of \(record.lengthSize) bytes, not 4")
-        }
+        let record = try TrackConfiguration(hvcC: track.hvcC).record()
         let boxes = try VideoTrackBoxes(track, record)
         try withState { state throws(MediaError) in
             switch state {
@@ -83,6 +75,27 @@ public final class MediaWriter: Sendable {
         }
     }
 
+    /// Changes the parameter sets of the packets that follow; a .mov or .mp4 gets another sample entry.
+    /// - Throws: `usage` for a damaged record and before `start`, `unsupported` for too many changes.
+    public func change(to configuration: TrackConfiguration) throws(MediaError) {
+        let record = try configuration.record()
+        try withState { state throws(MediaError) in
+            switch state {
+            case .container(let writer): try writer.change(to: configuration)
+            case .annexB(var writer):
+                writer.change(to: record)
+                state = .annexB(writer)
+            case .unstarted, .done:
+                throw MediaError(.usage, "a configuration cannot change before the track or after the end")
+            }
+        }
+    }
+
+    /// The number of sample entries of the video track; nil for a byte stream, and after the end.
+    public var sampleEntryCount: Int? {
+        state.withLock { state in if case .container(let writer) = state { writer.entryCount } else { nil } }
+    }
+
     /// Writes one access unit: NAL units with 4-byte lengths, in decoding order.
     ///
     /// - Parameters:
@@ -90,14 +103,17 @@ public final class MediaWriter: Sendable {
     ///   - dts: decoding time, after the preceding packet's. The first may be negative.
     ///   - duration: duration in ticks; the container stores it for the last packet alone.
     ///   - isSync: whether decoding can start with it.
-    /// - Throws: `usage` for packets out of order, `io`.
+    ///   - isShown: whether its picture is shown; others at the end are excluded by the track's edit list.
+    /// - Throws: `usage` for packets out of order, `badInput` for times that the container cannot hold, `io`.
     public func write(
-        _ accessUnit: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64, isSync: Bool
+        _ accessUnit: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64, isSync: Bool,
+        isShown: Bool = true
     ) throws(MediaError) {
         try withState { state throws(MediaError) in
             switch state {
             case .container(let writer):
-                try writer.write(accessUnit, pts: pts, dts: dts, duration: duration, isSync: isSync)
+                try writer.write(
+                    accessUnit, pts: pts, dts: dts, duration: duration, isSync: isSync, isShown: isShown)
             case .annexB(var writer):
                 // Out of the enum while it writes: a second reference would copy its buffer.
                 state = .done

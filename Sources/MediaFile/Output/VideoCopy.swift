@@ -5,19 +5,32 @@ internal import HWDLibAV
 
 /// Copies an HEVC track from one file into another without encoding.
 ///
-/// Samples of a length-prefixed `hvc1` track are kept byte for byte. In other kinds (`hev1`, byte streams) the parameter
-/// sets are moved from the samples into the `hvcC` record.
+/// Parameter sets are moved from the samples into the configuration record; all else in a sample is kept byte for byte.
+/// Where they change, as at another sample entry of the source, another configuration follows.
 public struct VideoCopy: Sendable {
-    /// The record; where temporal levels are dropped, its parameter sets describe the kept ones alone.
+    /// A packet for the output.
+    public struct Sample: Sendable {
+        /// Its contents; nil where they are the packet's own.
+        public var bytes: [UInt8]?
+        /// The configuration from this packet on; nil where it stays.
+        public var configuration: TrackConfiguration?
+    }
+
+    /// The first record; where temporal levels are dropped, its parameter sets describe the kept ones alone.
     public let hvcC: [UInt8]
-    /// `sps_max_num_reorder_pics` of the kept levels (H.265 7.4.3.2.1).
+    /// `sps_max_num_reorder_pics` of the kept levels (H.265 7.4.3.2.1), the highest of all known parameter sets.
     public let reorderDepth: Int
 
     private let path: String
-    private let framing: SampleKind.Framing
-    /// The record's parameter sets, which samples may repeat.
-    private let known: Set<[UInt8]>
-    private let isUnchanged: Bool
+    /// The sample entries of a movie.
+    private let entries: [Box]
+    /// The highest temporal level of the parameter sets that are written; nil keeps them.
+    private let keptLevel: Int?
+    private var framing: SampleKind.Framing
+    private var record: DecoderConfigurationRecord
+    private var sets: CopiedParameterSets
+    /// Whether the source's records have every parameter set, as those of an hvc1 track (ISO/IEC 14496-15 8.4.1).
+    private let isComplete: Bool
 
     /// Prepares to copy the packets of a reader whose `decoding` is `disabled`.
     /// - Throws: `unsupported` for another codec than HEVC and for streams without timestamps, `badInput` for a damaged
@@ -31,26 +44,29 @@ public struct VideoCopy: Sendable {
             throw MediaError(
                 .unsupported, "\(reader.path) has no timestamps: it can be encoded, or copied from a container")
         }
+        entries = source.sampleEntries
+        let tag = source.demuxer.video?.codecpar?.pointee.codec_tag ?? 0
+        isComplete = tag == clibav_tag(0x68, 0x76, 0x63, 0x31)  // hvc1
+        let levels = reader.levels.flatMap { levels in levels.levels.map { (levels.limit, $0) } }
+        keptLevel = levels.flatMap { $0.0 + 1 < $0.1 ? $0.0 : nil }
         let configuration = HEVCConfiguration(reader.video.codecConfiguration)
         framing = configuration.framing
         do throws(BitstreamError) {
-            var record = try Self.record(reader.video.codecConfiguration, configuration)
-            known = Set(record.nalUnits)
-            let tag = source.demuxer.video?.codecpar?.pointee.codec_tag ?? 0
-            // The record of an hvc1 track has every parameter set (ISO/IEC 14496-15 8.4.1).
-            let isComplete = tag == clibav_tag(0x68, 0x76, 0x63, 0x31)  // hvc1
-            isUnchanged = isComplete && framing == .lengths(4)
-            record.lengthSize = 4
-            if let levels = reader.levels, let count = levels.levels, levels.limit + 1 < count {
-                record = try record.keepingSubLayers(upTo: levels.limit)
-            }
-            hvcC = try record.bytes()
+            record = try Self.record(reader.video.codecConfiguration, configuration)
+            sets = CopiedParameterSets(record.nalUnits)
+            let written = try Self.written(record, keptLevel)
+            hvcC = try written.bytes()
+            let others = entries.compactMap { $0.first("hvcC")?.fields }.flatMap { HEVCConfiguration($0).nalUnits }
             reorderDepth =
-                HEVCConfiguration.baseLayerSets(record.nalUnits)
+                HEVCConfiguration.baseLayerSets(written.nalUnits + others)
                 .map(\.orderingInfo.highest.maxNumReorderPics).max() ?? 0
         } catch {
-            throw MediaError(.badInput, "\(reader.path): the format description is damaged: \(error.reason)")
+            throw Self.damagedDescription(path, error)
         }
+    }
+
+    private static func damagedDescription(_ path: String, _ error: BitstreamError) -> MediaError {
+        MediaError(.badInput, "\(path): the format description is damaged: \(error.reason)")
     }
 
     /// The record that the file has, or one made of a byte stream's parameter sets.
@@ -58,41 +74,104 @@ public struct VideoCopy: Sendable {
         _ bytes: [UInt8], _ configuration: HEVCConfiguration
     ) throws(BitstreamError) -> DecoderConfigurationRecord {
         guard case .startCodes = configuration.framing else { return try DecoderConfigurationRecord(bytes: bytes) }
-        let sets = AnnexB.NALUnits(bytes).filter {
-            (try? NALUnitHeader(nal: $0))?.nalUnitType.isParameterSet ?? false
-        }
-        return try DecoderConfigurationRecord(nalUnits: sets.map { Array($0) })
+        return try DecoderConfigurationRecord(nalUnits: CopiedParameterSets(configuration.nalUnits).units)
     }
 
-    /// A packet's contents for the output; nil where they are the packet's own.
-    /// - Throws: `badInput` for a damaged packet, `unsupported` where parameter sets change.
-    public func sample(_ packet: UnsafeRawBufferPointer) throws(MediaError) -> [UInt8]? {
-        if isUnchanged { return nil }
-        var sample: [UInt8] = []
-        sample.reserveCapacity(packet.count + 64)
+    /// The record as it is written.
+    private static func written(
+        _ record: DecoderConfigurationRecord, _ keptLevel: Int?
+    ) throws(BitstreamError) -> DecoderConfigurationRecord {
+        var record = record
+        record.lengthSize = 4
+        // The output is hvc1: no parameter set is in its samples (ISO/IEC 14496-15 8.4.1).
+        for index in record.arrays.indices where record.arrays[index].nalUnitType.isParameterSet {
+            record.arrays[index].arrayCompleteness = true
+        }
+        return try keptLevel.map { (level) throws(BitstreamError) in try record.keepingSubLayers(upTo: level) }
+            ?? record
+    }
+
+    /// A packet for the output; call it for each in decoding order.
+    /// - Throws: `badInput` for a damaged packet or record, `unsupported` where parameter sets change between key frames.
+    public mutating func sample(_ packet: MediaPacket) throws(MediaError) -> Sample {
+        var configuration = try packet.newConfiguration.map { (bytes) throws(MediaError) in try begin(bytes) }
         do throws(BitstreamError) {
-            switch framing {
-            case .lengths(let size):
-                var units = try LengthPrefixedNALUnits(Array(packet)[...], lengthSize: size)
-                while let unit = try units.next() { try append(unit, to: &sample) }
-            case .startCodes:
-                for unit in AnnexB.NALUnits(Array(packet)) { try append(unit, to: &sample) }
+            let (bytes, found, isKeyFrame) = try packet.withBytes { (bytes) throws(BitstreamError) in
+                try split(bytes)
             }
+            switch try sets.take(found, isKeyFrame: isKeyFrame) {
+            case .none: break
+            case .added:
+                record.add(found)
+                let isExtension = configuration == nil
+                configuration = configuration ?? TrackConfiguration(hvcC: [])
+                configuration?.isExtension = isExtension
+                configuration?.hvcC = try Self.written(record, keptLevel).bytes()
+            case .replaced:
+                record = try DecoderConfigurationRecord(nalUnits: sets.units)
+                configuration = TrackConfiguration(hvcC: try Self.written(record, keptLevel).bytes())
+            }
+            return Sample(bytes: bytes, configuration: configuration)
         } catch {
             guard error.code != .unsupported else { throw MediaError(.unsupported, "\(path): \(error.reason)") }
             throw MediaError(.badInput, "\(path): a packet is damaged: \(error.reason)")
         }
-        return sample
     }
 
-    private func append(_ unit: ArraySlice<UInt8>, to sample: inout [UInt8]) throws(BitstreamError) {
-        guard !unit.isEmpty else { return }
-        guard try NALUnitHeader(nal: unit).nalUnitType.isParameterSet else {
-            return try LengthPrefixedNALUnits.append(unit, to: &sample)
+    /// Begins another configuration of the source.
+    private mutating func begin(_ bytes: [UInt8]) throws(MediaError) -> TrackConfiguration {
+        let configuration = HEVCConfiguration(bytes)
+        framing = configuration.framing
+        do throws(BitstreamError) {
+            record = try Self.record(bytes, configuration)
+            sets = CopiedParameterSets(record.nalUnits)
+            var result = TrackConfiguration(hvcC: try Self.written(record, keptLevel).bytes())
+            result.boxes = entries.first { $0.first("hvcC")?.fields == bytes }?.children
+            return result
+        } catch {
+            throw Self.damagedDescription(path, error)
         }
-        guard known.contains(Array(unit)) else {
-            throw BitstreamError(
-                .unsupported, "its parameter sets change within the stream, so it cannot be copied")
+    }
+
+    /// A packet without its parameter sets (nil where it has none and its framing is the output's), the sets, and whether
+    /// its picture is a key frame.
+    private func split(
+        _ packet: UnsafeRawBufferPointer
+    ) throws(BitstreamError) -> (bytes: [UInt8]?, sets: [[UInt8]], isKeyFrame: Bool) {
+        let isFramed = framing == .lengths(4)
+        // A sample of an hvc1 track is kept as it is, damaged or not, unless it has parameter sets against the rules.
+        if isComplete, isFramed, !SampleKind.hasParameterSets(packet, framing) { return (nil, [], false) }
+        var sample: [UInt8] = []
+        sample.reserveCapacity(packet.count + 64)
+        var (sets, isKeyFrame) = ([[UInt8]](), false)
+        func take(_ unit: ArraySlice<UInt8>) throws(BitstreamError) {
+            guard !unit.isEmpty else { return }
+            let header = try NALUnitHeader(nal: unit)
+            if header.nalUnitType.isParameterSet { return sets.append(Array(unit)) }
+            if header.nalUnitType.isIRAP, header.nuhLayerId == 0 { isKeyFrame = true }
+            try LengthPrefixedNALUnits.append(unit, to: &sample)
+        }
+        switch framing {
+        case .lengths(let size):
+            var units = try LengthPrefixedNALUnits(Array(packet)[...], lengthSize: size)
+            while let unit = try units.next() { try take(unit) }
+        case .startCodes:
+            for unit in AnnexB.NALUnits(Array(packet)) { try take(unit) }
+        }
+        return (sets.isEmpty && isFramed ? nil : sample, sets, isKeyFrame)
+    }
+}
+
+extension DecoderConfigurationRecord {
+    /// Adds the parameter sets that the record does not have.
+    fileprivate mutating func add(_ sets: [[UInt8]]) {
+        for nal in sets where !nalUnits.contains(nal) {
+            guard let type = (try? NALUnitHeader(nal: nal))?.nalUnitType else { continue }
+            if let index = arrays.firstIndex(where: { $0.nalUnitType == type }) {
+                arrays[index].nalUnits.append(nal)
+            } else {
+                arrays.append(NALArray(arrayCompleteness: true, nalUnitType: type, nalUnits: [nal]))
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ final class LevelFilter {
 
     private let limit: UInt8
     private var keepsAll: Bool
-    private let framing: SampleKind.Framing
+    private var framing: SampleKind.Framing
     /// The annotated level of each sample; nil without annotations, and once they proved wrong.
     private var levels: [UInt8]?
     private let offsets: [UInt64]
@@ -108,6 +108,9 @@ final class LevelFilter {
         keepsAll = false
         report.isLeftToSession = false
     }
+
+    /// Reads the packets that follow in another configuration's framing.
+    func change(to configuration: HEVCConfiguration) { framing = configuration.framing }
 
     /// Whether a packet of the video is kept; counts it.
     func keeps(_ packet: UnsafePointer<AVPacket>) -> Bool {

@@ -35,6 +35,15 @@ struct SampleKind: Hashable, Sendable {
         return nil
     }
 
+    /// Whether an access unit has parameter sets, of any layer.
+    static func hasParameterSets(_ accessUnit: UnsafeRawBufferPointer, _ framing: Framing) -> Bool {
+        var position = 0
+        while let start = nextUnit(accessUnit, framing, &position) {
+            if NALUnitType(rawValue: accessUnit[start] >> 1 & 63)?.isParameterSet ?? false { return true }
+        }
+        return false
+    }
+
     /// The kind in a NAL unit's two header bytes; nil unless it is a slice of the base layer.
     init?(header first: UInt8, _ second: UInt8) {
         let type = first >> 1

@@ -58,6 +58,7 @@ extension EncoderConfiguration {
         layer.measuresError = false
         layer.color = ColorDescription(isFullRange: true)
         (layer.pixelAspectRatio, layer.masteringDisplay, layer.contentLight) = (nil, nil, nil)
+        (layer.isInterlaced, layer.fieldDetail) = (false, nil)
         return layer
     }
 }

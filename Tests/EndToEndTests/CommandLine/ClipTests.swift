@@ -101,13 +101,7 @@ extension EndToEnd {
         /// The large set of clips, encoded whole.
         @Suite(.enabled(if: Clips.hasShared, Clips.needsShared)) struct Long {
             @Test("A shared clip becomes a .mov with its frames, times and depth", arguments: Clips.sharedVideos)
-            func clip(_ url: URL) throws {
-                try withKnownIssue("the second sample entry of a track is not read") {
-                    try check(url)
-                } when: {
-                    url.lastPathComponent == "made_two_sample_entries.mov"
-                }
-            }
+            func clip(_ url: URL) throws { try check(url) }
         }
     }
 }

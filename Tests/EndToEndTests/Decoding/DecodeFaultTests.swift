@@ -225,7 +225,7 @@ extension EndToEndFaults {
             #expect(decoder.frames.count == decoder.session.created.maxFramesInFlight)
         }
 
-        @Test("Ended sessions leave no process, descriptor or session entry")
+        @Test("Ended sessions leave no process, descriptor or session entry", ProcessEntry.canCountFiles)
         func churn() throws { try Self.churn(rounds: 20) }
 
         static func churn(rounds: Int) throws {
@@ -252,7 +252,9 @@ extension EndToEndFaults {
                 arguments: [PixelFormat.yu12, .i010])
             func mutations(_ format: PixelFormat) throws { try mutate(5000, format) }
 
-            @Test("A hundred ended sessions leave no process, descriptor or session entry")
+            @Test(
+                "A hundred ended sessions leave no process, descriptor or session entry", ProcessEntry.canCountFiles
+            )
             func churn() throws { try DecodeFaults.churn(rounds: 100) }
         }
     }

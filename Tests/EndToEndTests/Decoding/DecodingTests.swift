@@ -308,13 +308,7 @@ extension EndToEnd {
             @Test(
                 "A shared HEVC clip decodes to the samples that ffmpeg decodes", arguments: hevc(Clips.sharedVideos)
             )
-            func clip(_ url: URL) throws {
-                try withKnownIssue("the second sample entry of a track is not read") {
-                    try check(url)
-                } when: {
-                    url.lastPathComponent == "made_two_sample_entries.mov"
-                }
-            }
+            func clip(_ url: URL) throws { try check(url) }
 
             @Test("A shared damaged file ends with an exit code or a report of the damage")
             func damaged() throws { try checkDamaged(Clips.sharedDamaged) }

@@ -66,6 +66,43 @@ extension EndToEndFaults {
             return try #require(found, "the session does not get to its packets")
         }
 
+        @Test(
+            "A worker at its limit of descriptors reports a failure of the system, not of its client",
+            .enabled(if: access("/usr/bin/prlimit", X_OK) == 0, "prlimit is not installed"))
+        func descriptorLimit() throws {
+            let server = try TestDaemon()
+            let session = try RawSession(server)
+            let worker = try #require(server.workers.first)
+            try Programs.tool("prlimit", ["--pid", "\(worker.pid)", "--nofile=3"])
+            let memory = try sealedMemory(4096)
+            try session.send(AddPool(poolID: 1, size: 4096), fds: [memory.rawValue])
+            let end = try #require(try session.end())
+            #expect(end.status == .allocationFailed)
+            #expect(end.reason.contains("descriptors were lost"))
+        }
+
+        @Test("kill -9 of the daemon: a session's output is bit-identical, its worker ends, the next daemon serves")
+        func daemonKilled() throws {
+            let server = try TestDaemon()
+            let raw = try RawFrames(.yu12, width: 320, height: 180, count: 12, in: server.folder)
+            let undisturbed = try Self.encode(server.daemon, raw)
+
+            let encoder = try Encoder(server.daemon, .yu12, width: 320, height: 180, properties: Self.properties)
+            let worker = try #require(ProcessEntry(try server.session(encoder.id).pid))
+            for frame in raw.frames.prefix(6) { try encoder.encode(frame) }
+            try server.kill()
+            for frame in raw.frames.dropFirst(6) { try encoder.encode(frame) }
+            try encoder.finish()
+            #expect(encoder.coded == undisturbed)
+            #expect(worker.isRunning)
+            encoder.session.invalidate()
+            #expect(eventually { !worker.isRunning })
+
+            let next = try TestDaemon(at: server.socket)
+            #expect(try next.sessions().isEmpty)
+            #expect(try Self.encode(next.daemon, raw) == undisturbed)
+        }
+
         @Test("kill -9 in mid-frame: one error within 100 ms, four other sessions bit-identical")
         func killed() throws {
             let server = try TestDaemon()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import Testing
 
 /// A process as /proc shows it (proc(5)).
 struct ProcessEntry: Hashable {
@@ -41,6 +42,10 @@ struct ProcessEntry: Hashable {
         guard let now = ProcessEntry(pid) else { return false }
         return now.started == started && now.state != "Z"
     }
+
+    /// Enables tests that count a daemon's descriptors: daemons are not dumpable, so /proc shows them to root only.
+    static let canCountFiles: ConditionTrait = .enabled(
+        if: geteuid() == 0, "only root may count a daemon's descriptors")
 
     /// File descriptors a process has open.
     static func fileCount(of pid: Int32) -> Int {

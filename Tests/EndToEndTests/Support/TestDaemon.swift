@@ -17,13 +17,15 @@ final class TestDaemon: Sendable {
     private let process: Running
 
     /// Starts one and waits until it answers.
-    init(_ arguments: String..., environment: [String: String] = [:]) throws {
+    ///
+    /// - Parameter socket: where it listens; nil for a socket in its own directory.
+    init(_ arguments: String..., at socket: String? = nil, environment: [String: String] = [:]) throws {
         folder = try Scratch()
-        socket = folder.path("socket")
-        daemon = Daemon(address: socket)
+        self.socket = socket ?? folder.path("socket")
+        daemon = Daemon(address: self.socket)
         // Tests count workers, and a spare one would be among them.
         process = try Running(
-            Programs.path("hwdaemon"), ["--socket", socket, "--set", "SpareWorkers=0"] + arguments,
+            Programs.path("hwdaemon"), ["--socket", self.socket, "--set", "SpareWorkers=0"] + arguments,
             environment: environment)
         let daemon = daemon
         let answers = eventually(within: 20) { (try? daemon.call(ListEncoders.self, Empty())) != nil }
@@ -33,6 +35,13 @@ final class TestDaemon: Sendable {
     deinit {
         try? process.child.kill(SIGTERM)
         _ = try? process.child.wait(until: MonotonicTime.now + .seconds(8))
+    }
+
+    /// Kills it and leaves its workers alone.
+    func kill() throws {
+        try process.child.kill(SIGKILL)
+        let exit = try process.child.wait(until: MonotonicTime.now + .seconds(5))
+        try #require(exit == .signaled(SIGKILL))
     }
 
     var pid: Int32 { process.child.pid }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import HWDModel
+import HWDTransport
+import HWDWire
+import Testing
+
+@testable import HWDaemon
+
+@Suite("Turns and quotas of users")
+struct FairnessTests {
+    @Test func usersTakeTurnsHoweverMuchWorkOneHas() {
+        var queue = TurnQueue<String>()
+        let now = MonotonicTime.now
+        func next() -> String? { queue.next(now: now)?.work }
+        for number in 0..<60 { queue.append("a\(number)", of: 1) }
+        queue.append("b0", of: 2)
+        queue.append("b1", of: 2)
+        queue.append("c0", of: 3)
+        #expect((0..<8).map { _ in next() } == ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"])
+        // A user that comes back is behind the one whose turn is next.
+        queue.append("b2", of: 2)
+        #expect(next() == "a5")
+        #expect(next() == "b2")
+        #expect((6..<60).allSatisfy { next() == "a\($0)" })
+        #expect(next() == nil && queue.nextTurn(now: now) == nil)
+    }
+
+    @Test func aUsersWorkGetsAQuarterOfAProcessorAfterABurst() {
+        var queue = TurnQueue<Int>()
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        let start = now
+        var served = 0
+        // A user that always has work of 1 ms, for 10 s.
+        while now < start + .seconds(10) {
+            queue.append(0, of: 1)
+            if let (user, _) = queue.next(now: now) {
+                served += 1
+                now = now + .milliseconds(1)
+                queue.charge(user, 1_000_000, now: now)
+            } else {
+                // Another user is not affected.
+                queue.append(1, of: 2)
+                #expect(queue.next(now: now)?.user == 2)
+                let next = queue.nextTurn(now: now)
+                #expect(next.map { $0 > now } == true)
+                now = next ?? now + .milliseconds(1)
+            }
+        }
+        #expect(2500...2520 ~= served)
+    }
+
+    @Test func theLoopServesAnotherUsersCallAfterOneOfAFlood() throws {
+        let loop = try EventLoop()
+        var served: [String] = []
+        func flood() {
+            served.append("flood")
+            if served.count < 100_000 { loop.schedule(user: 1, flood) }
+        }
+        for _ in 0..<60 { loop.schedule(user: 1, flood) }
+        // Events and timers are handled in between, and the other user is next.
+        _ = loop.after(.milliseconds(1)) {
+            let before = served.count
+            loop.schedule(user: 2) {
+                served.append("call")
+                #expect(served.count <= before + 2)
+                loop.stop()
+            }
+        }
+        try loop.run()
+        #expect(served.last == "call")
+    }
+
+    @Test func keepsTheLastForRootAndForEachUsersFirst() {
+        let quota = UserQuota(total: 64, perUser: 16)
+        #expect(quota.obstacle(uid: 1000, own: 1, all: 53) == nil)
+        #expect(quota.obstacle(uid: 1000, own: 1, all: 54) == .reserved)
+        #expect(quota.obstacle(uid: 1000, own: 0, all: 54) == nil)
+        #expect(quota.obstacle(uid: 1000, own: 0, all: 61) == nil)
+        #expect(quota.obstacle(uid: 1000, own: 0, all: 62) == .reserved)
+        #expect(quota.obstacle(uid: 0, own: 5, all: 63) == nil)
+        #expect(quota.obstacle(uid: 0, own: 5, all: 64) == .total)
+        #expect(quota.obstacle(uid: 0, own: 16, all: 20) == .perUser)
+        #expect(quota.obstacle(uid: 1000, own: 16, all: 20) == .perUser)
+    }
+
+    @Test("A small quota keeps nothing", arguments: 1...7)
+    func aSmallQuotaKeepsNothing(_ total: Int) {
+        #expect(UserQuota(total: total, perUser: 8).obstacle(uid: 1000, own: total - 1, all: total - 1) == nil)
+    }
+
+    @Test func fourUsersLockOutNeitherAFifthNorRoot() {
+        let quota = UserQuota(total: 256, perUser: 64)
+        var counts: [UInt32: Int] = [:]
+        func take(_ uid: UInt32) -> Bool {
+            let (own, all) = (counts[uid] ?? 0, counts.values.reduce(0, +))
+            guard quota.obstacle(uid: uid, own: own, all: all) == nil else { return false }
+            counts[uid] = own + 1
+            return true
+        }
+        for uid in UInt32(1)...4 { while take(uid) {} }
+        #expect(take(5) && !take(5))
+        #expect(take(0) && take(0))
+    }
+}
+
+@Suite("Timeouts of idle clients", .serialized)
+struct IdleClientTests {
+    @Test func closesAConnectionWithoutACall() throws {
+        let broker = try BrokerProcess(["--set", "IdleTimeout=0.3"])
+        let client = try broker.connect()
+        #expect(try client.ask("org.varlink.service.GetInfo").error == nil)
+        #expect(try client.isClosed())
+        #expect(broker.log.contains("the client made no call for 0.3 s"))
+    }
+
+    @Test func leavesAConnectionAloneThatWaitsForAReply() throws {
+        let broker = try BrokerProcess(["--set", "IdleTimeout=0.2"])
+        let session = try broker.connect()
+        let id = try session.create()
+        let reply = try broker.connect().ask(
+            GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":1500}")
+        #expect(reply["finished"] == .bool(false))
+        // A session is no idle connection.
+        #expect(try !session.isClosed(within: .milliseconds(300)))
+    }
+
+    @Test func endsASessionThatIsNeverPrepared() throws {
+        let broker = try BrokerProcess(["--set", "PrepareTimeout=0.3"])
+        let client = try broker.connect()
+        let id = try client.create()
+        let reason = "the client neither registered a pool nor prepared the session within 0.3 s (PrepareTimeout)"
+        #expect(try client.rest().contains(reason))
+        let end = try broker.connect().ask(
+            GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":5000}")
+        #expect(end["reason"] == .string(reason))
+        #expect(end["code"] == .int(-12903))
+    }
+
+    @Test("Zero switches the timeouts off", arguments: ["IdleTimeout=0", "PrepareTimeout=0"])
+    func zeroSwitchesThemOff(_ setting: String) throws {
+        let broker = try BrokerProcess([
+            "--set", "IdleTimeout=0.2", "--set", "PrepareTimeout=0.2", "--set", setting,
+        ])
+        let client = try broker.connect()
+        if setting.hasPrefix("Prepare") { _ = try client.create() }
+        #expect(try !client.isClosed(within: .milliseconds(1500)))
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import HWDModel
+import HWDTransport
+import HWDWire
+import Testing
+
+@Suite("Workers whose broker was killed", .serialized)
+struct OrphanTests {
+    /// One second of silence counts as idle.
+    private static let short = [
+        "--set", "ClientStallTimeout=1", "--stall-timeout", "1", "--set", "HardwareStallTimeout=1",
+    ]
+
+    /// The encoder's process, which may be a spare.
+    private func worker(_ broker: BrokerProcess) throws -> Int32 {
+        var found: Int32?
+        try waitFor("the worker") {
+            found = broker.childStates.keys.first { id in
+                let name = try? String(contentsOfFile: "/proc/\(id)/comm", encoding: .utf8)
+                return name?.hasPrefix("hwdaemon-enc") == true
+            }
+            return found != nil
+        }
+        return try #require(found)
+    }
+
+    /// Ends a process that a failed test would leave behind.
+    private func end(_ pid: Int32) { if !hasEnded(pid) { Glibc.kill(pid, SIGKILL) } }
+
+    private func kill(_ broker: BrokerProcess) throws {
+        try broker.child.kill(SIGKILL)
+        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .signaled(SIGKILL))
+    }
+
+    /// Whether a process has ended; a zombie has too.
+    private func hasEnded(_ pid: Int32) -> Bool {
+        guard let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return true }
+        return text.contains(") Z ")
+    }
+
+    @Test func endAnIdleSessionWithAReason() throws {
+        let broker = try BrokerProcess(Self.short)
+        let client = try broker.connect()
+        _ = try client.create()
+        let pid = try worker(broker)
+        defer { end(pid) }
+        try kill(broker)
+        let text = try client.rest()
+        #expect(text.contains("the daemon has ended, and the session was idle for 1 s"))
+        try waitFor("the worker to end") { hasEnded(pid) }
+    }
+
+    @Test func endWithTheirBrokerUntilTheCreateCallIsAnswered() throws {
+        // A stopped worker stands for one whose driver hangs.
+        let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
+        let pid = try worker(broker)
+        defer { end(pid) }
+        try waitFor("the worker's start") {
+            try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8).contains("NoNewPrivs:\t1")
+        }
+        Glibc.kill(pid, SIGSTOP)
+        let client = try broker.connect()
+        try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
+        try waitFor("the session") { broker.log.contains("session started") }
+        try kill(broker)
+        try waitFor("the worker to end") { hasEnded(pid) }
+        #expect(try client.isClosed())
+    }
+
+    @Test func areKilledByTheKernelWhenTheirThreadsHang() throws {
+        let broker = try BrokerProcess(Self.short)
+        let client = try broker.connect()
+        _ = try client.create()
+        let pid = try worker(broker)
+        defer { end(pid) }
+        try kill(broker)
+        // The worker reads at once that the broker is gone; then all of its threads stop.
+        usleep(700_000)
+        Glibc.kill(pid, SIGSTOP)
+        try waitFor("the alarm") {
+            // Signals that wait until the process continues.
+            let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("ShdPnd:") }
+            let mask = line.flatMap { UInt64($0.split(separator: "\t").last ?? "", radix: 16) } ?? 0
+            return mask & 1 << UInt64(SIGALRM - 1) != 0
+        }
+        Glibc.kill(pid, SIGCONT)
+        try waitFor("the worker to end") { hasEnded(pid) }
+        #expect(try client.rest() == "")
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+@testable import HWDMediaFile
+import HWDModel
+import Testing
+
+/// Tracks with several sample entries, read and written.
+@Suite struct SampleEntryTests {
+    /// The committed clips: ten frames of each of two sample entries.
+    static let clips = ["two_entries.mov", "entries/size.mov", "entries/depth.mov", "entries/422.mov"]
+
+    /// The samples of each chunk and the number of its sample entry.
+    private static func chunks(_ path: String) throws -> [[Int]] {
+        try ChunkTable(LevelTests.table(path)).chunks.map { [$0.sampleCount, $0.entry] }
+    }
+
+    /// A transport stream of the clips' parts: their parameter sets change inside the stream.
+    private static func stream(_ scratch: Scratch, _ parts: [String]) throws -> String {
+        var bytes = Data()
+        for (number, options) in parts.enumerated() {
+            let path = scratch.file("\(number).ts")
+            try run(
+                "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=96x64:r=25:d=0.4", "-pix_fmt", "yuv420p",
+                "-c:v", "libx265", "-x265-params", "log-level=none:info=0:bframes=2:\(options)", path)
+            bytes += try Data(contentsOf: URL(filePath: path))
+        }
+        let path = scratch.file("in.ts")
+        try bytes.write(to: URL(filePath: path))
+        return path
+    }
+
+    @Test(arguments: clips)
+    func packetsHaveTheConfigurationOfTheirEntry(_ name: String) throws {
+        var options = MediaReader.Options()
+        options.decoding = .disabled
+        let path = try Clips.path(name)
+        let reader = try MediaReader(path: path, options: options)
+        var changes: [Int: [UInt8]] = [:]
+        var count = 0
+        while let item = try reader.next() {
+            guard case .packet(let packet) = item else { continue }
+            changes[count] = packet.newConfiguration
+            count += 1
+        }
+        let entries = try #require(try LevelTests.table(path).first("stsd")).children
+        #expect(count == 20)
+        #expect(changes == [10: try #require(entries.last?.first("hvcC")).fields])
+        #expect(try MediaInfo(path: path).video.first?.sampleEntries == 2)
+    }
+
+    @Test(arguments: zip(clips, ["mov", "mp4", "mov", "mp4"]))
+    func copiesHaveTheEntriesOfTheSource(_ name: String, _ ending: String) throws {
+        let scratch = try Scratch()
+        let (source, output) = (try Clips.path(name), scratch.file("out.\(ending)"))
+        try LevelTests.copy(source, to: output)
+        #expect(try LevelTests.frames(output).map(\.digest) == LevelTests.frames(source).map(\.digest))
+        #expect(try LevelTests.frames(output).count == 20)
+        // libavformat's muxer puts all samples into one chunk, which must be split.
+        #expect(try Self.chunks(output) == [[10, 1], [10, 2]])
+        let (old, new) = try (LevelTests.table(source), LevelTests.table(output))
+        let (before, after) = (old.first("stsd")?.children ?? [], new.first("stsd")?.children ?? [])
+        #expect(new.first("stsd")?.fields == [0, 0, 0, 0, 0, 0, 0, 2])
+        #expect(after.map(\.type) == ["hvc1", "hvc1"])
+        for (old, new) in zip(before, after) {
+            #expect(new.first("hvcC") == old.first("hvcC"))
+            #expect(new.fields[24..<28] == old.fields[24..<28])
+        }
+        let sizes = { (table: Box) in table.first("stsz")?.fields.dropFirst(12) }
+        #expect(sizes(new) == sizes(old))
+    }
+
+    /// A set that comes back shares the sample entry that it had.
+    @Test(arguments: ["mov", "mp4", "hevc"])
+    func parameterSetsInsideSamplesGetEntries(_ ending: String) throws {
+        let scratch = try Scratch()
+        let source = try Self.stream(scratch, ["crf=30", "crf=34:ctu=16:min-cu-size=8:no-sao=1", "crf=30"])
+        let output = scratch.file("out.\(ending)")
+        try LevelTests.copy(source, to: output)
+        // Without -xerror: ffmpeg complains of the times' jump, and decodes.
+        let digests = { (path: String) in
+            String(
+                decoding: try run(
+                    "ffmpeg", "-v", "quiet", "-i", path, "-fps_mode", "passthrough", "-f", "framemd5", "-"),
+                as: UTF8.self
+            )
+            .split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap { $0.split(separator: ",").last }
+        }
+        let expected = try digests(source)
+        #expect(expected.count == 30)
+        #expect(try digests(output) == expected)
+        if ending != "hevc" {
+            #expect(try Self.chunks(output) == [[10, 1], [10, 2], [10, 1]])
+            #expect(try LevelTests.table(output).first("stsd")?.children.count == 2)
+            let walk = try #require(try probe(output, "-show_entries", "stream=codec_tag_string,nb_frames").first)
+            #expect(walk == ["hvc1", "30"])
+        }
+    }
+
+    /// The first sample of an hev1 track has other parameter sets than the record: no sample uses the record's entry.
+    @Test func anUnusedEntryIsLeftOut() throws {
+        let scratch = try Scratch()
+        let clip = { (name: String, options: String) in
+            let path = scratch.file(name)
+            try run(
+                "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=96x64:r=25:d=0.4", "-pix_fmt", "yuv420p",
+                "-c:v", "libx265", "-x265-params", "log-level=none:info=0:repeat-headers=1:\(options)", "-tag:v",
+                "hev1", path)
+            return path
+        }
+        let (first, second) = try (clip("a.mp4", "crf=30"), clip("b.mp4", "crf=30:ctu=16:min-cu-size=8"))
+        // The record of one file in the other; both have the same size.
+        let record = { (path: String) in
+            try #require(
+                try LevelTests.table(path, entry: "hev1").first("stsd")?.children.first?.first("hvcC")?.fields)
+        }
+        var bytes = [UInt8](try Data(contentsOf: URL(filePath: first)))
+        let (old, new) = try (record(first), record(second))
+        try #require(old.count == new.count && old != new)
+        let place = try #require((0..<bytes.count - old.count).first { Array(bytes[$0..<$0 + old.count]) == old })
+        bytes.replaceSubrange(place..<place + old.count, with: new)
+        let (mixed, output) = (scratch.file("mixed.mp4"), scratch.file("out.mp4"))
+        try Data(bytes).write(to: URL(filePath: mixed))
+        try LevelTests.copy(mixed, to: output)
+        #expect(try LevelTests.frames(output).map(\.digest) == LevelTests.frames(first).map(\.digest))
+        #expect(try Self.chunks(output) == [[10, 1]])
+        #expect(try LevelTests.table(output).first("stsd")?.children.count == 1)
+    }
+
+    /// From parameter sets inside samples, and from a source's sample entries into the other kind of file.
+    @Test func entriesHaveTheirOwnColors() throws {
+        let scratch = try Scratch()
+        let colors = ["bt709:transfer=bt709:colormatrix=bt709", "bt2020:transfer=smpte2084:colormatrix=bt2020nc"]
+        let source = try Self.stream(scratch, colors.map { "colorprim=\($0)" })
+        let (first, second) = (scratch.file("out.mp4"), scratch.file("out.mov"))
+        try LevelTests.copy(source, to: first)
+        try LevelTests.copy(first, to: second)
+        func boxes(_ path: String) throws -> [[UInt8]?] {
+            try #require(try LevelTests.table(path).first("stsd")).children.map { $0.first("colr")?.fields }
+        }
+        // The third code point is followed by the range in `nclx`.
+        let points: [[UInt8]] = [[0, 1, 0, 1, 0, 1], [0, 9, 0, 16, 0, 9]]
+        #expect(try boxes(first) == points.map { Array("nclx".utf8) + $0 + [0] })
+        #expect(try boxes(second) == points.map { Array("nclc".utf8) + $0 })
+        #expect(try LevelTests.frames(second).map(\.digest) == LevelTests.frames(first).map(\.digest))
+    }
+
+    @Test func aChangeOfCodecIsRefused() throws {
+        #expect(errorKind { _ = try MediaReader(path: try Clips.path("entries/codec.mov")) } == .unsupported)
+    }
+
+    /// Sample entries that do not exist, or that no sample has, in every field that names one.
+    @Test func damagedEntryNumbersEndCleanly() throws {
+        let scratch = try Scratch()
+        let bytes = [UInt8](try Data(contentsOf: URL(filePath: try Clips.path("two_entries.mov"))))
+        let names = [Array("stsc".utf8), Array("stsd".utf8)]
+        for name in names {
+            let place = try #require((0..<bytes.count - 4).last { Array(bytes[$0..<$0 + 4]) == name })
+            for offset in stride(from: 11, through: name == names[0] ? 35 : 11, by: 4) {
+                for value in [0, 3] as [UInt8] {
+                    var damaged = bytes
+                    damaged[place + offset] = value
+                    let path = scratch.file("damaged.mov")
+                    try Data(damaged).write(to: URL(filePath: path))
+                    let kind = errorKind {
+                        try LevelTests.copy(path, to: scratch.file("out.mov"))
+                        _ = try LevelTests.table(scratch.file("out.mov"))
+                    }
+                    // A writer without a packet cannot be finished: usage.
+                    let expected: [MediaError.Kind?] = [nil, .badInput, .unsupported, .usage]
+                    #expect(expected.contains(kind), "\(name) \(offset) \(value)")
+                    let decoding = errorKind { try MediaReader(path: path).forEachFrame { _ in } }
+                    #expect(decoding == nil || decoding == .badInput || decoding == .unsupported)
+                }
+            }
+        }
+    }
+
+    @Test func chunksAreSplitWhereEntriesChange() throws {
+        let sizes = [10, 20, 30, 40, 50]
+        func table(_ rows: [UInt32], _ offsets: [UInt32]) -> Box {
+            func body(_ count: Int, _ words: [UInt32]) -> [UInt8] {
+                var bytes: [UInt8] = [0, 0, 0, 0]
+                for word in [UInt32(count)] + words { bytes.appendBigEndian(word) }
+                return bytes
+            }
+            return Box(
+                "stbl",
+                children: [Box("stsc", body(rows.count / 3, rows)), Box("stco", body(offsets.count, offsets))])
+        }
+        // Chunks of two, two and one samples.
+        let source = table([1, 2, 1, 3, 1, 1], [1000, 2000, 3000])
+        var chunks = try ChunkTable(source)
+        chunks.assign([.init(start: 0, entry: 1), .init(start: 1, entry: 2), .init(start: 4, entry: 1)]) {
+            sizes[$0]
+        }
+        var written = source
+        chunks.write(into: &written)
+        #expect(written == table([1, 1, 1, 2, 1, 2, 3, 2, 2, 4, 1, 1], [1000, 1010, 2000, 3000]))
+        #expect(try ChunkTable(written) == chunks)
+        // Nothing changes where all samples share an entry.
+        var same = try ChunkTable(source)
+        same.assign([.init(start: 0, entry: 1)]) { sizes[$0] }
+        #expect(try same == ChunkTable(source))
+    }
+}
+
+/// Which parameter sets of a sample begin another sample entry.
+@Suite struct CopiedParameterSetsTests {
+    /// The parameter sets of a clip's sample entries.
+    private static func sets(_ name: String) throws -> [[[UInt8]]] {
+        let entries = try #require(try LevelTests.table(try Clips.path(name)).first("stsd")).children
+        return try entries.map { HEVCConfiguration(try #require($0.first("hvcC")).fields).nalUnits }
+    }
+
+    @Test func knownSetsChangeNothing() throws {
+        let all = try Self.sets("two_entries.mov")
+        var sets = CopiedParameterSets(all[0])
+        #expect(try sets.take(all[0], isKeyFrame: false) == .none)
+        #expect(try sets.take([], isKeyFrame: true) == .none)
+        #expect(sets.units == CopiedParameterSets(all[0]).units)
+    }
+
+    @Test func setsWithKnownNumbersReplaceOthersAtKeyFrames() throws {
+        let all = try Self.sets("two_entries.mov")
+        var sets = CopiedParameterSets(all[0])
+        #expect(throws: (any Error).self) { try sets.take(all[1], isKeyFrame: false) }
+        #expect(sets == CopiedParameterSets(all[0]))
+        #expect(try sets.take(all[1], isKeyFrame: true) == .replaced)
+        #expect(Set(sets.units) == Set(CopiedParameterSets(all[1]).units))
+    }
+
+    @Test func trailingZerosMakeNoDifference() throws {
+        let all = try Self.sets("two_entries.mov")
+        var sets = CopiedParameterSets(all[0].map { $0 + [0, 0] })
+        #expect(try sets.take(all[0], isKeyFrame: true) == .none)
+    }
+
+    @Test func setsWithOtherNumbersAreAdded() throws {
+        let all = try Self.sets("two_entries.mov")
+        // A track without parameter sets in its record.
+        var sets = CopiedParameterSets([])
+        #expect(try sets.take(all[0], isKeyFrame: false) == .added)
+        #expect(Set(sets.units) == Set(CopiedParameterSets(all[0]).units))
+    }
+}
