@@ -66,9 +66,9 @@ int rate_choose(struct rate *rate, int class, uint32_t samples, int lowest, int 
             expected += share * rate->complexity[i] * exp2(-offset_of(i) / 6.0);
             shares += share;
         }
-        // What was overspent is to be made up for within a second; at a constant rate, within a quarter of one.
+        // What was overspent is to be made up for within a second; at a constant rate, within a third of one.
         bool constant = rate->mode == VA_RC_CBR;
-        double wanted = rate->budget - (constant ? 4 : 1) * rate->surplus / rate->frame_rate;
+        double wanted = rate->budget - (constant ? 3 : 1) * rate->surplus / rate->frame_rate;
         if (wanted < rate->budget / 4) wanted = rate->budget / 4;
         if (constant && wanted > 3 * rate->budget) wanted = 3 * rate->budget;
         double base = 6 * log2(expected / shares / wanted), step = constant ? 6 : 3;
