@@ -32,6 +32,8 @@ static inline int clibav_errno(int code) {
 }
 /// `AVERROR_EOF`.
 static inline int clibav_eof(void) { return AVERROR_EOF; }
+/// `AVERROR_INVALIDDATA`.
+static inline int clibav_invalid_data(void) { return AVERROR_INVALIDDATA; }
 /// `AVERROR(EAGAIN)`.
 static inline int clibav_again(void) { return AVERROR(EAGAIN); }
 /// `AVERROR_EXIT`: the result of a call that an interrupt callback aborted.

@@ -65,6 +65,8 @@ package enum SampleFormats {
         package var isRGB = false
         package var isGray = false
         package var hasAlpha = false
+        /// Whether samples are floating-point numbers, which are usually linear light.
+        package var isFloat = false
         /// log2 of how many luma samples share a chroma sample, across and down.
         package var chromaShift = (0, 0)
     }
@@ -78,6 +80,7 @@ package enum SampleFormats {
                 || format == AV_PIX_FMT_XYZ12LE || format == AV_PIX_FMT_XYZ12BE,
             isGray: descriptor.nb_components <= 2 && flags & UInt64(AV_PIX_FMT_FLAG_PAL) == 0,
             hasAlpha: flags & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0,
+            isFloat: flags & UInt64(AV_PIX_FMT_FLAG_FLOAT) != 0,
             chromaShift: (Int(descriptor.log2_chroma_w), Int(descriptor.log2_chroma_h)))
     }
 }

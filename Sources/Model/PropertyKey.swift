@@ -107,6 +107,11 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// The `chroma_sample_loc_type`, 0…5 (own key: VideoToolbox reads it from the pixel buffer).
     public static let chromaLocation = PropertyKey(rawValue: "ChromaSampleLocType")
 
+    /// Fields of a frame: 1 or 2.
+    public static let fieldCount = PropertyKey(rawValue: "FieldCount")
+    /// The order of a frame's fields: one of `FieldDetail`'s interleaved orders.
+    public static let fieldDetail = PropertyKey(rawValue: "FieldDetail")
+
     /// Width over height of a sample, `h:v`.
     public static let pixelAspectRatio = PropertyKey(rawValue: "PixelAspectRatio")
     /// The part of the picture to display, `WxH+X+Y`; written to the container.

@@ -21,12 +21,19 @@ enum StreamHeaders {
                     var vps = try VideoParameterSet(nal: unit)
                     let layers = subLayers(configuration, vps.profileTierLevel, vps.orderingInfo)
                     try layers?.divide(&vps)
-                    units.append(layers == nil ? unit : try vps.nalUnit())
+                    let isChanged = layers != nil || configuration.isInterlaced
+                    if configuration.isInterlaced { vps.profileTierLevel.declareInterlacedSource() }
+                    units.append(isChanged ? try vps.nalUnit() : unit)
                 case .sps:
                     var sps = try SequenceParameterSet(nal: unit)
                     reorderDepth = sps.orderingInfo.highest.maxNumReorderPics
                     crop(&sps, to: PaddedSize(configuration.request))
                     try subLayers(configuration, sps.profileTierLevel, sps.orderingInfo)?.divide(&sps)
+                    if configuration.isInterlaced { sps.profileTierLevel.declareInterlacedSource() }
+                    if configuration.fieldDetail != nil {
+                        sps.vuiParameters = sps.vuiParameters ?? VUIParameters()
+                        sps.vuiParameters?.frameFieldInfoPresentFlag = true
+                    }
                     units.append(try sps.nalUnit())
                 default: units.append(unit)
                 }

@@ -14,7 +14,11 @@ public final class X265Encoder: Encoder {
     /// Nil where the stream has one temporal level.
     private let levelled: LevelledFrames?
     private let offsets: QuantOffsets?
+    /// Nil where pictures have no pic_timing messages, or x265 writes them.
+    private var timing: PictureTiming?
     public var decodeTimes: DecodeTimes
+    /// x265's parameter sets, as it writes them; the format description has them.
+    private let parameterSets: Set<[UInt8]>
     private var isFinished = false
 
     /// The hvcC record of the packets to come.
@@ -77,11 +81,13 @@ public final class X265Encoder: Encoder {
         self.picture = picture
         self.output = output
         source = PictureSource(configuration.request)
+        timing = PictureTiming(configuration)
 
         do throws(SessionError) {
             let units = try Self.headers(api: api, encoder: encoder)
             let headers = try StreamHeaders.describe(units, configuration)
             formatDescription = headers.record
+            parameterSets = Set(units.filter { (try? NALUnitHeader(nal: $0))?.nalUnitType.isParameterSet ?? false })
             let hasLevels = configuration.temporalLevels.count > 1
             levelled = hasLevels ? try LevelledFrames(configuration, parameterSets: units) : nil
             let size = PaddedSize(configuration.request)
@@ -169,7 +175,8 @@ public final class X265Encoder: Encoder {
             throw SessionError(.videoEncoderMalfunction, "x265 failed while encoding (\(result))")
         }
         guard result > 0, let nals, count > 0 else { return false }
-        let units = UnsafeBufferPointer(start: nals, count: Int(count))
+        // With static HDR metadata x265 repeats its parameter sets in every key frame, which `hvc1` tracks must not have.
+        let units = UnsafeBufferPointer(start: nals, count: Int(count)).drop(while: isParameterSet)
         guard let slice = units.first(where: { $0.type < NAL_UNIT_VPS.rawValue }) else {
             throw SessionError(.videoEncoderMalfunction, "x265 returned an access unit without a slice")
         }
@@ -182,18 +189,35 @@ public final class X265Encoder: Encoder {
             temporalLevel: Self.temporalID(of: slice),
             kind: PictureKind(x265Type: output.pointee.sliceType))
         let bytes = try Self.bytes(of: units)
+        func emit(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
+            guard timing != nil else { return try handler(picture, bytes) }
+            try timing?.emit(picture, bytes, handler)
+        }
         if let levelled {
-            try levelled.relabel(coded, bytes, handler)
+            try levelled.relabel(coded, bytes, emit)
         } else {
-            try handler(coded, bytes.bytes)
+            try emit(coded, bytes.bytes)
         }
         return true
     }
 
+    /// Whether a NAL unit is one of the format description's parameter sets.
+    private func isParameterSet(_ unit: x265_nal) -> Bool {
+        guard [NAL_UNIT_VPS, NAL_UNIT_SPS, NAL_UNIT_PPS].contains(where: { $0.rawValue == unit.type }) else {
+            return false
+        }
+        return parameterSets.contains(Self.contents(of: unit))
+    }
+
+    /// A NAL unit without its length.
+    private static func contents(of unit: x265_nal) -> [UInt8] {
+        Array(UnsafeBufferPointer(start: unit.payload, count: Int(unit.sizeBytes)).dropFirst(lengthBytes))
+    }
+
     /// The bytes of one call's NAL units, which x265 serializes one after the other into one buffer.
-    private static func bytes(of units: UnsafeBufferPointer<x265_nal>) throws(SessionError)
-        -> UnsafeRawBufferPointer
-    {
+    private static func bytes(
+        of units: Slice<UnsafeBufferPointer<x265_nal>>
+    ) throws(SessionError) -> UnsafeRawBufferPointer {
         guard let start = units.first?.payload else {
             throw SessionError(.videoEncoderMalfunction, "x265 returned a NAL unit without bytes")
         }
@@ -226,9 +250,7 @@ public final class X265Encoder: Encoder {
         guard api.pointee.encoder_headers(encoder, &nals, &count) > 0, let nals else {
             throw SessionError(.videoEncoderMalfunction, "x265 returned no parameter sets")
         }
-        return UnsafeBufferPointer(start: nals, count: Int(count)).map { unit in
-            [UInt8](UnsafeBufferPointer(start: unit.payload, count: Int(unit.sizeBytes)).dropFirst(lengthBytes))
-        }
+        return UnsafeBufferPointer(start: nals, count: Int(count)).map(contents)
     }
 }
 

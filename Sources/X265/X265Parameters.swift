@@ -63,6 +63,8 @@ final class X265Parameters {
             pointer.pointee.vui.sarHeight = aspect.denominator
         }
 
+        // Written into the pic_timing messages that x265 adds with HRD parameters.
+        if let detail = configuration.fieldDetail { pointer.pointee.pictureStructure = Int32(detail.picStruct) }
         setColor(configuration.color)
     }
 

@@ -53,6 +53,24 @@ import Testing
         #expect(seen.contains("max_content=1000") && seen.contains("max_average=400"))
     }
 
+    /// Frames with both fields' lines have pic_struct 3 or 4 (H.265 table D.2), with HRD parameters too.
+    @Test(arguments: FieldDetail.interleavedNames, ["", "hrd=1:vbv-maxrate=500:vbv-bufsize=500"])
+    func fieldsAreDeclared(_ name: String, _ options: String) throws {
+        let clip = Clip(format: .nv12, width: 64, height: 64, frames: 5)
+        let (encoder, output) = try encode(clip, ["FieldDetail": .string(name), "X265Params": .string(options)])
+        let (_, sps, _) = try parameterSets(encoder)
+        let general = try #require(sps.profileTierLevel.general)
+        #expect(general.interlacedSourceFlag && !general.progressiveSourceFlag && general.frameOnlyConstraintFlag)
+        #expect(sps.vuiParameters?.frameFieldInfoPresentFlag == true && sps.vuiParameters?.fieldSeqFlag == false)
+        let messages = output.nalUnits.compactMap { try? SEI(nal: $0) }.flatMap(\.messages)
+            .filter { $0.payloadType == 1 }
+        let expected = FieldDetail(rawValue: name)?.isTopFirst == true ? 3 : 4
+        #expect(messages.count == 5 && messages.allSatisfy { $0.payload.first.map { Int($0) >> 4 } == expected })
+        #expect(throws: SessionError.self) {
+            try encode(clip, ["FieldDetail": .string(name), "FieldCount": .int(1)])
+        }
+    }
+
     @Test func insertionModeNoneOmitsHDRMetadata() throws {
         let clip = Clip(format: .i010, width: 64, height: 64, frames: 2)
         let (encoder, output) = try encode(

@@ -89,7 +89,9 @@ final class CopyPipeline {
 
     private func write(_ timed: DisplayDurations<MediaPacket>.Timed) throws(MediaError) {
         let isSync = timed.packet.isSync
-        guard timed.dts <= timed.pts, lastDTS.map({ $0 < timed.dts }) ?? true else {
+        // libavformat's muxer takes durations of 31 bits.
+        guard timed.dts <= timed.pts, lastDTS.map({ $0 < timed.dts }) ?? true, timed.duration <= Int64(Int32.max)
+        else {
             throw MediaError(
                 .badInput, "\(input): the timestamps of packet \(packets + 1) of the video cannot be kept")
         }
@@ -100,7 +102,8 @@ final class CopyPipeline {
             func write(_ sample: UnsafeRawBufferPointer) throws(MediaError) {
                 videoBytes += sample.count
                 try writer.write(
-                    sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync)
+                    sample, pts: timed.pts, dts: timed.dts, duration: timed.duration, isSync: isSync,
+                    isShown: !timed.packet.isDiscarded)
             }
             guard let contents = sample.bytes else { return try write(bytes) }
             var failure: MediaError?

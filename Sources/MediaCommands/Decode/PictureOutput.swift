@@ -98,13 +98,13 @@ final class PictureOutput {
         let view = try PictureView(
             memory: bytes, layout: layout, format: pixelFormat, width: frame.width, height: frame.height, part: part
         )
-        try writer.write(
-            view,
-            FrameWriter.Description(
-                width: Int(part.width), height: Int(part.height), format: pixelFormat, color: frame.color,
-                frameRate: video.averageFrameRate ?? video.baseFrameRate,
-                sampleAspectRatio: video.sampleAspectRatio, alphaMode: frame.alphaMode,
-                wantedAlphaMode: format.alphaMode))
+        var description = FrameWriter.Description(
+            width: Int(part.width), height: Int(part.height), format: pixelFormat, color: frame.color,
+            frameRate: video.averageFrameRate ?? video.baseFrameRate,
+            sampleAspectRatio: video.sampleAspectRatio, alphaMode: frame.alphaMode,
+            wantedAlphaMode: format.alphaMode)
+        (description.isInterlaced, description.fieldDetail) = (video.isInterlaced, video.fieldDetail)
+        try writer.write(view, description)
     }
 
     /// The part of a picture inside the clean aperture; all of it where the aperture does not fit the picture.

@@ -3,7 +3,7 @@ internal import HWClient
 internal import HWDMediaFile
 internal import HWDModel
 
-/// A source's HDR metadata and pixel aspect ratio: set as session properties, and copied from these into the track.
+/// A source's HDR metadata, pixel aspect ratio and fields: set as session properties, and copied from these into the track.
 enum EncodeMetadata {
     /// The properties that follow from a source's description.
     static func properties(_ video: VideoDescription) -> [(PropertyKey, PropertyValue)] {
@@ -17,6 +17,11 @@ enum EncodeMetadata {
         if let aspect = video.sampleAspectRatio, aspect != Rational(1) {
             properties.append((.pixelAspectRatio, .string("\(aspect.numerator):\(aspect.denominator)")))
         }
+        if let detail = video.fieldDetail, video.isInterlaced {
+            properties.append((.fieldDetail, .string(detail.interleaved.rawValue)))
+        } else if video.isInterlaced {
+            properties.append((.fieldCount, .int(2)))
+        }
         return properties
     }
 
@@ -28,7 +33,9 @@ enum EncodeMetadata {
         unless userProperties: [PropertyKey: PropertyValue]
     ) throws(ClientError) -> [String] {
         var warnings: [String] = []
+        let setsFields = userProperties[.fieldCount] != nil || userProperties[.fieldDetail] != nil
         for (key, value) in properties(video) where userProperties[key] == nil {
+            if setsFields, [.fieldCount, .fieldDetail].contains(key) { continue }
             do throws(ClientError) {
                 try session.setProperties([key: value])
             } catch {
@@ -55,6 +62,11 @@ enum EncodeMetadata {
         }
         if case .string(let text)? = properties[.pixelAspectRatio], let aspect = ratio(text) {
             track.sampleAspectRatio = aspect
+        }
+        if case .string(let text)? = properties[.fieldDetail], let detail = FieldDetail(rawValue: text) {
+            (track.isInterlaced, track.fieldDetail) = (true, detail)
+        } else if case .int(let count)? = properties[.fieldCount] {
+            (track.isInterlaced, track.fieldDetail) = (count == 2, nil)
         }
         if case .string(let text)? = properties[.cleanAperture], let aperture = aperture(text, track) {
             track.cleanAperture = aperture

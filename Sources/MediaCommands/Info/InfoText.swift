@@ -90,7 +90,7 @@ private struct VideoRows {
                     .map { "shown \(Self.decimal($0.width))x\(Self.decimal($0.height)) (clean aperture)" },
                 video.pixelAspectRatio.map { "pixel aspect \($0)" },
                 video.rotation == 0 ? nil : "turned \(Self.decimal(video.rotation))° clockwise",
-                video.interlaced ? "interlaced" : nil,
+                video.interlaced ? "interlaced" + (video.fieldOrder.map { " (\($0) field first)" } ?? "") : nil,
             ])
         let base = video.baseFrameRate == video.averageFrameRate ? nil : video.baseFrameRate
         add(

@@ -56,6 +56,15 @@ struct SourceBoxes {
         return entries.enumerated().filter { used.contains($0.offset + 1) }.map(\.element)
     }
 
+    /// The end of a track's edit list on the movie's time line, in seconds; nil without one.
+    func editListEnd(track: Int32) -> Double? {
+        guard let header = movie.first("mvhd"),
+            let scale = header.fields.bigEndian(at: header.offsetAfterTimes, 4), scale > 0,
+            let durations = box(track: track)?.first("edts", "elst").flatMap(EditListEnd.durations)
+        else { return nil }
+        return durations.reduce(0) { $0 + Double($1) } / Double(scale)
+    }
+
     /// Ticks per second of a track's media; nil without a valid `mdhd` (ISO/IEC 14496-12 8.4.2).
     func timeScale(track: Int32) -> Int? {
         guard let header = box(track: track)?.first("mdia", "mdhd") else { return nil }

@@ -24,8 +24,10 @@ public struct VideoDescription: Hashable, Sendable {
     public var format: PixelFormat
     /// A one-line description of the conversion to `format`; nil without one.
     public var conversion: String?
-    /// Whether the file declares its frames to be pairs of fields; each frame has both, interleaved as stored.
+    /// Whether frames hold two fields, whose lines alternate.
     public var isInterlaced: Bool
+    /// The order of the fields, as the file declares it; nil where it is not known.
+    public var fieldDetail: FieldDetail?
     /// Whether the frames' colors are multiplied by alpha; nil where they have no alpha.
     public var alphaMode: AlphaConversion.Mode?
     /// The color of the frames.
@@ -58,7 +60,8 @@ public struct VideoDescription: Hashable, Sendable {
     /// A warning about interlaced video, in one line; nil for progressive video.
     var interlacedWarning: String? {
         guard isInterlaced else { return nil }
-        return "warning: the source is interlaced: its fields are encoded interleaved, as progressive frames"
+        let order = fieldDetail.map { $0.isTopFirst ? " (top field first)" : " (bottom field first)" } ?? ""
+        return "warning: the source is interlaced\(order): each frame keeps the alternating lines of its two fields"
     }
 
     /// The displayed size, as `853x480`.

@@ -94,6 +94,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
                 guard input.isSeekable, AlphaLayerInfo.isUnsignaled(in: configuration) else { return [] }
                 return StreamHead.nalUnits(input, streamIndex: index, cancelFlag: CancelFlag())
             }
+            if input.isSeekable, !track.picture { track.addFields(parameters, input) }
             if parameters.codec_id == AV_CODEC_ID_HEVC { track.addLevels(input, opened.context, boxes) }
             video.append(track)
         }
@@ -118,7 +119,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
             track.hdr && track.masteringDisplay == nil && track.contentLight == nil
         }
         guard input.isSeekable, let index = video.firstIndex(where: needsFrame) else { return }
-        let light = FirstFrameHDRMetadata(input, streamIndex: video[index].stream, cancelFlag: CancelFlag())
+        let light = FirstFrame(input, streamIndex: video[index].stream, cancelFlag: CancelFlag())
         video[index].masteringDisplay = light.masteringDisplay.flatMap { MasteringDisplayInfo($0) }
         video[index].contentLight = light.contentLight.flatMap { ContentLightInfo($0) }
     }

@@ -61,6 +61,7 @@ extension Demuxer {
             sourceBitDepth: SampleFormats.bitDepth(conversion.source),
             format: conversion.target, conversion: conversion.summary,
             isInterlaced: parameters.field_order.rawValue > AV_FIELD_PROGRESSIVE.rawValue,
+            fieldDetail: FieldDetail(parameters.field_order),
             color: conversion.color,
             averageFrameRate: average, baseFrameRate: base, timeBase: ticks ?? Rational(1, 25) ?? Rational(1),
             duration: isUntimed || stream.duration <= 0 ? nil : stream.duration,

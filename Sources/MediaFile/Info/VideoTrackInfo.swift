@@ -46,6 +46,8 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     public var duration: Double?
     /// Whether frames are pairs of fields.
     public var interlaced: Bool
+    /// The field that is shown first, `top` or `bottom`; nil for progressive video, and when not known.
+    public var fieldOrder: String?
     /// Color, with libavutil's names of H.273's code points.
     public var color: ColorInfo
     /// Whether the transfer function is PQ or HLG.
@@ -83,6 +85,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         case color, hdr, layers, alpha, picture, language, annotations
         case sampleEntries = "sample_entries"
         case bitDepth = "bit_depth"
+        case fieldOrder = "field_order"
         case pixelFormat = "pixel_format"
         case cleanAperture = "clean_aperture"
         case pixelAspectRatio = "pixel_aspect_ratio"
@@ -118,6 +121,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         frames = stream.nb_frames > 0 ? Int(stream.nb_frames) : nil
         duration = Self.seconds(stream)
         interlaced = parameters.field_order.rawValue > AV_FIELD_PROGRESSIVE.rawValue
+        fieldOrder = FieldDetail(parameters.field_order).map { $0.isTopFirst ? "top" : "bottom" }
         let description = ColorDescription(parameters)
         color = ColorInfo(description, parameters)
         hdr = description.isHDR
@@ -142,6 +146,20 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         case AV_CODEC_ID_H264 where parameters.level > 0: level = Self.decimal(Int(parameters.level), 10)
         default: break
         }
+    }
+
+    /// Corrects the fields by the first picture of the file's best video stream.
+    mutating func addFields(_ parameters: AVCodecParameters, _ file: InputFile) {
+        let index = stream
+        let fields = VideoFields(parameters) {
+            StreamHead.nalUnits(
+                file, streamIndex: index, framing: HEVCConfiguration(parameters.configuration).framing,
+                cancelFlag: CancelFlag())
+        } firstFrame: {
+            FirstFrame(file, streamIndex: index, cancelFlag: CancelFlag())
+        }
+        interlaced = fields.isInterlaced
+        fieldOrder = fields.detail.map { $0.isTopFirst ? "top" : "bottom" }
     }
 
     /// Fills in the contents of the parameter sets of the configuration record or the start of the byte stream.

@@ -57,11 +57,24 @@ extension LibAVSource {
             video.leadingUnits = leadingUnits
             video.cleanAperture = boxes?
                 .cleanAperture(track: stream.id, width: video.width, height: video.height)
-            if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil, file.isSeekable {
-                let light = FirstFrameHDRMetadata(file, streamIndex: demuxer.videoIndex, cancelFlag: cancelFlag)
-                (video.masteringDisplay, video.contentLight) = (light.masteringDisplay, light.contentLight)
-            }
+            if file.isSeekable { Self.addFirstPicture(&video, file, demuxer, parameters) }
             self.video = video
+        }
+
+        /// Adds what only the first picture says: its fields, and HDR metadata where the container has none.
+        private static func addFirstPicture(
+            _ video: inout VideoDescription, _ file: InputFile, _ demuxer: Demuxer, _ parameters: AVCodecParameters
+        ) {
+            lazy var first = FirstFrame(file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
+            if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil {
+                (video.masteringDisplay, video.contentLight) = (first.masteringDisplay, first.contentLight)
+            }
+            let fields = VideoFields(parameters) {
+                StreamHead.nalUnits(
+                    file, streamIndex: demuxer.videoIndex,
+                    framing: HEVCConfiguration(parameters.configuration).framing, cancelFlag: demuxer.cancelFlag)
+            } firstFrame: { first }
+            (video.isInterlaced, video.fieldDetail) = (fields.isInterlaced, fields.detail)
         }
 
         /// Notices about the input to show before it is used, one line each.

@@ -13,6 +13,8 @@ final class LibAVSource {
     let warnings: [String]
     /// Boxes of the video's first sample entry that a copy keeps as they are.
     let carriedBoxes: [Box]
+    /// The end of the video's edit list in seconds; nil without one.
+    let editListEnd: Double?
     /// The sample entries of a movie that the video's samples use.
     let sampleEntries: [Box]
     private(set) var report = DecodeReport()
@@ -70,6 +72,7 @@ final class LibAVSource {
         warnings = opening.warnings(options)
         sampleEntries = opening.sampleEntries
         carriedBoxes = opening.boxes?.carried(track: opening.stream.id) ?? []
+        editListEnd = opening.boxes?.editListEnd(track: opening.stream.id)
         var video = opening.video
         levels = try LevelFilter(
             options, opening.demuxer, opening.boxes, leavesUnsignaled: opening.isForDaemon, &video)

@@ -214,6 +214,12 @@ public final class MediaReader: @unchecked Sendable {
         return libAV.carriedBoxes
     }
 
+    /// The end of the video's edit list in seconds; nil without one.
+    var editListEnd: Double? {
+        guard case .libAV(let libAV) = backend else { return nil }
+        return libAV.editListEnd
+    }
+
     /// A clock for frames that are decoded elsewhere from the video's packets.
     public var presentationClock: PresentationClock { PresentationClock(video, isUntimed: isUntimed) }
 
@@ -229,7 +235,7 @@ extension VideoDescription {
             streamIndex: 0, codec: "rawvideo", codecConfiguration: [], width: header.width, height: header.height,
             sourceFormat: SampleFormats.name(header.chroma.samples),
             sourceBitDepth: SampleFormats.bitDepth(header.chroma.samples), format: header.format,
-            conversion: conversion?.summary, isInterlaced: header.isInterlaced,
+            conversion: conversion?.summary, isInterlaced: header.isInterlaced, fieldDetail: header.fieldDetail,
             color: conversion?.color
                 ?? ColorDescription(isFullRange: header.isFullRange, chromaLocation: header.chroma.location),
             averageFrameRate: rate, baseFrameRate: rate, timeBase: rate.inverse ?? Rational(1), duration: nil,

@@ -50,6 +50,9 @@ struct SampleConversion: Sendable {
         var color = color
         if traits.isRGB {
             color.matrix = color.conversionMatrix(height: height)
+            // RGB without tags is sRGB, in pictures and on screens (IEC 61966-2-1); the stream's tags say so.
+            if color.primaries == ColorDescription.unspecified { color.primaries = 1 }
+            if color.transfer == ColorDescription.unspecified, !traits.isFloat { color.transfer = 13 }
         } else if color.matrix == 0 {
             color.matrix = ColorDescription.unspecified
         }

@@ -43,6 +43,7 @@ final class AtomicFile: @unchecked Sendable {
     func commit(sync: Bool) throws(MediaError) {
         guard isOpen else { throw MediaError(.usage, "\(path) is already finished or discarded") }
         defer { discard() }
+        keepPermissions()
         if sync, fsync(descriptor) != 0 {
             throw MediaError(.io, "\(path) cannot be written: \(MediaError.text(ofErrno: errno))")
         }
@@ -57,6 +58,20 @@ final class AtomicFile: @unchecked Sendable {
         guard let name = hiddenName else { return }
         guard rename(FileName.bytes(name), FileName.bytes(target)) == 0 else { throw .creating(path, errno: errno) }
         hiddenName = nil
+    }
+
+    /// Gives the file the permissions of the one it replaces, so that they never widen.
+    ///
+    /// Where the group cannot be kept, the new group gets only what everybody gets. Set-ID bits are not kept.
+    private func keepPermissions() {
+        var old = stat()
+        guard stat(FileName.bytes(target), &old) == 0, old.st_mode & S_IFMT == S_IFREG else { return }
+        var mode = old.st_mode & 0o777
+        var new = stat()
+        if fstat(descriptor, &new) != 0 || new.st_gid != old.st_gid, fchown(descriptor, .max, old.st_gid) != 0 {
+            mode &= 0o707 | (mode & 0o007) << 3
+        }
+        _ = fchmod(descriptor, mode)
     }
 
     /// Deletes the file, unless it is committed.

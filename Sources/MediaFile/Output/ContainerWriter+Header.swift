@@ -24,7 +24,9 @@ extension ContainerWriter {
         parameters.pointee.codec_tag = clibav_tag(0x68, 0x76, 0x63, 0x31)  // hvc1
         parameters.pointee.width = Int32(boxes.codedWidth)
         parameters.pointee.height = Int32(boxes.codedHeight)
-        parameters.pointee.field_order = AV_FIELD_PROGRESSIVE
+        // Encoded frames have both fields' lines; a copy's pictures are as its source declares them.
+        let fields = track.isCopy ? track.fieldDetail : track.fieldDetail?.interleaved
+        parameters.pointee.field_order = track.isInterlaced ? fields?.libAV ?? AV_FIELD_UNKNOWN : AV_FIELD_PROGRESSIVE
         track.color.write(to: &parameters.pointee)
         if let aspect = Self.aspectRatio(track, boxes) { parameters.pointee.sample_aspect_ratio = aspect }
     }

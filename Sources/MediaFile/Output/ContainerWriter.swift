@@ -30,6 +30,10 @@ final class ContainerWriter: @unchecked Sendable {
     private var timeBase = AVRational(num: 1, den: 1)
     private var lastDTS: Int64?
     private var lastCopiedDTS: [Int32: Int64] = [:]
+    /// The latest times of pictures that are shown and hidden, and the end of those that are shown, in ticks.
+    private var (lastShown, lastHidden, shownEnd) = (Int64.min, Int64.min, Int64.min)
+    /// The end of the source's edit list in seconds.
+    private let sourceEnd: Double?
     /// Copied packets that came before `start`.
     private var queue: [MediaPacket] = []
     private var isStarted = false
@@ -54,6 +58,7 @@ final class ContainerWriter: @unchecked Sendable {
         self.file = file
         isQuickTime = ending == "mov"
         carried = source?.carriedBoxes ?? []
+        sourceEnd = source?.editListEnd
         let video = source?.video
         timecode = FileCopy.timecode(from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate)
         let copy = StreamCopy(
@@ -115,7 +120,7 @@ final class ContainerWriter: @unchecked Sendable {
     var entryCount: Int { entries?.count ?? 0 }
 
     func write(
-        _ accessUnit: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64, isSync: Bool
+        _ accessUnit: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64, isSync: Bool, isShown: Bool
     ) throws(MediaError) {
         guard isStarted else { throw MediaError(.usage, "a packet cannot be written before the track") }
         if let lastDTS, dts <= lastDTS {
@@ -135,6 +140,11 @@ final class ContainerWriter: @unchecked Sendable {
         packet.pointee.stream_index = 0
         packet.pointee.flags = isSync ? AV_PKT_FLAG_KEY : 0
         annotations?.note(accessUnit)
+        if isShown {
+            (lastShown, shownEnd) = (max(lastShown, pts), max(shownEnd, pts + max(0, duration)))
+        } else {
+            lastHidden = max(lastHidden, pts)
+        }
         sampleCount += 1
         try send(from: timeBase)
     }
@@ -180,6 +190,10 @@ final class ContainerWriter: @unchecked Sendable {
             try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
                 try entries?.write(into: &movie, annotations)
                 try TrackLanguages.write(languages, into: &movie)
+                if lastHidden >= lastShown, shownEnd > 0 {
+                    let end = min(Double(shownEnd) * av_q2d(timeBase), sourceEnd ?? .infinity)
+                    try EditListEnd.write(end, track: 1, into: &movie)
+                }
             }
         } catch {
             throw MediaError(.io, "\(file.path) cannot be written: \(error.reason)")
@@ -202,6 +216,8 @@ final class ContainerWriter: @unchecked Sendable {
         }
         guard code < 0 else { return }
         let reason = "\(file.path) cannot be written: \(MediaError.text(ofLibAV: code))"
-        throw MediaError(.io, LibAVLog.explain(reason))
+        // Without a failed write, the muxer refuses what the input contains.
+        let isInputFault = code == clibav_error(EINVAL) || code == clibav_invalid_data()
+        throw MediaError(isInputFault ? .badInput : .io, LibAVLog.explain(reason))
     }
 }

@@ -24,6 +24,10 @@ public final class FrameWriter {
         public var frameRate: Rational?
         /// Width over height of one sample; nil when not known.
         public var sampleAspectRatio: Rational?
+        /// Whether frames hold two fields, whose lines alternate.
+        public var isInterlaced = false
+        /// The order of the fields; nil where it is not known.
+        public var fieldDetail: FieldDetail?
         /// The alpha mode of the samples; nil where the format has no alpha.
         public var alphaMode: AlphaChannelMode?
         /// The alpha mode of PNG files, which cannot signal one; other outputs keep the samples' mode.
@@ -211,8 +215,11 @@ extension Y4MHeader {
         let rate = properties.frameRate ?? Rational(25)
         let aspect = properties.sampleAspectRatio.map { "\($0.numerator):\($0.denominator)" } ?? "0:0"
         let range = properties.color.isFullRange ? "FULL" : "LIMITED"
+        let order = properties.fieldDetail.map { $0.isTopFirst ? "t" : "b" } ?? "?"
+        let interlacing = properties.isInterlaced ? order : "p"
         let text =
-            "\(magic) W\(properties.width) H\(properties.height) F\(rate.numerator):\(rate.denominator) Ip A\(aspect) "
+            "\(magic) W\(properties.width) H\(properties.height) F\(rate.numerator):\(rate.denominator) I\(interlacing) "
+            + "A\(aspect) "
             + "C\(chroma) XYSCSS=\(properties.format == .i010 ? "420P10" : chroma.uppercased()) XCOLORRANGE=\(range)\n"
         return Array(text.utf8)
     }

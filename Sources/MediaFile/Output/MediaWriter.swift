@@ -103,14 +103,17 @@ public final class MediaWriter: Sendable {
     ///   - dts: decoding time, after the preceding packet's. The first may be negative.
     ///   - duration: duration in ticks; the container stores it for the last packet alone.
     ///   - isSync: whether decoding can start with it.
-    /// - Throws: `usage` for packets out of order, `io`.
+    ///   - isShown: whether its picture is shown; others at the end are excluded by the track's edit list.
+    /// - Throws: `usage` for packets out of order, `badInput` for times that the container cannot hold, `io`.
     public func write(
-        _ accessUnit: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64, isSync: Bool
+        _ accessUnit: UnsafeRawBufferPointer, pts: Int64, dts: Int64, duration: Int64, isSync: Bool,
+        isShown: Bool = true
     ) throws(MediaError) {
         try withState { state throws(MediaError) in
             switch state {
             case .container(let writer):
-                try writer.write(accessUnit, pts: pts, dts: dts, duration: duration, isSync: isSync)
+                try writer.write(
+                    accessUnit, pts: pts, dts: dts, duration: duration, isSync: isSync, isShown: isShown)
             case .annexB(var writer):
                 // Out of the enum while it writes: a second reference would copy its buffer.
                 state = .done

@@ -26,6 +26,11 @@ public struct VideoTrack: Hashable, Sendable {
     /// The body of a `clli` box, the payload of SEI message 144 (H.265 D.2.35); nil writes none.
     public var contentLight: [UInt8]?
 
+    /// Whether frames hold two fields, whose lines alternate.
+    public var isInterlaced = false
+    /// The order of the fields, written as `fiel`; nil where it is not known.
+    public var fieldDetail: FieldDetail?
+
     /// Whether the samples are those of the source, so that boxes of its sample entry still apply (`dvvC`, `amve`, …).
     public var isCopy = false
 
@@ -53,5 +58,6 @@ public struct VideoTrack: Hashable, Sendable {
         cleanAperture = video.cleanAperture
         masteringDisplay = video.masteringDisplay
         contentLight = video.contentLight
+        (isInterlaced, fieldDetail) = (video.isInterlaced, video.fieldDetail)
     }
 }

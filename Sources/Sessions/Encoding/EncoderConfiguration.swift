@@ -55,6 +55,10 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var color: ColorDescription
     /// Written to the VUI; nil leaves it out.
     public var pixelAspectRatio: Rational?
+    /// Whether frames hold the alternating lines of two fields.
+    public var isInterlaced: Bool
+    /// The order of the fields; nil where it is not known.
+    public var fieldDetail: FieldDetail?
     /// Payload of SEI 137; nil writes none.
     public var masteringDisplay: [UInt8]?
     /// Payload of SEI 144; nil writes none.
@@ -98,6 +102,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
             self.request.pixelFormat = request.hasAlpha ? .yuva : profile.bitDepth > 8 ? .p010 : .nv12
         }
         pixelAspectRatio = properties.string(.pixelAspectRatio).flatMap(PropertyText.aspectRatio)
+        fieldDetail = properties.string(.fieldDetail).flatMap(FieldDetail.init)
+        isInterlaced = fieldDetail != nil || properties.integer(.fieldCount) == 2
         if properties.string(.hdrMetadataInsertionMode) != "None" {
             masteringDisplay = properties.string(.masteringDisplayColorVolume).flatMap(Hexadecimal.bytes)
             contentLight = properties.string(.contentLightLevelInfo).flatMap(Hexadecimal.bytes)

@@ -57,6 +57,7 @@ extension EncoderConfiguration {
         (layer.dataRateLimit, layer.minQP, layer.maxQP, layer.baseLevelFraction) = (nil, nil, nil, nil)
         layer.color = ColorDescription(isFullRange: true)
         (layer.pixelAspectRatio, layer.masteringDisplay, layer.contentLight) = (nil, nil, nil)
+        (layer.isInterlaced, layer.fieldDetail) = (false, nil)
         return layer
     }
 }

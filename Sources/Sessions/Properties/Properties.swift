@@ -90,6 +90,18 @@ public enum PropertyTable {
         PropertySpec(
             .pixelAspectRatio, .aspectRatio, "Width over height of a sample, for the VUI and the container."),
         PropertySpec(
+            .fieldCount, .integer(1...2), default: .int(1), by: [.x265],
+            """
+            Fields of a frame: 1 for progressive frames, 2 for frames that hold the alternating lines of two fields. Frames \
+            are coded as frames in both cases; the parameter sets declare what they hold.
+            """),
+        PropertySpec(
+            .fieldDetail, .choice(FieldDetail.interleavedNames), by: [.x265],
+            """
+            The field that is shown first, for the pic_struct of each picture's pic_timing message (H.265 D.3.3): that of \
+            the first line (SpatialFirstLineEarly) or the other. Implies FieldCount 2.
+            """),
+        PropertySpec(
             .cleanAperture, .aperture, "The part of the picture to show, for the container's clap box."),
 
         // Color.

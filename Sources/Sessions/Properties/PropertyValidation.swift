@@ -7,6 +7,9 @@ enum PropertyValidation {
         try checkProfile(request, properties)
         try checkRate(properties)
         try checkStructure(properties)
+        if properties.integer(.fieldCount) == 1, properties.isSet(.fieldCount), properties.isSet(.fieldDetail) {
+            throw SessionError(.parameter, "FieldCount 1 and FieldDetail contradict each other: set one")
+        }
         if let text = properties.string(.cleanAperture), let part = PropertyText.aperture(text) {
             guard part.x + part.width <= request.width, part.y + part.height <= request.height else {
                 throw SessionError(

@@ -50,6 +50,37 @@ extension EndToEnd {
             #expect(base.frames.allSatisfy { !$0.description.flags.contains(.alpha) })
         }
 
+        @Test("RGB without tags comes back with the same colors, because the stream is tagged as sRGB")
+        func untaggedRGB() throws {
+            let server = try TestDaemon()
+            let (source, coded) = (server.folder.path("gradient.mov"), server.folder.path("coded.mov"))
+            try Programs.tool(
+                "ffmpeg",
+                ["-v", "error", "-f", "lavfi", "-i", "gradients=size=160x96:duration=0.12:seed=7,format=argb"]
+                    + ["-vf", "colorchannelmixer=aa=0.7", "-c:v", "qtrle", source])
+            let raw = try Programs.tool(
+                "ffmpeg", ["-v", "error", "-i", source, "-pix_fmt", "rgba", "-f", "rawvideo", "-"])
+            let encode = try Programs.hwctl(
+                ["encode", "--quality", "1", "--alpha", "straight", source, coded], socket: server.socket)
+            try #require(encode.status == 0, "\(encode.errors)")
+            let tags = try Programs.tool(
+                "ffprobe",
+                ["-v", "error", "-select_streams", "v", "-show_entries", "stream=color_primaries,color_transfer"]
+                    + ["-of", "default=nokey=1:noprint_wrappers=1", coded])
+            #expect(tags.text.split(separator: "\n") == ["iec61966-2-1", "bt709"])
+            for format in ["rgba8", "bgra8"] {
+                let output = server.folder.path("out.raw")
+                let decode = try Programs.hwctl(["decode", "--format", format, coded, output], socket: server.socket)
+                try #require(decode.status == 0, "\(decode.errors)")
+                let pixels = try [UInt8](Data(contentsOf: URL(fileURLWithPath: output)))
+                try #require(pixels.count == raw.output.count && !pixels.isEmpty)
+                // Green is the second byte in both formats.
+                let differences = stride(from: 1, to: pixels.count, by: 4).map { Int(pixels[$0]) - Int(raw.output[$0]) }
+                let mean = Double(differences.reduce(0, +)) / Double(differences.count)
+                #expect(mean.magnitude < 0.5, "\(format): \(mean)")
+            }
+        }
+
         @Test("Pictures in RGB carry the stream's alpha, straight or premultiplied")
         func rgb() throws {
             let server = try TestDaemon()

@@ -17,6 +17,8 @@ struct Y4MHeader: Hashable {
     private(set) var chroma: Y4MChroma
     var isFullRange = false
     var isInterlaced = false
+    /// nil where the order of fields is mixed or not known.
+    var fieldDetail: FieldDetail?
 
     /// The longest line that is read; real ones have fewer than 100 bytes.
     static let maxLength = 1024
@@ -65,6 +67,7 @@ struct Y4MHeader: Hashable {
                 throw MediaError(.badInput, "\(name): a Y4M header has no parameter \"\(Self.printable(field))\"")
             }
             isInterlaced = value != "p" && value != "?"
+            fieldDetail = value == "t" || value == "b" ? FieldDetail(interleavedTopFirst: value == "t") : nil
         case "C": try parseChroma(value, name)
         case "X":
             if value == "COLORRANGE=FULL" { isFullRange = true }

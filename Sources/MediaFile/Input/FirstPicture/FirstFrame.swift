@@ -2,10 +2,12 @@
 internal import CHWDLibAV
 internal import HWDLibAV
 
-/// The HDR static metadata of a stream's first frame, for files whose container has none.
-struct FirstFrameHDRMetadata {
-    var masteringDisplay: [UInt8]?
-    var contentLight: [UInt8]?
+/// What only a stream's first frame says: its fields, and HDR static metadata where the container has none.
+struct FirstFrame {
+    private(set) var masteringDisplay: [UInt8]?
+    private(set) var contentLight: [UInt8]?
+    private(set) var isInterlaced = false
+    private(set) var isTopFieldFirst = false
 
     /// The most packets that are read in search of a picture.
     private static let maxPackets = 256
@@ -34,6 +36,8 @@ struct FirstFrameHDRMetadata {
             _ = decoder.send(isOpen ? packet : nil)
             av_packet_unref(packet)
             if case .frame = decoder.receive(frame) {
+                isInterlaced = frame.pointee.interlaced_frame != 0
+                isTopFieldFirst = frame.pointee.top_field_first != 0
                 masteringDisplay = Self.sideData(
                     frame, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA, AVMasteringDisplayMetadata.self
                 ).flatMap(HDRStaticMetadata.bytes)

@@ -3,9 +3,10 @@ internal import CHWDLibAV
 internal import HWDHEVC
 internal import HWDLibAV
 
-/// The NAL units at the start of a byte stream: its parameter sets, and the SEI messages before its first picture.
+/// The NAL units at the start of an HEVC stream: its parameter sets, and the SEI messages before its first picture.
 ///
-/// libavformat's extradata of such a stream has no SEI messages; an alpha layer's mode is in one.
+/// libavformat's extradata has none of these messages; the mode of a byte stream's alpha layer is in one, and so is the
+/// order of fields.
 enum StreamHead {
     /// The most packets that are read in search of a picture.
     private static let maxPackets = 256
@@ -13,7 +14,9 @@ enum StreamHead {
     private static let maxUnits = 256
 
     /// Reads up to the second picture of the base layer, through a separate demuxer of a seekable file.
-    static func nalUnits(_ file: InputFile, streamIndex: Int, cancelFlag: CancelFlag) -> [[UInt8]] {
+    static func nalUnits(
+        _ file: InputFile, streamIndex: Int, framing: SampleKind.Framing = .startCodes, cancelFlag: CancelFlag
+    ) -> [[UInt8]] {
         var packet = av_packet_alloc()
         defer { av_packet_free(&packet) }
         guard let packet, let demuxer = try? Demuxer(file, cancelFlag: cancelFlag) else {
@@ -25,7 +28,7 @@ enum StreamHead {
             defer { av_packet_unref(packet) }
             guard Int(packet.pointee.stream_index) == streamIndex, let data = packet.pointee.data else { continue }
             let bytes = Array(UnsafeBufferPointer(start: data, count: Int(packet.pointee.size)))
-            for nal in AnnexB.NALUnits(bytes) {
+            for nal in split(bytes, framing) {
                 guard let header = try? NALUnitHeader(nal: nal) else { continue }
                 let type = header.nalUnitType
                 // The first slice of a picture: first_slice_segment_in_pic_flag is set.
@@ -35,5 +38,14 @@ enum StreamHead {
             }
         }
         return units
+    }
+
+    /// The NAL units of a packet, up to the first damaged length.
+    private static func split(_ bytes: [UInt8], _ framing: SampleKind.Framing) -> [ArraySlice<UInt8>] {
+        guard case .lengths(let size) = framing else { return Array(AnnexB.NALUnits(bytes)) }
+        guard var units = try? LengthPrefixedNALUnits(bytes[...], lengthSize: size) else { return [] }
+        var result: [ArraySlice<UInt8>] = []
+        while let unit = try? units.next() { result.append(unit) }
+        return result
     }
 }
