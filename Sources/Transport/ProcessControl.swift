@@ -50,6 +50,13 @@ public enum ProcessControl {
         alarm(UInt32(clamping: time.components.seconds + (time.components.attoseconds > 0 ? 1 : 0)))
     }
 
+    /// Processor time of the calling thread, in nanoseconds.
+    public static var threadTime: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
     /// Sets whether other processes of the user may trace this one and read its memory, and whether it dumps core.
     ///
     /// execve(2) sets it again, so child processes are not affected.

@@ -10,17 +10,43 @@ import Testing
 struct FairnessTests {
     @Test func usersTakeTurnsHoweverMuchWorkOneHas() {
         var queue = TurnQueue<String>()
+        let now = MonotonicTime.now
+        func next() -> String? { queue.next(now: now)?.work }
         for number in 0..<60 { queue.append("a\(number)", of: 1) }
         queue.append("b0", of: 2)
         queue.append("b1", of: 2)
         queue.append("c0", of: 3)
-        #expect((0..<8).map { _ in queue.next() } == ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"])
+        #expect((0..<8).map { _ in next() } == ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"])
         // A user that comes back is behind the one whose turn is next.
         queue.append("b2", of: 2)
-        #expect(queue.next() == "a5")
-        #expect(queue.next() == "b2")
-        #expect((6..<60).allSatisfy { queue.next() == "a\($0)" })
-        #expect(queue.isEmpty && queue.next() == nil)
+        #expect(next() == "a5")
+        #expect(next() == "b2")
+        #expect((6..<60).allSatisfy { next() == "a\($0)" })
+        #expect(next() == nil && queue.nextTurn(now: now) == nil)
+    }
+
+    @Test func aUsersWorkGetsAQuarterOfAProcessorAfterABurst() {
+        var queue = TurnQueue<Int>()
+        var now = MonotonicTime(nanoseconds: 1_000_000_000)
+        let start = now
+        var served = 0
+        // A user that always has work of 1 ms, for 10 s.
+        while now < start + .seconds(10) {
+            queue.append(0, of: 1)
+            if let (user, _) = queue.next(now: now) {
+                served += 1
+                now = now + .milliseconds(1)
+                queue.charge(user, 1_000_000, now: now)
+            } else {
+                // Another user is not affected.
+                queue.append(1, of: 2)
+                #expect(queue.next(now: now)?.user == 2)
+                let next = queue.nextTurn(now: now)
+                #expect(next.map { $0 > now } == true)
+                now = next ?? now + .milliseconds(1)
+            }
+        }
+        #expect(2500...2520 ~= served)
     }
 
     @Test func theLoopServesAnotherUsersCallAfterOneOfAFlood() throws {
@@ -112,7 +138,9 @@ struct IdleClientTests {
 
     @Test("Zero switches the timeouts off", arguments: ["IdleTimeout=0", "PrepareTimeout=0"])
     func zeroSwitchesThemOff(_ setting: String) throws {
-        let broker = try BrokerProcess(["--set", "IdleTimeout=0.2", "--set", "PrepareTimeout=0.2", "--set", setting])
+        let broker = try BrokerProcess([
+            "--set", "IdleTimeout=0.2", "--set", "PrepareTimeout=0.2", "--set", setting,
+        ])
         let client = try broker.connect()
         if setting.hasPrefix("Prepare") { _ = try client.create() }
         #expect(try !client.isClosed(within: .milliseconds(1500)))

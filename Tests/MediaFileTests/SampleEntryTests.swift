@@ -48,7 +48,7 @@ import Testing
         #expect(try MediaInfo(path: path).video.first?.sampleEntries == 2)
     }
 
-    @Test(arguments: clips, ["mov", "mp4"])
+    @Test(arguments: zip(clips, ["mov", "mp4", "mov", "mp4"]))
     func copiesHaveTheEntriesOfTheSource(_ name: String, _ ending: String) throws {
         let scratch = try Scratch()
         let (source, output) = (try Clips.path(name), scratch.file("out.\(ending)"))
@@ -124,6 +124,50 @@ import Testing
         #expect(try LevelTests.frames(output).map(\.digest) == LevelTests.frames(first).map(\.digest))
         #expect(try Self.chunks(output) == [[10, 1]])
         #expect(try LevelTests.table(output).first("stsd")?.children.count == 1)
+    }
+
+    /// From parameter sets inside samples, and from a source's sample entries into the other kind of file.
+    @Test func entriesHaveTheirOwnColors() throws {
+        let scratch = try Scratch()
+        let colors = ["bt709:transfer=bt709:colormatrix=bt709", "bt2020:transfer=smpte2084:colormatrix=bt2020nc"]
+        let source = try Self.stream(scratch, colors.map { "colorprim=\($0)" })
+        let (first, second) = (scratch.file("out.mp4"), scratch.file("out.mov"))
+        try LevelTests.copy(source, to: first)
+        try LevelTests.copy(first, to: second)
+        func boxes(_ path: String) throws -> [[UInt8]?] {
+            try #require(try LevelTests.table(path).first("stsd")).children.map { $0.first("colr")?.fields }
+        }
+        // The third code point is followed by the range in `nclx`.
+        let points: [[UInt8]] = [[0, 1, 0, 1, 0, 1], [0, 9, 0, 16, 0, 9]]
+        #expect(try boxes(first) == points.map { Array("nclx".utf8) + $0 + [0] })
+        #expect(try boxes(second) == points.map { Array("nclc".utf8) + $0 })
+        #expect(try LevelTests.frames(second).map(\.digest) == LevelTests.frames(first).map(\.digest))
+    }
+
+    /// ffmpeg keeps x265's repeated headers in the samples of an hvc1 track, which ISO/IEC 14496-15 8.4.1 prohibits.
+    @Test func repeatedParameterSetsLeaveTheSamples() throws {
+        let scratch = try Scratch()
+        let (source, output) = (scratch.file("in.mp4"), scratch.file("out.mp4"))
+        try run(
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=96x64:r=25:d=0.4", "-pix_fmt", "yuv420p",
+            "-c:v", "libx265", "-x265-params", "log-level=none:info=0:repeat-headers=1:keyint=5", "-tag:v", "hvc1",
+            source)
+        func keyFramesWithSets(_ path: String) throws -> Int {
+            var options = MediaReader.Options()
+            options.decoding = .disabled
+            let reader = try MediaReader(path: path, options: options)
+            var count = 0
+            while let item = try reader.next() {
+                guard case .packet(let packet) = item else { continue }
+                if packet.withBytes({ SampleKind.hasParameterSets($0, .lengths(4)) }) { count += 1 }
+            }
+            return count
+        }
+        try #require(try keyFramesWithSets(source) == 2)
+        try LevelTests.copy(source, to: output)
+        #expect(try keyFramesWithSets(output) == 0)
+        #expect(try Self.chunks(output) == [[10, 1]])
+        #expect(try LevelTests.frames(output).map(\.digest) == LevelTests.frames(source).map(\.digest))
     }
 
     @Test func aChangeOfCodecIsRefused() throws {
@@ -209,6 +253,15 @@ import Testing
         #expect(sets == CopiedParameterSets(all[0]))
         #expect(try sets.take(all[1], isKeyFrame: true) == .replaced)
         #expect(Set(sets.units) == Set(CopiedParameterSets(all[1]).units))
+    }
+
+    @Test func setsThatCannotBeParsedReplaceEachOther() throws {
+        // SPSs of layer 1 that end after their headers.
+        let (first, second): ([UInt8], [UInt8]) = ([0x42, 0x09, 1], [0x42, 0x09, 2])
+        var sets = CopiedParameterSets([first])
+        #expect(throws: (any Error).self) { try sets.take([second], isKeyFrame: false) }
+        #expect(try sets.take([second], isKeyFrame: true) == .replaced)
+        #expect(sets.units == [second])
     }
 
     @Test func trailingZerosMakeNoDifference() throws {

@@ -21,15 +21,26 @@ final class Broker: Sendable {
 
     var pid: Int32 { process.pid }
 
-    /// Starts `$HOSTILE_DAEMON` and waits until it replies; `fileLimit` is its RLIMIT_NOFILE.
-    init(_ arguments: [String] = [], fileLimit: Int? = nil) throws {
+    /// Starts `$HOSTILE_DAEMON` and waits until it replies.
+    ///
+    /// - Parameters:
+    ///   - fileLimit: its RLIMIT_NOFILE.
+    ///   - isShared: whether other users may connect.
+    ///   - address: that of a broker that was killed; nil for a new one.
+    ///   - user: whom it runs as.
+    init(
+        _ arguments: [String] = [], fileLimit: Int? = nil, isShared: Bool = false, address old: String? = nil,
+        user: UInt32 = geteuid()
+    ) throws {
         guard let program = Environment.value("HOSTILE_DAEMON") else {
             throw Finding("HOSTILE_DAEMON must name the hwdaemon to attack; scripts/check-hostile sets it")
         }
         var template = Array("/tmp/hwd-hostile-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Finding("no directory for the socket: errno \(errno)") }
         folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        address = "\(folder)/socket"
+        address = old ?? "\(folder)/socket"
+        if user != geteuid() { chown(folder, user, user) }
+        if isShared { chmod(folder, 0o755) }
         var command = ["--socket", address, "--log-level", Environment.value("HOSTILE_LOG_LEVEL") ?? "error"]
         // Without spare workers, any worker that outlives its session is a leak.
         command += ["--set", "SpareWorkers=0"]
@@ -42,6 +53,11 @@ final class Broker: Sendable {
                 spawning: "/bin/sh",
                 arguments: ["-c", "ulimit -n \(fileLimit); exec \"$0\" \"$@\"", program] + command,
                 environment: settings)
+        } else if user != geteuid() {
+            process = try ChildProcess(
+                spawning: "/usr/bin/setpriv",
+                arguments: ["--reuid=\(user)", "--regid=\(user)", "--clear-groups", program] + command,
+                environment: settings)
         } else {
             process = try ChildProcess(spawning: program, arguments: command, environment: settings)
         }
@@ -52,7 +68,11 @@ final class Broker: Sendable {
             guard MonotonicTime.now < deadline else { throw Finding("the broker does not answer at its start") }
             usleep(20_000)
         }
+        if isShared { chmod(address, 0o666) }
     }
+
+    /// The sessions that it lists.
+    func sessions() throws -> [SessionInfo] { try daemon.call(ListSessions.self, Empty()).sessions }
 
     deinit {
         try? process.kill(SIGKILL)

@@ -42,25 +42,8 @@ extension Broker {
         }
     }
 
-    private func probe(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
-        let parameters = try call.checkedParameters(Probe.Parameters.self)
-        guard parameters.device.map({ Devices.mayProbe($0, nodes: prober.nodes) }) ?? true else {
-            throw .invalidParameter("device")
-        }
-        guard !isStopping else { throw VarlinkError(Refusal.shuttingDown.error) }
-        let verification: ProbeRequest.Verification =
-            switch parameters.verify {
-            case nil: .unlessKnown
-            case true?: .always
-            case false?: .never
-            }
-        runProbe(device: parameters.device, verification) { [weak self] snapshot in
-            self?.reply(on: connection) { (replies) throws(SessionError) in try replies.probe(snapshot) }
-        }
-    }
-
     /// Sends a cached reply.
-    private func reply(
+    func reply(
         on connection: ClientConnection, _ encode: (inout CachedReplies) throws(SessionError) -> [UInt8]
     ) {
         do throws(SessionError) {

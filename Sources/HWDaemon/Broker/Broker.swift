@@ -32,6 +32,8 @@ final class Broker {
     var metrics = Metrics(now: .now)
     var workers: [String: SessionWorker] = [:]
     var waiters = ResultWaiters()
+    var replies = CachedReplies()
+    var waitingProbes = WaitingProbes()
     var phase = Phase.serving
     var listener: Listener?
     var isStopping: Bool { phase != .serving }
@@ -41,7 +43,6 @@ final class Broker {
     private var connections: [ObjectIdentifier: ClientConnection] = [:]
     private var supervision: EventLoop.Timer?
     private var idleCheck: EventLoop.Timer?
-    var replies = CachedReplies()
 
     /// Listens; connections are served from `run` on.
     init(

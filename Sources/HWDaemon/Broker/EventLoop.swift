@@ -83,7 +83,7 @@ final class EventLoop {
     func run() throws(SystemError) {
         while !isStopped {
             // A linear search will do for a few hundred timers: two or three per connection.
-            let due = turns.isEmpty ? timers.values.lazy.map(\.due).min() : .now
+            let due = [timers.values.lazy.map(\.due).min(), turns.nextTurn(now: .now)].compactMap(\.self).min()
             for event in try epoll.wait(until: due) { watches[event.token]?(event.events) }
             let now = MonotonicTime.now
             for number in timers.filter({ $0.value.due <= now }).keys.sorted() {
@@ -94,9 +94,12 @@ final class EventLoop {
     }
 
     private func giveTurns(until end: MonotonicTime) {
-        while !isStopped, let body = turns.next() {
+        var now = MonotonicTime.now
+        while !isStopped, now < end, let (user, body) = turns.next(now: now) {
+            let start = ProcessControl.threadTime
             body()
-            if MonotonicTime.now >= end { return }
+            now = .now
+            turns.charge(user, ProcessControl.threadTime - start, now: now)
         }
     }
 

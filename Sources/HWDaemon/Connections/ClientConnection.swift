@@ -103,7 +103,8 @@ final class ClientConnection {
 
     /// Closes a connection that has had no call for `limit`.
     func closeIfIdle(for limit: Duration) {
-        let isIdle = !isClosed && !isAnswering && !isWaiting && receiver.pendingCount == 0 && output.pendingCount == 0
+        let isIdle =
+            !isClosed && !isAnswering && !isWaiting && receiver.pendingCount == 0 && output.pendingCount == 0
         guard isIdle, lastUse + limit <= .now else { return }
         close("closing: the client made no call for \(SessionEnd.seconds(limit)) s", level: .debug)
     }

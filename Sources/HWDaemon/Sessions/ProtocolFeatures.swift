@@ -11,7 +11,8 @@ enum ProtocolFeatures {
             features: names,
             limits: GetFeatures.Limits(
                 maxCallBytes: CallReceiver.maxCall, maxPayloadBytes: MessageHeader.maxLength,
-                maxFileDescriptors: MessageHeader.maxFDCount, maxPacketBytes: Int(DecompressionSession.maxPacketSize),
+                maxFileDescriptors: MessageHeader.maxFDCount,
+                maxPacketBytes: Int(DecompressionSession.maxPacketSize),
                 timestampBound: Ticks.bound, maxDimension: CompressionRequest.maxDimension)))
 
     /// A name stays as long as its behaviour does; docs/protocol.md describes each.

@@ -19,7 +19,9 @@ struct DecodeCommand: ParsableCommand {
             and the reason is reported.
 
             Frames are written in presentation order, cropped to the file's clean aperture, in the stream's bit depth: \
-            10 bits become 8 only if --format requires it. Damaged pictures are written, counted and reported.
+            10 bits become 8 only if --format requires it. Damaged pictures are written, counted and reported. \
+            Where the size changes within the input, a series of .png of HEVC continues; other outputs hold one size, and \
+            decoding ends with an error, for which --keep-partial keeps the frames before.
 
             Alpha is decoded if requested: --format yuva adds a full-range alpha plane as the file codes it, and a .png \
             of that is RGBA with straight alpha, or as --alpha sets. --background composites the picture over a color \

@@ -17,13 +17,18 @@ struct EncodeCommand: ParsableCommand {
             output). OUTPUT is created only when it is complete; see --keep-partial. If hardware fails in the middle \
             of the video and was not required, the video is encoded again in software, and the reason is reported.
 
+            Where the size, bit depth or chroma format changes within the input, the frames are scaled and converted to \
+            the format of the first one, and counted in a warning and in the JSON document (scaled_frames, \
+            converted_frames).
+
             --copy copies the coded HEVC video and the other streams into OUTPUT without the daemon. A raw .hevc stream \
             gets times from the order of its pictures and --frame-rate. --max-level N \
             leaves out the temporal levels above N, with or without --copy: 0 keeps only the base layer. The sample \
             groups (tscl) of a .mov or .mp4 signal the level of each picture. If they are missing, or contradict a \
             picture's NAL unit header, the headers are used, and a note or warning is printed. The remaining \
             pictures keep their timestamps, each lasts until the next one, and the parameter sets and sample \
-            groups describe the remaining levels.
+            groups describe the remaining levels. Where the parameter sets of a copied video change, a .mov or \
+            .mp4 gets another sample entry (hvc1) from that key frame on, and a .hevc the new parameter sets.
 
             Without --bitrate, --quality or --qp the quality is 0.5. The bit depth follows the source: a 10-bit source \
             is encoded as Main 10, and --profile main refuses it. With --alpha the profile is Main.

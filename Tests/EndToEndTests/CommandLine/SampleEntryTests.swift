@@ -105,7 +105,7 @@ extension EndToEndFaults {
             try EndToEnd.Decoding.digests(["-i", path], "yuv420p")
         }
 
-        @Test("Every frame of two sample entries is decoded and copied", arguments: ["mov", "mp4", "hevc"])
+        @Test("Every frame of two sample entries is decoded and copied", arguments: ["mov", "hevc"])
         func copy(_ ending: String) throws {
             let input = Clips.fixture("two_entries.mov").path
             let expected = try digests(input)
@@ -124,6 +124,9 @@ extension EndToEndFaults {
             let run = try hwctl("decode", Self.clip("size"), path("out.y4m"))
             #expect(run.status == 65 && run.complaints.count == 1, "\(run.errors)")
             #expect(server.folder.contents == ["socket"])
+            let series = try hwctl("decode", Self.clip("size"), path("%02d.png"))
+            #expect(series.status == 0 && server.folder.contents.count == 21, "\(series.errors)")
+            #expect(try Probe(path("10.png")).size == (96, 64) && Probe(path("11.png")).size == (128, 80))
             let deep = try hwctl("decode", Self.clip("depth"), path("out.y4m"))
             #expect(deep.status == 0, "\(deep.errors)")
             let decoded = ["-i", path("out.y4m")]

@@ -252,7 +252,9 @@ extension EndToEndFaults {
                 arguments: [PixelFormat.yu12, .i010])
             func mutations(_ format: PixelFormat) throws { try mutate(5000, format) }
 
-            @Test("A hundred ended sessions leave no process, descriptor or session entry", ProcessEntry.canCountFiles)
+            @Test(
+                "A hundred ended sessions leave no process, descriptor or session entry", ProcessEntry.canCountFiles
+            )
             func churn() throws { try DecodeFaults.churn(rounds: 100) }
         }
     }

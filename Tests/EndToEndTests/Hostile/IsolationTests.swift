@@ -81,7 +81,7 @@ extension EndToEndFaults {
             #expect(end.reason.contains("descriptors were lost"))
         }
 
-        @Test("kill -9 of the daemon in mid-session: the output is bit-identical, the worker ends, the next daemon serves")
+        @Test("kill -9 of the daemon: a session's output is bit-identical, its worker ends, the next daemon serves")
         func daemonKilled() throws {
             let server = try TestDaemon()
             let raw = try RawFrames(.yu12, width: 320, height: 180, count: 12, in: server.folder)

@@ -20,7 +20,9 @@ extension EndToEnd {
                 server.daemon,
                 CreateCompressionSession.Parameters(
                     width: 64, height: 64, pixelFormat: .yu12, timeBase: try #require(Rational(1, 30)),
-                    properties: [.x265Preset: .string("ultrafast"), .x265Params: .string("rc-lookahead=0:bframes=0")]))
+                    properties: [
+                        .x265Preset: .string("ultrafast"), .x265Params: .string("rc-lookahead=0:bframes=0"),
+                    ]))
             let pool = try FramePool(slotSize: FrameLayout.packed(.yu12, width: 64, height: 64).size, slotCount: 1)
             try session.addPool(pool, id: 1)
             var accepted: UInt64 = 0
@@ -76,7 +78,8 @@ extension EndToEnd {
                     try garbage.withUnsafeBytes { bytes -> Void in try session.decode(bytes, pts: nil) }
                     accepted += 1
                 } catch let error as ClientError {
-                    try #require(error.code == .session(.parameter) && error.reason.contains("fetch events"), "\(error)")
+                    try #require(
+                        error.code == .session(.parameter) && error.reason.contains("fetch events"), "\(error)")
                     refusals += 1
                 }
                 if refusals == 0, accepted % 16 == 0 { _ = try session.copyProperties([]) }
@@ -110,7 +113,8 @@ extension EndToEnd {
                             frameID: accepted, source: .init(poolID: 1, layout: layout.layout),
                             target: .init(
                                 poolID: 1,
-                                layout: FrameLayout.packed(.nv12, width: 64, height: 64, base: layout.size).layout)))
+                                layout: FrameLayout.packed(.nv12, width: 64, height: 64, base: layout.size).layout))
+                    )
                     accepted += 1
                 } catch {
                     try #require(isOutOfCredits(error), "\(error)")
