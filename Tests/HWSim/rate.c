@@ -66,11 +66,14 @@ int rate_choose(struct rate *rate, int class, uint32_t samples, int lowest, int 
             expected += share * rate->complexity[i] * exp2(-offset_of(i) / 6.0);
             shares += share;
         }
-        // What was overspent is to be made up for within a second.
-        double wanted = rate->budget - rate->surplus / rate->frame_rate;
+        // What was overspent is to be made up for within a second; at a constant rate, within a third of one.
+        bool constant = rate->mode == VA_RC_CBR;
+        double wanted = rate->budget - (constant ? 3 : 1) * rate->surplus / rate->frame_rate;
         if (wanted < rate->budget / 4) wanted = rate->budget / 4;
-        double base = 6 * log2(expected / shares / wanted);
-        if (rate->pictures > 2) base = base > rate->last + 3 ? rate->last + 3 : base < rate->last - 3 ? rate->last - 3 : base;
+        if (constant && wanted > 3 * rate->budget) wanted = 3 * rate->budget;
+        double base = 6 * log2(expected / shares / wanted), step = constant ? 6 : 3;
+        if (rate->pictures > 2)
+            base = base > rate->last + step ? rate->last + step : base < rate->last - step ? rate->last - step : base;
         base = base < lowest - 1 ? lowest - 1 : base > highest + 1 ? highest + 1 : base;
         rate->last = base;
         qp = base + offset_of(class);
@@ -89,7 +92,7 @@ void rate_update(struct rate *rate, int class, int qp, double bits) {
     rate->share[class] += 0.02;
     rate->surplus += bits - rate->budget;
     // What was saved long ago may not be spent at once.
-    double most = 2 * rate->budget * rate->frame_rate;
+    double most = (rate->mode == VA_RC_CBR ? 0.25 : 2) * rate->budget * rate->frame_rate;
     if (rate->surplus < -most) rate->surplus = -most;
     rate->pictures++;
 }

@@ -194,9 +194,6 @@ import Testing
         let scratch = try Scratch()
         let report = try Self.copy(Clips.hevc10, to: scratch.file("a.mov"), limit: 0)
         #expect(report?.dropped == 0 && report?.note?.contains("one temporal level") == true)
-        let raw = scratch.file("a.hevc")
-        try run("ffmpeg", "-v", "error", "-i", Clips.hevc10, "-c", "copy", raw)
-        #expect(errorKind { try Self.copy(raw, to: scratch.file("b.mov")) } == .unsupported)
     }
 
     @Test func durationsReachTheNextKeptPicture() {

@@ -144,6 +144,32 @@ import Testing
         #expect(try LevelTests.frames(second).map(\.digest) == LevelTests.frames(first).map(\.digest))
     }
 
+    /// ffmpeg keeps x265's repeated headers in the samples of an hvc1 track, which ISO/IEC 14496-15 8.4.1 prohibits.
+    @Test func repeatedParameterSetsLeaveTheSamples() throws {
+        let scratch = try Scratch()
+        let (source, output) = (scratch.file("in.mp4"), scratch.file("out.mp4"))
+        try run(
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=96x64:r=25:d=0.4", "-pix_fmt", "yuv420p",
+            "-c:v", "libx265", "-x265-params", "log-level=none:info=0:repeat-headers=1:keyint=5", "-tag:v", "hvc1",
+            source)
+        func keyFramesWithSets(_ path: String) throws -> Int {
+            var options = MediaReader.Options()
+            options.decoding = .disabled
+            let reader = try MediaReader(path: path, options: options)
+            var count = 0
+            while let item = try reader.next() {
+                guard case .packet(let packet) = item else { continue }
+                if packet.withBytes({ SampleKind.hasParameterSets($0, .lengths(4)) }) { count += 1 }
+            }
+            return count
+        }
+        try #require(try keyFramesWithSets(source) == 2)
+        try LevelTests.copy(source, to: output)
+        #expect(try keyFramesWithSets(output) == 0)
+        #expect(try Self.chunks(output) == [[10, 1]])
+        #expect(try LevelTests.frames(output).map(\.digest) == LevelTests.frames(source).map(\.digest))
+    }
+
     @Test func aChangeOfCodecIsRefused() throws {
         #expect(errorKind { _ = try MediaReader(path: try Clips.path("entries/codec.mov")) } == .unsupported)
     }
@@ -227,6 +253,15 @@ import Testing
         #expect(sets == CopiedParameterSets(all[0]))
         #expect(try sets.take(all[1], isKeyFrame: true) == .replaced)
         #expect(Set(sets.units) == Set(CopiedParameterSets(all[1]).units))
+    }
+
+    @Test func setsThatCannotBeParsedReplaceEachOther() throws {
+        // SPSs of layer 1 that end after their headers.
+        let (first, second): ([UInt8], [UInt8]) = ([0x42, 0x09, 1], [0x42, 0x09, 2])
+        var sets = CopiedParameterSets([first])
+        #expect(throws: (any Error).self) { try sets.take([second], isKeyFrame: false) }
+        #expect(try sets.take([second], isKeyFrame: true) == .replaced)
+        #expect(sets.units == [second])
     }
 
     @Test func trailingZerosMakeNoDifference() throws {

@@ -9,6 +9,8 @@ final class CopyJob {
     struct Request {
         var input: String
         var output: String
+        /// The rate of raw streams.
+        var frameRate: Rational?
         var maxLevel: Int?
         var keepsPartial = false
         var json = false
@@ -34,6 +36,7 @@ final class CopyJob {
         options.decoding = .disabled
         options.includesOtherStreams = true
         options.maxLevel = request.maxLevel
+        options.frameRate = request.frameRate
         let reader = try MediaReader(file, options: options)
         interruption.onSignal { reader.cancel() }
         let copy = try VideoCopy(reader)
@@ -42,11 +45,11 @@ final class CopyJob {
         track.isCopy = true
         try writer.start(track)
         let early = reader.levels?.warning
-        if !restamps { reader.announce(reader.warnings + writer.notes) }
+        if !restamps { reader.announce(reader.warnings + [rateNote(reader)].compactMap { $0 } + writer.notes) }
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
-        let pipeline = CopyPipeline(
+        let pipeline = try CopyPipeline(
             reader, copy, writer,
             // Output on standard output cannot be undone; a raw stream has no times that could be wrong.
             restamps: restamps || request.output == "-" || reader.levels?.dropsSome ?? false,
@@ -58,6 +61,11 @@ final class CopyJob {
         progress.clear()
         let levels = LevelSummary(reader.levels)
         if let late = levels?.lateWarning(early) { Console.note(late) }
+        if pipeline.undecodable > 0 {
+            Console.note(
+                "warning: \(pipeline.undecodable) leading pictures are left out: the stream begins behind the pictures that "
+                    + "they refer to")
+        }
         try CopySummary(
             input: request.input, output: request.output, frames: pipeline.packets,
             videoBytes: pipeline.videoBytes, seconds: seconds, levels: levels, sampleEntries: sampleEntries,
@@ -65,6 +73,14 @@ final class CopyJob {
             discontinuities: reader.report.discontinuities, earlyEndReason: pipeline.earlyEnd?.error.reason
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
+    }
+
+    /// A note about the frame rate of a stream that stores no times; nil where it is given, or not needed.
+    private func rateNote(_ reader: MediaReader) -> String? {
+        guard reader.isUntimed, request.frameRate == nil, !request.output.lowercased().hasSuffix(".hevc"),
+            request.output != "-", let rate = reader.video.averageFrameRate ?? reader.video.baseFrameRate
+        else { return nil }
+        return "\(request.input) has no timestamps: its pictures are shown at \(rate) per second; --frame-rate changes that"
     }
 }
 

@@ -15,6 +15,8 @@ final class CopyPipeline {
     /// Whether decode times and durations are computed from the presentation times.
     private var restamps: Bool
     private var durations: DisplayDurations<MediaPacket>
+    /// The times of a stream that stores none; nil for others.
+    private var order: OutputOrder?
     private var lastDTS: Int64?
 
     /// Why the input ended early, if the packets before that are kept.
@@ -24,13 +26,19 @@ final class CopyPipeline {
 
     private var input: String { reader.path }
 
-    init(_ reader: MediaReader, _ copy: VideoCopy, _ writer: MediaWriter, restamps: Bool, keepsPartial: Bool) {
+    /// Leading pictures that were left out because no decoder can show them.
+    var undecodable: Int { order?.undecodable ?? 0 }
+
+    init(
+        _ reader: MediaReader, _ copy: VideoCopy, _ writer: MediaWriter, restamps: Bool, keepsPartial: Bool
+    ) throws(MediaError) {
         self.reader = reader
         self.copy = copy
         self.writer = writer
         self.restamps = restamps
         self.keepsPartial = keepsPartial
         durations = DisplayDurations<MediaPacket>(reorderDepth: copy.reorderDepth)
+        order = reader.isUntimed ? try OutputOrder(reader, copy) : nil
     }
 
     /// Copies to the end of the input.
@@ -52,12 +60,16 @@ final class CopyPipeline {
             guard earlyEnd != nil else { throw error }
         }
         if let end = reader.levels?.end { durations.pass(pts: end, duration: 0) }
-        for timed in durations.finish() { try write(timed) }
+        for timed in try order?.finish() ?? durations.finish() { try write(timed) }
         guard packets > 0 else { throw MediaError(.badInput, "\(input) has no frames") }
     }
 
     /// Writes a packet of the video, at once or when its duration is known.
     private func take(_ packet: MediaPacket) throws {
+        if let timed = try order?.add(packet) {
+            for timed in timed { try write(timed) }
+            return
+        }
         let pts = try checkedTime(packet)
         // Matroska stores no decode times: they are computed.
         if packets == 0, packet.dts == nil { restamps = true }

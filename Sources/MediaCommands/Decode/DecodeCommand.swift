@@ -28,8 +28,9 @@ struct DecodeCommand: ParsableCommand {
             instead. Without alpha in the file, all pictures are opaque.
 
             --format rgba16f writes half floats R, G, B, A in extended linear light: 1.0 is reference white, highlights \
-            are above 1.0. bgra8 and rgba8 are bytes with the sRGB transfer function. The color description of each \
-            picture applies, and its alpha, with colors premultiplied if the stream's are, or as --alpha sets.
+            are above 1.0. bgra8 and rgba8 are bytes with the sRGB transfer function; frames \
+            that this process decoded are converted by a pixel-transfer session. The color description of each picture \
+            applies, and its alpha, with colors premultiplied if the stream's are, or as --alpha sets.
 
             --max-level N leaves out the temporal levels of an HEVC video above N; 0 keeps only the base layer. The \
             sample groups (tscl) of a .mov or .mp4 signal the level of each picture; without them, and where they \

@@ -49,9 +49,11 @@ final class DecodeJob {
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
-        let output = PictureOutput(writer, format, reader.video)
-        let (earlyEnd, alphaMode) = try decode(input, output, &progress, interruption)
-        let properties = try input.session?.session.copyProperties() ?? [:]
+        let converter = try converter(input, format.target)
+        let output = PictureOutput(writer, format, reader.video, converter)
+        var rate = RateCheck(reader, isUsed: writer.hasOneRate)
+        let (earlyEnd, alphaMode) = try decode(input, output, &rate, &progress, interruption)
+        let properties = try input.session?.session.copyProperties() ?? converter?.properties ?? [:]
         input.session?.session.invalidate()
         try writer.finish()
         let seconds = progress.seconds
@@ -59,7 +61,7 @@ final class DecodeJob {
         try DecodeSummary(
             DecodeSummary.Outcome(
                 request: request, input: input, properties: properties, format: format.written, writer: writer,
-                alphaMode: alphaMode, earlyLevelWarning: early, seconds: seconds, earlyEnd: earlyEnd)
+                alphaMode: alphaMode, rate: rate, earlyLevelWarning: early, seconds: seconds, earlyEnd: earlyEnd)
         ).report(json: request.json)
         if let earlyEnd { throw earlyEnd.failure(output: request.output) }
     }
@@ -69,7 +71,7 @@ final class DecodeJob {
         options.decoding = .daemonIfPossible
         options.frameRate = request.frameRate
         options.maxLevel = request.maxLevel
-        if request.background != nil || request.format == .yuva {
+        if request.background != nil || request.format?.hasAlpha ?? false {
             options.alpha = AlphaConversion(source: .straight, target: .straight)
             options.isAlphaOptional = true
         }
@@ -96,18 +98,20 @@ final class DecodeJob {
             SessionSource.Request(
                 specification: request.specification, pixelFormat: target, properties: request.properties),
             daemon: Daemon.findAndReport, isInterrupted: isInterrupted)
-        guard input.session != nil || target.isYCbCr else {
-            throw CommandFailure(
-                .badInput,
-                "only HEVC is decoded to \(target.rawValue), and \(request.input) is \(codec); "
-                    + "decode it to raw nv12 or p010 and convert that (hwctl convert)")
-        }
         return input
+    }
+
+    /// What converts the frames of this process to RGB; nil where a session decodes, or nothing does.
+    private func converter(_ input: DecodedInput, _ target: PixelFormat) throws -> LocalConverter? {
+        guard input.session == nil, !target.isYCbCr else { return nil }
+        return try LocalConverter(
+            try Daemon.findAndReport(), input.reader.video, target, alphaMode: request.alphaMode, request.properties)
     }
 
     /// Writes the frames; returns why the input ended early, and the alpha mode of the first frame with alpha.
     private func decode(
-        _ input: DecodedInput, _ output: PictureOutput, _ progress: inout Progress, _ interruption: Interruption
+        _ input: DecodedInput, _ output: PictureOutput, _ rate: inout RateCheck?, _ progress: inout Progress,
+        _ interruption: Interruption
     ) throws -> (EarlyEnd?, AlphaChannelMode?) {
         let writer = output.writer
         var alphaMode: AlphaChannelMode?
@@ -117,6 +121,7 @@ final class DecodeJob {
                 if interruption.isSet { throw CommandFailure.interrupted }
                 guard case .frame(let frame) = item else { continue }
                 alphaMode = alphaMode ?? frame.alphaMode
+                rate?.add(frame.pts)
                 try output.write(frame)
                 try frame.release()
                 progress.update(done: writer.frames)
@@ -136,7 +141,7 @@ final class DecodeJob {
         if target == .yuva, video.alphaLayerMode == nil {
             return "\(request.input) has no alpha: every picture is opaque"
         }
-        if target.hasAlpha, input.session == nil {
+        if target.hasAlpha, input.session == nil, video.alphaLayerMode != nil {
             return "the alpha layer is left out: only the daemon decodes it"
         }
         return !target.hasAlpha && video.alphaLayerMode != nil

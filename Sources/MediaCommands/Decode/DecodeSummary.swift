@@ -17,6 +17,8 @@ struct DecodeSummary: CommandSummary {
         var writer: FrameWriter
         /// How colors relate to alpha in the decoded frames; nil without alpha.
         var alphaMode: AlphaChannelMode?
+        /// The check of an output that has one frame rate; nil for others.
+        var rate: RateCheck?
         /// What was printed of the temporal levels before work began.
         var earlyLevelWarning: String?
         var seconds: Double
@@ -54,6 +56,8 @@ struct DecodeSummary: CommandSummary {
     private var alphaWarning: String?
     private var levels: LevelSummary?
     private var lateWarning: String?
+    private var irregularFrames: Int?
+    private var rateWarning: String?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, codec, width, height, conversion, frames, seconds, discontinuities
@@ -76,6 +80,7 @@ struct DecodeSummary: CommandSummary {
         case alphaMissingFrames = "alpha_missing_frames"
         case firstAlphaError = "first_alpha_error"
         case levels = "temporal_levels"
+        case irregularFrames = "irregular_frames"
     }
 
     init(_ outcome: Outcome) {
@@ -117,6 +122,8 @@ struct DecodeSummary: CommandSummary {
         firstAlphaError = report.firstAlphaError
         alphaWarning = EncodeAlpha.warning(report)
         levels = LevelSummary(outcome.input.reader.levels, leftOut: report.leftOut)
+        irregularFrames = outcome.rate?.irregularFrames
+        rateWarning = outcome.rate?.warning(request.output)
         lateWarning = levels?.lateWarning(outcome.earlyLevelWarning)
     }
 
@@ -137,6 +144,7 @@ struct DecodeSummary: CommandSummary {
             lines.append("warning: alpha is damaged, first: \(firstAlphaError)")
         }
         if let jumps = Self.warning(discontinuities: discontinuities) { lines.append(jumps) }
+        if let rateWarning { lines.append(rateWarning) }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")

@@ -23,12 +23,17 @@ final class PictureOutput {
     let writer: FrameWriter
     private let format: Format
     private let video: VideoDescription
+    /// Converts frames of this process to RGB; nil where no frame needs that.
+    private let converter: LocalConverter?
     /// A frame that was decoded in this process: as it is, then converted.
     private var scratch: [UInt8] = []
     /// A frame composited over the background.
     private var composited: [UInt8] = []
 
-    init(_ writer: FrameWriter, _ format: Format, _ video: VideoDescription) {
+    init(
+        _ writer: FrameWriter, _ format: Format, _ video: VideoDescription, _ converter: LocalConverter? = nil
+    ) {
+        self.converter = converter
         self.writer = writer
         self.format = format
         self.video = video
@@ -41,7 +46,9 @@ final class PictureOutput {
             try write(frame, memory.bytes, layout)
         case .session:
             throw CommandFailure(.software, "the session returned \(frame.format.rawValue) pictures")
-        case .local(let decoded): try convert(frame, decoded)
+        case .local(let decoded):
+            guard let converter else { return try convert(frame, decoded) }
+            try converter.convert(decoded) { try write(frame, $0, $1) }
         }
     }
 

@@ -40,7 +40,7 @@ extension EncodeCommand {
             ("--device", device != nil), ("--keyframe-interval", keyframeInterval != nil),
             ("--base-layer-frame-rate", baseLayerFrameRate != nil),
             ("--expected-frame-rate", expectedFrameRate != nil), ("--property", !property.isEmpty),
-            ("--frame-rate", frameRate != nil), ("--alpha", alpha != nil),
+            ("--alpha", alpha != nil),
             ("--alpha-quality", alphaQuality != nil),
         ]
         return options.first { $0.1 }?.0

@@ -21,7 +21,8 @@ struct EncodeCommand: ParsableCommand {
             the format of the first one, and counted in a warning and in the JSON document (scaled_frames, \
             converted_frames).
 
-            --copy copies the coded HEVC video and the other streams into OUTPUT without the daemon. --max-level N \
+            --copy copies the coded HEVC video and the other streams into OUTPUT without the daemon. A raw .hevc stream \
+            gets times from the order of its pictures and --frame-rate. --max-level N \
             leaves out the temporal levels above N, with or without --copy: 0 keeps only the base layer. The sample \
             groups (tscl) of a .mov or .mp4 signal the level of each picture. If they are missing, or contradict a \
             picture's NAL unit header, the headers are used, and a note or warning is printed. The remaining \
@@ -148,7 +149,8 @@ struct EncodeCommand: ParsableCommand {
 
     private func runCopy() throws {
         let request = CopyJob.Request(
-            input: input, output: output, maxLevel: maxLevel, keepsPartial: keepPartial, json: json)
+            input: input, output: output, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
+            keepsPartial: keepPartial, json: json)
         try CopyJob(request).run(try Interruption())
     }
 

@@ -13,6 +13,15 @@ extension VideoDescription {
     }
 }
 
+extension VideoDescription {
+    /// The alpha_channel_info messages before the first picture, which belong into a configuration record.
+    var alphaMessages: [[UInt8]] {
+        leadingUnits.filter { unit in
+            (try? SEI(nal: unit))?.messages.contains { $0.payloadType == 165 } ?? false
+        }
+    }
+}
+
 extension MediaPacket {
     /// Whether a packet of a byte stream begins with a layer above the base.
     ///

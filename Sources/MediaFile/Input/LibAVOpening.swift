@@ -54,6 +54,10 @@ extension LibAVSource {
             var video = demuxer.describeVideo(stream, parameters, conversion)
             video.alphaMode = conversion.alpha?.frameMode(of: SampleFormats.traits(conversion.source))
             video.frameCount = video.frameCount ?? series?.count
+            if let rate = options.frameRate, demuxer.isUntimed, let ticks = rate.inverse {
+                // Before the rate in the stream's VUI.
+                (video.averageFrameRate, video.baseFrameRate, video.timeBase) = (rate, rate, ticks)
+            }
             video.leadingUnits = leadingUnits
             video.cleanAperture = boxes?
                 .cleanAperture(track: stream.id, width: video.width, height: video.height)

@@ -71,7 +71,9 @@ final class LibAVSource {
         streamsRead = opening.streamsRead
         warnings = opening.warnings(options)
         sampleEntries = opening.sampleEntries
-        carriedBoxes = opening.boxes?.carried(track: opening.stream.id) ?? []
+        carriedBoxes =
+            opening.boxes?.carried(track: opening.stream.id)
+            ?? [DolbyVisionBox.make(opening.stream)].compactMap { $0 }
         editListEnd = opening.boxes?.editListEnd(track: opening.stream.id)
         var video = opening.video
         levels = try LevelFilter(

@@ -17,6 +17,20 @@ public final class MediaPacket: @unchecked Sendable {
         self.timeBase = timeBase
     }
 
+    /// The bytes of two packets, with the properties of the first; nil when memory runs out.
+    init?(joining first: MediaPacket, _ second: MediaPacket) {
+        guard let packet = av_packet_clone(first.packet) else { return nil }
+        self.packet = packet
+        timeBase = first.timeBase
+        let (start, count) = (first.byteCount, second.byteCount)
+        guard let size = Int32(exactly: count), av_grow_packet(packet, size) >= 0, let data = packet.pointee.data else {
+            return nil
+        }
+        second.withBytes { bytes in
+            UnsafeMutableRawBufferPointer(start: data + start, count: count).copyMemory(from: bytes)
+        }
+    }
+
     deinit {
         var packet: UnsafeMutablePointer<AVPacket>? = packet
         av_packet_free(&packet)

@@ -15,9 +15,8 @@ struct CopiedParameterSets: Hashable, Sendable {
 
     /// The type, layer and ID of a parameter set; one of them is in force for each (H.265 7.4.2.4.2).
     private struct Identity: Hashable {
-        var type: NALUnitType
-        var layer: Int
-        var id: Int
+        var kind: Kind
+        var id: Int?
     }
 
     /// A type and layer.
@@ -38,14 +37,13 @@ struct CopiedParameterSets: Hashable, Sendable {
     /// Takes the parameter sets of a sample.
     ///
     /// With a new SPS or VPS, sets of the types that the sample has replace all those before: a PPS depends on its SPS.
-    /// - Throws: `unsupported` where a set is replaced and the sample is no key frame, and what parsing a set throws.
+    /// - Throws: `unsupported` where a set is replaced and the sample is no key frame.
     mutating func take(_ nalUnits: [[UInt8]], isKeyFrame: Bool) throws(BitstreamError) -> Change {
         let sets = nalUnits.map(Self.trimmed)
         let new = sets.filter { !units.contains($0) }
         guard !new.isEmpty else { return .none }
-        var identities: Set<Identity> = []
-        for nal in new { identities.insert(try Self.identity(nal)) }
-        let replaced = units.filter { nal in (try? Self.identity(nal)).map(identities.contains) ?? false }
+        let identities = Set(new.compactMap(Self.identity))
+        let replaced = units.filter { nal in Self.identity(nal).map(identities.contains) ?? false }
         guard !replaced.isEmpty else {
             units += new
             return .added
@@ -54,7 +52,7 @@ struct CopiedParameterSets: Hashable, Sendable {
             throw BitstreamError(
                 .unsupported, "its parameter sets change between key frames, so it cannot be copied")
         }
-        if identities.contains(where: { $0.type != .pps }) {
+        if identities.contains(where: { $0.kind.type != .pps }) {
             let kinds = Set(sets.compactMap(Self.kind))
             units = units.filter { nal in Self.kind(nal).map { !kinds.contains($0) } ?? false } + sets
         } else {
@@ -72,14 +70,15 @@ struct CopiedParameterSets: Hashable, Sendable {
         (try? NALUnitHeader(nal: nal)).map { Kind(type: $0.nalUnitType, layer: $0.nuhLayerId) }
     }
 
-    private static func identity(_ nal: [UInt8]) throws(BitstreamError) -> Identity {
-        let header = try NALUnitHeader(nal: nal)
-        let id =
-            switch header.nalUnitType {
-            case .vps: try VideoParameterSet(nal: nal).vpsVideoParameterSetId
-            case .sps: try SequenceParameterSet(nal: nal).spsSeqParameterSetId
-            default: try PictureParameterSet(nal: nal).ppsPicParameterSetId
+    /// A set that cannot be parsed, such as one of a layer with an unknown extension, counts as the only one of its kind.
+    private static func identity(_ nal: [UInt8]) -> Identity? {
+        guard let kind = kind(nal) else { return nil }
+        let id: Int? =
+            switch kind.type {
+            case .vps: (try? VideoParameterSet(nal: nal))?.vpsVideoParameterSetId
+            case .sps: (try? SequenceParameterSet(nal: nal))?.spsSeqParameterSetId
+            default: (try? PictureParameterSet(nal: nal))?.ppsPicParameterSetId
             }
-        return Identity(type: header.nalUnitType, layer: header.nuhLayerId, id: id)
+        return Identity(kind: kind, id: id)
     }
 }

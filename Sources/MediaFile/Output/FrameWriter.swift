@@ -112,6 +112,12 @@ public final class FrameWriter {
         }
     }
 
+    /// Whether the output has one frame rate for all frames, and no times.
+    public var hasOneRate: Bool {
+        if case .y4m = format { return true }
+        return false
+    }
+
     /// Whether the output takes no more frames.
     public var isFull: Bool {
         if case .png(series: nil) = format { return frames > 0 }

@@ -33,16 +33,11 @@ public struct VideoCopy: Sendable {
     private let isComplete: Bool
 
     /// Prepares to copy the packets of a reader whose `decoding` is `disabled`.
-    /// - Throws: `unsupported` for another codec than HEVC and for streams without timestamps, `badInput` for a damaged
-    ///   configuration record.
+    /// - Throws: `unsupported` for another codec than HEVC, `badInput` for a damaged configuration record.
     public init(_ reader: MediaReader) throws(MediaError) {
         path = reader.path
         guard case .libAV(let source) = reader.backend, reader.video.codec == "hevc" else {
             throw MediaError(.unsupported, "\(reader.path) is \(reader.video.codec): only HEVC can be copied")
-        }
-        guard !reader.isUntimed else {
-            throw MediaError(
-                .unsupported, "\(reader.path) has no timestamps: it can be encoded, or copied from a container")
         }
         entries = source.sampleEntries
         let tag = source.demuxer.video?.codecpar?.pointee.codec_tag ?? 0
@@ -52,7 +47,8 @@ public struct VideoCopy: Sendable {
         let configuration = HEVCConfiguration(reader.video.codecConfiguration)
         framing = configuration.framing
         do throws(BitstreamError) {
-            record = try Self.record(reader.video.codecConfiguration, configuration)
+            record = try Self.record(
+                reader.video.codecConfiguration, configuration, messages: reader.video.alphaMessages)
             sets = CopiedParameterSets(record.nalUnits)
             let written = try Self.written(record, keptLevel)
             hvcC = try written.bytes()
@@ -71,10 +67,11 @@ public struct VideoCopy: Sendable {
 
     /// The record that the file has, or one made of a byte stream's parameter sets.
     private static func record(
-        _ bytes: [UInt8], _ configuration: HEVCConfiguration
+        _ bytes: [UInt8], _ configuration: HEVCConfiguration, messages: [[UInt8]] = []
     ) throws(BitstreamError) -> DecoderConfigurationRecord {
         guard case .startCodes = configuration.framing else { return try DecoderConfigurationRecord(bytes: bytes) }
-        return try DecoderConfigurationRecord(nalUnits: CopiedParameterSets(configuration.nalUnits).units)
+        return try DecoderConfigurationRecord(
+            nalUnits: CopiedParameterSets(configuration.nalUnits).units + messages)
     }
 
     /// The record as it is written.

@@ -96,9 +96,9 @@ public protocol Encoder: AnyObject {
     /// Whether frames may follow `finish`.
     var continuesAfterFinish: Bool { get }
 
-    /// Applies a configuration from the next frame on.
+    /// Applies a configuration from the next frame on; called before the first frame or after `finish`.
     ///
-    /// - Returns: false if only a new encoder can; this one is then only to be finished.
+    /// - Returns: false if only a new encoder can; this one takes no more frames then.
     /// - Throws: `VideoEncoderMalfunction` when the encoder fails.
     func change(to configuration: EncoderConfiguration) throws(SessionError) -> Bool
 

@@ -81,12 +81,13 @@ public final class StreamEncoder: Encoder {
     ) throws(SessionError) {
         self.configuration = configuration
         guard let encoder else { return }
-        if try encoder.change(to: configuration) {
-            notes = encoder.notes
-            return
-        }
+        // The frames before the change are coded as they were meant to be.
         if isUsed { try encoder.finish(handler) }
-        close()
+        if encoder.continuesAfterFinish, try encoder.change(to: configuration) {
+            notes = encoder.notes
+        } else {
+            close()
+        }
     }
 
     /// Forgets the open encoder, which closes it: some drivers support only one context.

@@ -55,10 +55,9 @@ final class EncodingContext {
         keyFrame = nil
     }
 
-    /// Applies settings of `EncoderSettings.changed` from the next picture on.
+    /// Applies settings of `EncoderSettings.changed` from the next picture on; no picture may be in flight.
     func change(to settings: EncoderSettings) throws(VAError) {
-        // The driver may still use the buffers that are replaced.
-        for slot in busy { try wait(for: slot) }
+        precondition(busy.isEmpty, "the driver may still use the buffers that are replaced")
         keyFrame = try KeyFrameBuffers(display, context.id, settings)
         self.settings = settings
         mustSendRate = true

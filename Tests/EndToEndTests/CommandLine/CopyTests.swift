@@ -81,6 +81,77 @@ extension EndToEndFaults {
             #expect(!FileManager.default.fileExists(atPath: path("out.mov")))
         }
 
+        /// The times of the video's packets in seconds, in decoding order.
+        private func times(_ name: String) throws -> String {
+            try Programs.tool(
+                "ffprobe",
+                ["-v", "error", "-select_streams", "v", "-show_entries", "packet=pts_time,dts_time", "-of", "csv=p=0"]
+                    + [path(name)]
+            ).text
+        }
+
+        @Test("A raw stream gets the times of its pictures' order")
+        func rawStream() throws {
+            let clip = Clips.fixture("bframes.mp4").path
+            for name in ["coded.mov", "coded.hevc"] { try hwctl("encode", "--preset", "fast", clip, path(name)) }
+            let run = try hwctl("encode", "--copy", path("coded.hevc"), path("copy.mp4"))
+            #expect(run.errors.contains("--frame-rate"))
+            #expect(try times("copy.mp4") == times("coded.mov"))
+            #expect(try frames("copy.mp4") == frames("coded.mov"))
+            try hwctl("encode", "--copy", "--frame-rate", "50", path("coded.hevc"), path("fast.mov"))
+            let rate = try Programs.tool(
+                "ffprobe", ["-v", "error", "-show_entries", "stream=avg_frame_rate,duration", "-of", "csv=p=0", path("fast.mov")])
+            #expect(rate.text.hasPrefix("50/1,0.600000"), "\(rate.text)")
+            // Other files have times.
+            try hwctl("encode", "--copy", "--frame-rate", "50", path("coded.mov"), path("no.mov"), status: 64)
+
+            // From its second key frame on, the first pictures in output order refer to pictures before it.
+            try Programs.tool(
+                "ffmpeg",
+                ["-v", "error", "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=25:duration=0.8", "-c:v", "libx265"]
+                    + ["-x265-params", "log-level=none:keyint=10:open-gop=1:repeat-headers=1", path("open.hevc")])
+            let whole = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path("open.hevc"))))
+            let starts = whole.indices.dropLast(5).filter { Array(whole[$0..<$0 + 3]) == [0, 0, 1] }
+            // The VPS before the second key frame.
+            let second = try #require(starts.dropFirst().first { whole[$0 + 3] >> 1 & 63 == 32 })
+            try Data(whole[second...]).write(to: URL(fileURLWithPath: path("late.hevc")))
+            let late = try hwctl("encode", "--copy", path("late.hevc"), path("late.mov"))
+            #expect(late.errors.contains("leading pictures are left out"), "\(late.errors)")
+            #expect(try frames("late.mov") == frames("late.hevc"))
+        }
+
+        @Test("A raw stream with an alpha layer keeps both layers and its mode")
+        func rawAlpha() throws {
+            try hwctl(
+                "encode", "--preset", "ultrafast", "--alpha", "straight", Clips.fixture("alpha_qtrle.mov").path,
+                path("alpha.hevc"))
+            try hwctl("encode", "--copy", path("alpha.hevc"), path("alpha.mov"))
+            for name in ["alpha.hevc", "alpha.mov"] {
+                try hwctl("decode", "--format", "yuva", path(name), path("\(name).yuv"))
+            }
+            let (before, after) = try (
+                Data(contentsOf: URL(fileURLWithPath: path("alpha.hevc.yuv"))),
+                Data(contentsOf: URL(fileURLWithPath: path("alpha.mov.yuv")))
+            )
+            #expect(before == after && !before.isEmpty)
+            let info = try hwctl("info", "--json", "--no-measure", path("alpha.mov"))
+            #expect(info.text.contains("\"alpha_mode\" : \"straight\""), "\(info.text)")
+        }
+
+        @Test("The Dolby Vision record of Matroska becomes the box of a movie", arguments: ["mov", "mp4"])
+        func dolbyVision(_ ending: String) throws {
+            let clip = Clips.fixture("dolby_vision_84.mov")
+            let options = ["-map", "0:v:0", "-c", "copy", "-strict", "unofficial", path("dv.mkv")]
+            try Programs.tool("ffmpeg", ["-v", "error", "-i", clip.path] + options)
+            try hwctl("encode", "--copy", path("dv.mkv"), path("dv.\(ending)"))
+            func box(_ url: URL) throws -> [UInt8] {
+                let file = try [UInt8](Data(contentsOf: url))
+                let start = try #require(file.indices.dropLast(28).first { Array(file[$0..<$0 + 4]) == Array("dvvC".utf8) })
+                return Array(file[start - 4..<start + 28])
+            }
+            #expect(try box(URL(fileURLWithPath: path("dv.\(ending)"))) == box(clip))
+        }
+
         @Test("A file that is replaced keeps its permissions", arguments: [0o640, 0o600, 0o664])
         func permissions(_ mode: Int) throws {
             let output = path("old.mov")

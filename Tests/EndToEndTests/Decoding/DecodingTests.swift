@@ -40,7 +40,9 @@ extension EndToEnd {
             let theirs = try digests(["-i", url.path], source.field("pix_fmt"))
             #expect(!ours.isEmpty)
             #expect(ours == theirs)
-            #expect(run.complaints.allSatisfy { !$0.contains("warning") }, "\(run.errors)")
+            // Some clips have gaps between their frames, of which decode warns.
+            #expect(
+                run.complaints.allSatisfy { !$0.contains("warning") || $0.contains("timing is lost") }, "\(run.errors)")
             #expect(server.folder.contents == ["out.y4m", "socket"])
             #expect(server.hasNoWorkers())
         }

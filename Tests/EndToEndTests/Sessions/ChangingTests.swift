@@ -61,17 +61,22 @@ extension EndToEnd {
             let path = folder.path("changed.mov")
             try encoder.write(to: path)
             #expect(try Probe(path).decodingMessages() == "")
-            // The base layer with one copy of the parameter sets, as in a movie.
-            let (stream, output) = (folder.path("base.hevc"), folder.path("libde265.yuv"))
+            // Each layer with one copy of the parameter sets, as in a movie.
             let layers = try Alpha.Layers(record: encoder.record, packets: encoder.coded.map(\.bytes))
-            try Data(try layers.stream(0)).write(to: URL(fileURLWithPath: stream))
-            let ffmpeg = try Programs.tool(
-                "ffmpeg", ["-v", "error", "-i", stream, "-f", "rawvideo", "-fps_mode", "passthrough", "-"])
-            #expect(ffmpeg.errors == "")
-            #expect(ffmpeg.output.count == count * encoder.width * encoder.height * 3 / 2)
-            try Programs.tool("libde265-dec265", ["-q", "-o", output, stream])
-            let isSame = try Data(contentsOf: URL(fileURLWithPath: output)).elementsEqual(ffmpeg.output)
-            #expect(isSame, "libde265 and ffmpeg differ")
+            for layer in 0...(encoder.format == .yuva ? 1 : 0) {
+                let (stream, output) = (folder.path("layer.hevc"), folder.path("libde265.yuv"))
+                try Data(try layers.stream(layer)).write(to: URL(fileURLWithPath: stream))
+                let ffmpeg = try Programs.tool(
+                    "ffmpeg",
+                    [
+                        "-v", "error", "-i", stream, "-f", "rawvideo", "-fps_mode", "passthrough", "-",
+                    ])
+                #expect(ffmpeg.errors == "")
+                #expect(ffmpeg.output.count == count * encoder.width * encoder.height * 3 / 2)
+                try Programs.tool("libde265-dec265", ["-q", "-o", output, stream])
+                let isSame = try Data(contentsOf: URL(fileURLWithPath: output)).elementsEqual(ffmpeg.output)
+                #expect(isSame, "libde265 and ffmpeg differ on layer \(layer)")
+            }
         }
 
         @Test("Three calls of CompleteFrames in the middle lose and repeat no frame", arguments: kinds)
