@@ -18,7 +18,7 @@ struct DecompressionReceiver: SessionReceiver {
     private var arenas: [UInt32: SharedMemory] = [:]
 
     /// Bytes of an arena.
-    private static let maxArenaSize = 4 << 30
+    private static let maxArenaSize = 16 << 30
     private static let maxArenaCount = 64
 
     init(_ created: Create.Reply) { maxHeldFrames = created.maxFramesInFlight }

@@ -170,6 +170,35 @@ import Testing
         #expect(try LevelTests.frames(output).map(\.digest) == LevelTests.frames(source).map(\.digest))
     }
 
+    /// The first sample's entry is the second of the track: size and parameter sets are that entry's.
+    @Test(arguments: ["two_entries.mov", "entries/size.mov"])
+    func theFirstSampleMayHaveTheSecondEntry(_ name: String) throws {
+        let scratch = try Scratch()
+        let source = try Clips.path(name)
+        var bytes = [UInt8](try Data(contentsOf: URL(filePath: source)))
+        func place(_ type: String) throws -> Int {
+            try #require((0..<bytes.count - 4).last { Array(bytes[$0..<$0 + 4]) == Array(type.utf8) })
+        }
+        // Two entries behind eight bytes of fields; rows of three words.
+        let list = try place("stsd") + 12
+        let size = bytes[list..<list + 4].reduce(0) { $0 << 8 | Int($1) }
+        let end = try place("stsd") - 4 + bytes[list - 16..<list - 12].reduce(0) { $0 << 8 | Int($1) }
+        bytes.replaceSubrange(list..<end, with: bytes[list + size..<end] + bytes[list..<list + size])
+        let rows = try place("stsc")
+        (bytes[rows + 23], bytes[rows + 35]) = (2, 1)
+        let (swapped, output) = (scratch.file("swapped.mov"), scratch.file("out.mp4"))
+        try Data(bytes).write(to: URL(filePath: swapped))
+        let expected = try LevelTests.frames(source).map(\.digest)
+        try #require(try LevelTests.frames(swapped).map(\.digest) == expected)
+        let reader = try MediaReader(path: swapped)
+        #expect(try reader.video.codecConfiguration == MediaReader(path: source).video.codecConfiguration)
+        #expect((reader.video.width, reader.video.height) == (96, 64))
+        try LevelTests.copy(swapped, to: output)
+        #expect(try LevelTests.frames(output).map(\.digest) == expected)
+        #expect(try Self.chunks(output) == [[10, 1], [10, 2]])
+        #expect(try LevelTests.table(output).first("stsd")?.children.count == 2)
+    }
+
     @Test func aChangeOfCodecIsRefused() throws {
         #expect(errorKind { _ = try MediaReader(path: try Clips.path("entries/codec.mov")) } == .unsupported)
     }

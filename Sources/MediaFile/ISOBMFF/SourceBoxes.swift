@@ -31,9 +31,7 @@ struct SourceBoxes {
 
     /// The sample groups and `sdtp` of a track; nil where there is no such track, or it is fragmented.
     func annotations(track: Int32, subLayers: Int?) -> TrackAnnotations? {
-        guard movie.first("mvex") == nil, let table = box(track: track)?.first(path: Box.sampleTablePath) else {
-            return nil
-        }
+        guard movie.first("mvex") == nil, let table = sampleTable(track: track) else { return nil }
         return TrackAnnotations(table, subLayers: subLayers)
     }
 
@@ -47,13 +45,26 @@ struct SourceBoxes {
 
     /// The sample entries of a track; those alone that its samples use, where the sample table shows that.
     func sampleEntries(track: Int32) -> [Box] {
-        guard let table = box(track: track)?.first(path: Box.sampleTablePath),
-            let entries = table.first("stsd")?.children
-        else { return [] }
-        // The samples of fragments are not in this table.
-        guard movie.first("mvex") == nil, let chunks = try? ChunkTable(table).chunks else { return entries }
-        let used = Set(chunks.lazy.filter { $0.sampleCount > 0 }.map(\.entry))
+        let entries = sampleTable(track: track)?.first("stsd")?.children ?? []
+        guard let numbers = entryNumbers(track: track) else { return entries }
+        let used = Set(numbers)
         return entries.enumerated().filter { used.contains($0.offset + 1) }.map(\.element)
+    }
+
+    /// The configuration record (`hvcC`) of the first sample's entry; nil where that is the track's first one, whose
+    /// record libavformat reports.
+    func firstConfiguration(track: Int32) -> [UInt8]? {
+        guard let number = entryNumbers(track: track)?.first, number != 1 else { return nil }
+        return sampleEntry(track: track)?.first("hvcC")?.fields
+    }
+
+    /// The numbers of the sample entries of a track's chunks, from 1; nil where the sample table does not show them, as
+    /// that of a fragmented movie.
+    private func entryNumbers(track: Int32) -> [Int]? {
+        guard movie.first("mvex") == nil, let table = sampleTable(track: track),
+            let chunks = try? ChunkTable(table).chunks
+        else { return nil }
+        return chunks.filter { $0.sampleCount > 0 }.map(\.entry)
     }
 
     /// The end of a track's edit list on the movie's time line, in seconds; nil without one.
@@ -71,10 +82,15 @@ struct SourceBoxes {
         return header.fields.bigEndian(at: header.offsetAfterTimes, 4).flatMap { $0 > 0 ? Int($0) : nil }
     }
 
-    /// The first video sample entry of a track.
+    /// The video sample entry of a track's first sample; the track's first one where that does not exist.
     private func sampleEntry(track: Int32) -> Box? {
-        box(track: track)?.first(path: Box.sampleTablePath + ["stsd"])?.children.first { $0.isContainer }
+        let entries = sampleTable(track: track)?.first("stsd")?.children ?? []
+        let number = entryNumbers(track: track)?.first ?? 1
+        let first = entries.indices.contains(number - 1) ? entries[number - 1] : nil
+        return first.flatMap { $0.isContainer ? $0 : nil } ?? entries.first { $0.isContainer }
     }
+
+    private func sampleTable(track: Int32) -> Box? { box(track: track)?.first(path: Box.sampleTablePath) }
 
     private func box(track: Int32) -> Box? { movie.children.first { $0.trackID == Int(track) } }
 }

@@ -29,6 +29,8 @@ extension LibAVSource {
         init(_ file: InputFile, _ options: MediaReader.Options, _ cancelFlag: CancelFlag) throws(MediaError) {
             let demuxer = try Demuxer(
                 file, cancelFlag: cancelFlag, frameRate: options.frameRate, wantsAlpha: options.alpha != nil)
+            boxes = demuxer.isMovie ? SourceBoxes(file) : nil
+            try Self.useFirstEntry(demuxer, boxes)
             let (stream, parameters) = try Self.picture(of: demuxer)
             self.demuxer = demuxer
             self.stream = stream
@@ -36,8 +38,6 @@ extension LibAVSource {
             otherStreams = demuxer.otherStreams
             streamsRead = Self.streamsRead(demuxer, otherStreams, options)
             demuxer.keepOnly(streamsRead)
-            boxes = demuxer.isMovie ? SourceBoxes(file) : nil
-
             sampleEntries = boxes?.sampleEntries(track: stream.id) ?? []
             try Self.check(sampleEntries, demuxer.path)
 
@@ -77,7 +77,9 @@ extension LibAVSource {
                 StreamHead.nalUnits(
                     file, streamIndex: demuxer.videoIndex,
                     framing: HEVCConfiguration(parameters.configuration).framing, cancelFlag: demuxer.cancelFlag)
-            } firstFrame: { first }
+            } firstFrame: {
+                first
+            }
             (video.isInterlaced, video.fieldDetail) = (fields.isInterlaced, fields.detail)
         }
 
@@ -105,6 +107,17 @@ extension LibAVSource {
             }
             try VideoDecoder.checkSize(width: Int(parameters.width), height: Int(parameters.height), path)
             return (stream, parameters)
+        }
+
+        /// Describes the stream by the entry of its first sample: libavformat does by the track's first entry.
+        private static func useFirstEntry(_ demuxer: Demuxer, _ boxes: SourceBoxes?) throws(MediaError) {
+            guard let stream = demuxer.stream(demuxer.videoIndex)?.pointee, let parameters = stream.codecpar,
+                parameters.pointee.codec_id == AV_CODEC_ID_HEVC,
+                let bytes = boxes?.firstConfiguration(track: stream.id)
+            else { return }
+            guard parameters.pointee.describe(HEVCConfiguration(bytes), bytes) else {
+                throw MediaError(.badInput, "\(demuxer.path): the sample entry of its first picture is damaged")
+            }
         }
 
         private static func streamsRead(
@@ -161,6 +174,32 @@ extension LibAVSource {
 }
 
 extension AVCodecParameters {
+    /// Replaces the configuration record, and what its SPS describes; false where it has none that can be parsed.
+    mutating func describe(_ configuration: HEVCConfiguration, _ bytes: [UInt8]) -> Bool {
+        guard let sps = HEVCConfiguration.baseLayerSets(configuration.nalUnits).first, sps.width > 0,
+            sps.height > 0,
+            let memory = av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE))
+        else { return false }
+        bytes.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(start: memory, count: $0.count).copyMemory(from: $0)
+        }
+        av_free(extradata)
+        extradata = memory.assumingMemoryBound(to: UInt8.self)
+        extradata_size = Int32(bytes.count)
+        (width, height) = (Int32(clamping: sps.width), Int32(clamping: sps.height))
+        let depth = sps.bitDepthLuma > 8 ? "\(sps.bitDepthLuma)le" : ""
+        let layouts = ["gray", "yuv420p", "yuv422p", "yuv444p"]
+        let layout = layouts.indices.contains(sps.chromaFormatIdc) ? layouts[sps.chromaFormatIdc] : ""
+        format = av_get_pix_fmt(layout + depth).rawValue
+        if let color = sps.colourDescription {
+            color_primaries = AVColorPrimaries(rawValue: UInt32(clamping: color.colourPrimaries))
+            color_trc = AVColorTransferCharacteristic(rawValue: UInt32(clamping: color.transferCharacteristics))
+            color_space = AVColorSpace(rawValue: UInt32(clamping: color.matrixCoeffs))
+        }
+        color_range = sps.isFullRange ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG
+        return true
+    }
+
     /// The codec's configuration record, or the start of an elementary stream; empty where there is none.
     var configuration: [UInt8] {
         guard let extradata, extradata_size > 0 else { return [] }

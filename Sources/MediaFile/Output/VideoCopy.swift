@@ -59,6 +59,18 @@ public struct VideoCopy: Sendable {
         } catch {
             throw Self.damagedDescription(path, error)
         }
+        try checkSize(reader.video)
+    }
+
+    /// Refuses a damaged file whose pictures are larger than its record describes.
+    private func checkSize(_ video: VideoDescription) throws(MediaError) {
+        guard let sps = HEVCConfiguration.baseLayerSets(record.nalUnits).first, sps.width > 0, sps.height > 0,
+            video.width > sps.width || video.height > sps.height
+        else { return }
+        throw MediaError(
+            .badInput,
+            "\(path): the format description is for \(sps.width)x\(sps.height), and the pictures have "
+                + "\(video.width)x\(video.height)")
     }
 
     private static func damagedDescription(_ path: String, _ error: BitstreamError) -> MediaError {
