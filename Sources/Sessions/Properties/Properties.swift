@@ -70,7 +70,10 @@ public enum PropertyTable {
             """),
         PropertySpec(
             .expectedFrameRate, .frameRate, access: .live,
-            "Frames per second, for rate control and, as first set, for the VUI; 30 by default."),
+            """
+            Frames per second, for rate control and the VUI; 30 by default. After a change in an open session the VUI keeps the \
+            old value unless the stream needs a new format description.
+            """),
         PropertySpec(
             .maxFrameDelayCount, .integer(0...250),
             "Maximum frames that the encoder holds before output; 0 outputs each at once. Excludes RealTime."),
