@@ -13,7 +13,8 @@ enum LayeredEncoder {
         let splitter = try splitter(configuration, alpha)
         let base = try X265Encoder(leadingAlpha: configuration.baseLayer(AlphaEncoder.layerFormat))
         return try AlphaEncoder(
-            base: base, alpha: try X265Encoder(alpha: configuration.alphaLayer(AlphaEncoder.layerFormat), following: base),
+            base: base,
+            alpha: try X265Encoder(alpha: configuration.alphaLayer(AlphaEncoder.layerFormat), following: base),
             splitter: splitter, mode: alpha.mode, size: size(configuration), followsBase: true)
     }
 
