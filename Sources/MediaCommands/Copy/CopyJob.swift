@@ -63,7 +63,7 @@ final class CopyJob {
         if let late = levels?.lateWarning(early) { Console.note(late) }
         if pipeline.undecodable > 0 {
             Console.note(
-                "warning: \(pipeline.undecodable) leading pictures are left out: the stream begins behind the pictures that "
+                "warning: \(pipeline.undecodable) leading pictures are left out: the stream begins after the pictures that "
                     + "they refer to")
         }
         try CopySummary(

@@ -42,8 +42,11 @@ public struct VideoCopy: Sendable {
         entries = source.sampleEntries
         let tag = source.demuxer.video?.codecpar?.pointee.codec_tag ?? 0
         isComplete = tag == clibav_tag(0x68, 0x76, 0x63, 0x31)  // hvc1
-        let levels = reader.levels.flatMap { levels in levels.levels.map { (levels.limit, $0) } }
-        keptLevel = levels.flatMap { $0.0 + 1 < $0.1 ? $0.0 : nil }
+        if let levels = reader.levels, let count = levels.levels, levels.limit + 1 < count {
+            keptLevel = levels.limit
+        } else {
+            keptLevel = nil
+        }
         let configuration = HEVCConfiguration(reader.video.codecConfiguration)
         framing = configuration.framing
         do throws(BitstreamError) {
