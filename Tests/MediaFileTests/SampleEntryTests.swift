@@ -144,6 +144,39 @@ import Testing
         #expect(try LevelTests.frames(second).map(\.digest) == LevelTests.frames(first).map(\.digest))
     }
 
+    /// Sample entries of the same parameter sets that differ in another box.
+    @Test func entriesOfEqualParameterSetsKeepTheirBoxes() throws {
+        let scratch = try Scratch()
+        let (encoded, source, output) = (scratch.file("in.mp4"), scratch.file("in.mov"), scratch.file("out.mov"))
+        try run(
+            "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=96x64:r=25:d=0.6", "-pix_fmt", "yuv420p",
+            "-c:v", "libx265", "-x265-params", "log-level=none:info=0:keyint=5:min-keyint=5", "-tag:v", "hvc1", encoded)
+        try LevelTests.copy(encoded, to: source)
+        let content = Box("dvvC", [1, 0, 0x10, 0x25, 0x40] + [UInt8](repeating: 0, count: 19))
+        try MovieFileTests.finish(source) { movie throws(BoxError) in
+            let index = movie.children.firstIndex { $0.type == "trak" } ?? 0
+            _ = try movie.children[index].edit(Box.sampleTablePath) { table throws(BoxError) in
+                _ = try table.edit(["stsd"]) { list throws(BoxError) in
+                    var entry = list.children[0]
+                    entry.put(content)
+                    list.children.append(entry)
+                    list.fields[7] = 2
+                }
+                let samples = try SampleTable(table)
+                var chunks = try ChunkTable(table)
+                chunks.assign([.init(start: 0, entry: 1), .init(start: 5, entry: 2), .init(start: 10, entry: 1)]) {
+                    samples.size($0)
+                }
+                chunks.write(into: &table)
+            }
+        }
+        try LevelTests.copy(source, to: output)
+        #expect(try Self.chunks(output) == [[5, 1], [5, 2], [5, 1]])
+        let entries = try #require(try LevelTests.table(output).first("stsd")).children
+        #expect(entries.map { $0.first("dvvC") } == [nil, content])
+        #expect(try LevelTests.frames(output).map(\.digest) == LevelTests.frames(encoded).map(\.digest))
+    }
+
     /// Full range and HDR metadata of the first parameter sets do not apply to those that follow.
     @Test func entriesHaveTheirOwnRangeAndMetadata() throws {
         let scratch = try Scratch()

@@ -27,12 +27,19 @@ struct SampleEntries: Sendable {
     /// The most sample entries of a track.
     private static let maxCount = 1024
 
-    /// The first entry of a track.
-    init(_ boxes: VideoTrackBoxes, _ record: DecoderConfigurationRecord, hvcC: [UInt8], isQuickTime: Bool) {
+    /// The first entry of a track; `source` has the boxes of the source's, nil without one.
+    init(
+        _ boxes: VideoTrackBoxes, _ record: DecoderConfigurationRecord, hvcC: [UInt8], source: [Box]?, isQuickTime: Bool
+    ) {
         self.boxes = boxes
         self.isQuickTime = isQuickTime
-        entries = [Entry(hvcC: hvcC, sets: Self.sets(record))]
+        entries = [Entry(hvcC: hvcC, boxes: source, sets: Self.sets(record))]
     }
+
+    /// Types of boxes that an entry has from the source.
+    private static let writtenTypes = SourceBoxes.carriedTypes.union(["clap", "pasp", "mdcv", "clli", "colr"])
+
+    private static func written(_ boxes: [Box]?) -> [Box] { boxes?.filter { writtenTypes.contains($0.type) } ?? [] }
 
     private static func sets(_ record: DecoderConfigurationRecord) -> Set<[UInt8]> {
         Set(CopiedParameterSets(record.nalUnits).units)
@@ -51,7 +58,8 @@ struct SampleEntries: Sendable {
             return
         } else if let known = entries.firstIndex(where: {
             // Records of the same parameter sets may differ in order and in messages, which matter in a source's own.
-            $0.hvcC == configuration.hvcC || configuration.boxes == nil && $0.sets == sets
+            configuration.boxes == nil && $0.sets == sets
+                || $0.hvcC == configuration.hvcC && Self.written($0.boxes) == Self.written(configuration.boxes)
         }) {
             number = known + 1
         } else {
@@ -123,9 +131,8 @@ struct SampleEntries: Sendable {
         bytes.appendBigEndian(height)
         box.fields.replaceSubrange(24..<28, with: bytes)
         if let source = entry.boxes {
-            let types = SourceBoxes.carriedTypes.union(["clap", "pasp", "mdcv", "clli"])
-            box.children.removeAll { types.contains($0.type) || $0.type == "colr" }
-            box.children += source.filter { types.contains($0.type) }
+            box.children.removeAll { Self.writtenTypes.contains($0.type) }
+            box.children += source.filter { Self.writtenTypes.contains($0.type) && $0.type != "colr" }
             if let color = source.lazy.compactMap({ colorBox($0, entry) }).first { box.children.append(color) }
         } else {
             if size != (boxes.codedWidth, boxes.codedHeight) { box.children.removeAll { $0.type == "clap" } }

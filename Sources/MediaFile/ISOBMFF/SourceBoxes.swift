@@ -51,6 +51,18 @@ struct SourceBoxes {
         return entries.enumerated().filter { used.contains($0.offset + 1) }.map(\.element)
     }
 
+    /// The sample entries of a track in the order of its samples, again where they return; empty where the sample table
+    /// does not show that.
+    func entryRuns(track: Int32) -> [Box] {
+        let entries = sampleTable(track: track)?.first("stsd")?.children ?? []
+        var (runs, last) = ([Box](), 0)
+        for number in entryNumbers(track: track) ?? [] where number != last {
+            last = number
+            if entries.indices.contains(number - 1) { runs.append(entries[number - 1]) }
+        }
+        return runs
+    }
+
     /// The configuration record (`hvcC`) of the first sample's entry; nil where that is the track's first one, whose
     /// record libavformat reports.
     func firstConfiguration(track: Int32) -> [UInt8]? {

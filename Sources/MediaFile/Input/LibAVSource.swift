@@ -17,6 +17,8 @@ final class LibAVSource {
     let editListEnd: Double?
     /// The sample entries of a movie that the video's samples use.
     let sampleEntries: [Box]
+    /// The sample entries in the order of the samples; empty where the sample table does not show that.
+    let entryRuns: [Box]
     private(set) var report = DecodeReport()
     /// Drops temporal levels; nil when all are read.
     let levels: LevelFilter?
@@ -71,6 +73,7 @@ final class LibAVSource {
         streamsRead = opening.streamsRead
         warnings = opening.warnings(options)
         sampleEntries = opening.sampleEntries
+        entryRuns = opening.boxes?.entryRuns(track: opening.stream.id) ?? []
         carriedBoxes =
             opening.boxes?.carried(track: opening.stream.id)
             ?? [DolbyVisionBox.make(opening.stream)].compactMap { $0 }

@@ -214,6 +214,12 @@ public final class MediaReader: @unchecked Sendable {
         return libAV.carriedBoxes
     }
 
+    /// The boxes of the first sample's entry; nil for files without sample entries.
+    var firstEntryBoxes: [Box]? {
+        guard case .libAV(let libAV) = backend else { return nil }
+        return (libAV.entryRuns.first ?? libAV.sampleEntries.first)?.children
+    }
+
     /// A warning about a copy of Dolby Vision of profile 5, whose sample entry is `hvc1` and not `dvh1`; nil for others.
     public var dolbyVisionWarning: String? {
         guard carriedBoxes.contains(where: DolbyVisionBox.needsDolbyVision) else { return nil }

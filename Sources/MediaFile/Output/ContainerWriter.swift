@@ -27,6 +27,8 @@ final class ContainerWriter: @unchecked Sendable {
     private let isQuickTime: Bool
     /// Boxes of the source's sample entry that a copy keeps.
     private let carried: [Box]
+    /// All boxes of that entry.
+    private let sourceBoxes: [Box]?
     private var timeBase = AVRational(num: 1, den: 1)
     private var lastDTS: Int64?
     private var lastCopiedDTS: [Int32: Int64] = [:]
@@ -57,7 +59,7 @@ final class ContainerWriter: @unchecked Sendable {
         self.io = io
         self.file = file
         isQuickTime = ending == "mov"
-        carried = source?.carriedBoxes ?? []
+        (carried, sourceBoxes) = (source?.carriedBoxes ?? [], source?.firstEntryBoxes)
         sourceEnd = source?.editListEnd
         let video = source?.video
         timecode = FileCopy.timecode(from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate)
@@ -101,7 +103,7 @@ final class ContainerWriter: @unchecked Sendable {
         try attach(track.displayMatrix, to: stream)
         var boxes = boxes
         if track.isCopy { boxes.carried = carried }
-        entries = SampleEntries(boxes, record, hvcC: track.hvcC, isQuickTime: isQuickTime)
+        entries = SampleEntries(boxes, record, hvcC: track.hvcC, source: sourceBoxes, isQuickTime: isQuickTime)
         annotations = PictureAnnotations(record, isQuickTime: isQuickTime)
         timeBase = track.timeBase.libAV
         try check(writeHeader(track))

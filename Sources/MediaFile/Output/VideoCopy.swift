@@ -24,6 +24,9 @@ public struct VideoCopy: Sendable {
     private let path: String
     /// The sample entries of a movie.
     private let entries: [Box]
+    /// The sample entries in the order of the samples, and the number of the present one; nil before the first packet.
+    private let entryRuns: [Box]
+    private var run: Int?
     /// The highest temporal level of the parameter sets that are written; nil keeps them.
     private let keptLevel: Int?
     private var framing: SampleKind.Framing
@@ -39,7 +42,7 @@ public struct VideoCopy: Sendable {
         guard case .libAV(let source) = reader.backend, reader.video.codec == "hevc" else {
             throw MediaError(.unsupported, "\(reader.path) is \(reader.video.codec): only HEVC can be copied")
         }
-        entries = source.sampleEntries
+        (entries, entryRuns) = (source.sampleEntries, source.entryRuns)
         let tag = source.demuxer.video?.codecpar?.pointee.codec_tag ?? 0
         isComplete = tag == clibav_tag(0x68, 0x76, 0x63, 0x31)  // hvc1
         if let levels = reader.levels, let count = levels.levels, levels.limit + 1 < count {
@@ -107,6 +110,7 @@ public struct VideoCopy: Sendable {
     /// - Throws: `badInput` for a damaged packet or record, `unsupported` where parameter sets change between key frames.
     public mutating func sample(_ packet: MediaPacket) throws(MediaError) -> Sample {
         var configuration = try packet.newConfiguration.map { (bytes) throws(MediaError) in try begin(bytes) }
+        run = run ?? 0
         do throws(BitstreamError) {
             let (bytes, found, isKeyFrame) = try packet.withBytes { (bytes) throws(BitstreamError) in
                 try split(bytes)
@@ -139,11 +143,20 @@ public struct VideoCopy: Sendable {
             record = try Self.record(bytes, configuration)
             sets = CopiedParameterSets(record.nalUnits)
             var result = TrackConfiguration(hvcC: try Self.written(record, keptLevel).bytes())
-            result.boxes = entries.first { $0.first("hvcC")?.fields == bytes }?.children
+            result.boxes = nextEntry(bytes)?.children
             return result
         } catch {
             throw Self.damagedDescription(path, error)
         }
+    }
+
+    /// The sample entry that begins with a record. Several may have the same one, so it is the next one that has it.
+    private mutating func nextEntry(_ record: [UInt8]) -> Box? {
+        let isWanted = { (entry: Box) in entry.first("hvcC")?.fields == record }
+        let next = entryRuns.indices.dropFirst(run.map { $0 + 1 } ?? 0).first { isWanted(entryRuns[$0]) }
+        guard let next else { return entries.first(where: isWanted) }
+        run = next
+        return entryRuns[next]
     }
 
     /// A packet without its parameter sets (nil where it has none and its framing is the output's), the sets, and whether
