@@ -18,7 +18,7 @@ enum EncodeTask: Sendable {
     /// Code the frames that follow with this configuration.
     case change(EncoderConfiguration)
     case encode(PendingFrame)
-    /// Emit the packets of all frames unless none up to this pts is pending, then reply.
+    /// If a frame up to this pts is still in the encoder, emit the packets of all frames; then reply.
     case finish(until: Int64, sequence: UInt32)
     /// Reply: every earlier task is done.
     case acknowledge(sequence: UInt32)
@@ -64,8 +64,6 @@ struct EncodeThread {
     }
 
     /// Ends the session when its encoder fails.
-    ///
-    /// A later version could continue here with another encoder, from the next key frame.
     private func failed(_ error: SessionError) -> Never { worker.end(error.status, error.reason) }
 
     private mutating func perform(_ task: EncodeTask) throws(SessionError) {
@@ -79,7 +77,7 @@ struct EncodeThread {
         case .finish(let pts, let sequence):
             // No encoder can be flushed up to a frame in the middle.
             if durations.keys.contains(where: { $0 <= pts }) {
-                try encoder?.finish { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
+                try encoder?.finish { (picture, bytes) throws(SessionError) in try output(picture, bytes) }
             }
             worker.send(Reply(sequence: sequence))
         case .acknowledge(let sequence):
@@ -131,12 +129,16 @@ struct EncodeThread {
             // A converted frame has the stream's mode.
             alphaMode: conversion == nil ? frame.sourceAlphaMode : nil)
         try encoder.encode(input) { (picture, bytes) throws(SessionError) in
-            // A new encoder emits nothing before it is described.
-            describe(encoder)
-            try emit(picture, bytes)
+            try output(picture, bytes)
         }
         describe(encoder)
         worker.releaseFrame(frame.frameID)
+    }
+
+    /// Sends one coded picture to the client, after its format description where that is new.
+    private mutating func output(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
+        if let encoder { describe(encoder) }
+        try emit(picture, bytes)
     }
 
     /// Sends one coded picture to the client.

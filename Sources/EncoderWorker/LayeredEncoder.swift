@@ -7,15 +7,14 @@ internal import HWDX265
 
 /// Opens the encoder that a session's configuration requires: of one layer, or of a base and an alpha layer.
 enum LayeredEncoder {
-    private static let layerFormat = AlphaEncoder.layerFormat
-
     /// Opens x265.
     static func software(_ configuration: EncoderConfiguration) throws(SessionError) -> any Encoder {
         guard let alpha = configuration.alpha else { return try X265Encoder(configuration) }
         let splitter = try splitter(configuration, alpha)
-        let base = try X265Encoder(leadingAlpha: configuration.baseLayer(layerFormat))
+        let base = try X265Encoder(leadingAlpha: configuration.baseLayer(AlphaEncoder.layerFormat))
         return try AlphaEncoder(
-            base: base, alpha: try X265Encoder(alpha: configuration.alphaLayer(layerFormat), following: base),
+            base: base,
+            alpha: try X265Encoder(alpha: configuration.alphaLayer(AlphaEncoder.layerFormat), following: base),
             splitter: splitter, mode: alpha.mode, size: size(configuration), followsBase: true)
     }
 
@@ -33,7 +32,7 @@ enum LayeredEncoder {
             return (encoder, encoder.limits)
         }
         let base = try VAAPIEncoder(
-            node: node, path: path, configuration.baseLayer(layerFormat), timeout: timeout)
+            node: node, path: path, configuration.baseLayer(AlphaEncoder.layerFormat), timeout: timeout)
         guard base.writesSliceHeaders else {
             throw VAAPIFailure(
                 SessionError(
@@ -41,18 +40,13 @@ enum LayeredEncoder {
                     "its driver writes slice headers of its own, which an alpha layer cannot follow"))
         }
         let second = try VAAPIEncoder(
-            node: node, path: path, configuration.alphaLayer(layerFormat), timeout: timeout)
+            node: node, path: path, configuration.alphaLayer(AlphaEncoder.layerFormat), timeout: timeout)
         do throws(SessionError) {
             let encoder = try AlphaEncoder(
                 base: base, alpha: second, splitter: try splitter(configuration, alpha), mode: alpha.mode,
                 size: size(configuration), followsBase: false)
             return (encoder, base.limits)
         } catch { throw VAAPIFailure(error) }
-    }
-
-    /// The configuration of the base layer's encoder in a stream with alpha.
-    static func baseLayer(of configuration: EncoderConfiguration) -> EncoderConfiguration {
-        configuration.baseLayer(layerFormat)
     }
 
     private static func size(_ configuration: EncoderConfiguration) -> (width: Int, height: Int) {

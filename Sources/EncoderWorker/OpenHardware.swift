@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDAlpha
 internal import HWDModel
 internal import HWDSessions
 internal import HWDTransport
@@ -55,7 +56,9 @@ final class OpenHardware {
     ///
     /// - Throws: `PropertyNotSupported` with the driver's limitation.
     func check(_ configuration: EncoderConfiguration) throws(SessionError) {
-        try limits.check(configuration.alpha == nil ? configuration : LayeredEncoder.baseLayer(of: configuration))
+        guard configuration.alpha != nil else { return try limits.check(configuration) }
+        try limits.check(configuration.baseLayer(AlphaEncoder.layerFormat))
+        try limits.check(configuration.alphaLayer(AlphaEncoder.layerFormat))
     }
 
     /// The first encoder's deviations from the requested properties.
@@ -71,10 +74,10 @@ final class OpenHardware {
         }
         // Closed before another is opened, because some drivers support only one context.
         first = nil
-        return try reopen(requested)
+        return try openAnother(requested)
     }
 
-    private func reopen(_ configuration: EncoderConfiguration) throws(SessionError) -> any Encoder {
+    private func openAnother(_ configuration: EncoderConfiguration) throws(SessionError) -> any Encoder {
         do throws(VAAPIFailure) {
             return try LayeredEncoder.hardware(node: node.rawValue, path: path, configuration, timeout: timeout)
                 .encoder

@@ -144,6 +144,22 @@ import Testing
         #expect(try LevelTests.frames(second).map(\.digest) == LevelTests.frames(first).map(\.digest))
     }
 
+    /// Full range and HDR metadata of the first parameter sets do not apply to those that follow.
+    @Test func entriesHaveTheirOwnRangeAndMetadata() throws {
+        let scratch = try Scratch()
+        let hdr =
+            "colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc:range=full:hdr10=1:repeat-headers=1:max-cll=1000,400"
+            + ":master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1)"
+        let source = try Self.stream(scratch, [hdr, "colorprim=bt709:transfer=bt709:colormatrix=bt709:range=limited"])
+        let output = scratch.file("out.mp4")
+        try LevelTests.copy(source, to: output)
+        let entries = try #require(try LevelTests.table(output).first("stsd")).children
+        try #require(entries.count == 2)
+        #expect(entries.map { $0.first("colr")?.fields.last } == [0x80, 0])
+        #expect(entries.map { $0.first("mdcv") != nil } == [true, false])
+        #expect(entries.map { $0.first("clli") != nil } == [true, false])
+    }
+
     /// ffmpeg keeps x265's repeated headers in the samples of an hvc1 track, which ISO/IEC 14496-15 8.4.1 prohibits.
     @Test func repeatedParameterSetsLeaveTheSamples() throws {
         let scratch = try Scratch()
@@ -299,11 +315,17 @@ import Testing
         #expect(try sets.take(all[0], isKeyFrame: true) == .none)
     }
 
+    @Test func addedSetsHaveNoTrailingZeros() throws {
+        let all = try Self.sets("two_entries.mov")
+        var sets = CopiedParameterSets([])
+        #expect(try sets.take(all[0].map { $0 + [0, 0] }, isKeyFrame: false) == .added(CopiedParameterSets(all[0]).units))
+    }
+
     @Test func setsWithOtherNumbersAreAdded() throws {
         let all = try Self.sets("two_entries.mov")
         // A track without parameter sets in its record.
         var sets = CopiedParameterSets([])
-        #expect(try sets.take(all[0], isKeyFrame: false) == .added)
+        #expect(try sets.take(all[0], isKeyFrame: false) == .added(CopiedParameterSets(all[0]).units))
         #expect(Set(sets.units) == Set(CopiedParameterSets(all[0]).units))
     }
 }

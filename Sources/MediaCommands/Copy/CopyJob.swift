@@ -45,7 +45,10 @@ final class CopyJob {
         track.isCopy = true
         try writer.start(track)
         let early = reader.levels?.warning
-        if !restamps { reader.announce(reader.warnings + [rateNote(reader)].compactMap { $0 } + writer.notes) }
+        if !restamps {
+            reader.announce(
+                reader.warnings + [rateNote(reader), dolbyVisionWarning(reader)].compactMap { $0 } + writer.notes)
+        }
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
@@ -63,7 +66,7 @@ final class CopyJob {
         if let late = levels?.lateWarning(early) { Console.note(late) }
         if pipeline.undecodable > 0 {
             Console.note(
-                "warning: \(pipeline.undecodable) leading pictures are left out: the stream begins behind the pictures that "
+                "warning: \(pipeline.undecodable) leading pictures are left out: the stream begins after the pictures that "
                     + "they refer to")
         }
         try CopySummary(
@@ -75,10 +78,17 @@ final class CopyJob {
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
     }
 
+    /// A warning for files with a sample entry.
+    private func dolbyVisionWarning(_ reader: MediaReader) -> String? {
+        hasSampleEntries ? reader.dolbyVisionWarning : nil
+    }
+
+    private var hasSampleEntries: Bool { request.output != "-" && !request.output.lowercased().hasSuffix(".hevc") }
+
     /// A note about the frame rate of a stream that stores no times; nil where it is given, or not needed.
     private func rateNote(_ reader: MediaReader) -> String? {
-        guard reader.isUntimed, request.frameRate == nil, !request.output.lowercased().hasSuffix(".hevc"),
-            request.output != "-", let rate = reader.video.averageFrameRate ?? reader.video.baseFrameRate
+        guard reader.isUntimed, request.frameRate == nil, hasSampleEntries,
+            let rate = reader.video.averageFrameRate ?? reader.video.baseFrameRate
         else { return nil }
         return "\(request.input) has no timestamps: its pictures are shown at \(rate) per second; --frame-rate changes that"
     }

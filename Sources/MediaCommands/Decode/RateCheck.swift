@@ -8,8 +8,11 @@ struct RateCheck {
     let rate: Rational
     /// Frames that do not follow the one before by the rate's period.
     private(set) var irregularFrames = 0
+    /// Seconds between frames.
     private let period: Double
+    /// Seconds by which a frame's distance from the one before may differ from `period`.
     private let tolerance: Double
+    /// Seconds per tick of the timestamps.
     private let tick: Double
     private var last: Int64?
 
@@ -26,6 +29,7 @@ struct RateCheck {
         tolerance = max(1.01 * tick, 0.05 * period)
     }
 
+    /// Counts a frame with presentation time `pts`, in ticks, if it is irregular; call it in output order.
     mutating func add(_ pts: Int64) {
         defer { last = pts }
         guard let last else { return }
@@ -35,7 +39,7 @@ struct RateCheck {
     /// A warning about the frames; nil where all are regular.
     func warning(_ output: String) -> String? {
         guard irregularFrames > 0 else { return nil }
-        return "warning: \(irregularFrames) frames do not follow at \(rate) per second, the only rate that "
-            + "\(output == "-" ? "Y4M" : output) holds: their timing is lost"
+        return "warning: \(irregularFrames) frames are not spaced at \(rate) per second, the only frame rate that "
+            + "\(output == "-" ? "Y4M" : output) can store: their timing is lost"
     }
 }

@@ -14,7 +14,7 @@ extension VideoDescription {
 }
 
 extension VideoDescription {
-    /// The alpha_channel_info messages before the first picture, which belong into a configuration record.
+    /// The alpha_channel_info messages before the first picture, which belong in a configuration record.
     var alphaMessages: [[UInt8]] {
         leadingUnits.filter { unit in
             (try? SEI(nal: unit))?.messages.contains { $0.payloadType == 165 } ?? false

@@ -14,11 +14,15 @@ struct ChunkTable: Hashable, Sendable {
 
     private(set) var chunks: [Chunk] = []
 
+    /// The most chunks of a track: as many as a movie box of 64 MiB can have.
+    private static let maxCount = 1 << 24
+
     /// Reads the tables.
-    /// - Throws: an error where a box is missing or cut off, or chunks are named that do not exist.
+    /// - Throws: an error where a box is missing or cut off, has too many rows, or names chunks that do not exist.
     init(_ table: Box) throws(BoxError) {
         let isWide = table.first("co64") != nil
         let offsets = try table.rows(isWide ? "co64" : "stco", columns: isWide ? 2 : 1)
+        guard offsets.rowCount <= Self.maxCount else { throw BoxError("a track has more than \(Self.maxCount) chunks") }
         let groups = try table.rows("stsc", columns: 3)
         chunks.reserveCapacity(offsets.rowCount)
         for group in 0..<groups.rowCount {

@@ -9,6 +9,13 @@ enum DolbyVisionBox {
         stream.sideData(AV_PKT_DATA_DOVI_CONF, as: AVDOVIDecoderConfigurationRecord.self).flatMap(make)
     }
 
+    /// Whether a configuration box is of profile 5, whose base layer only Dolby Vision players show correctly
+    /// (`dv_bl_signal_compatibility_id` 0).
+    static func needsDolbyVision(_ box: Box) -> Bool {
+        guard ["dvcC", "dvvC", "dvwC"].contains(box.type), let bits = box.fields.bigEndian(at: 2, 2) else { return false }
+        return bits >> 9 == 5
+    }
+
     /// The box of a record; nil where a field exceeds its bits.
     static func make(_ record: AVDOVIDecoderConfigurationRecord) -> Box? {
         guard record.dv_profile < 1 << 7, record.dv_level < 1 << 6, record.dv_bl_signal_compatibility_id < 1 << 4

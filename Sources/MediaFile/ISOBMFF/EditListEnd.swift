@@ -36,10 +36,13 @@ enum EditListEnd {
         }
     }
 
-    /// The durations of a list's edits, in ticks of the movie; nil where the list is empty or damaged.
+    /// The most edits of a track: more than a movie box of 64 MiB can have.
+    private static let maxCount = 1 << 24
+
+    /// The durations of a list's edits, in ticks of the movie; nil where the list is empty, damaged or too long.
     static func durations(_ list: Box) -> [UInt64]? {
         let (width, entrySize) = entry(list)
-        guard let count = list.fields.bigEndian(at: 4, 4), count > 0,
+        guard let count = list.fields.bigEndian(at: 4, 4), (1...UInt64(maxCount)).contains(count),
             list.fields.count >= 8 + Int(count) * entrySize
         else { return nil }
         return (0..<Int(count)).map { list.fields.bigEndian(at: 8 + $0 * entrySize, width) ?? 0 }

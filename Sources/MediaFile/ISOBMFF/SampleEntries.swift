@@ -113,9 +113,10 @@ struct SampleEntries: Sendable {
     /// Changes a copy of the first entry into a later one.
     private func adapt(_ box: inout Box, to entry: Entry) throws(BoxError) {
         let size = entry.sps.map { ($0.width, $0.height) } ?? (boxes.codedWidth, boxes.codedHeight)
-        guard box.fields.count == Box.visualEntryFields, let width = UInt16(exactly: size.0),
-            let height = UInt16(exactly: size.1)
-        else { throw BoxError("a sample entry of \(size.0)x\(size.1) cannot be written") }
+        guard box.fields.count == Box.visualEntryFields else { throw BoxError("a sample entry is cut off") }
+        guard let width = UInt16(exactly: size.0), let height = UInt16(exactly: size.1) else {
+            throw BoxError("a sample entry of \(size.0)x\(size.1) cannot be written: a side has more than 65535 samples")
+        }
         // Width and height of VisualSampleEntry (ISO/IEC 14496-12 12.1.3).
         var bytes: [UInt8] = []
         bytes.appendBigEndian(width)
@@ -128,10 +129,24 @@ struct SampleEntries: Sendable {
             if let color = source.lazy.compactMap({ colorBox($0, entry) }).first { box.children.append(color) }
         } else {
             if size != (boxes.codedWidth, boxes.codedHeight) { box.children.removeAll { $0.type == "clap" } }
-            if let color = box.first("colr"), let points = entry.sps?.colourDescription {
-                box.put(Box("colr", color.fields.prefix(4) + points.bytes + color.fields.dropFirst(10)))
-            }
+            if let sps = entry.sps, let points = sps.colourDescription { adapt(&box, to: points, sps.isFullRange) }
         }
+    }
+
+    /// Changes the color of an entry whose parameter sets change within its source's samples.
+    private func adapt(_ box: inout Box, to points: VUIColorDescription, _ isFullRange: Bool) {
+        let unspecified: [UInt8] = [0, 2]
+        let color = box.first("colr")
+        let oldTransfer = color.map { Array($0.fields.dropFirst(6).prefix(2)) } ?? unspecified
+        if let color {
+            let type = Array(color.fields.prefix(4))
+            // nclx has the range, nclc has not.
+            let range: [UInt8] = type == Array("nclx".utf8) ? [isFullRange ? 0x80 : 0] : []
+            box.put(Box("colr", type + points.bytes + range))
+        }
+        guard oldTransfer != Array(points.bytes[2..<4]) else { return }
+        // They describe pictures of the former transfer function.
+        box.children.removeAll { ["mdcv", "clli", "dvcC", "dvvC", "dvwC"].contains($0.type) }
     }
 
     /// A source's `colr` in the form of this file: `nclc` in .mov, `nclx`, which has the range too, in .mp4.

@@ -148,7 +148,8 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         }
     }
 
-    /// Corrects the fields by the first picture of the file's best video stream.
+    /// Corrects the fields by the track's first picture; for codecs other than HEVC only in the file's best video stream,
+    /// which is the one that `FirstFrame` decodes.
     mutating func addFields(_ parameters: AVCodecParameters, _ file: InputFile) {
         let index = stream
         let fields = VideoFields(parameters) {

@@ -92,10 +92,11 @@ public final class FrameFitter {
     /// Fits frame number `index` into `slot`; returns its planes with offsets from the pool's start.
     ///
     /// - Parameters:
-    ///   - memory: the memory of the frame's pool.
-    ///   - layout: the position of its planes there.
+    ///   - picture: the frame's samples.
     ///   - color: its color, of which the range and the chroma location matter.
-    /// - Throws: `unsupported` where swscale does not convert such frames, `usage` for a frame outside of its memory.
+    ///   - slot: the memory of the fitted frame, `slotByteCount` bytes at least.
+    /// - Throws: `unsupported` where swscale does not convert such frames, `usage` for a frame outside of its memory and a
+    ///   slot that is too small.
     public func fit(
         _ picture: PictureView, index: Int, color: ColorDescription, into slot: FrameSlot
     ) throws(MediaError) -> FrameLayout {
@@ -104,7 +105,8 @@ public final class FrameFitter {
         let fitting = try fitting(source, color)
         let planes = fitting.scratch.planes
         let packed = FrameLayout.packed(target.format, width: target.width, height: target.height)
-        guard packed.size <= slot.byteCount, planes.count >= source.format.planeCount else {
+        guard planes.count >= source.format.planeCount else { throw unsupported(source) }
+        guard packed.size <= slot.byteCount else {
             throw MediaError(.usage, "a slot of \(slot.byteCount) bytes cannot hold a frame of \(packed.size)")
         }
         for number in 0..<source.format.planeCount {

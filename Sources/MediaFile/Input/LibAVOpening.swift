@@ -55,7 +55,7 @@ extension LibAVSource {
             video.alphaMode = conversion.alpha?.frameMode(of: SampleFormats.traits(conversion.source))
             video.frameCount = video.frameCount ?? series?.count
             if let rate = options.frameRate, demuxer.isUntimed, let ticks = rate.inverse {
-                // Before the rate in the stream's VUI.
+                // The requested rate takes precedence over the one in the stream's VUI.
                 (video.averageFrameRate, video.baseFrameRate, video.timeBase) = (rate, rate, ticks)
             }
             video.leadingUnits = leadingUnits

@@ -7,8 +7,8 @@ struct CopiedParameterSets: Hashable, Sendable {
     enum Change: Hashable, Sendable {
         /// All are known.
         case none
-        /// Some are new, and none has the ID of another one.
-        case added
+        /// These are new, and none has the ID of another one.
+        case added([[UInt8]])
         /// Some replace others.
         case replaced
     }
@@ -46,7 +46,7 @@ struct CopiedParameterSets: Hashable, Sendable {
         let replaced = units.filter { nal in Self.identity(nal).map(identities.contains) ?? false }
         guard !replaced.isEmpty else {
             units += new
-            return .added
+            return .added(new)
         }
         guard isKeyFrame else {
             throw BitstreamError(

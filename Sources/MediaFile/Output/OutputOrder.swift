@@ -32,6 +32,11 @@ public struct OutputOrder {
     private var decodeCount: Int64 = 0
     private var outputCount: Int64 = 0
 
+    /// Pictures that wait because one before them in decoding order is not output yet: far more than any decoder stores.
+    private static let maxQueued = 1024
+    /// Bytes of an access unit whose layers are separate packets.
+    private static let maxAccessUnit = 64 << 20
+
     /// The order of a reader's video, with the reordering depth of its copy.
     /// - Throws: `badInput` for damaged parameter sets.
     public init(_ reader: MediaReader, _ copy: VideoCopy) throws(MediaError) {
@@ -48,7 +53,8 @@ public struct OutputOrder {
     }
 
     /// Adds a packet in decoding order; returns the packets whose times are now certain.
-    /// - Throws: `badInput` for a slice header that cannot be parsed; `io` when memory runs out.
+    /// - Throws: `badInput` for a slice header that cannot be parsed, an order that never becomes certain and an access
+    ///   unit of more than 64 MiB; `io` when memory runs out.
     public mutating func add(_ packet: MediaPacket) throws(MediaError) -> [Timed] {
         guard let first = held else {
             held = packet
@@ -56,6 +62,9 @@ public struct OutputOrder {
         }
         if packet.beginsInUpperLayer {
             // Demuxers without support for layers split access units there.
+            guard first.byteCount + packet.byteCount <= Self.maxAccessUnit else {
+                throw MediaError(.badInput, "\(path): the layers of a picture have more than \(Self.maxAccessUnit) bytes")
+            }
             guard let joined = MediaPacket(joining: first, packet) else {
                 throw MediaError(.io, "\(path): out of memory")
             }
@@ -91,6 +100,9 @@ public struct OutputOrder {
             if type.isRASL, skipsRASL {
                 undecodable += 1
                 return []
+            }
+            guard queue.count < Self.maxQueued else {
+                throw BitstreamError(.malformed, "a picture precedes \(Self.maxQueued) others that follow it in decoding order")
             }
             queue.append(Picture(packet: packet, orderCount: orderCount))
             output(downTo: min(16, sps.orderingInfo.highest.maxNumReorderPics))

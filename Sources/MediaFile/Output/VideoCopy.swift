@@ -42,8 +42,11 @@ public struct VideoCopy: Sendable {
         entries = source.sampleEntries
         let tag = source.demuxer.video?.codecpar?.pointee.codec_tag ?? 0
         isComplete = tag == clibav_tag(0x68, 0x76, 0x63, 0x31)  // hvc1
-        let levels = reader.levels.flatMap { levels in levels.levels.map { (levels.limit, $0) } }
-        keptLevel = levels.flatMap { $0.0 + 1 < $0.1 ? $0.0 : nil }
+        if let levels = reader.levels, let count = levels.levels, levels.limit + 1 < count {
+            keptLevel = levels.limit
+        } else {
+            keptLevel = nil
+        }
         let configuration = HEVCConfiguration(reader.video.codecConfiguration)
         framing = configuration.framing
         do throws(BitstreamError) {
@@ -110,14 +113,15 @@ public struct VideoCopy: Sendable {
             }
             switch try sets.take(found, isKeyFrame: isKeyFrame) {
             case .none: break
-            case .added:
-                record.add(found)
+            case .added(let new):
+                record.add(new)
                 let isExtension = configuration == nil
                 configuration = configuration ?? TrackConfiguration(hvcC: [])
                 configuration?.isExtension = isExtension
                 configuration?.hvcC = try Self.written(record, keptLevel).bytes()
             case .replaced:
-                record = try DecoderConfigurationRecord(nalUnits: sets.units)
+                // The SEI messages describe the content (alpha, HDR), not the parameter sets.
+                record = try DecoderConfigurationRecord(nalUnits: sets.units + record.messages)
                 configuration = TrackConfiguration(hvcC: try Self.written(record, keptLevel).bytes())
             }
             return Sample(bytes: bytes, configuration: configuration)
@@ -172,6 +176,11 @@ public struct VideoCopy: Sendable {
 }
 
 extension DecoderConfigurationRecord {
+    /// The NAL units that are no parameter sets.
+    fileprivate var messages: [[UInt8]] {
+        arrays.filter { !$0.nalUnitType.isParameterSet }.flatMap(\.nalUnits)
+    }
+
     /// Adds the parameter sets that the record does not have.
     fileprivate mutating func add(_ sets: [[UInt8]]) {
         for nal in sets where !nalUnits.contains(nal) {

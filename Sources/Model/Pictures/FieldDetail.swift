@@ -2,7 +2,7 @@
 
 /// The order of a frame's two fields, with CoreMedia's names (`kCMFormatDescriptionFieldDetail_…`).
 ///
-/// The code points are those of QuickTime's `fiel` atom (Apple TN2162).
+/// The four orders are those of QuickTime's `fiel` atom (Apple TN2162): 1, 6, 9 and 14.
 public enum FieldDetail: String, Hashable, Sendable, CaseIterable {
     /// The top field is shown first and stored before the bottom field.
     case temporalTopFirst = "TemporalTopFirst"

@@ -13,8 +13,8 @@ extension EncoderConfiguration {
         guard temporalLevels.count == first.temporalLevels.count else {
             throw SessionError(
                 .parameter,
-                "ExpectedFrameRate: with BaseLayerFrameRate it would make \(temporalLevels.count) temporal levels of the "
-                    + "\(first.temporalLevels.count) that the stream has")
+                "ExpectedFrameRate: with BaseLayerFrameRate it requires \(temporalLevels.count) temporal levels, and the "
+                    + "stream began with \(first.temporalLevels.count)")
         }
         var next = self
         next.allowFrameReordering = allowFrameReordering && first.allowFrameReordering

@@ -4,9 +4,9 @@ public import HWDModel
 
 /// An `Encoder` of a whole stream, which opens another encoder wherever the open one cannot go on.
 ///
-/// x265 takes no frames after a flush, and neither `x265_encoder_reconfig` nor a driver's open context changes every
-/// property. There the open encoder is finished, and the next frame opens a new one, whose first picture is an IDR picture.
-/// Decoding times go on.
+/// x265 takes no frames after a flush, and neither x265 nor a driver's open context can change every property. In such a
+/// case the open encoder is finished, and the next frame opens another, which begins with an IDR picture; decoding times
+/// continue.
 public final class StreamEncoder: Encoder {
     /// Opens an encoder for a configuration.
     public typealias Open = (EncoderConfiguration) throws(SessionError) -> any Encoder
@@ -16,9 +16,9 @@ public final class StreamEncoder: Encoder {
     /// Nil after a flush, until the next frame.
     private var encoder: (any Encoder)?
     /// Whether the open encoder has been given a frame.
-    private var isUsed = false
+    private var hasFrames = false
     /// The configuration from the next frame on.
-    private var changed: EncoderConfiguration?
+    private var pendingConfiguration: EncoderConfiguration?
 
     /// The hvcC record of the packets to come.
     ///
@@ -28,7 +28,7 @@ public final class StreamEncoder: Encoder {
     /// The open encoder's deviations from the requested properties.
     public private(set) var notes: [String]
 
-    /// Those of the encoder that was closed last.
+    /// The decoding times of the encoder that was closed last.
     private var lastTimes: DecodeTimes
 
     public var decodeTimes: DecodeTimes {
@@ -55,24 +55,27 @@ public final class StreamEncoder: Encoder {
         lastTimes = encoder.decodeTimes
     }
 
+    /// Applies a configuration from the next frame on; may be called at any time.
+    ///
+    /// - Returns: always true: the open encoder is finished, and replaced if it has to be, when that frame comes.
     public func change(to configuration: EncoderConfiguration) throws(SessionError) -> Bool {
-        changed = configuration == self.configuration ? nil : configuration
+        pendingConfiguration = configuration == self.configuration ? nil : configuration
         return true
     }
 
     public func encode(_ picture: InputPicture, _ handler: EncodedPictureHandler) throws(SessionError) {
-        if let changed {
-            self.changed = nil
-            try apply(changed, handler)
+        if let pendingConfiguration {
+            self.pendingConfiguration = nil
+            try apply(pendingConfiguration, handler)
         }
         let current: any Encoder = if let encoder { encoder } else { try reopened() }
-        isUsed = true
+        hasFrames = true
         try current.encode(picture, handler)
         notes = current.notes
     }
 
     public func finish(_ handler: EncodedPictureHandler) throws(SessionError) {
-        guard let encoder, isUsed else { return }
+        guard let encoder, hasFrames else { return }
         try encoder.finish(handler)
         if !encoder.continuesAfterFinish { close() }
     }
@@ -83,7 +86,7 @@ public final class StreamEncoder: Encoder {
         self.configuration = configuration
         guard let encoder else { return }
         // The frames before the change are coded as they were meant to be.
-        if isUsed { try encoder.finish(handler) }
+        if hasFrames { try encoder.finish(handler) }
         if encoder.continuesAfterFinish, try encoder.change(to: configuration) {
             notes = encoder.notes
         } else {
@@ -95,7 +98,7 @@ public final class StreamEncoder: Encoder {
     private func close() {
         if let encoder { lastTimes = encoder.decodeTimes }
         encoder = nil
-        isUsed = false
+        hasFrames = false
     }
 
     private func reopened() throws(SessionError) -> any Encoder {

@@ -70,7 +70,10 @@ public enum PropertyTable {
             """),
         PropertySpec(
             .expectedFrameRate, .frameRate, access: .live,
-            "Frames per second, for rate control and, as first set, for the VUI; 30 by default."),
+            """
+            Frames per second, for rate control and the VUI; 30 by default. After a change in an open session the VUI keeps the \
+            old value unless the stream needs a new format description.
+            """),
         PropertySpec(
             .maxFrameDelayCount, .integer(0...250),
             "Maximum frames that the encoder holds before output; 0 outputs each at once. Excludes RealTime."),
@@ -118,8 +121,8 @@ public enum PropertyTable {
         PropertySpec(
             .fieldDetail, .choice(FieldDetail.interleavedNames), by: [.x265],
             """
-            The field that is shown first, for the pic_struct of each picture's pic_timing message (H.265 D.3.3): that of \
-            the first line (SpatialFirstLineEarly) or the other. Implies FieldCount 2.
+            Which field is shown first: SpatialFirstLineEarly for the one with the first line, SpatialFirstLineLate for the \
+            other. Written as pic_struct in each picture's pic_timing message (H.265 D.3.3). Implies FieldCount 2.
             """),
         PropertySpec(
             .cleanAperture, .aperture, "The part of the picture to show, for the container's clap box."),

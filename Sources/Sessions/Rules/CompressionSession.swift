@@ -110,7 +110,8 @@ public struct CompressionSession: Sendable {
     ///
     /// - Returns: the frame, with `forceKeyFrame` set if `MaxKeyFrameIntervalDuration` requires a key frame, and the
     ///   memory of its pool.
-    /// - Throws: `Parameter`, which is fatal, since the client's and the session's state differ.
+    /// - Throws: `InvalidSession` before `prepare`, otherwise `Parameter`; both are fatal, since the client's and the
+    ///   session's state differ.
     @discardableResult
     public mutating func admit<Memory>(
         _ frame: EncodeFrame, in pools: PoolLedger<Memory>

@@ -90,8 +90,17 @@ extension EndToEndFaults {
             ).text
         }
 
-        @Test("A raw stream gets the times of its pictures' order")
-        func rawStream() throws {
+        /// The test that takes longest.
+        @Suite struct Long {
+            private let outer: Copies
+
+            init() throws { outer = try Copies() }
+
+            @Test("A raw stream gets the times of its pictures' order")
+            func rawStream() throws { try outer.checkRawStream() }
+        }
+
+        private func checkRawStream() throws {
             let clip = Clips.fixture("bframes.mp4").path
             for name in ["coded.mov", "coded.hevc"] { try hwctl("encode", "--preset", "fast", clip, path(name)) }
             let run = try hwctl("encode", "--copy", path("coded.hevc"), path("copy.mp4"))

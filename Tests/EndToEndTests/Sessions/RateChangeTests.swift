@@ -56,7 +56,7 @@ extension EndToEnd.Changing {
                     #expect(abs(value / Double(rate) - 1) <= 0.15, "\(rate): \(values)")
                 }
             }
-            if encoder.recordCount == 1 { try EndToEnd.Changing.check(encoder, count, server.folder) }
+            try EndToEnd.Changing.check(encoder, count, server.folder)
         }
 
         /// Bits of the base layer in each second of presentation.

@@ -31,8 +31,8 @@ final class Encoder {
 
     /// The last format description.
     private(set) var record: [UInt8] = []
-    /// The number of format descriptions.
-    private(set) var recordCount = 0
+    /// The format descriptions, by the index of the first packet after each.
+    private(set) var records: [Int: [UInt8]] = [:]
     private(set) var coded: [Coded] = []
     private(set) var isCompleted = false
     private(set) var released: [UInt64] = []
@@ -97,7 +97,7 @@ final class Encoder {
         switch event {
         case .formatDescription(let record):
             self.record = record
-            recordCount += 1
+            records[coded.count] = record
         case .frameReleased(let frameID):
             released.append(frameID)
             let slot = slots.removeValue(forKey: frameID)

@@ -60,7 +60,7 @@ public struct StructurePlanner: Sendable {
         }
     }
 
-    /// Sets the maximum of frames from a key frame to the next, at least 2, from the next frame on.
+    /// Sets the maximum of frames from a key frame to the next, at least 2, or 1 if it was 1, from the next frame on.
     public mutating func change(keyFrameInterval: Int) { structure.keyFrameInterval = keyFrameInterval }
 
     /// TemporalId of a picture by its position in the group.
