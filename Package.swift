@@ -196,7 +196,8 @@ let package = Package(
             name: "LibAVTests", dependencies: ["HWDHEVC", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions"],
             swiftSettings: common),
         .testTarget(
-            name: "HWDaemonTests", dependencies: ["HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWDaemon"],
+            name: "HWDaemonTests",
+            dependencies: ["HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWDWorker", "HWDaemon", logging],
             swiftSettings: common),
         .testTarget(
             name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],

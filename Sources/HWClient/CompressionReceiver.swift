@@ -23,9 +23,9 @@ struct CompressionReceiver: SessionReceiver {
     private static let maxMemorySize = 1 << 30
 
     init(_ created: Create.Reply) {
-        // The credits bound what can be outstanding in both directions. Each frame may have its own format description,
-        // and a few calls of `complete` may be outstanding.
-        maxEventCount = 2 * created.maxFramesInFlight + created.maxPacketsInFlight + 8
+        // The credits bound what can be outstanding in both directions. Each packet may have its own format description,
+        // and so may the packet that waits for a credit.
+        maxEventCount = created.maxFramesInFlight + 2 * created.maxPacketsInFlight + 1
     }
 
     mutating func receive(

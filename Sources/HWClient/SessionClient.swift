@@ -14,7 +14,7 @@ protocol SessionReceiver {
     static var malfunction: Status { get }
     /// The event that answers `SessionClient.finish`.
     static var finished: Event { get }
-    /// The most events that a worker within its credits can leave unfetched.
+    /// The most events, without `finished`, that a worker within its credits can leave unfetched.
     var maxEventCount: Int { get }
 
     /// Called when the app fetches an event: only then does a frame's credit return.
@@ -60,7 +60,11 @@ final class SessionClient<Receiver: SessionReceiver> {
     private let link: SessionLink
     /// Registered memory, mapped for as long as frames in flight may use it.
     private var pools: [UInt32: SharedMemory] = [:]
-    private var events: [Event] = []
+    private var events: [(event: Event, isFinished: Bool)] = []
+    /// How many of `events` are limited by credits.
+    ///
+    /// Those that `finish` caused are not: the app limits them itself.
+    private var creditedEventCount = 0
     /// Sequence numbers of the messages whose answers are events.
     private var finishing: Set<UInt32> = []
 
@@ -137,7 +141,8 @@ final class SessionClient<Receiver: SessionReceiver> {
             try link.pump(until: MonotonicTime.now + timeout, handle) { !self.events.isEmpty }
         }
         guard !events.isEmpty else { return nil }
-        let event = events.removeFirst()
+        let (event, isFinished) = events.removeFirst()
+        if !isFinished { creditedEventCount -= 1 }
         receiver.didFetch(event)
         return event
     }
@@ -148,11 +153,14 @@ final class SessionClient<Receiver: SessionReceiver> {
     func invalidate() { link.invalidate() }
 
     private func handle(_ opcode: Opcode, _ payload: RawSpan, _ fds: inout FDQueue) throws(SessionError) {
-        guard events.count <= receiver.maxEventCount else {
+        guard creditedEventCount <= receiver.maxEventCount else {
             throw Receiver.broken("it sent more events than its credits allow")
         }
         guard opcode == .reply else {
-            if let event = try receiver.receive(opcode, payload, &fds) { events.append(event) }
+            if let event = try receiver.receive(opcode, payload, &fds) {
+                events.append((event, isFinished: false))
+                creditedEventCount += 1
+            }
             return
         }
         let reply = try Reply(decoding: payload)
@@ -161,7 +169,7 @@ final class SessionClient<Receiver: SessionReceiver> {
         guard reply.status == .ok else {
             throw SessionError(reply.status, String(decoding: reply.body, as: UTF8.self))
         }
-        events.append(Receiver.finished)
+        events.append((Receiver.finished, isFinished: true))
     }
 
     private static func encode(_ value: some Encodable) throws(ClientError) -> [UInt8] {

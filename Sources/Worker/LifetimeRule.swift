@@ -3,7 +3,8 @@ internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
 
-/// Decides when a session ends without its client's doing: it was never prepared, or its broker was killed.
+/// Decides when a worker ends its session by itself: because the client has not prepared it in time, or because the
+/// broker was killed.
 ///
 /// Without a broker nobody counts the session or notices that it hangs, so it may go on only while it makes progress.
 struct LifetimeRule {

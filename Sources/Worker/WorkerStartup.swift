@@ -26,6 +26,7 @@ public enum WorkerStartup {
             let signals = try SignalFD([SIGTERM, SIGINT])
             // Nobody else would end a worker whose driver hangs at Create.
             try ProcessControl.setParentDeathSignal(SIGKILL, parent: getppid())
+            guard !isBrokerGone else { exit(ExitStatus.ok.rawValue) }
             try ProcessControl.confine()
             var bytes: [UInt8] = []
             guard let connection = try receiveSession(&bytes, rehearse) else { exit(ExitStatus.ok.rawValue) }
@@ -37,6 +38,12 @@ public enum WorkerStartup {
             report(.ended(code: Status.couldNotCreateInstance.rawValue, reason: reason))
             exit(ExitStatus.software.rawValue)
         }
+    }
+
+    /// Whether the broker was killed before its death could cause a signal; its start packet may be waiting.
+    private static var isBrokerGone: Bool {
+        var entry = pollfd(fd: WorkerDescriptor.broker, events: 0, revents: 0)
+        return poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLHUP) != 0
     }
 
     /// Sends a report to the broker; a broker that is gone is not an error.

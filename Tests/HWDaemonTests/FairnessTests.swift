@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import Glibc
 import HWDModel
 import HWDTransport
 import HWDWire
+import Logging
 import Testing
 
 @testable import HWDaemon
@@ -68,6 +70,37 @@ struct FairnessTests {
         }
         try loop.run()
         #expect(served.last == "call")
+    }
+
+    @Test func aClientThatHangsUpBeforeItsTurnIsClosedAtOnce() throws {
+        let loop = try EventLoop()
+        let pair = try UnixSocket.pair()
+        let peer = try PeerCredentials(of: pair.first.rawValue)
+        let client = dup(pair.second.rawValue)
+        defer { close(client) }
+        var order: [String] = []
+        // Overdraws the user's account by several hundred milliseconds: its next turn is far away.
+        loop.schedule(user: peer.uid) {
+            let start = ProcessControl.threadTime
+            while ProcessControl.threadTime - start < 100_000_000 {}
+        }
+        loop.schedule(user: peer.uid) {
+            order.append("turn")
+            loop.stop()
+        }
+        let connection = try ClientConnection(
+            pair.first, peer: peer, loop: loop, logger: Logger(label: "test"),
+            onCall: { _, _ in order.append("call") }, onClose: { _ in order.append("closed") })
+        let method = "org.varlink.service.GetInfo"
+        let call = try VarlinkCall.encode(method: method, parameters: [String: String]()) + [0]
+        try #require(call.withUnsafeBytes { send(client, $0.baseAddress, $0.count, 0) } == call.count)
+        try #require(shutdown(client, Int32(SHUT_RDWR)) == 0)
+        let before = ProcessControl.threadTime
+        try loop.run()
+        #expect(order == ["closed", "turn"])
+        #expect(connection.isClosed)
+        // The loop sleeps until the turn instead of handling the hang-up again and again.
+        #expect(ProcessControl.threadTime - before < 200_000_000)
     }
 
     @Test func keepsTheLastForRootAndForEachUsersFirst() {

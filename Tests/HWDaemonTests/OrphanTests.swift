@@ -52,6 +52,49 @@ struct OrphanTests {
         try waitFor("the worker to end") { hasEnded(pid) }
     }
 
+    @Test func endASessionAfterOrphanTimeout() throws {
+        let broker = try BrokerProcess(["--set", "OrphanTimeout=0.5"])
+        let client = try broker.connect()
+        _ = try client.create()
+        let pid = try worker(broker)
+        defer { end(pid) }
+        try kill(broker)
+        let text = try client.rest()
+        #expect(text.contains("the daemon has ended, and sessions may go on for 0.5 s (OrphanTimeout)"))
+        try waitFor("the worker to end") { hasEnded(pid) }
+    }
+
+    @Test func endIfTheirBrokerWasKilledBeforeTheyStarted() throws {
+        let client = try UnixSocket.pair()
+        let worker: ChildProcess
+        do {
+            let channel = try UnixSocket.packetPair()
+            let stats = try StatsPage()
+            let parameters = try JSON.decode(
+                CreateCompressionSession.Parameters.self, from: Array(TestClient.parameters().utf8))
+            let call = try VarlinkCall.encode(
+                method: CreateCompressionSession.method, parameters: parameters, upgrade: true)
+            let start = WorkerStart(
+                session: "1", call: String(decoding: call, as: UTF8.self),
+                snapshot: ProbeSnapshot(encoders: [], nodes: []), limits: WorkerLimits())
+            try PacketSocket.send(JSON.encode(start), file: client.second.rawValue, to: channel.first.rawValue)
+            let inherited = dup(channel.second.rawValue)
+            defer { close(inherited) }
+            // The packet remains in the socket.
+            try #require(shutdown(channel.first.rawValue, Int32(SHUT_RDWR)) == 0)
+            worker = try ChildProcess(
+                spawning: "\(BrokerProcess.products)/hwdaemon-encoder",
+                files: [
+                    .init(inherited, as: WorkerDescriptor.broker),
+                    .init(stats.fileDescriptor, as: WorkerDescriptor.stats),
+                ])
+        }
+        #expect(try worker.wait(until: MonotonicTime.now + .seconds(10)) == .exited(0))
+        // Neither a session nor an error was sent.
+        var byte: UInt8 = 0
+        #expect(recv(client.first.rawValue, &byte, 1, Int32(MSG_DONTWAIT)) == -1 && errno == EAGAIN)
+    }
+
     @Test func endWithTheirBrokerUntilTheCreateCallIsAnswered() throws {
         // A stopped worker stands for one whose driver hangs.
         let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
@@ -70,14 +113,15 @@ struct OrphanTests {
     }
 
     @Test func areKilledByTheKernelWhenTheirThreadsHang() throws {
-        let broker = try BrokerProcess(Self.short)
+        // The worker has four seconds until it would end by itself.
+        let broker = try BrokerProcess(Self.short + ["--set", "ClientStallTimeout=4"])
         let client = try broker.connect()
         _ = try client.create()
         let pid = try worker(broker)
         defer { end(pid) }
         try kill(broker)
         // The worker reads at once that the broker is gone; then all of its threads stop.
-        usleep(700_000)
+        usleep(1_500_000)
         Glibc.kill(pid, SIGSTOP)
         try waitFor("the alarm") {
             // Signals that wait until the process continues.

@@ -133,6 +133,36 @@ struct ServiceTests {
         }
     }
 
+    @Test func answersAProbeThatWaitsForARoundWhenTheDaemonEnds() throws {
+        let broker = try BrokerProcess()
+        let client = try broker.connect()
+        #expect(try client.ask(Probe.method).error == nil)
+        // This call waits until 100 ms after the first round; on a busy machine its own round may start.
+        try client.call(Probe.method)
+        try waitFor("the call") {
+            broker.log.split(separator: "\n").count(where: { $0.contains("method=\(Probe.method)") }) == 2
+        }
+        try broker.child.kill(SIGTERM)
+        let reply = try client.reply()
+        #expect(reply.error == nil || reply["reason"] == .string("the daemon is shutting down"))
+        #expect(try broker.child.wait(until: MonotonicTime.now + .seconds(5)) == .exited(0))
+    }
+
+    @Test func aReloadAppliesIdleTimeoutToOpenConnections() throws {
+        let broker = try BrokerProcess()
+        try configuration(broker, "IdleTimeout=0\n")
+        try broker.child.kill(SIGHUP)
+        try waitFor("the reload") { broker.log.contains("read the configuration again") }
+        let client = try broker.connect()
+        #expect(try client.ask("org.varlink.service.GetInfo").error == nil)
+        // The check at the old interval, of a second, must be over.
+        #expect(try !client.isClosed(within: .milliseconds(1200)))
+        try configuration(broker, "IdleTimeout=0.3\n")
+        try broker.child.kill(SIGHUP)
+        #expect(try client.isClosed())
+        #expect(broker.log.contains("the client made no call for 0.3 s"))
+    }
+
     @Test func refusesToStartWithAWrongLine() throws {
         let folder = "/tmp/hwdaemon-test-\(getpid())-wrong"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

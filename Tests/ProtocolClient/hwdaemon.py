@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A client of HWDaemon that was written from docs/protocol.md alone, with Python's standard library.
+"""A client of HWDaemon that needs nothing but docs/protocol.md and Python's standard library.
 
 It shows that the document is complete: scripts/check-protocol runs it, and shares no code with HWClient and Wire.
 """

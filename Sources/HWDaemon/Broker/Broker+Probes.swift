@@ -43,9 +43,17 @@ extension Broker {
         guard let due = waitingProbes.latest.map({ $0 + WaitingProbes.pause }), due > now else {
             return startWaitingProbes()
         }
-        waitingProbes.timer = loop.after(.nanoseconds(Int64(clamping: due.nanoseconds(since: now)))) { [weak self] in
-            self?.startWaitingProbes()
-        }
+        let delay = Duration.nanoseconds(Int64(clamping: due.nanoseconds(since: now)))
+        waitingProbes.timer = loop.after(delay) { [weak self] in self?.startWaitingProbes() }
+    }
+
+    /// Refuses the calls that wait for the next round, because no round starts any more.
+    func refuseWaitingProbes() {
+        loop.cancel(waitingProbes.timer)
+        waitingProbes.timer = nil
+        let calls = waitingProbes.calls
+        waitingProbes.calls = [:]
+        for connection in calls.values.joined() { connection.reply(VarlinkError(Refusal.shuttingDown.error)) }
     }
 
     private func startWaitingProbes() {

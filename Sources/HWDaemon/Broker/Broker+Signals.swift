@@ -49,6 +49,7 @@ extension Broker {
         reportStatus()
         // Clients may wait for the next daemon on a service manager's socket; on the daemon's own they are refused.
         if socket == nil { stopListening() }
+        refuseWaitingProbes()
         prober.stop()
         for spare in spares.values { spare.stop() }
         guard !workers.isEmpty, settings.drainTimeout > .zero else { return endSessions() }
@@ -131,6 +132,7 @@ extension Broker {
         prober.reconfigure(timeout: new.probeTimeout, deviceList: Configuration.deviceList(new))
         for spare in spares.values { spare.setEnabled(new.spareWorkers > 0) }
         prepareSpares()
+        closeIdleConnections()
         StandardErrorLog.setLevel(new.logLevel)
     }
 }

@@ -175,12 +175,15 @@ final class Broker {
     }
 
     /// Closes connections that have been idle for too long, at intervals while there are any.
-    private func closeIdleConnections() {
+    func closeIdleConnections() {
         guard idleCheck == nil, !connections.isEmpty, settings.idleTimeout > .zero else { return }
         idleCheck = loop.after(min(.seconds(1), settings.idleTimeout / 4)) { [weak self] in
             guard let self else { return }
             idleCheck = nil
-            for connection in Array(connections.values) { connection.closeIfIdle(for: settings.idleTimeout) }
+            // A reload may have switched the timeout off meanwhile.
+            if settings.idleTimeout > .zero {
+                for connection in Array(connections.values) { connection.closeIfIdle(for: settings.idleTimeout) }
+            }
             closeIdleConnections()
         }
     }

@@ -39,5 +39,9 @@ struct CachedReplies {
 
 extension VarlinkReply {
     /// Encodes a reply whose values all have a JSON form.
-    static func constant(_ parameters: some Encodable) -> [UInt8] { (try? encode(parameters)) ?? [] }
+    static func constant(_ parameters: some Encodable) -> [UInt8] {
+        do throws(SessionError) { return try encode(parameters) } catch {
+            preconditionFailure("a constant reply has no JSON form: \(error.reason)")
+        }
+    }
 }

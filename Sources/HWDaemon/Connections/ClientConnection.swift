@@ -115,10 +115,11 @@ final class ClientConnection {
 
     private func isReady(_ events: Epoll.Events) {
         if output.pendingCount > 0 { flush() }
-        if isReading {
+        let isGone = !isClosed && !events.isDisjoint(with: [.hangUp, .error])
+        if isReading, !(isGone && isWaiting) {
             waitForTurn()
-        } else if !isClosed, !events.isDisjoint(with: [.hangUp, .error]) {
-            // Nobody is left to read the reply.
+        } else if isGone {
+            // Nobody is left to read the reply, and a hang-up is reported until the descriptor is closed.
             close("the client closed the connection before its reply", level: .debug)
         }
         updateInterest()

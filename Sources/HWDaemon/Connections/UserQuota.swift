@@ -2,8 +2,8 @@
 
 /// How many connections or sessions all users and each user may have at once.
 ///
-/// The last ones are kept: some for users who have none yet, some for root, so that a few users who use up their own
-/// share lock out neither.
+/// The last ones are reserved, some for users who have none yet and some for root, so that a few users at their own limit
+/// cannot lock out the others.
 struct UserQuota: Hashable, Sendable {
     /// Of all users together.
     var total: Int

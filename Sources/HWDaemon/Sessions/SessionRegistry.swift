@@ -58,14 +58,14 @@ struct SessionRegistry {
     func admit(uid: UInt32) throws(Refusal) {
         let own = running.values.count(where: { $0.uid == uid })
         let quota = limits.quota
-        let serves = "the daemon serves \(running.count) sessions; its limit is \(quota.total) (MaxSessions)"
+        let usage = "the daemon serves \(running.count) sessions; its limit is \(quota.total) (MaxSessions)"
         switch quota.obstacle(uid: uid, own: own, all: running.count) {
         case nil: return
-        case .total: throw Refusal(.maxSessions, .videoEncoderNotAvailableNow, serves)
+        case .total: throw Refusal(.maxSessions, .videoEncoderNotAvailableNow, usage)
         case .reserved:
             throw Refusal(
                 .maxSessions, .videoEncoderNotAvailableNow,
-                "\(serves), and the rest are kept for root and for users without a session")
+                "\(usage), and the rest are kept for root and for users without a session")
         case .perUser:
             throw Refusal(
                 .maxSessionsPerUser, .videoEncoderNotAvailableNow,

@@ -12,7 +12,9 @@ enum SupportedProperties {
     ///
     /// - Throws: `CouldNotFindVideoEncoder` for an unknown id.
     static func encodedReply(codecID: String?, _ snapshot: ProbeSnapshot) throws(SessionError) -> [UInt8] {
-        replies[try backend(codecID, snapshot)] ?? []
+        let backend = try backend(codecID, snapshot)
+        guard let reply = replies[backend] else { preconditionFailure("\(backend) has no property table") }
+        return reply
     }
 
     private static func backend(

@@ -61,6 +61,32 @@ extension EndToEnd {
             #expect(session.framesInFlight == 0)
         }
 
+        @Test("An app may call complete any number of times before it fetches the events")
+        func manyCompletions() throws {
+            let server = try TestDaemon()
+            let session = try CompressionSession(
+                server.daemon,
+                CreateCompressionSession.Parameters(
+                    width: 64, height: 64, pixelFormat: .yu12, timeBase: try #require(Rational(1, 30)),
+                    properties: [.x265Preset: .string("ultrafast")]))
+            for _ in 0..<50 {
+                for _ in 0..<10 { try session.complete() }
+                // Receives the replies, which come before this one.
+                _ = try session.copyProperties([])
+            }
+            try session.prepare()
+            var completed = 0
+            var descriptions = 0
+            while completed < 500 || descriptions == 0, let event = try session.nextEvent(timeout: .seconds(10)) {
+                switch event {
+                case .completed: completed += 1
+                case .formatDescription: descriptions += 1
+                default: Issue.record("\(event)")
+                }
+            }
+            #expect(completed == 500 && descriptions == 1)
+        }
+
         @Test("A decompression client that fetches no events is refused further packets, and its session goes on")
         func decompression() throws {
             let server = try TestDaemon()
