@@ -15,8 +15,10 @@ import Testing
     private static func encoded(_ scratch: Scratch, _ parameters: String) throws -> [[UInt8]] {
         let path = scratch.file("encoded.hevc")
         try run(
-            "ffmpeg", "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=25:duration=0.8", "-pix_fmt",
-            "yuv420p", "-c:v", "libx265", "-x265-params", "log-level=none:info=0:repeat-headers=1:\(parameters)", path)
+            "ffmpeg", "-y", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=25:duration=0.8",
+            "-pix_fmt",
+            "yuv420p", "-c:v", "libx265", "-x265-params", "log-level=none:info=0:repeat-headers=1:\(parameters)",
+            path)
         return AnnexB.NALUnits([UInt8](try Data(contentsOf: URL(filePath: path)))).map { Array($0) }
     }
 
@@ -71,7 +73,8 @@ import Testing
             bytes.appendBigEndian(UInt32(count))
             return bytes + [UInt8](repeating: 0, count: count * rowSize)
         }
-        let table = Box("stbl", children: [Box("stsc", [UInt8](repeating: 0, count: 8)), Box("stco", body(rowSize: 4))])
+        let table = Box(
+            "stbl", children: [Box("stsc", [UInt8](repeating: 0, count: 8)), Box("stco", body(rowSize: 4))])
         #expect(throws: BoxError.self) { try ChunkTable(table) }
         #expect(EditListEnd.durations(Box("elst", body(rowSize: 12))) == nil)
     }
@@ -99,7 +102,9 @@ import Testing
             if let next = try copy.sample(packet).configuration { records.append(next.hvcC) }
         }
         let messages = try records.map { record in
-            try DecoderConfigurationRecord(bytes: record).nalUnits.filter { !(Self.type($0)?.isParameterSet ?? true) }
+            try DecoderConfigurationRecord(bytes: record).nalUnits.filter {
+                !(Self.type($0)?.isParameterSet ?? true)
+            }
         }
         try #require(messages.count == 2 && !messages[0].isEmpty)
         #expect(messages[1] == messages[0])
@@ -110,7 +115,8 @@ import Testing
     func dolbyVisionProfile5IsReported(_ profile: UInt8, _ isReported: Bool) throws {
         let scratch = try Scratch()
         var bytes = [UInt8](try Data(contentsOf: URL(filePath: try Clips.path("dolby_vision_84.mov"))))
-        let place = try #require(bytes.indices.dropLast(8).first { Array(bytes[$0..<$0 + 4]) == Array("dvvC".utf8) })
+        let place = try #require(
+            bytes.indices.dropLast(8).first { Array(bytes[$0..<$0 + 4]) == Array("dvvC".utf8) })
         try #require(bytes[place + 6] >> 1 == 8)
         bytes[place + 6] = profile << 1 | bytes[place + 6] & 1
         let path = scratch.file("in.mov")

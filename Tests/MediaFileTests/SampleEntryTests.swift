@@ -150,7 +150,8 @@ import Testing
         let (encoded, source, output) = (scratch.file("in.mp4"), scratch.file("in.mov"), scratch.file("out.mov"))
         try run(
             "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=96x64:r=25:d=0.6", "-pix_fmt", "yuv420p",
-            "-c:v", "libx265", "-x265-params", "log-level=none:info=0:keyint=5:min-keyint=5", "-tag:v", "hvc1", encoded)
+            "-c:v", "libx265", "-x265-params", "log-level=none:info=0:keyint=5:min-keyint=5", "-tag:v", "hvc1",
+            encoded)
         try LevelTests.copy(encoded, to: source)
         let content = Box("dvvC", [1, 0, 0x10, 0x25, 0x40] + [UInt8](repeating: 0, count: 19))
         try MovieFileTests.finish(source) { movie throws(BoxError) in
@@ -183,7 +184,8 @@ import Testing
         let hdr =
             "colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc:range=full:hdr10=1:repeat-headers=1:max-cll=1000,400"
             + ":master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1)"
-        let source = try Self.stream(scratch, [hdr, "colorprim=bt709:transfer=bt709:colormatrix=bt709:range=limited"])
+        let source = try Self.stream(
+            scratch, [hdr, "colorprim=bt709:transfer=bt709:colormatrix=bt709:range=limited"])
         let output = scratch.file("out.mp4")
         try LevelTests.copy(source, to: output)
         let entries = try #require(try LevelTests.table(output).first("stsd")).children
@@ -351,7 +353,9 @@ import Testing
     @Test func addedSetsHaveNoTrailingZeros() throws {
         let all = try Self.sets("two_entries.mov")
         var sets = CopiedParameterSets([])
-        #expect(try sets.take(all[0].map { $0 + [0, 0] }, isKeyFrame: false) == .added(CopiedParameterSets(all[0]).units))
+        #expect(
+            try sets.take(all[0].map { $0 + [0, 0] }, isKeyFrame: false)
+                == .added(CopiedParameterSets(all[0]).units))
     }
 
     @Test func setsWithOtherNumbersAreAdded() throws {

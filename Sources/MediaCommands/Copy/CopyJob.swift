@@ -90,7 +90,8 @@ final class CopyJob {
         guard reader.isUntimed, request.frameRate == nil, hasSampleEntries,
             let rate = reader.video.averageFrameRate ?? reader.video.baseFrameRate
         else { return nil }
-        return "\(request.input) has no timestamps: its pictures are shown at \(rate) per second; --frame-rate changes that"
+        return
+            "\(request.input) has no timestamps: its pictures are shown at \(rate) per second; --frame-rate changes that"
     }
 }
 

@@ -105,7 +105,8 @@ final class DecodeJob {
     private func converter(_ input: DecodedInput, _ target: PixelFormat) throws -> LocalConverter? {
         guard input.session == nil, !target.isYCbCr else { return nil }
         return try LocalConverter(
-            try Daemon.findAndReport(), input.reader.video, target, alphaMode: request.alphaMode, request.properties)
+            try Daemon.findAndReport(), input.reader.video, target, alphaMode: request.alphaMode, request.properties
+        )
     }
 
     /// Writes the frames; returns why the input ended early, and the alpha mode of the first frame with alpha.

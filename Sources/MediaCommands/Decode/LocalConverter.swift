@@ -60,7 +60,8 @@ final class LocalConverter {
 
     /// Calls `body` with the converted frame.
     func convert(_ frame: DecodedFrame, _ body: (UnsafeRawBufferPointer, FrameLayout) throws -> Void) throws {
-        guard let slot = sources.acquire(), let result = targets.acquire(), let base = sources.bytes(of: slot).baseAddress
+        guard let slot = sources.acquire(), let result = targets.acquire(),
+            let base = sources.bytes(of: slot).baseAddress
         else { throw CommandFailure(.software, "a frame is still being converted") }
         defer {
             sources.release(slot)

@@ -19,7 +19,8 @@ struct RateCheck {
     /// nil where the video has no times.
     init?(_ reader: MediaReader, isUsed: Bool) {
         let video = reader.video
-        guard isUsed, !reader.isUntimed, let rate = video.averageFrameRate ?? video.baseFrameRate, rate.value > 0 else {
+        guard isUsed, !reader.isUntimed, let rate = video.averageFrameRate ?? video.baseFrameRate, rate.value > 0
+        else {
             return nil
         }
         self.rate = rate

@@ -22,7 +22,9 @@ struct ChunkTable: Hashable, Sendable {
     init(_ table: Box) throws(BoxError) {
         let isWide = table.first("co64") != nil
         let offsets = try table.rows(isWide ? "co64" : "stco", columns: isWide ? 2 : 1)
-        guard offsets.rowCount <= Self.maxCount else { throw BoxError("a track has more than \(Self.maxCount) chunks") }
+        guard offsets.rowCount <= Self.maxCount else {
+            throw BoxError("a track has more than \(Self.maxCount) chunks")
+        }
         let groups = try table.rows("stsc", columns: 3)
         chunks.reserveCapacity(offsets.rowCount)
         for group in 0..<groups.rowCount {

@@ -12,7 +12,9 @@ enum DolbyVisionBox {
     /// Whether a configuration box is of profile 5, whose base layer only Dolby Vision players show correctly
     /// (`dv_bl_signal_compatibility_id` 0).
     static func needsDolbyVision(_ box: Box) -> Bool {
-        guard ["dvcC", "dvvC", "dvwC"].contains(box.type), let bits = box.fields.bigEndian(at: 2, 2) else { return false }
+        guard ["dvcC", "dvvC", "dvwC"].contains(box.type), let bits = box.fields.bigEndian(at: 2, 2) else {
+            return false
+        }
         return bits >> 9 == 5
     }
 

@@ -29,7 +29,8 @@ struct SampleEntries: Sendable {
 
     /// The first entry of a track; `source` has the boxes of the source's, nil without one.
     init(
-        _ boxes: VideoTrackBoxes, _ record: DecoderConfigurationRecord, hvcC: [UInt8], source: [Box]?, isQuickTime: Bool
+        _ boxes: VideoTrackBoxes, _ record: DecoderConfigurationRecord, hvcC: [UInt8], source: [Box]?,
+        isQuickTime: Bool
     ) {
         self.boxes = boxes
         self.isQuickTime = isQuickTime
@@ -123,7 +124,8 @@ struct SampleEntries: Sendable {
         let size = entry.sps.map { ($0.width, $0.height) } ?? (boxes.codedWidth, boxes.codedHeight)
         guard box.fields.count == Box.visualEntryFields else { throw BoxError("a sample entry is cut off") }
         guard let width = UInt16(exactly: size.0), let height = UInt16(exactly: size.1) else {
-            throw BoxError("a sample entry of \(size.0)x\(size.1) cannot be written: a side has more than 65535 samples")
+            throw BoxError(
+                "a sample entry of \(size.0)x\(size.1) cannot be written: a side has more than 65535 samples")
         }
         // Width and height of VisualSampleEntry (ISO/IEC 14496-12 12.1.3).
         var bytes: [UInt8] = []

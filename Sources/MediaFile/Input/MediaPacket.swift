@@ -23,7 +23,8 @@ public final class MediaPacket: @unchecked Sendable {
         self.packet = packet
         timeBase = first.timeBase
         let (start, count) = (first.byteCount, second.byteCount)
-        guard let size = Int32(exactly: count), av_grow_packet(packet, size) >= 0, let data = packet.pointee.data else {
+        guard let size = Int32(exactly: count), av_grow_packet(packet, size) >= 0, let data = packet.pointee.data
+        else {
             return nil
         }
         second.withBytes { bytes in

@@ -223,7 +223,8 @@ public final class MediaReader: @unchecked Sendable {
     /// A warning about a copy of Dolby Vision of profile 5, whose sample entry is `hvc1` and not `dvh1`; nil for others.
     public var dolbyVisionWarning: String? {
         guard carriedBoxes.contains(where: DolbyVisionBox.needsDolbyVision) else { return nil }
-        return "warning: Dolby Vision profile 5 is copied as hvc1: players without Dolby Vision show it in wrong colors"
+        return
+            "warning: Dolby Vision profile 5 is copied as hvc1: players without Dolby Vision show it in wrong colors"
     }
 
     /// The end of the video's edit list in seconds; nil without one.

@@ -26,7 +26,8 @@ extension ContainerWriter {
         parameters.pointee.height = Int32(boxes.codedHeight)
         // Encoded frames have both fields' lines; a copy's pictures are as its source declares them.
         let fields = track.isCopy ? track.fieldDetail : track.fieldDetail?.interleaved
-        parameters.pointee.field_order = track.isInterlaced ? fields?.libAV ?? AV_FIELD_UNKNOWN : AV_FIELD_PROGRESSIVE
+        parameters.pointee.field_order =
+            track.isInterlaced ? fields?.libAV ?? AV_FIELD_UNKNOWN : AV_FIELD_PROGRESSIVE
         track.color.write(to: &parameters.pointee)
         if let aspect = Self.aspectRatio(track, boxes) { parameters.pointee.sample_aspect_ratio = aspect }
     }

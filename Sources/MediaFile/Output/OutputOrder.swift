@@ -63,7 +63,8 @@ public struct OutputOrder {
         if packet.beginsInUpperLayer {
             // Demuxers without support for layers split access units there.
             guard first.byteCount + packet.byteCount <= Self.maxAccessUnit else {
-                throw MediaError(.badInput, "\(path): the layers of a picture have more than \(Self.maxAccessUnit) bytes")
+                throw MediaError(
+                    .badInput, "\(path): the layers of a picture have more than \(Self.maxAccessUnit) bytes")
             }
             guard let joined = MediaPacket(joining: first, packet) else {
                 throw MediaError(.io, "\(path): out of memory")
@@ -102,7 +103,8 @@ public struct OutputOrder {
                 return []
             }
             guard queue.count < Self.maxQueued else {
-                throw BitstreamError(.malformed, "a picture precedes \(Self.maxQueued) others that follow it in decoding order")
+                throw BitstreamError(
+                    .malformed, "a picture precedes \(Self.maxQueued) others that follow it in decoding order")
             }
             queue.append(Picture(packet: packet, orderCount: orderCount))
             output(downTo: min(16, sps.orderingInfo.highest.maxNumReorderPics))
@@ -149,7 +151,8 @@ public struct OutputOrder {
         return queue.prefix(count).map { picture in
             defer { decodeCount += 1 }
             return Timed(
-                packet: picture.packet, pts: picture.position ?? 0, dts: decodeCount - Int64(reorderDepth), duration: 1)
+                packet: picture.packet, pts: picture.position ?? 0, dts: decodeCount - Int64(reorderDepth),
+                duration: 1)
         }
     }
 }

@@ -150,7 +150,9 @@ public struct VideoCopy: Sendable {
         }
     }
 
-    /// The sample entry that begins with a record. Several may have the same one, so it is the next one that has it.
+    /// The sample entry that begins with a record.
+    ///
+    /// Several may have the same one, so it is the next one that has it.
     private mutating func nextEntry(_ record: [UInt8]) -> Box? {
         let isWanted = { (entry: Box) in entry.first("hvcC")?.fields == record }
         let next = entryRuns.indices.dropFirst(run.map { $0 + 1 } ?? 0).first { isWanted(entryRuns[$0]) }

@@ -70,12 +70,15 @@ extension EndToEnd {
             #expect(tags.text.split(separator: "\n") == ["iec61966-2-1", "bt709"])
             for format in ["rgba8", "bgra8"] {
                 let output = server.folder.path("out.raw")
-                let decode = try Programs.hwctl(["decode", "--format", format, coded, output], socket: server.socket)
+                let decode = try Programs.hwctl(
+                    ["decode", "--format", format, coded, output], socket: server.socket)
                 try #require(decode.status == 0, "\(decode.errors)")
                 let pixels = try [UInt8](Data(contentsOf: URL(fileURLWithPath: output)))
                 try #require(pixels.count == raw.output.count && !pixels.isEmpty)
                 // Green is the second byte in both formats.
-                let differences = stride(from: 1, to: pixels.count, by: 4).map { Int(pixels[$0]) - Int(raw.output[$0]) }
+                let differences = stride(from: 1, to: pixels.count, by: 4).map {
+                    Int(pixels[$0]) - Int(raw.output[$0])
+                }
                 let mean = Double(differences.reduce(0, +)) / Double(differences.count)
                 #expect(mean.magnitude < 1.5, "\(format): \(mean)")
             }

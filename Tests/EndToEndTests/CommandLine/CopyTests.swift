@@ -42,7 +42,10 @@ extension EndToEndFaults {
             let file = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path(name))))
             let list = try Programs.tool(
                 "ffprobe",
-                ["-v", "error", "-select_streams", "v", "-show_entries", "packet=size,pos", "-of", "csv=p=0", path(name)]
+                [
+                    "-v", "error", "-select_streams", "v", "-show_entries", "packet=size,pos", "-of", "csv=p=0",
+                    path(name),
+                ]
             )
             return try list.text.split(separator: "\n").map { line in
                 let numbers = line.split(separator: ",").compactMap { Int($0) }
@@ -85,7 +88,10 @@ extension EndToEndFaults {
         private func times(_ name: String) throws -> String {
             try Programs.tool(
                 "ffprobe",
-                ["-v", "error", "-select_streams", "v", "-show_entries", "packet=pts_time,dts_time", "-of", "csv=p=0"]
+                [
+                    "-v", "error", "-select_streams", "v", "-show_entries", "packet=pts_time,dts_time", "-of",
+                    "csv=p=0",
+                ]
                     + [path(name)]
             ).text
         }
@@ -109,7 +115,11 @@ extension EndToEndFaults {
             #expect(try frames("copy.mp4") == frames("coded.mov"))
             try hwctl("encode", "--copy", "--frame-rate", "50", path("coded.hevc"), path("fast.mov"))
             let rate = try Programs.tool(
-                "ffprobe", ["-v", "error", "-show_entries", "stream=avg_frame_rate,duration", "-of", "csv=p=0", path("fast.mov")])
+                "ffprobe",
+                [
+                    "-v", "error", "-show_entries", "stream=avg_frame_rate,duration", "-of", "csv=p=0",
+                    path("fast.mov"),
+                ])
             #expect(rate.text.hasPrefix("50/1,0.600000"), "\(rate.text)")
             // Other files have times.
             try hwctl("encode", "--copy", "--frame-rate", "50", path("coded.mov"), path("no.mov"), status: 64)
@@ -155,7 +165,8 @@ extension EndToEndFaults {
             try hwctl("encode", "--copy", path("dv.mkv"), path("dv.\(ending)"))
             func box(_ url: URL) throws -> [UInt8] {
                 let file = try [UInt8](Data(contentsOf: url))
-                let start = try #require(file.indices.dropLast(28).first { Array(file[$0..<$0 + 4]) == Array("dvvC".utf8) })
+                let start = try #require(
+                    file.indices.dropLast(28).first { Array(file[$0..<$0 + 4]) == Array("dvvC".utf8) })
                 return Array(file[start - 4..<start + 28])
             }
             #expect(try box(URL(fileURLWithPath: path("dv.\(ending)"))) == box(clip))
@@ -189,7 +200,8 @@ extension EndToEndFaults {
             try #require(try unitTypes("pq.mp4").contains { !sets.isDisjoint(with: $0) })
             try hwctl("encode", "--copy", path("pq.mp4"), path("copy.mov"))
             #expect(try frames("copy.mov") == frames("pq.mp4"))
-            try hwctl("encode", "--preset", "ultrafast", "--keyframe-interval", "5", path("pq.mp4"), path("coded.mov"))
+            try hwctl(
+                "encode", "--preset", "ultrafast", "--keyframe-interval", "5", path("pq.mp4"), path("coded.mov"))
             for name in ["copy.mov", "coded.mov"] {
                 let types = try unitTypes(name)
                 #expect(types.count == 15 && types.allSatisfy { sets.isDisjoint(with: $0) }, "\(name): \(types)")
@@ -197,7 +209,8 @@ extension EndToEndFaults {
                     "ffprobe", ["-v", "error", "-show_frames", "-read_intervals", "%+#1", path(name)])
                 #expect(light.text.contains("Content light level metadata"), "\(name)")
             }
-            try hwctl("encode", "--preset", "ultrafast", "--keyframe-interval", "5", path("pq.mp4"), path("coded.hevc"))
+            try hwctl(
+                "encode", "--preset", "ultrafast", "--keyframe-interval", "5", path("pq.mp4"), path("coded.hevc"))
             #expect(try frames("coded.hevc") == frames("coded.mov"))
         }
     }

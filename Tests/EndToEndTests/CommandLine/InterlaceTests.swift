@@ -29,30 +29,44 @@ extension EndToEndFaults {
 
         static let sources = [
             Source(
-                name: "tff.ts", options: ["-pix_fmt", "yuv420p", "-c:v", "mpeg2video", "-flags", "+ilme+ildct", "-top", "1"],
+                name: "tff.ts",
+                options: ["-pix_fmt", "yuv420p", "-c:v", "mpeg2video", "-flags", "+ilme+ildct", "-top", "1"],
                 isTopFirst: true),
             Source(
-                name: "bff.mp4", options: ["-pix_fmt", "yuv420p", "-c:v", "libx264", "-flags", "+ilme+ildct", "-top", "0"],
+                name: "bff.mp4",
+                options: ["-pix_fmt", "yuv420p", "-c:v", "libx264", "-flags", "+ilme+ildct", "-top", "0"],
                 isTopFirst: false),
             // Nothing but the frames' flags says that DV is interlaced.
-            Source(name: "dv.avi", options: ["-s", "720x576", "-pix_fmt", "yuv420p", "-c:v", "dvvideo"], isTopFirst: false),
+            Source(
+                name: "dv.avi", options: ["-s", "720x576", "-pix_fmt", "yuv420p", "-c:v", "dvvideo"],
+                isTopFirst: false),
             Source(name: "progressive.mp4", options: ["-pix_fmt", "yuv420p", "-c:v", "libx264"], isTopFirst: nil),
         ]
 
         private func field(_ name: String) throws -> String {
             try Programs.tool(
                 "ffprobe",
-                ["-v", "error", "-select_streams", "v", "-show_entries", "stream=field_order", "-of", "csv=p=0", name])
-                .text.trimmingCharacters(in: .whitespacesAndNewlines)
+                [
+                    "-v", "error", "-select_streams", "v", "-show_entries", "stream=field_order", "-of", "csv=p=0",
+                    name,
+                ]
+            )
+            .text.trimmingCharacters(in: .whitespacesAndNewlines)
         }
 
         /// The values of H.265 syntax elements that ffmpeg parses in a stream.
         private func values(_ elements: [String], _ name: String) throws -> [Set<Substring>] {
             let trace = try Programs.tool(
                 "ffmpeg",
-                ["-v", "trace", "-i", name, "-map", "0:v", "-c", "copy", "-bsf:v", "trace_headers", "-f", "null", "-"])
+                [
+                    "-v", "trace", "-i", name, "-map", "0:v", "-c", "copy", "-bsf:v", "trace_headers", "-f", "null",
+                    "-",
+                ])
             return elements.map { element in
-                Set(trace.errorLines.filter { $0.contains(" \(element) ") }.compactMap { $0.split(separator: " ").last })
+                Set(
+                    trace.errorLines.filter { $0.contains(" \(element) ") }.compactMap {
+                        $0.split(separator: " ").last
+                    })
             }
         }
 
@@ -89,7 +103,10 @@ extension EndToEndFaults {
                     + source.options + [input])
             let flags = try Programs.tool(
                 "ffprobe",
-                ["-v", "error", "-show_entries", "frame=interlaced_frame,top_field_first", "-read_intervals", "%+#1"]
+                [
+                    "-v", "error", "-show_entries", "frame=interlaced_frame,top_field_first", "-read_intervals",
+                    "%+#1",
+                ]
                     + ["-of", "default=nokey=1:noprint_wrappers=1", input])
             let expected = source.isTopFirst.map { $0 ? "1\n1" : "1\n0" } ?? "0\n0"
             try #require(flags.text.hasPrefix(expected), "\(flags.text)")
@@ -110,7 +127,8 @@ extension EndToEndFaults {
             for name in [source.name, "coded.ts"] {
                 let video = try info(path(name))
                 #expect(video["interlaced"] as? Bool == (source.isTopFirst != nil), "\(name)")
-                #expect(video["field_order"] as? String == source.isTopFirst.map { $0 ? "top" : "bottom" }, "\(name)")
+                #expect(
+                    video["field_order"] as? String == source.isTopFirst.map { $0 ? "top" : "bottom" }, "\(name)")
                 #expect(try header(path(name)).contains(Substring(parameter)), "\(name)")
             }
             let y4m = try hwctl("encode", "--preset", "ultrafast", path("frames.y4m"), path("again.mov"))

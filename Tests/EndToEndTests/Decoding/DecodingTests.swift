@@ -42,7 +42,8 @@ extension EndToEnd {
             #expect(ours == theirs)
             // Some clips have gaps between their frames, of which decode warns.
             #expect(
-                run.complaints.allSatisfy { !$0.contains("warning") || $0.contains("timing is lost") }, "\(run.errors)")
+                run.complaints.allSatisfy { !$0.contains("warning") || $0.contains("timing is lost") },
+                "\(run.errors)")
             #expect(server.folder.contents == ["out.y4m", "socket"])
             #expect(server.hasNoWorkers())
         }

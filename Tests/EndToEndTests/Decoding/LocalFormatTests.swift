@@ -27,10 +27,13 @@ extension EndToEndFaults {
             let tags = ["-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-colorspace", "bt709"]
             try Programs.tool(
                 "ffmpeg",
-                source + ["-vf", "scale=out_color_matrix=bt709", "-pix_fmt", "yuv420p", "-c:v", "libx264", "-qp", "1"]
+                source + [
+                    "-vf", "scale=out_color_matrix=bt709", "-pix_fmt", "yuv420p", "-c:v", "libx264", "-qp", "1",
+                ]
                     + tags + [path("clip.mp4")])
             try Programs.tool(
-                "ffmpeg", source + ["-vf", "format=argb,colorchannelmixer=aa=0.5", "-c:v", "qtrle", path("alpha.mov")])
+                "ffmpeg",
+                source + ["-vf", "format=argb,colorchannelmixer=aa=0.5", "-c:v", "qtrle", path("alpha.mov")])
             for (name, filter) in [("clip.mp4", "scale=in_color_matrix=bt709"), ("alpha.mov", "null")] {
                 let raw = ["-vf", filter, "-pix_fmt", "rgba", "-f", "rawvideo", "-"]
                 let expected = try Programs.tool("ffmpeg", ["-v", "error", "-i", path(name)] + raw).output
