@@ -92,7 +92,7 @@ extension EndToEndFaults {
             },
         ]
 
-        static let unknownOpcodes = ([0, 15, 63, 73, .max] as [UInt32]).map { opcode in
+        static let unknownOpcodes = ([0, 15, 63, 79, .max] as [UInt32]).map { opcode in
             Violation("opcode \(opcode)", reason: "opcode \(opcode)") { try $0.send(opcode: opcode) }
         }
 
