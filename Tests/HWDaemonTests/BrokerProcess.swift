@@ -95,6 +95,19 @@ final class BrokerProcess {
         return states
     }
 
+    /// The encoder process among its children, which may be a spare; waits until there is one.
+    func encoderProcess() throws -> Int32 {
+        var found: Int32?
+        try waitFor("the encoder process") {
+            found = childStates.keys.first { id in
+                let name = try? String(contentsOfFile: "/proc/\(id)/comm", encoding: .utf8)
+                return name?.hasPrefix("hwdaemon-enc") == true
+            }
+            return found != nil
+        }
+        return try #require(found)
+    }
+
     /// The states of its children.
     var children: [String] { Array(childStates.values) }
 

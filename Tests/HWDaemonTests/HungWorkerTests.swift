@@ -17,24 +17,11 @@ struct HungWorkerTests {
         try broker.connect().ask(GetSessionResult.method, "{\"session\":\"\(id)\",\"timeout_ms\":9500}")
     }
 
-    /// The encoder's process, which may be a spare.
-    private func worker(_ broker: BrokerProcess) throws -> Int32 {
-        var found: Int32?
-        try waitFor("the worker") {
-            found = broker.childStates.keys.first { id in
-                let name = try? String(contentsOfFile: "/proc/\(id)/comm", encoding: .utf8)
-                return name?.hasPrefix("hwdaemon-enc") == true
-            }
-            return found != nil
-        }
-        return try #require(found)
-    }
-
     @Test func killsAStoppedWorker() throws {
         let broker = try BrokerProcess(["--stall-timeout", "1", "--set", "HardwareStallTimeout=1"])
         let client = try broker.connect()
         let id = try client.create()
-        kill(try worker(broker), SIGSTOP)
+        kill(try broker.encoderProcess(), SIGSTOP)
         let start = MonotonicTime.now
         let end = try result(broker, id)
         #expect(end["finished"] == .bool(true))
@@ -56,7 +43,7 @@ struct HungWorkerTests {
 
     @Test func answersACreateCallThatAStoppedSpareReceived() throws {
         let broker = try BrokerProcess(["--set", "SpareWorkers=1", "--set", "HardwareStallTimeout=0.5"])
-        kill(try worker(broker), SIGSTOP)
+        kill(try broker.encoderProcess(), SIGSTOP)
         let start = MonotonicTime.now
         let client = try broker.connect()
         try client.call(CreateCompressionSession.method, TestClient.parameters(), extra: ",\"upgrade\":true")
@@ -74,7 +61,7 @@ struct HungWorkerTests {
         do {
             let client = try broker.connect()
             id = try client.create()
-            kill(try worker(broker), SIGSTOP)
+            kill(try broker.encoderProcess(), SIGSTOP)
         }
         let start = MonotonicTime.now
         let end = try result(broker, id)

@@ -13,19 +13,6 @@ struct OrphanTests {
         "--set", "ClientStallTimeout=1", "--stall-timeout", "1", "--set", "HardwareStallTimeout=1",
     ]
 
-    /// The encoder's process, which may be a spare.
-    private func worker(_ broker: BrokerProcess) throws -> Int32 {
-        var found: Int32?
-        try waitFor("the worker") {
-            found = broker.childStates.keys.first { id in
-                let name = try? String(contentsOfFile: "/proc/\(id)/comm", encoding: .utf8)
-                return name?.hasPrefix("hwdaemon-enc") == true
-            }
-            return found != nil
-        }
-        return try #require(found)
-    }
-
     /// Ends a process that a failed test would leave behind.
     private func end(_ pid: Int32) { if !hasEnded(pid) { Glibc.kill(pid, SIGKILL) } }
 
@@ -40,27 +27,19 @@ struct OrphanTests {
         return text.contains(") Z ")
     }
 
-    @Test func endAnIdleSessionWithAReason() throws {
-        let broker = try BrokerProcess(Self.short)
+    @Test(arguments: [
+        (short, "the session was idle for 1 s"),
+        (["--set", "OrphanTimeout=0.5"], "sessions may go on for 0.5 s (OrphanTimeout)"),
+    ])
+    func endTheirSessionWithAReason(settings: [String], reason: String) throws {
+        let broker = try BrokerProcess(settings)
         let client = try broker.connect()
         _ = try client.create()
-        let pid = try worker(broker)
+        let pid = try broker.encoderProcess()
         defer { end(pid) }
         try kill(broker)
         let text = try client.rest()
-        #expect(text.contains("the daemon has ended, and the session was idle for 1 s"))
-        try waitFor("the worker to end") { hasEnded(pid) }
-    }
-
-    @Test func endASessionAfterOrphanTimeout() throws {
-        let broker = try BrokerProcess(["--set", "OrphanTimeout=0.5"])
-        let client = try broker.connect()
-        _ = try client.create()
-        let pid = try worker(broker)
-        defer { end(pid) }
-        try kill(broker)
-        let text = try client.rest()
-        #expect(text.contains("the daemon has ended, and sessions may go on for 0.5 s (OrphanTimeout)"))
+        #expect(text.contains("the daemon has ended, and \(reason)"), "\(text)")
         try waitFor("the worker to end") { hasEnded(pid) }
     }
 
@@ -98,7 +77,7 @@ struct OrphanTests {
     @Test func endWithTheirBrokerUntilTheCreateCallIsAnswered() throws {
         // A stopped worker stands for one whose driver hangs.
         let broker = try BrokerProcess(["--set", "SpareWorkers=1"])
-        let pid = try worker(broker)
+        let pid = try broker.encoderProcess()
         defer { end(pid) }
         try waitFor("the worker's start") {
             try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8).contains("NoNewPrivs:\t1")
@@ -117,7 +96,7 @@ struct OrphanTests {
         let broker = try BrokerProcess(Self.short + ["--set", "ClientStallTimeout=4"])
         let client = try broker.connect()
         _ = try client.create()
-        let pid = try worker(broker)
+        let pid = try broker.encoderProcess()
         defer { end(pid) }
         try kill(broker)
         // The worker reads at once that the broker is gone; then all of its threads stop.

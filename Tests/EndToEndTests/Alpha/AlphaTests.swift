@@ -181,19 +181,26 @@ extension EndToEnd {
             #expect(quality > 38, "\(quality) dB")
         }
 
+        /// A session of the best quality whose frames have this alpha mode and become premultiplied, converted by the CPU.
+        private static func encoder(
+            _ server: TestDaemon, _ format: PixelFormat, _ width: Int, _ height: Int, from mode: String
+        ) throws -> Encoder {
+            try Encoder(
+                server.daemon, format, width: width, height: height, codec: "hevc-with-alpha",
+                properties: [
+                    .quality: .double(1), .targetQualityForAlpha: .double(1),
+                    .alphaChannelMode: .string("premultiplied"), .sourceAlphaMode: .string(mode),
+                    .sourceTransferFunction: .string("ITU_R_709_2"), .pixelTransferDevicePreference: .string("cpu"),
+                ])
+        }
+
         @Test(
             "RGB frames are split into alpha, unchanged, and color multiplied by it",
             arguments: [PixelFormat.bgra8, .rgba8, .rgba16f])
         func rgb(format: PixelFormat) throws {
             let (width, height) = (64, 48)
             let server = try TestDaemon()
-            let encoder = try Encoder(
-                server.daemon, format, width: width, height: height, codec: "hevc-with-alpha",
-                properties: [
-                    .quality: .double(1), .targetQualityForAlpha: .double(1),
-                    .alphaChannelMode: .string("premultiplied"), .sourceAlphaMode: .string("straight"),
-                    .sourceTransferFunction: .string("ITU_R_709_2"), .pixelTransferDevicePreference: .string("cpu"),
-                ])
+            let encoder = try Self.encoder(server, format, width, height, from: "straight")
             // Straight white-ish orange, from transparent on the left to opaque on the right.
             let rgb: [UInt8] = [240, 180, 90]
             let alphas = (0..<width).map { UInt8($0 * 255 / (width - 1)) }
@@ -230,13 +237,7 @@ extension EndToEnd {
         func frameModes(format: PixelFormat) throws {
             let (width, height) = (64, 48)
             let server = try TestDaemon()
-            let encoder = try Encoder(
-                server.daemon, format, width: width, height: height, codec: "hevc-with-alpha",
-                properties: [
-                    .quality: .double(1), .targetQualityForAlpha: .double(1),
-                    .alphaChannelMode: .string("premultiplied"), .sourceAlphaMode: .string("premultiplied"),
-                    .sourceTransferFunction: .string("ITU_R_709_2"), .pixelTransferDevicePreference: .string("cpu"),
-                ])
+            let encoder = try Self.encoder(server, format, width, height, from: "premultiplied")
             let alphas = (0..<width).map { UInt8($0 * 255 / (width - 1)) }
             // A gray of 200 of 255, or multiplied by alpha; luma is 16 + 219 · gray / 255.
             func frame(_ mode: AlphaChannelMode) -> [UInt8] {

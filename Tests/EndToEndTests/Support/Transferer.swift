@@ -38,8 +38,9 @@ final class Transferer {
     }
 
     /// Writes 16-bit words to the source.
-    func fill(_ word: (Int) -> UInt16) {
-        guard let words = source.memory.mutableBytes?.bindMemory(to: UInt16.self) else { return }
+    func fill(_ word: (Int) -> UInt16) throws {
+        let words = try #require(source.memory.mutableBytes, "the source cannot be written")
+            .bindMemory(to: UInt16.self)
         for index in words.indices { words[index] = word(index) }
     }
 

@@ -22,7 +22,7 @@ extension EndToEnd {
                 let transfer = try Transferer(
                     server.daemon, Transfers.pq, Transfers.halves, width: 64, height: 32, device: "vulkan",
                     sealsSource: isSealed)
-                transfer.fill { UInt16(truncatingIfNeeded: $0 &* 0x9E40) & 0xFFC0 }
+                try transfer.fill { UInt16(truncatingIfNeeded: $0 &* 0x9E40) & 0xFFC0 }
                 for _ in 0..<3 { #expect(try transfer.convert().status == .ok) }
                 let keys = [PropertyKey.pixelTransferMemory]
                 let use = try transfer.session.copyProperties(keys)[.pixelTransferMemory]?.description

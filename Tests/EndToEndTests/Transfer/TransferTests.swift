@@ -141,7 +141,7 @@ extension EndToEnd {
         func colors() throws {
             let server = try TestDaemon()
             let transfer = try Transferer(server.daemon, Self.pq, Self.halves, width: 32, height: 16)
-            transfer.fill { _ in 0x8000 }
+            try transfer.fill { _ in 0x8000 }
             let first = try transfer.convert()
             let hlg = try transfer.convert(
                 ColorDescription(primaries: 9, transfer: 18, matrix: 9, chromaLocation: 2))
