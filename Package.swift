@@ -95,7 +95,8 @@ let package = Package(
             name: "HWDLibAV", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDLibAV"],
             path: "Sources/LibAV", swiftSettings: common),
         .target(
-            name: "HWDMediaFile", dependencies: ["CHWDLibAV", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
+            name: "HWDMediaFile",
+            dependencies: ["CHWDLibAV", "CHWDPixels", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
             path: "Sources/MediaFile", swiftSettings: common),
 
         // Processes.

@@ -115,3 +115,24 @@ const char *hwd_instructions(void);
 
 /// Restricts the instruction set to a level (0 baseline, 1 AVX2, 2 AVX-512) that the machine supports; for tests.
 void hwd_limit_instructions(int level);
+
+/// One component of a picture.
+typedef struct {
+    const uint8_t *base;  ///< the first sample
+    size_t stride;        ///< bytes from a row to the next
+    int step;             ///< bytes from a sample to the next
+    bool words;           ///< 16-bit little-endian words instead of bytes
+    int shift;            ///< words: bits below the value (P010: 6)
+    int scale;            ///< bits by which values are shifted left, so that both pictures have the same depth
+} hwd_samples;
+
+typedef struct {
+    uint64_t squared;   ///< the sum of squared differences
+    double similarity;  ///< the mean similarity of 8x8 windows four samples apart; 1 for planes smaller than a window
+} hwd_difference;
+
+/// Compares a component of two pictures whose samples have up to 12 bits; false when memory runs out.
+bool hwd_compare(const hwd_samples *a, const hwd_samples *b, int width, int height, double peak, hwd_difference *found);
+
+/// The mean values of `columns` × `rows` cells; there are no more columns than samples a row, and no more rows than rows.
+void hwd_cell_means(const hwd_samples *samples, int width, int height, int columns, int rows, float *means);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
+internal import HWDControlCommands
 internal import HWDLibAV
 internal import HWDMediaFile
 internal import HWDModel
@@ -90,49 +91,12 @@ final class BenchClip {
         }
     }
 
-    /// A plane of a frame; `component` is 0 for Y, 1 for Cb, 2 for Cr.
-    func plane(_ component: Int, of frame: Int) -> QualityPlane? {
-        let format = video.format
-        let isChroma = component > 0
-        let index = format.isSemiPlanar ? min(component, 1) : component
-        let place = frames[frame].layout.planes[index]
-        guard let base = pool.memory.mutableBytes?.baseAddress else { return nil }
-        let first = format.isSemiPlanar && component == 2 ? format.bytesPerSample : 0
-        return QualityPlane(
-            base: UnsafeRawPointer(base) + Int(place.offset) + first, stride: Int(place.stride),
-            step: format.isSemiPlanar && isChroma ? 2 * format.bytesPerSample : format.bytesPerSample,
-            isWide: format.bytesPerSample == 2, shift: format == .p010 ? 6 : 0,
-            width: isChroma ? (video.width + 1) / 2 : video.width,
-            height: isChroma ? (video.height + 1) / 2 : video.height)
-    }
-}
-
-/// The samples of one color component, in memory that the clip owns.
-struct QualityPlane {
-    let base: UnsafeRawPointer
-    /// Bytes from one row to the next.
-    let stride: Int
-    /// Bytes from one sample to the next.
-    let step: Int
-    /// Whether samples have 16 bits, little-endian.
-    let isWide: Bool
-    /// Padding bits below the value, as in P010.
-    let shift: Int
-    let width: Int
-    let height: Int
-
-    /// Copies one row, each sample shifted left by `scale` bits.
-    func read(row: Int, scale: Int, into line: UnsafeMutablePointer<Int32>) {
-        let start = base + row * stride
-        if isWide {
-            for x in 0..<width {
-                let value = start.load(fromByteOffset: x * step, as: UInt16.self)
-                line[x] = Int32(UInt16(littleEndian: value) >> shift) << scale
-            }
-        } else {
-            for x in 0..<width {
-                line[x] = Int32(start.load(fromByteOffset: x * step, as: UInt8.self)) << scale
-            }
-        }
+    /// A frame's samples.
+    func view(_ frame: Int) throws -> PictureView {
+        guard let memory = pool.memory.mutableBytes else { throw CommandFailure(.software, "the clip has no memory") }
+        return try PictureView(
+            memory: UnsafeRawBufferPointer(memory), layout: frames[frame].layout, format: video.format,
+            width: video.width, height: video.height,
+            part: PictureRectangle(x: 0, y: 0, width: UInt32(video.width), height: UInt32(video.height)))
     }
 }

@@ -127,7 +127,40 @@ struct BenchSession {
             guard quality.pictures < clip.frames.count else {
                 throw CommandFailure(.software, "more pictures were decoded than frames were sent")
             }
-            try quality.add(picture, clip, frame: quality.pictures)
+            try add(picture, to: &quality, clip)
+        }
+    }
+
+    /// Adds a picture and the frame it was coded from.
+    ///
+    /// - Throws: when the picture is smaller than the frame or has fewer bits.
+    private func add(_ picture: DecodedPicture, to quality: inout PictureQuality, _ clip: BenchClip) throws {
+        guard picture.width >= clip.video.width, picture.height >= clip.video.height,
+            picture.bitDepth >= clip.video.format.bitDepth
+        else {
+            throw CommandFailure(
+                .software,
+                "the decoded pictures are \(picture.width)x\(picture.height) with \(picture.bitDepth) bits")
+        }
+        let view = try clip.view(quality.pictures)
+        let frame = (0..<3).compactMap { PicturePlane($0, of: view) }
+        try picture.planes[0].withUnsafeBufferPointer { luma in
+            try picture.planes[1].withUnsafeBufferPointer { cb in
+                try picture.planes[2].withUnsafeBufferPointer { cr in
+                    let coded = [luma, cb, cr].enumerated().compactMap { component, words in
+                        words.baseAddress.map { start in
+                            let (width, height) =
+                                component == 0
+                                ? (picture.width, picture.height)
+                                : ((picture.width + 1) / 2, (picture.height + 1) / 2)
+                            return PicturePlane(
+                                words: start, stride: width, width: width, height: height,
+                                bitDepth: picture.bitDepth)
+                        }
+                    }
+                    try quality.add(Array(zip(frame, coded)))
+                }
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDControlCommands
+internal import HWDModel
 internal import HWDTransport
 
 /// A progress bar on standard error, drawn at most ten times a second and only on a terminal.
@@ -42,14 +43,7 @@ struct Progress {
     }
 
     /// A number with `digits` decimals.
-    static func decimal(_ value: Double, _ digits: Int) -> String {
-        let scale = (0..<digits).reduce(1.0) { scale, _ in scale * 10 }
-        guard value.isFinite, value.magnitude < 1e12 else { return "-" }
-        let scaled = Int((value.magnitude * scale).rounded())
-        let fraction = String(scaled % Int(scale))
-        let padded = String(repeating: "0", count: digits - min(digits, fraction.count)) + fraction
-        return (value < 0 ? "-" : "") + "\(scaled / Int(scale))" + (digits > 0 ? ".\(padded)" : "")
-    }
+    static func decimal(_ value: Double, _ digits: Int) -> String { DecimalText.text(value, digits) }
 
     /// Seconds as `m:ss` or `h:mm:ss`.
     static func clock(_ seconds: Double) -> String {

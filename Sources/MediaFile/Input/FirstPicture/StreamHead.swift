@@ -41,7 +41,7 @@ enum StreamHead {
     }
 
     /// The NAL units of a packet, up to the first damaged length.
-    private static func split(_ bytes: [UInt8], _ framing: SampleKind.Framing) -> [ArraySlice<UInt8>] {
+    static func split(_ bytes: [UInt8], _ framing: SampleKind.Framing) -> [ArraySlice<UInt8>] {
         guard case .lengths(let size) = framing else { return Array(AnnexB.NALUnits(bytes)) }
         guard var units = try? LengthPrefixedNALUnits(bytes[...], lengthSize: size) else { return [] }
         var result: [ArraySlice<UInt8>] = []

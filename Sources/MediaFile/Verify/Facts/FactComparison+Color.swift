@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+
+extension FactComparison {
+    var color: ReceiptItem? {
+        let (old, new) = (input.video.color, output.video.color)
+        let (from, to) = (ReceiptText.color(old), ReceiptText.color(new))
+        if let stream = output.streamColor, stream.isSpecified, !matches(stream, new), !inputContradictsItself {
+            return ReceiptItem(
+                "color", .lost,
+                "the output's boxes say \(to) and its coded stream says \(ReceiptText.color(stream))")
+        }
+        if matches(old, new) { return ReceiptItem("color", .kept, to) }
+        guard old.isSpecified || old.isFullRange != new.isFullRange else {
+            return ReceiptItem("color", .changed, "the tags \(to) were added")
+        }
+        return ReceiptItem("color", .lost, "\(to), not \(from)")
+    }
+
+    /// Whether the input's boxes and its coded stream have different tags, which a copy keeps.
+    private var inputContradictsItself: Bool {
+        guard let stream = input.streamColor, stream.isSpecified else { return false }
+        return !matches(stream, input.video.color)
+    }
+
+    /// Whether the tags are those of the same colors; a preferred transfer function counts as the one that it replaces.
+    private func matches(_ first: ColorDescription, _ second: ColorDescription) -> Bool {
+        let isSameTransfer =
+            first.transfer == second.transfer
+            || first.transfer == input.video.color.transfer && second.transfer == output.video.color.transfer
+                && input.transfer == output.transfer
+        return first.primaries == second.primaries && first.matrix == second.matrix && isSameTransfer
+            && first.isFullRange == second.isFullRange
+    }
+
+    var mastering: ReceiptItem? {
+        messages("mastering", "mastering display") { $0.video.masteringDisplay } stream: { $0.streamMastering }
+    }
+
+    var light: ReceiptItem? {
+        messages("light", "content light levels") { $0.video.contentLight } stream: { $0.streamLight }
+    }
+
+    /// Compares what the container or, without it there, the first picture says, and what the coded stream says.
+    private func messages(
+        _ name: String, _ title: String, _ value: (FileFacts) -> [UInt8]?, stream: (FileFacts) -> [UInt8]?
+    ) -> ReceiptItem? {
+        let coded = stream(output)
+        switch (value(input), value(output)) {
+        case (nil, nil): return nil
+        case (nil, _?): return ReceiptItem(name, .changed, "\(title) added")
+        case (let old?, nil):
+            return ReceiptItem(name, .lost, "the output has no \(title)", details: [hexadecimal("input", old)])
+        case (let old?, let new?):
+            guard old == new else {
+                return ReceiptItem(
+                    name, .lost, "the output has other \(title) values",
+                    details: [hexadecimal("input", old), hexadecimal("output", new)])
+            }
+            if let coded, coded != new, stream(input) ?? coded != coded || value(input) == stream(input) {
+                return ReceiptItem(
+                    name, .lost, "the output's coded stream has other \(title) values than its boxes",
+                    details: [hexadecimal("boxes", new), hexadecimal("stream", coded)])
+            }
+            return ReceiptItem(name, .kept, "\(title): \(old.count) bytes equal")
+        }
+    }
+
+    private func hexadecimal(_ name: String, _ bytes: [UInt8]) -> String { "\(name): \(Hexadecimal.text(bytes))" }
+
+    var ambient: ReceiptItem? {
+        switch (input.ambient, output.ambient) {
+        case (nil, nil): nil
+        case (nil, _?): ReceiptItem("ambient", .changed, "an ambient viewing environment was added")
+        case (let old?, let new) where old == new:
+            ReceiptItem("ambient", .kept, "ambient viewing environment: \(old.count) bytes equal")
+        case (_?, nil): ReceiptItem("ambient", .lost, "the output has no ambient viewing environment")
+        case (let old?, let new?):
+            ReceiptItem(
+                "ambient", .lost, "the output has another ambient viewing environment",
+                details: [hexadecimal("input", old), hexadecimal("output", new)])
+        }
+    }
+
+    var dolbyVision: ReceiptItem? {
+        switch (input.dolbyVision, output.dolbyVision) {
+        case (nil, nil): nil
+        case (nil, let new?): ReceiptItem("dolby-vision", .changed, "a configuration was added: \(profile(new))")
+        case (let old?, nil):
+            ReceiptItem("dolby-vision", .lost, "the output has no Dolby Vision configuration (\(profile(old)))")
+        case (let old?, let new?) where old == new: ReceiptItem("dolby-vision", .kept, profile(old))
+        case (let old?, let new?):
+            // The level follows from size and rate; profile and compatibility say how pictures are shown.
+            ReceiptItem(
+                "dolby-vision", profile(old) == profile(new) ? .changed : .lost,
+                "the configuration is \(profile(new)), not \(profile(old))",
+                details: [hexadecimal("input", old), hexadecimal("output", new)])
+        }
+    }
+
+    /// `profile 8.4`, from a configuration record.
+    private func profile(_ record: [UInt8]) -> String {
+        guard let bits = record.bigEndian(at: 2, 3) else { return "damaged" }
+        return "profile \(bits >> 17 & 127).\(bits >> 4 & 15)"
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import CHWDLibAV
+internal import HWDHEVC
+internal import HWDLibAV
+internal import HWDModel
+
+/// What a file's headers say, as far as a receipt compares it.
+struct FileFacts {
+    /// The kinds of files, by what they can hold.
+    enum Container {
+        /// Boxes, Matroska, MPEG-TS and others with several streams and times.
+        case container
+        /// Pictures alone: Y4M, Annex B, series of pictures.
+        case pictures
+    }
+
+    /// A chapter, in seconds.
+    struct Chapter: Hashable {
+        var start: Double
+        var title: String
+    }
+
+    let info: MediaInfo
+    let video: VideoDescription
+    /// The track of `video` in `info`.
+    let track: VideoTrackInfo?
+    let container: Container
+    /// The color in the parameter sets of HEVC; nil for other codecs and without one.
+    private(set) var streamColor: ColorDescription?
+    /// The 24 bytes of the Dolby Vision configuration record.
+    private(set) var dolbyVision: [UInt8]?
+    /// The 8 bytes of `amve`, from the box or SEI message 148.
+    private(set) var ambient: [UInt8]?
+    /// SEI messages 137 and 144 of HEVC, before the first picture.
+    private(set) var streamMastering: [UInt8]?
+    private(set) var streamLight: [UInt8]?
+    /// The preferred transfer function (SEI message 147), which replaces that of the parameter sets.
+    private(set) var preferredTransfer: UInt8?
+    let chapters: [Chapter]
+
+    init(_ file: InputFile, _ reader: MediaReader) throws(MediaError) {
+        info = try MediaInfo(file)
+        video = reader.video
+        let index = reader.video.streamIndex
+        track = info.video.first { $0.stream == index }
+        let isBare = file.kind != .media || reader.isUntimed
+        container = isBare ? .pictures : .container
+        chapters = Self.chapters(reader)
+        for box in reader.carriedBoxes {
+            switch box.type {
+            case "dvcC", "dvvC", "dvwC": dolbyVision = box.fields
+            case "amve": ambient = box.fields
+            default: break
+            }
+        }
+        guard video.codec == "hevc", file.isSeekable else { return }
+        let configuration = HEVCConfiguration(video.codecConfiguration)
+        let units =
+            configuration.nalUnits
+            + StreamHead.nalUnits(
+                file, streamIndex: index, framing: configuration.framing, cancelFlag: CancelFlag())
+        addMessages(units)
+        streamColor = HEVCConfiguration.baseLayerSets(units).first.flatMap { sps in
+            sps.colourDescription.map { points in
+                ColorDescription(
+                    primaries: UInt8(clamping: points.colourPrimaries),
+                    transfer: UInt8(clamping: points.transferCharacteristics),
+                    matrix: UInt8(clamping: points.matrixCoeffs), isFullRange: sps.isFullRange)
+            }
+        }
+    }
+
+    private mutating func addMessages(_ units: [[UInt8]]) {
+        for message in units.lazy.compactMap({ try? SEI(nal: $0) }).flatMap(\.messages) {
+            switch message.payloadType {
+            case 137: streamMastering = streamMastering ?? message.payload
+            case 144: streamLight = streamLight ?? message.payload
+            case 147: preferredTransfer = preferredTransfer ?? message.payload.first
+            case 148: ambient = ambient ?? message.payload
+            default: break
+            }
+        }
+    }
+
+    /// The transfer function that a player applies.
+    var transfer: UInt8 { preferredTransfer ?? video.color.transfer }
+
+    /// Whether the file holds transparency.
+    var hasAlpha: Bool { track?.alpha == true || video.format == .yuva }
+
+    /// The most chapters that are compared.
+    private static let maxChapters = 10_000
+
+    private static func chapters(_ reader: MediaReader) -> [Chapter] {
+        guard case .libAV(let source) = reader.backend else { return [] }
+        let context = source.demuxer.context.pointee
+        return (0..<min(maxChapters, Int(context.nb_chapters))).compactMap { index in
+            guard let chapter = context.chapters?[index]?.pointee,
+                let base = Rational(positive: chapter.time_base), Ticks.isPossible(chapter.start)
+            else { return nil }
+            let start = max(0, chapter.start + source.timeline.initialOffset(in: base))
+            return Chapter(
+                start: Double(start) * base.value, title: LibAVDictionary.value(chapter.metadata, "title") ?? "")
+        }
+    }
+}

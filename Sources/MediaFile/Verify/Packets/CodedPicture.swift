@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDHEVC
+internal import HWDModel
+
+/// A coded picture of a file, reduced to what a receipt compares.
+struct CodedPicture {
+    /// Seconds, or the picture's number in output order where one of the files stores no times.
+    var time: Double
+    /// Digests of HEVC pictures; nil without such a unit or message, and for other codecs.
+    var rpu: UInt64?
+    var hdr10Plus: UInt64?
+    var captions: UInt64?
+    /// The digest of all slices; nil where it is not needed.
+    var slices: UInt64?
+
+    init(time: Double) { self.time = time }
+
+    /// Adds the NAL units of a packet. A unit's header is no part of its digest: it has the temporal level.
+    mutating func add(_ packet: MediaPacket, _ framing: SampleKind.Framing, digestsSlices: Bool) {
+        let bytes = packet.withBytes { Array($0) }
+        var digest = FNV1a()
+        var hasSlice = false
+        for unit in StreamHead.split(bytes, framing) {
+            guard let header = try? NALUnitHeader(nal: unit) else { continue }
+            switch header.nalUnitType {
+            case .unspec62: rpu = Self.combine(rpu, unit.dropFirst(2))
+            case .prefixSEI, .suffixSEI: addMessages(unit)
+            case let type where type.isSlice && digestsSlices:
+                digest.add(unit.dropFirst(2))
+                hasSlice = true
+            default: break
+            }
+        }
+        if hasSlice { slices = digest.value }
+    }
+
+    private mutating func addMessages(_ unit: ArraySlice<UInt8>) {
+        for message in (try? SEI(nal: unit))?.messages ?? [] where message.payloadType == 4 {
+            // itu_t_t35: country, provider and what the provider defines (ST 2094-40, CTA-861; A/53 6.2.3).
+            if message.payload.starts(with: [0xB5, 0x00, 0x3C, 0x00, 0x01, 0x04]) {
+                hdr10Plus = Self.combine(hdr10Plus, message.payload[...])
+            } else if message.payload.starts(with: [0xB5, 0x00, 0x31] + Array("GA94".utf8)) {
+                captions = Self.combine(captions, message.payload[...])
+            }
+        }
+    }
+
+    private static func combine(_ digest: UInt64?, _ bytes: ArraySlice<UInt8>) -> UInt64 {
+        (digest ?? 0) &* 31 &+ FNV1a(bytes).value
+    }
+}
+
+/// Sorts pictures, which arrive in decoding order, by their times.
+struct OutputQueue {
+    private var pictures: [CodedPicture] = []
+
+    /// More than any decoder reorders: H.264 and H.265 store 16.
+    private static let depth = 40
+
+    /// Adds a picture; returns the one that is certain to be next.
+    mutating func add(_ picture: CodedPicture) -> CodedPicture? {
+        let place = pictures.lastIndex { $0.time <= picture.time }.map { $0 + 1 } ?? 0
+        pictures.insert(picture, at: place)
+        return pictures.count > Self.depth ? pictures.removeFirst() : nil
+    }
+
+    /// The rest.
+    mutating func finish() -> [CodedPicture] {
+        defer { pictures = [] }
+        return pictures
+    }
+}
