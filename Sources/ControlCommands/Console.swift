@@ -78,12 +78,19 @@ package struct CommandFailure: Error {
     /// 128 + SIGINT, as shells count.
     package static let interrupted = CommandFailure(exitCode: 130, reason: "interrupted")
 
+    /// The same after the output is complete.
+    package static let interruptedVerification = CommandFailure(
+        exitCode: 130, reason: "interrupted; the output is complete and was not verified")
+
     /// The same with what is left of the output; unchanged for other failures.
     func describing(output: String?) -> CommandFailure {
-        guard exitCode == Self.interrupted.exitCode, let output else { return self }
+        guard exitCode == Self.interrupted.exitCode, reason == Self.interrupted.reason, let output else { return self }
         let rest = output == "-" ? "standard output is incomplete" : "nothing was written"
         return CommandFailure(exitCode: exitCode, reason: "\(reason); \(rest)")
     }
+
+    /// Files differ: 1, as of cmp(1).
+    package static func differs(_ reason: String) -> CommandFailure { CommandFailure(exitCode: 1, reason: reason) }
 
     private init(exitCode: Int32, reason: String) {
         self.exitCode = exitCode

@@ -15,10 +15,11 @@ struct HWCtl: ParsableCommand {
             and prints a note; it never does so if $HWDAEMON_SOCKET is set.
 
             EXIT STATUS
-              0  success             64  wrong usage or property    65  damaged or unsupported input
-              66 input not found     69  required hardware or the daemon is not available
-              70 internal error      73  output cannot be created   74  input or output error
-              75 limit, try later    77  permission denied         130  interrupted
+              0  success              1  verify: something was lost that was not asked for
+             64  wrong usage         65  damaged or unsupported input
+             66  input not found     69  required hardware or the daemon is not available
+             70  internal error      73  output cannot be created   74  input or output error
+             75  limit, try later    77  permission denied         130  interrupted
 
             ENVIRONMENT
               HWDAEMON_SOCKET   the daemon's socket (a path, or @name)
@@ -26,7 +27,7 @@ struct HWCtl: ParsableCommand {
             """,
         version: HWCtlVersion.text,
         subcommands: [
-            EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, ProbeCommand.self,
+            EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self, ProbeCommand.self,
             PropertiesCommand.self, SessionsCommand.self, BenchCommand.self,
         ])
 

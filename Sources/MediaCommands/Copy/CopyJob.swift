@@ -14,6 +14,8 @@ final class CopyJob {
         var maxLevel: Int?
         var keepsPartial = false
         var json = false
+        /// What the options change, where the output is verified; nil where it is not.
+        var asked: AskedChanges?
     }
 
     private let request: Request
@@ -69,13 +71,17 @@ final class CopyJob {
                 "warning: \(pipeline.undecodable) leading pictures are left out: the stream begins after the pictures that "
                     + "they refer to")
         }
+        let receipt = try VerifyJob.receipt(
+            request.asked, request.input, request.output, earlyEnd: pipeline.earlyEnd, interruption)
         try CopySummary(
             input: request.input, output: request.output, frames: pipeline.packets,
             videoBytes: pipeline.videoBytes, seconds: seconds, levels: levels, sampleEntries: sampleEntries,
             notCopied: writer.notes,
-            discontinuities: reader.report.discontinuities, earlyEndReason: pipeline.earlyEnd?.error.reason
+            discontinuities: reader.report.discontinuities, earlyEndReason: pipeline.earlyEnd?.error.reason,
+            receipt: receipt
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
+        if let failure = receipt.flatMap({ ReceiptReport(receipt: $0).failure }) { throw failure }
     }
 
     /// A warning for files with a sample entry.
@@ -110,9 +116,10 @@ private struct CopySummary: CommandSummary {
     var notCopied: [String]
     var discontinuities: Int
     var earlyEndReason: String?
+    var receipt: Receipt?
 
     enum CodingKeys: String, CodingKey {
-        case schema, input, output, copied, frames, seconds, discontinuities
+        case schema, input, output, copied, frames, seconds, discontinuities, receipt
         case videoBytes = "video_bytes"
         case levels = "temporal_levels"
         case sampleEntries = "sample_entries"
@@ -125,6 +132,6 @@ private struct CopySummary: CommandSummary {
             Self.warning(discontinuities: discontinuities), levels?.line,
             sampleEntries.flatMap { $0 > 1 ? "sample entries: \($0)" : nil },
             "\(output): \(frames) frames copied in \(Progress.decimal(seconds, 2)) s",
-        ].compactMap { $0 }
+        ].compactMap { $0 } + (receipt.map { ReceiptReport(receipt: $0).lines } ?? [])
     }
 }

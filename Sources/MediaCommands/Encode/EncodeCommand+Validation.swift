@@ -25,6 +25,7 @@ extension EncodeCommand {
         }
         guard hdr.isAvailable else { throw ValidationError("--hdr \(hdr.rawValue) is not available yet.") }
         try OptionCheck.json(json, output: output)
+        try validateVerify()
         try OptionCheck.rate("--frame-rate", frameRate)
         try OptionCheck.rate("--base-layer-frame-rate", baseLayerFrameRate)
         try OptionCheck.rate("--expected-frame-rate", expectedFrameRate)

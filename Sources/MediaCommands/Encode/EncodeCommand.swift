@@ -147,6 +147,13 @@ struct EncodeCommand: ParsableCommand {
     @Flag(help: "If the input ends early, keep the frames before that; the exit code still reports the error.")
     var keepPartial = false
 
+    @Flag(
+        help: """
+            Compare the output with the input when it is complete, as hwctl verify does; if something was lost that was not \
+            asked for, the exit code is 1 and the output stays.
+            """)
+    var verify = false
+
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false
 
@@ -157,7 +164,7 @@ struct EncodeCommand: ParsableCommand {
     private func runCopy() throws {
         let request = CopyJob.Request(
             input: input, output: output, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
-            keepsPartial: keepPartial, json: json)
+            keepsPartial: keepPartial, json: json, asked: asked)
         try CopyJob(request).run(try Interruption())
     }
 
@@ -193,7 +200,7 @@ struct EncodeCommand: ParsableCommand {
                     specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
                     allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr),
                 frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
-                json: json, fallbackReason: fallbackReason))
+                json: json, fallbackReason: fallbackReason, asked: asked))
     }
 
     /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.

@@ -21,6 +21,8 @@ final class EncodeJob {
         var json = false
         /// Reported instead of the daemon's fallback reason if an earlier run failed in hardware.
         var fallbackReason: String?
+        /// What the options change, where the output is verified; nil where it is not.
+        var asked: AskedChanges?
     }
 
     private let request: Request
@@ -81,15 +83,18 @@ final class EncodeJob {
         try writer.finish()
         session.invalidate()
         progress.clear()
+        let receipt = try VerifyJob.receipt(
+            request.asked, request.input, request.output, earlyEnd: pipeline.earlyEnd, interruption)
         try EncodeSummary(
             EncodeSummary.Outcome(
                 request: request, input: input, encoder: session.created, properties: properties,
                 frames: pipeline.packets, videoBytes: pipeline.videoBytes,
                 fileBytes: fileSize(request.output) ?? pipeline.videoBytes, seconds: seconds,
                 notCopied: writer.notes, warnings: warnings, changes: changes, earlyLevelWarning: early,
-                earlyEnd: pipeline.earlyEnd)
+                earlyEnd: pipeline.earlyEnd, receipt: receipt)
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
+        if let failure = receipt.flatMap({ ReceiptReport(receipt: $0).failure }) { throw failure }
     }
 
     private func readerOptions() throws -> MediaReader.Options {

@@ -24,6 +24,8 @@ struct EncodeSummary: CommandSummary {
         /// The warning about temporal levels that was printed before encoding began.
         var earlyLevelWarning: String?
         var earlyEnd: EarlyEnd?
+        /// The output's comparison with the input; nil where it was not verified.
+        var receipt: Receipt?
     }
 
     private var schema = 2
@@ -58,10 +60,11 @@ struct EncodeSummary: CommandSummary {
     private var earlyEndReason: String?
     private var levels: LevelSummary?
     private var lateWarning: String?
+    private var receipt: Receipt?
 
     enum CodingKeys: String, CodingKey {
         case schema, input, output, properties, width, height, conversion, frames, seconds, warnings
-        case discontinuities
+        case discontinuities, receipt
         case encoderID = "EncoderID"
         case usingHardware = "UsingHardwareAcceleratedVideoEncoder"
         case fallbackReason = "FallbackReason"
@@ -117,6 +120,7 @@ struct EncodeSummary: CommandSummary {
         warnings = outcome.warnings
         earlyEndReason = outcome.earlyEnd?.error.reason
         levels = LevelSummary(outcome.input.reader.levels, leftOut: report.leftOut)
+        receipt = outcome.receipt
         lateWarning = levels?.lateWarning(outcome.earlyLevelWarning)
     }
 
@@ -145,6 +149,7 @@ struct EncodeSummary: CommandSummary {
         line += " (\(Progress.decimal(framesPerSecond, 1)) fps), \(Self.size(fileBytes))"
         if let averageBitRate { line += ", video \(Progress.decimal(averageBitRate / 1000, 0)) kbit/s" }
         lines.append(line)
+        if let receipt { lines += ReceiptReport(receipt: receipt).lines }
         return lines
     }
 

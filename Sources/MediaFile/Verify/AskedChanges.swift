@@ -47,6 +47,8 @@ public struct AskedChanges: Hashable, Sendable {
     public var maxLevel: Int?
     /// Frames per second of an input that stores no rate.
     public var frameRate: Rational?
+    /// How the input's colors relate to its alpha, where the file does not say so.
+    public var sourceAlphaMode = AlphaChannelMode.straight
     /// Whether the input was only copied, so that its coded pictures must be the same.
     public var isCopy = false
 
@@ -70,10 +72,15 @@ public struct AskedChanges: Hashable, Sendable {
                     throw MediaError(.usage, "max-level takes a temporal level from 0 to 6, not '\(value)'")
                 }
                 maxLevel = level
+            case ("alpha-mode", let value?):
+                guard let mode = AlphaChannelMode(rawValue: value) else {
+                    throw MediaError(.usage, "alpha-mode takes premultiplied or straight, not '\(value)'")
+                }
+                sourceAlphaMode = mode
             case (let name, nil) where Self.items.contains { $0.name == name }: names.insert(name)
             default:
                 let all = Self.items.map(\.name).joined(separator: ", ")
-                throw MediaError(.usage, "'\(part)' is none of \(all), hdr=… and max-level=…")
+                throw MediaError(.usage, "'\(part)' is none of \(all), hdr=…, max-level=… and alpha-mode=…")
             }
         }
     }

@@ -55,7 +55,7 @@ public final class Verification {
     ) -> PictureComparison.Rules {
         var rules = PictureComparison.Rules()
         rules.offset = packets.countsPictures ? 0 : packets.pictures.offset ?? 0
-        rules.countsPictures = packets.countsPictures
+        (rules.isInputUntimed, rules.isOutputUntimed) = packets.isUntimed
         rules.tolerance = packets.tolerance
         rules.rounding = max(input.video.timeBase.value, output.video.timeBase.value) / 2 + 1e-6
         let isResized = asked.names.contains("size") && input.video.shown != output.video.shown
@@ -74,6 +74,9 @@ public final class Verification {
             items[place] = alpha
         }
         add(items)
+        if let damage = output.damage {
+            add([ReceiptItem("pictures", .lost, "the output is damaged: \(damage)")])
+        }
         add(pictures.items(rules, isCopied: isCopied))
         receipt.quality = pictures.figures
         let order = AskedChanges.items.map(\.name)

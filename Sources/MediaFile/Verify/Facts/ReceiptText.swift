@@ -23,6 +23,7 @@ enum ReceiptText {
 
     /// Three code points and the range.
     static func color(_ color: ColorDescription) -> String {
-        "\(color.primaries)/\(color.transfer)/\(color.matrix) \(color.isFullRange ? "full" : "video") range"
+        let points = color.isSpecified ? "\(color.primaries)/\(color.transfer)/\(color.matrix)" : "no tags"
+        return "\(points), \(color.isFullRange ? "full" : "video") range"
     }
 }

@@ -4,8 +4,9 @@ internal import HWDModel
 /// Compares the packets of two files, which are read side by side.
 struct PacketComparison {
     private(set) var pictures: CodedPictureComparison
-    /// Whether pictures are numbered instead of timed, because one of the files stores no times.
-    let countsPictures: Bool
+    /// Whether each of the files stores no times: pictures are numbered then.
+    let isUntimed: (input: Bool, output: Bool)
+    var countsPictures: Bool { isUntimed.input || isUntimed.output }
     /// The largest difference of the times of one picture, in seconds.
     let tolerance: Double
 
@@ -19,15 +20,16 @@ struct PacketComparison {
     init(_ input: MediaReader, _ output: MediaReader) throws(MediaError) {
         // The times of Y4M and of pictures follow from a rate.
         let isCounted = [input, output].map { $0.isUntimed || $0.file.kind != .media }
-        countsPictures = isCounted[0] || isCounted[1]
+        isUntimed = (isCounted[0], isCounted[1])
         // Half of a frame's time is nearer to the next one.
         let interval = min(input.video.frameInterval, output.video.frameInterval)
         tolerance = max(0.45 * interval, max(input.video.timeBase.value, output.video.timeBase.value) / 2 + 1e-6)
-        pictures = CodedPictureComparison(tolerance: countsPictures ? 0.5 : tolerance)
+        let counts = isCounted[0] || isCounted[1]
+        pictures = CodedPictureComparison(tolerance: counts ? 0.5 : tolerance)
         let areHEVC = input.video.codec == "hevc" && output.video.codec == "hevc"
         var feeds: [(PacketFeed, StreamComparison.Side)] = []
         for (reader, side) in [(input, StreamComparison.Side.input), (output, .output)] where !reader.decodesInProcess {
-            let feed = try PacketFeed(reader, countsPictures: countsPictures, digestsSlices: areHEVC)
+            let feed = try PacketFeed(reader, countsPictures: counts, digestsSlices: areHEVC)
             feeds.append((feed, side))
         }
         self.feeds = feeds

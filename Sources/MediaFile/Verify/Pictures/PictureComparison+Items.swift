@@ -34,8 +34,11 @@ extension PictureComparison {
 
     private func timestamps(_ rules: Rules) -> ReceiptItem? {
         guard pairs > 0 else { return nil }
-        if rules.countsPictures {
-            return ReceiptItem("timestamps", .lost, "one of the files stores no times: pictures are paired by number")
+        switch (rules.isInputUntimed, rules.isOutputUntimed) {
+        case (true, true): return nil
+        case (true, false): return ReceiptItem("timestamps", .changed, "the input stores no times, the output does")
+        case (false, true): return ReceiptItem("timestamps", .lost, "the output stores no times")
+        case (false, false): break
         }
         guard abs(rules.offset) <= rules.rounding else {
             let direction = rules.offset > 0 ? "later" : "earlier"

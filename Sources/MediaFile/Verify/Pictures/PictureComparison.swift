@@ -22,6 +22,8 @@ public struct ComparedPicture {
 public protocol ComparedPictures: AnyObject {
     /// The next picture; nil at the end.
     func next() throws -> ComparedPicture?
+    /// The first error of reading and decoding so far, in one line; nil without any.
+    var damage: String? { get }
 }
 
 /// Compares the decoded pictures of two files in pairs, one pair at a time.
@@ -34,8 +36,10 @@ struct PictureComparison {
         var tolerance = 0.02
         /// The difference of times that a container's rounding makes.
         var rounding = 0.0
-        /// Whether pictures are paired by their numbers, because one of the files stores no times.
-        var countsPictures = false
+        /// Which of the files stores no times, so that pictures are paired by their numbers.
+        var countsPictures: Bool { isInputUntimed || isOutputUntimed }
+        var isInputUntimed = false
+        var isOutputUntimed = false
         /// Whether the output's samples cannot be compared with the input's: its colors or its size were converted.
         var isConverted = false
     }
@@ -136,15 +140,15 @@ struct PictureComparison {
             ?? PictureSignature.grid(width: min(luma.width, coded.width), height: min(luma.height, coded.height))
         self.grid = grid
         pairs += 1
-        let signature = PictureSignature(new, grid)
-        order.add(first.time, input: PictureSignature(old, grid), output: signature)
+        let isSameMode = first.alphaMode == second.alphaMode || first.alphaMode == nil || second.alphaMode == nil
+        if !isSameMode { differsInAlphaMode = true }
+        // Colors that are multiplied by alpha in one file alone are others; alpha shows which picture it is.
+        let signature = PictureSignature(isSameMode ? new : Array(new.dropFirst(3)), grid)
+        order.add(
+            first.time, input: PictureSignature(isSameMode ? old : Array(old.dropFirst(3)), grid), output: signature)
         lastOutput = signature
         if old.count > 3, new.count > 3 { alpha.add(old[3], new[3], grid) }
-        guard !rules.isConverted else { return }
-        guard first.alphaMode == second.alphaMode || first.alphaMode == nil || second.alphaMode == nil else {
-            differsInAlphaMode = true
-            return
-        }
+        guard !rules.isConverted, isSameMode else { return }
         if let psnr = try quality.add(Array(zip(old, new))), psnr < worst?.psnr ?? .infinity {
             worst = (psnr, first.time)
         }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+internal import HWDMediaFile
+internal import HWDModel
+
+extension EncodeCommand {
+    /// What this command's options change, for the verification of its output; nil without `--verify`.
+    var asked: AskedChanges? {
+        guard verify else { return nil }
+        var asked = AskedChanges()
+        asked.hdr = AskedChanges.HDR(rawValue: hdr.rawValue)
+        asked.maxLevel = maxLevel
+        asked.frameRate = frameRate.flatMap { Rational(text: $0) }
+        asked.isCopy = copy
+        let properties = properties
+        for (key, name) in Self.verifiedProperties where properties[key] != nil { asked.names.insert(name) }
+        if case .string(let text)? = properties[.sourceAlphaMode], let mode = AlphaChannelMode(rawValue: text) {
+            asked.sourceAlphaMode = mode
+        }
+        return asked
+    }
+
+    /// Properties that change what a line of the receipt compares.
+    private static let verifiedProperties: [(PropertyKey, String)] = [
+        (.colorPrimaries, "color"), (.transferFunction, "color"), (.yCbCrMatrix, "color"), (.fullRangeVideo, "color"),
+        (.pixelAspectRatio, "aspect"), (.cleanAperture, "size"), (.fieldCount, "fields"), (.fieldDetail, "fields"),
+        (.masteringDisplayColorVolume, "mastering"), (.contentLightLevelInfo, "light"),
+    ]
+
+    func validateVerify() throws {
+        guard verify else { return }
+        if input == "-" { throw ValidationError("--verify reads the input twice, which standard input cannot.") }
+        if output == "-" { throw ValidationError("--verify reads the output, which standard output cannot.") }
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDControlCommands
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDTransport
+
+/// The pictures of a video source, for their comparison.
+final class SourcePictures: ComparedPictures {
+    private let input: DecodedInput
+    /// Whether pictures are cut to the clean aperture.
+    private let showsAperture: Bool
+    private let onPicture: () -> Void
+    private var last: SourceFrame?
+    /// The samples of a picture that this process decoded.
+    private var scratch: UnsafeMutableRawBufferPointer?
+
+    init(_ input: DecodedInput, showsAperture: Bool, onPicture: @escaping () -> Void) {
+        (self.input, self.showsAperture, self.onPicture) = (input, showsAperture, onPicture)
+    }
+
+    deinit { scratch?.deallocate() }
+
+    var damage: String? { input.source.report.firstError }
+
+    func next() throws -> ComparedPicture? {
+        try last?.release()
+        last = nil
+        while let item = try input.source.next() {
+            guard case .frame(let frame) = item else { continue }
+            last = frame
+            onPicture()
+            let tick = input.reader.video.timeBase.value
+            return ComparedPicture(
+                time: Double(frame.pts) * tick, duration: Double(frame.duration) * tick, view: try view(frame),
+                alphaMode: frame.alphaMode)
+        }
+        return nil
+    }
+
+    private func view(_ frame: SourceFrame) throws -> PictureView {
+        let aperture = showsAperture ? input.reader.video.cleanAperture : nil
+        let part = PictureOutput.shownPart(aperture, width: frame.width, height: frame.height)
+        let (memory, layout) = try samples(frame)
+        return try PictureView(
+            memory: memory, layout: layout, format: frame.format, width: frame.width, height: frame.height, part: part)
+    }
+
+    private func samples(_ frame: SourceFrame) throws -> (UnsafeRawBufferPointer, FrameLayout) {
+        switch frame.place {
+        case .session(let memory, _, let layout): return (memory.bytes, layout)
+        case .local(let decoded):
+            let packed = FrameLayout.packed(frame.format, width: frame.width, height: frame.height)
+            if scratch?.count ?? 0 < packed.size {
+                scratch?.deallocate()
+                scratch = .allocate(byteCount: packed.size, alignment: FrameLayout.rowAlignment)
+            }
+            guard let scratch else { throw CommandFailure(.software, "there is no memory for a picture") }
+            try decoded.copy(to: scratch, packed.layout)
+            return (UnsafeRawBufferPointer(scratch), packed.layout)
+        }
+    }
+}
