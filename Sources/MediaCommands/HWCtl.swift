@@ -27,7 +27,8 @@ struct HWCtl: ParsableCommand {
             """,
         version: HWCtlVersion.text,
         subcommands: [
-            EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self, ProbeCommand.self,
+            EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self,
+            ProbeCommand.self,
             PropertiesCommand.self, SessionsCommand.self, BenchCommand.self,
         ])
 

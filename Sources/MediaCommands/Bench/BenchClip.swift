@@ -93,7 +93,9 @@ final class BenchClip {
 
     /// A frame's samples.
     func view(_ frame: Int) throws -> PictureView {
-        guard let memory = pool.memory.mutableBytes else { throw CommandFailure(.software, "the clip has no memory") }
+        guard let memory = pool.memory.mutableBytes else {
+            throw CommandFailure(.software, "the clip has no memory")
+        }
         return try PictureView(
             memory: UnsafeRawBufferPointer(memory), layout: frames[frame].layout, format: video.format,
             width: video.width, height: video.height,

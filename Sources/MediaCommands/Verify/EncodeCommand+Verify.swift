@@ -22,7 +22,8 @@ extension EncodeCommand {
 
     /// Properties that change what a line of the receipt compares.
     private static let verifiedProperties: [(PropertyKey, String)] = [
-        (.colorPrimaries, "color"), (.transferFunction, "color"), (.yCbCrMatrix, "color"), (.fullRangeVideo, "color"),
+        (.colorPrimaries, "color"), (.transferFunction, "color"), (.yCbCrMatrix, "color"),
+        (.fullRangeVideo, "color"),
         (.pixelAspectRatio, "aspect"), (.cleanAperture, "size"), (.fieldCount, "fields"), (.fieldDetail, "fields"),
         (.masteringDisplayColorVolume, "mastering"), (.contentLightLevelInfo, "light"),
     ]

@@ -42,7 +42,8 @@ final class SourcePictures: ComparedPictures {
         let part = PictureOutput.shownPart(aperture, width: frame.width, height: frame.height)
         let (memory, layout) = try samples(frame)
         return try PictureView(
-            memory: memory, layout: layout, format: frame.format, width: frame.width, height: frame.height, part: part)
+            memory: memory, layout: layout, format: frame.format, width: frame.width, height: frame.height,
+            part: part)
     }
 
     private func samples(_ frame: SourceFrame) throws -> (UnsafeRawBufferPointer, FrameLayout) {

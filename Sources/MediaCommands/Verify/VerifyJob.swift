@@ -78,7 +78,9 @@ struct VerifyJob {
             // A reader opens in a few milliseconds, and only it knows whether there is a layer.
             var plain = options
             (plain.alpha, plain.decoding) = (nil, .disabled)
-            if try MediaReader(file, options: plain).video.alphaLayerMode != nil { options.decoding = .daemonIfPossible }
+            if try MediaReader(file, options: plain).video.alphaLayerMode != nil {
+                options.decoding = .daemonIfPossible
+            }
         }
         let reader = try MediaReader(file, options: options)
         return try DecodedInput(

@@ -94,7 +94,9 @@ public struct AskedChanges: Hashable, Sendable {
     func reason(for name: String) -> String? {
         if names.contains(name) { return "asked for: \(name)" }
         if let hdr {
-            let converted: Set = ["color", "depth", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+"]
+            let converted: Set = [
+                "color", "depth", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+",
+            ]
             let dynamic = converted.subtracting(["color", "depth"])
             switch hdr {
             case .preserve: break

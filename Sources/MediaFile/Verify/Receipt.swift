@@ -31,7 +31,8 @@ public struct ReceiptItem: Hashable, Sendable, Encodable {
     /// Whether it is a loss that was not asked for.
     public var isFault: Bool { verdict == .lost && expected == nil }
 
-    init(_ name: String, _ verdict: ReceiptVerdict, _ sentence: String, details: [String] = [], number: Int? = nil) {
+    init(_ name: String, _ verdict: ReceiptVerdict, _ sentence: String, details: [String] = [], number: Int? = nil)
+    {
         (self.name, self.verdict, self.sentence, self.number) = (name, verdict, sentence, number)
         self.details = Array(details.prefix(Self.maxDetails))
     }

@@ -89,14 +89,17 @@ public final class Verification {
 
     private func add(_ items: [ReceiptItem]) {
         for var item in items {
-            if item.verdict == .lost { item.expected = item.expected ?? asked.reason(for: item.name) ?? limit(item.name) }
+            if item.verdict == .lost {
+                item.expected = item.expected ?? asked.reason(for: item.name) ?? limit(item.name)
+            }
             receipt.items.append(item)
         }
     }
 
     /// What a file that holds only pictures cannot hold.
     private static let needsContainer: Set = [
-        "timestamps", "duration", "rotation", "dolby-vision", "audio", "subtitle", "streams", "chapters", "metadata",
+        "timestamps", "duration", "rotation", "dolby-vision", "audio", "subtitle", "streams", "chapters",
+        "metadata",
     ]
     /// The same for a file whose pictures are not coded, in addition.
     private static let needsStream: Set = [

@@ -40,12 +40,14 @@ enum Programs {
         return finished
     }
 
-    /// Runs hwctl to its end.
+    /// Runs hwctl to its end; a file that it encodes is verified.
     static func hwctl(
         _ arguments: [String], socket: String = "", input: Int32? = nil, seconds: Int = 120
     ) throws -> Finished {
-        try Running(path("hwctl"), arguments, environment: ["HWDAEMON_SOCKET": socket], input: input)
+        let run = try Running(path("hwctl"), arguments, environment: ["HWDAEMON_SOCKET": socket], input: input)
             .wait(seconds: seconds)
+        try OutputCheck.check(arguments, run, socket: socket)
+        return run
     }
 }
 

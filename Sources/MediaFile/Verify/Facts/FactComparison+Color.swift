@@ -5,22 +5,19 @@ extension FactComparison {
     var color: ReceiptItem? {
         let (old, new) = (input.video.color, output.video.color)
         let (from, to) = (ReceiptText.color(old), ReceiptText.color(new))
-        if let stream = output.streamColor, stream.isSpecified, !matches(stream, new), !inputContradictsItself {
+        if output.contradictsItself, !input.contradictsItself, let box = output.boxColor,
+            let stream = output.streamColor
+        {
             return ReceiptItem(
                 "color", .lost,
-                "the output's boxes say \(to) and its coded stream says \(ReceiptText.color(stream))")
+                "the output's sample entry says \(ReceiptText.points(box)) and its coded stream says "
+                    + "\(ReceiptText.points(stream)); the input is \(from)")
         }
         if matches(old, new) { return ReceiptItem("color", .kept, to) }
         guard old.isSpecified || old.isFullRange != new.isFullRange else {
             return ReceiptItem("color", .changed, "the tags \(to) were added")
         }
         return ReceiptItem("color", .lost, "\(to), not \(from)")
-    }
-
-    /// Whether the input's boxes and its coded stream have different tags, which a copy keeps.
-    private var inputContradictsItself: Bool {
-        guard let stream = input.streamColor, stream.isSpecified else { return false }
-        return !matches(stream, input.video.color)
     }
 
     /// Whether the tags are those of the same colors; a preferred transfer function counts as the one that it replaces.
@@ -34,11 +31,19 @@ extension FactComparison {
     }
 
     var mastering: ReceiptItem? {
-        messages("mastering", "mastering display") { $0.video.masteringDisplay } stream: { $0.streamMastering }
+        messages("mastering", "mastering display") {
+            $0.video.masteringDisplay
+        } stream: {
+            $0.streamMastering
+        }
     }
 
     var light: ReceiptItem? {
-        messages("light", "content light levels") { $0.video.contentLight } stream: { $0.streamLight }
+        messages("light", "content light levels") {
+            $0.video.contentLight
+        } stream: {
+            $0.streamLight
+        }
     }
 
     /// Compares what the container or, without it there, the first picture says, and what the coded stream says.

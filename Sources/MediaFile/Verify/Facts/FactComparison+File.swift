@@ -22,7 +22,8 @@ extension FactComparison {
             return ReceiptItem("streams", .kept, "\(ReceiptText.count(names.count, "other stream"))")
         }
         var item = ReceiptItem(
-            "streams", .lost, "\(names.count - kept) of \(ReceiptText.count(names.count, "other stream")) are not there",
+            "streams", .lost,
+            "\(names.count - kept) of \(ReceiptText.count(names.count, "other stream")) are not there",
             details: names)
         item.expected = "only one video stream, audio, subtitles and timecodes are copied"
         return item
@@ -34,15 +35,19 @@ extension FactComparison {
     private var chapters: ReceiptItem? {
         let (old, new) = (input.chapters, output.chapters)
         guard !old.isEmpty || !new.isEmpty else { return nil }
-        if old.isEmpty { return ReceiptItem("chapters", .changed, "\(ReceiptText.count(new.count, "chapter")) added") }
+        if old.isEmpty {
+            return ReceiptItem("chapters", .changed, "\(ReceiptText.count(new.count, "chapter")) added")
+        }
         let missing = old.filter { chapter in
             !new.contains { $0.title == chapter.title && abs($0.start - chapter.start) <= Self.chapterTolerance }
         }
         guard !missing.isEmpty else {
-            return ReceiptItem("chapters", .kept, "\(ReceiptText.count(old.count, "chapter")), times and titles equal")
+            return ReceiptItem(
+                "chapters", .kept, "\(ReceiptText.count(old.count, "chapter")), times and titles equal")
         }
         return ReceiptItem(
-            "chapters", .lost, "\(missing.count) of \(ReceiptText.count(old.count, "chapter")) are not there as they were",
+            "chapters", .lost,
+            "\(missing.count) of \(ReceiptText.count(old.count, "chapter")) are not there as they were",
             details: missing.map { "\"\($0.title)\" at \(ReceiptText.time($0.start))" })
     }
 
@@ -58,13 +63,16 @@ extension FactComparison {
             new[key].map { "\(key): \"\($0)\", not \"\(old[key] ?? "")\"" } ?? "\(key): \"\(old[key] ?? "")\""
         }
         let (from, to) = (input.track?.language, output.track?.language)
-        if let from, from != "und", from != to { missing.append("language of the video: \(to ?? "none"), not \(from)") }
+        if let from, from != "und", from != to {
+            missing.append("language of the video: \(to ?? "none"), not \(from)")
+        }
         guard !old.isEmpty || !missing.isEmpty else { return nil }
         guard !missing.isEmpty else {
             return ReceiptItem("metadata", .kept, "\(ReceiptText.count(old.count, "key")), values equal")
         }
         return ReceiptItem(
-            "metadata", .lost, "\(missing.count) of \(ReceiptText.count(max(old.count, missing.count), "key")) "
+            "metadata", .lost,
+            "\(missing.count) of \(ReceiptText.count(max(old.count, missing.count), "key")) "
                 + "are not there as they were", details: missing)
     }
 

@@ -57,7 +57,8 @@ struct FactComparison {
         guard old.isInterlaced || new.isInterlaced else { return nil }
         func text(_ video: VideoDescription) -> String {
             guard video.isInterlaced else { return "progressive" }
-            return video.fieldDetail.map { $0.isTopFirst ? "top field first" : "bottom field first" } ?? "interlaced"
+            return video.fieldDetail.map { $0.isTopFirst ? "top field first" : "bottom field first" }
+                ?? "interlaced"
         }
         return text(old) == text(new)
             ? ReceiptItem("fields", .kept, text(new))

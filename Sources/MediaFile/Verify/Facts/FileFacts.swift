@@ -27,6 +27,8 @@ struct FileFacts {
     let container: Container
     /// The color in the parameter sets of HEVC; nil for other codecs and without one.
     private(set) var streamColor: ColorDescription?
+    /// The code points of the sample entry's `colr`; libavformat reports those of the coded stream where they differ.
+    private(set) var boxColor: ColorDescription?
     /// The 24 bytes of the Dolby Vision configuration record.
     private(set) var dolbyVision: [UInt8]?
     /// The 8 bytes of `amve`, from the box or SEI message 148.
@@ -53,6 +55,7 @@ struct FileFacts {
             default: break
             }
         }
+        boxColor = reader.firstEntryBoxes?.lazy.compactMap(Self.color).first
         guard video.codec == "hevc", file.isSeekable else { return }
         let configuration = HEVCConfiguration(video.codecConfiguration)
         let units =
@@ -87,6 +90,23 @@ struct FileFacts {
 
     /// Whether the file holds transparency.
     var hasAlpha: Bool { track?.alpha == true || video.format == .yuva }
+
+    /// The code points in a `colr` of type `nclc` or `nclx` (ISO/IEC 14496-12 12.1.5); nil for other boxes.
+    private static func color(_ box: Box) -> ColorDescription? {
+        let forms: [FourCC?] = ["nclc", "nclx"]
+        guard box.type == "colr", forms.contains(box.fields.fourCC(at: 0)), box.fields.count >= 10 else {
+            return nil
+        }
+        let points = (0..<3).compactMap { box.fields.bigEndian(at: 4 + 2 * $0, 2) }.map { UInt8(clamping: $0) }
+        return ColorDescription(primaries: points[0], transfer: points[1], matrix: points[2])
+    }
+
+    /// Whether the sample entry and the coded stream have different code points.
+    var contradictsItself: Bool {
+        guard let boxColor, let streamColor, boxColor.isSpecified, streamColor.isSpecified else { return false }
+        return (boxColor.primaries, boxColor.transfer, boxColor.matrix)
+            != (streamColor.primaries, streamColor.transfer, streamColor.matrix)
+    }
 
     /// The most chapters that are compared.
     private static let maxChapters = 10_000

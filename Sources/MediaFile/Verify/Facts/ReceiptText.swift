@@ -23,7 +23,11 @@ enum ReceiptText {
 
     /// Three code points and the range.
     static func color(_ color: ColorDescription) -> String {
-        let points = color.isSpecified ? "\(color.primaries)/\(color.transfer)/\(color.matrix)" : "no tags"
-        return "\(points), \(color.isFullRange ? "full" : "video") range"
+        "\(points(color)), \(color.isFullRange ? "full" : "video") range"
+    }
+
+    /// Three code points.
+    static func points(_ color: ColorDescription) -> String {
+        color.isSpecified ? "\(color.primaries)/\(color.transfer)/\(color.matrix)" : "no tags"
     }
 }

@@ -15,7 +15,9 @@ struct CodedPicture {
 
     init(time: Double) { self.time = time }
 
-    /// Adds the NAL units of a packet. A unit's header is no part of its digest: it has the temporal level.
+    /// Adds the NAL units of a packet.
+    ///
+    /// A unit's header is no part of its digest: it has the temporal level.
     mutating func add(_ packet: MediaPacket, _ framing: SampleKind.Framing, digestsSlices: Bool) {
         let bytes = packet.withBytes { Array($0) }
         var digest = FNV1a()

@@ -52,7 +52,9 @@ struct CodedPictureComparison {
     /// An output whose first picture has the time of some picture of the input is not displaced.
     private mutating func findOffset() {
         guard offset == nil else { return }
-        guard let start = waiting.output.first?.time, let from = waiting.input.first?.time else { return offset = 0 }
+        guard let start = waiting.output.first?.time, let from = waiting.input.first?.time else {
+            return offset = 0
+        }
         let isThere = waiting.input.contains { abs($0.time - start) <= tolerance }
         offset = isThere || start == from ? 0 : start - from
     }

@@ -28,7 +28,8 @@ struct PacketComparison {
         pictures = CodedPictureComparison(tolerance: counts ? 0.5 : tolerance)
         let areHEVC = input.video.codec == "hevc" && output.video.codec == "hevc"
         var feeds: [(PacketFeed, StreamComparison.Side)] = []
-        for (reader, side) in [(input, StreamComparison.Side.input), (output, .output)] where !reader.decodesInProcess {
+        for (reader, side) in [(input, StreamComparison.Side.input), (output, .output)]
+        where !reader.decodesInProcess {
             let feed = try PacketFeed(reader, countsPictures: counts, digestsSlices: areHEVC)
             feeds.append((feed, side))
         }
@@ -65,7 +66,8 @@ struct PacketComparison {
             for (number, stream) in new.enumerated() {
                 single.append(
                     ReceiptItem(
-                        content.rawValue, .changed, "\(stream.description) was added", number: old.count + number + 1))
+                        content.rawValue, .changed, "\(stream.description) was added",
+                        number: old.count + number + 1))
             }
         }
     }

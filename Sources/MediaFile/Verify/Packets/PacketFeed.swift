@@ -47,7 +47,8 @@ final class PacketFeed {
     func next() throws(MediaError) -> Item? {
         while ready.isEmpty, !isEnded {
             switch try reader.next() {
-            case .packet(let packet)? where packet.streamIndex == reader.video.streamIndex: try take(picture: packet)
+            case .packet(let packet)? where packet.streamIndex == reader.video.streamIndex:
+                try take(picture: packet)
             case .packet(let packet)?: take(other: packet)
             case .frame?: break
             case nil: try end()
@@ -64,11 +65,12 @@ final class PacketFeed {
 
     private func take(picture packet: MediaPacket) throws(MediaError) {
         if let configuration = packet.newConfiguration { framing = HEVCConfiguration(configuration).framing }
-        let time = (packet.dts ?? packet.pts).map { Double($0) * tick } ?? Double(number) * reader.video.frameInterval
+        let time =
+            (packet.dts ?? packet.pts).map { Double($0) * tick } ?? Double(number) * reader.video.frameInterval
         position = max(position, time)
         guard var order else {
             guard !packet.isDiscarded else { return }
-            if isHEVC, packet.beginsInUpperLayer, last != nil {
+            if isHEVC, framing == .startCodes, packet.beginsInUpperLayer, last != nil {
                 last?.add(packet, framing, digestsSlices: digestsSlices)
             } else {
                 begin(packet, time: packet.pts.map { Double($0) * tick } ?? Double(number))

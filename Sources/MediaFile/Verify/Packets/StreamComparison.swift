@@ -116,7 +116,8 @@ struct StreamComparison {
     /// - Parameter offset: the seconds by which the output's pictures are later than the input's.
     mutating func finish(offset: Double) -> ReceiptItem {
         match(isLast: true)
-        let (verdict, sentence) = isSameCodec && equal > 0 || input.count == 0 ? identical(offset) : transcoded(offset)
+        let (verdict, sentence) =
+            isSameCodec && equal > 0 || input.count == 0 ? identical(offset) : transcoded(offset)
         return ReceiptItem(
             name, verdict, "\(description): \(sentence)",
             details: missing.times.map { "missing: the packet at \(ReceiptText.time($0))" }, number: number)
@@ -133,9 +134,15 @@ struct StreamComparison {
         }
         let shift = delays.map { max(abs($0.lowerBound - offset), abs($0.upperBound - offset)) } ?? 0
         if shift > Self.tolerance {
-            let delay = delays.map { abs($0.lowerBound - offset) > abs($0.upperBound - offset) ? $0.lowerBound : $0.upperBound } ?? 0
+            let delay =
+                delays.map {
+                    abs($0.lowerBound - offset) > abs($0.upperBound - offset) ? $0.lowerBound : $0.upperBound
+                } ?? 0
             let direction = delay - offset > 0 ? "late" : "early"
-            return (.lost, "\(input.count) packets are identical and up to \(ReceiptText.milliseconds(shift)) \(direction)")
+            return (
+                .lost,
+                "\(input.count) packets are identical and up to \(ReceiptText.milliseconds(shift)) \(direction)"
+            )
         }
         let sentence = "\(ReceiptText.count(input.count, "packet")), identical"
         if added > 0 { return (.changed, "\(sentence); \(added) were added") }
@@ -146,7 +153,8 @@ struct StreamComparison {
     }
 
     private func transcoded(_ offset: Double) -> (ReceiptVerdict, String) {
-        guard let from = input.start, let end = input.end, let newStart = output.start, let newEnd = output.end else {
+        guard let from = input.start, let end = input.end, let newStart = output.start, let newEnd = output.end
+        else {
             return (.lost, "\(codecs): it has no packets with times in both files")
         }
         let (atStart, atEnd) = (newStart - offset - from, newEnd - offset - end)

@@ -71,7 +71,8 @@ extension PictureComparison {
         if isCopied { return ReceiptItem("pictures", .kept, "the coded pictures are the input's own") }
         if rules.isConverted {
             return ReceiptItem(
-                "pictures", .changed, "converted as asked for; each is the one of its time, samples were not compared")
+                "pictures", .changed,
+                "converted as asked for; each is the one of its time, samples were not compared")
         }
         if differsInAlphaMode {
             return ReceiptItem(

@@ -145,7 +145,8 @@ struct PictureComparison {
         // Colors that are multiplied by alpha in one file alone are others; alpha shows which picture it is.
         let signature = PictureSignature(isSameMode ? new : Array(new.dropFirst(3)), grid)
         order.add(
-            first.time, input: PictureSignature(isSameMode ? old : Array(old.dropFirst(3)), grid), output: signature)
+            first.time, input: PictureSignature(isSameMode ? old : Array(old.dropFirst(3)), grid), output: signature
+        )
         lastOutput = signature
         if old.count > 3, new.count > 3 { alpha.add(old[3], new[3], grid) }
         guard !rules.isConverted, isSameMode else { return }

@@ -54,8 +54,8 @@ struct PictureOrder {
     private static let visible = 1.0
     /// A displaced picture is at least this much nearer to its neighbor, in squared distance.
     private static let ratio = 4.0
-    /// A deviation below which a picture has no contents, and the one from which it has some.
-    private static let (blank, structured) = (1.0, 4.0)
+    /// The deviation from which a picture has contents, and the one below which it has none: coding leaves traces.
+    private static let (structured, blank) = (4.0, 3.0)
 
     init(isConverted: Bool) { self.isConverted = isConverted }
 
@@ -96,7 +96,7 @@ struct PictureOrder {
         }
         closeRun()
         if isReplaced(pair) {
-            return note(.replaced(pair.time, isBlank: pair.output.deviation < Self.blank))
+            return note(.replaced(pair.time, isBlank: isBlank(pair)))
         }
         usual.sum += pair.distance
         usual.count += 1
@@ -108,9 +108,11 @@ struct PictureOrder {
         return straight > Self.noise && (first * first + second * second) * Self.ratio < straight
     }
 
+    private func isBlank(_ pair: Pair) -> Bool { pair.output.deviation < min(Self.blank, pair.input.deviation / 4) }
+
     private func isReplaced(_ pair: Pair) -> Bool {
         let contents = pair.input.deviation
-        if contents > Self.structured, pair.output.deviation < min(Self.blank, contents / 4) { return true }
+        if contents > Self.structured, isBlank(pair) { return true }
         guard !isConverted else { return contents > Self.structured && pair.distance > 0.9 * contents }
         let expected = usual.count > 0 ? 3 * usual.sum / usual.count : 0
         return pair.distance > max(Self.otherPicture, expected)

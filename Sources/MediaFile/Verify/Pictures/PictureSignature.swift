@@ -23,7 +23,8 @@ struct PictureSignature {
         for (component, plane) in planes.prefix(3).enumerated() {
             let half = component > 0
             means += plane.cellMeans(
-                columns: max(1, half ? grid.columns / 2 : grid.columns), rows: max(1, half ? grid.rows / 2 : grid.rows))
+                columns: max(1, half ? grid.columns / 2 : grid.columns),
+                rows: max(1, half ? grid.rows / 2 : grid.rows))
         }
         self.means = means
         lumaCount = grid.columns * grid.rows
