@@ -18,7 +18,8 @@ struct FirmwareTests {
         return outcome
     }
 
-    private func run(_ properties: [String: PropertyValue], _ personality: String) throws -> SimulatedDriver.Outcome {
+    private func run(_ properties: [String: PropertyValue], _ personality: String) throws -> SimulatedDriver.Outcome
+    {
         try run(EncodeJob(Self.clip, properties), personality)
     }
 
@@ -97,7 +98,8 @@ struct FirmwareTests {
     /// Mesa 22 does not report the smallest size of AMD's encoders.
     @Test(arguments: [(96, 64), (16, 16)])
     func smallSizesAreEnlarged(width: Int, height: Int) throws {
-        let outcome = try run(EncodeJob(Clip(format: .nv12, width: width, height: height, frames: 3)), "radeonsi-22")
+        let outcome = try run(
+            EncodeJob(Clip(format: .nv12, width: width, height: height, frames: 3)), "radeonsi-22")
         let sps = try outcome.result.sps
         #expect(sps.width == width && sps.height == height)
         #expect(sps.picWidthInLumaSamples >= 130 && sps.picHeightInLumaSamples >= 128)

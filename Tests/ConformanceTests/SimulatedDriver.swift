@@ -52,7 +52,8 @@ enum SimulatedDriver {
         init?(_ line: Substring) {
             let words = line.split(separator: " ").map(String.init)
             guard words.first == "firmware", words.count % 2 == 1 else { return nil }
-            let values = Dictionary(uniqueKeysWithValues: stride(from: 1, to: words.count, by: 2).map { (words[$0], words[$0 + 1]) })
+            let values = Dictionary(
+                uniqueKeysWithValues: stride(from: 1, to: words.count, by: 2).map { (words[$0], words[$0 + 1]) })
             let bounds = (values["qp"] ?? "").split(separator: "-").compactMap { Int($0) }
             guard let context = values["context"], let mode = values["mode"], bounds.count == 2 else { return nil }
             (self.context, self.mode, numbers) = (context, mode, values.compactMapValues { Int($0) })

@@ -125,7 +125,8 @@ extension VAEncPictureParameterBufferHEVC {
         pic_fields.bits.pps_loop_filter_across_slices_enabled_flag = pps.ppsLoopFilterAcrossSlicesEnabledFlag.bit
         // 0 leaves the level to coding_type, which is sufficient without a pyramid.
         let isHierarchical = settings.structure.anchorDistance > 2 || settings.structure.temporalLevels > 1
-        let level = settings.structure.anchorDistance == 1 ? min(picture.level, Self.maxLowDelayLevel) : picture.level
+        let level =
+            settings.structure.anchorDistance == 1 ? min(picture.level, Self.maxLowDelayLevel) : picture.level
         hierarchical_level_plus1 = isHierarchical ? UInt8(level + 1) : 0
     }
 

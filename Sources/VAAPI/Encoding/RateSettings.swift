@@ -108,7 +108,8 @@ struct RateSettings: Hashable, Sendable {
             mode = VA_RC_VBR
             // Without a limit the peak is twice the average, which is enough for key frames; the buffer is a second of it.
             let peak = limit?.rate ?? UInt32(clamping: 2 * rate)
-            let percentage = UInt32(max(1, min(100, (UInt64(average) * 100 + UInt64(peak) / 2) / UInt64(max(1, peak)))))
+            let percentage = UInt32(
+                max(1, min(100, (UInt64(average) * 100 + UInt64(peak) / 2) / UInt64(max(1, peak)))))
             setRate(peak, percentage: percentage, buffer: limit?.buffer ?? average)
         } else if Self.has(VA_RC_CBR, mask) {
             mode = VA_RC_CBR
