@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# deps demo test check bench lint fuzz install clean; see README.md.
+# deps demo test check receipts bench lint fuzz install clean; see README.md.
 
 SHELL := /bin/bash
 # The toolchain's linker: the system's gold warns of each unsafe C function in the static standard library.
@@ -12,7 +12,7 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all deps demo test check bench lint fuzz install clean release manual
+.PHONY: all deps demo test check receipts bench lint fuzz install clean release manual
 
 all: release manual
 
@@ -48,6 +48,11 @@ check: deps
 	@$(RUN_TESTS) --name check --timeout 1500 -- --filter '$(LONG)'
 	@scripts/check-sample
 	@scripts/check-protocol
+
+# Runs the end-to-end tests with `hwctl verify` over each file that they encode; `make test` verifies those of small inputs.
+receipts: deps
+	swift build --build-tests --quiet
+	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts --timeout 2400 -- --filter EndToEndTests
 
 bench: release
 	@scripts/bench

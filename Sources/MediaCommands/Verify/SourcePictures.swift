@@ -22,6 +22,10 @@ final class SourcePictures: ComparedPictures {
 
     var damage: String? { input.source.report.firstError }
 
+    var wholeEnd: Double? {
+        input.reader.levels?.end.map { Double($0) * input.reader.video.timeBase.value }
+    }
+
     func next() throws -> ComparedPicture? {
         try last?.release()
         last = nil

@@ -67,6 +67,8 @@ enum OutputCheck {
         var asked: [String] = []
         if let level = line.value("--max-level") { asked.append("max-level=\(level)") }
         if let mode = line.value("--hdr"), mode != "preserve" { asked.append("hdr=\(mode)") }
+        // QuickTime's keys have no place in .mp4 yet, and no message names them.
+        if line.files[1].hasSuffix(".mp4") { asked.append("metadata") }
         // hwctl encode leaves alpha out unless it is asked to keep it.
         if line.value("--alpha") == nil, line.value("--copy") == nil { asked.append("alpha") }
         for option in line.options where option.name == "--property" {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDHEVC
 internal import HWDModel
 
 extension FactComparison {
@@ -105,7 +106,6 @@ extension FactComparison {
 
     /// `profile 8.4`, from a configuration record.
     private func profile(_ record: [UInt8]) -> String {
-        guard let bits = record.bigEndian(at: 2, 3) else { return "damaged" }
-        return "profile \(bits >> 17 & 127).\(bits >> 4 & 15)"
+        (try? DolbyVisionConfiguration(bytes: record)).map { "profile \($0.profileName)" } ?? "damaged"
     }
 }

@@ -38,11 +38,10 @@ struct CodedPicture {
 
     private mutating func addMessages(_ unit: ArraySlice<UInt8>) {
         for message in (try? SEI(nal: unit))?.messages ?? [] where message.payloadType == 4 {
-            // itu_t_t35: country, provider and what the provider defines (ST 2094-40, CTA-861; A/53 6.2.3).
-            if message.payload.starts(with: [0xB5, 0x00, 0x3C, 0x00, 0x01, 0x04]) {
-                hdr10Plus = Self.combine(hdr10Plus, message.payload[...])
-            } else if message.payload.starts(with: [0xB5, 0x00, 0x31] + Array("GA94".utf8)) {
-                captions = Self.combine(captions, message.payload[...])
+            switch try? message.interpreted() {
+            case .hdr10Plus?: hdr10Plus = Self.combine(hdr10Plus, message.payload[...])
+            case .closedCaptions?: captions = Self.combine(captions, message.payload[...])
+            default: break
             }
         }
     }

@@ -24,6 +24,8 @@ public protocol ComparedPictures: AnyObject {
     func next() throws -> ComparedPicture?
     /// The first error of reading and decoding so far, in one line; nil without any.
     var damage: String? { get }
+    /// The end of the file's last picture in seconds, where temporal levels are left out; nil elsewhere.
+    var wholeEnd: Double? { get }
 }
 
 /// Compares the decoded pictures of two files in pairs, one pair at a time.
@@ -100,6 +102,8 @@ struct PictureComparison {
             }
         }
         order.finish()
+        // The pictures that are left are shown for longer than the file's durations.
+        ends.input = input.wholeEnd ?? ends.input
     }
 
     private mutating func next(_ pictures: any ComparedPictures, isInput: Bool) throws -> ComparedPicture? {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Testing
+
+@testable import HWDMediaFile
+
+/// Which pictures of an output are those of their times.
+@Suite struct PictureOrderTests {
+    private static let (width, height) = (256, 144)
+
+    /// A picture of a bar that moves by 4 samples a frame, with noise of some amplitude as coding makes it.
+    private func picture(_ frame: Int, noise: Int = 0, level: Int = 200, moves: Bool = true) -> [UInt16] {
+        var generator = SystemRandomNumberGenerator()
+        let start = moves ? 20 + 4 * frame : 20
+        return (0..<Self.width * Self.height).map { index in
+            let x = index % Self.width
+            let value = (start..<start + 40).contains(x) ? level : 60 + index / Self.width / 4
+            return UInt16(clamping: value + (noise > 0 ? Int.random(in: -noise...noise, using: &generator) : 0))
+        }
+    }
+
+    private func signature(_ samples: [UInt16]) -> PictureSignature {
+        samples.withUnsafeBufferPointer { words in
+            guard let start = words.baseAddress else { return PictureSignature([], (1, 1)) }
+            let plane = PicturePlane(
+                words: start, stride: Self.width, width: Self.width, height: Self.height, bitDepth: 8)
+            return PictureSignature([plane], PictureSignature.grid(width: Self.width, height: Self.height))
+        }
+    }
+
+    private func faults(
+        _ input: [[UInt16]], _ output: [[UInt16]], isConverted: Bool = false
+    ) -> [PictureOrder.Fault] {
+        var order = PictureOrder(isConverted: isConverted)
+        for (number, pair) in zip(input, output).enumerated() {
+            order.add(Double(number), input: signature(pair.0), output: signature(pair.1))
+        }
+        order.finish()
+        #expect(order.count == order.faults.count)
+        return order.faults
+    }
+
+    @Test func honestPicturesHaveNoFault() {
+        let moving = (0..<12).map { picture($0) }
+        let still = (0..<12).map { picture($0, moves: false) }
+        let flat = [[UInt16]](repeating: [UInt16](repeating: 16, count: Self.width * Self.height), count: 12)
+        let fade = (0..<12).map { frame in picture(0).map { $0 * UInt16(11 - frame) / 11 } }
+        for noise in [0, 4, 40] {
+            #expect(faults(moving, (0..<12).map { picture($0, noise: noise) }) == [])
+            #expect(faults(still, (0..<12).map { picture($0, noise: noise, moves: false) }) == [])
+        }
+        #expect(faults(flat, flat.map { $0.map { $0 + 2 } }) == [])
+        #expect(faults(fade, fade.map { $0.map { $0 + 1 } }) == [])
+        // A picture that is coded as a copy of a neighbor from which it hardly differs.
+        var copied = (0..<12).map { picture($0, noise: 2, moves: false) }
+        copied[5] = copied[4]
+        #expect(faults(still, copied) == [])
+        // Colors that were converted: another curve, which keeps the order of values.
+        let converted = moving.map { $0.map { UInt16(Double($0) * 0.6 + 30) } }
+        #expect(faults(moving, converted, isConverted: true) == [])
+        #expect(!faults(moving, converted).isEmpty)
+    }
+
+    @Test func wrongPicturesAreFound() {
+        let input = (0..<12).map { picture($0) }
+        let output = (0..<12).map { picture($0, noise: 3) }
+        var changed = output
+        changed.swapAt(4, 5)
+        #expect(faults(input, changed) == [.exchanged(4, 5)])
+        changed = output
+        changed[4] = output[3]
+        #expect(faults(input, changed) == [.repeated(4)])
+        changed = output
+        changed.remove(at: 4)
+        #expect(faults(input, changed) == [.early(4, count: 7)])
+        changed = output
+        changed.insert(output[4], at: 4)
+        #expect(faults(input, changed) == [.late(5, count: 7)])
+        changed = output
+        changed[4] = [UInt16](repeating: 128, count: Self.width * Self.height)
+        #expect(faults(input, changed) == [.replaced(4, isBlank: true)])
+        changed[4] = output[4].map { 255 - $0 }
+        #expect(faults(input, changed) == [.replaced(4, isBlank: false)])
+        // The only picture.
+        #expect(faults([input[0]], [output[0].map { 255 - $0 }]) == [.replaced(0, isBlank: false)])
+    }
+
+    @Test func qualityOfKnownDifferences() throws {
+        let first = picture(0)
+        let second = first.map { $0 + 3 }
+        var quality = PictureQuality()
+        try first.withUnsafeBufferPointer { first in
+            try second.withUnsafeBufferPointer { second in
+                let planes = [first, second].compactMap(\.baseAddress).map {
+                    PicturePlane(words: $0, stride: Self.width, width: Self.width, height: Self.height, bitDepth: 8)
+                }
+                try #require(planes.count == 2)
+                try quality.add([(planes[0], planes[0])])
+                #expect(quality.isExact && quality.psnrY == nil && quality.ssim(0) == 1)
+                quality = PictureQuality()
+                try quality.add([(planes[0], planes[1])])
+            }
+        }
+        // 10 log10(255² / 3²).
+        let psnr = try #require(quality.psnrY)
+        #expect(abs(psnr - 38.588_378_7) < 1e-5)
+        #expect(quality.psnr == psnr)
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Testing
+
+@testable import HWDMediaFile
+
+/// Packets of audio and dynamic metadata of pictures, compared without files.
+@Suite struct StreamComparisonTests {
+    private func stream(_ codec: String) -> OtherStream {
+        OtherStream(
+            index: 1, content: .audio, codec: codec, language: nil, isPicture: false, isChapterTitles: false,
+            isTimecode: false)
+    }
+
+    private func records(_ digests: [UInt64], delay: Double = 0) -> [PacketRecord] {
+        digests.enumerated().map { PacketRecord(time: 0.02 * Double($0) + delay, duration: 0.02, digest: $1) }
+    }
+
+    private func compare(
+        _ input: [PacketRecord], _ output: [PacketRecord], codec: String = "aac", offset: Double = 0
+    ) throws -> ReceiptItem {
+        var comparison = StreamComparison(stream("aac"), stream(codec), number: 1)
+        for record in input { try comparison.add(record, .input) }
+        for record in output { try comparison.add(record, .output) }
+        return comparison.finish(offset: offset)
+    }
+
+    @Test func identicalPackets() throws {
+        let all = (0..<600).map { UInt64($0 + 1) }
+        #expect(try compare(records(all), records(all)).verdict == .kept)
+        #expect(try compare(records(all), records(all, delay: 0.005)).verdict == .changed)
+        #expect(try compare(records(all), records(all, delay: 0.3)).verdict == .lost)
+        #expect(try compare(records(all), records(all, delay: -0.3)).sentence.contains("early"))
+        // The pictures are as late.
+        #expect(try compare(records(all), records(all, delay: 0.3), offset: 0.3).verdict == .kept)
+        #expect(try compare(records(all), records(all + [9999])).verdict == .changed)
+    }
+
+    @Test func missingPackets() throws {
+        let all = (0..<600).map { UInt64($0 + 1) }
+        for gap in [0..<1, 300..<302, 599..<600, 100..<599] {
+            var rest = records(all)
+            rest.removeSubrange(gap)
+            let item = try compare(records(all), rest)
+            #expect(item.verdict == .lost)
+            #expect(item.sentence.contains("\(gap.count) of 600 packets are missing"), "\(item.sentence)")
+        }
+        var other = all
+        other[7] = 5000
+        #expect(try compare(records(all), records(other)).verdict == .lost)
+        #expect(try compare(records(all), []).verdict == .lost)
+    }
+
+    @Test func packetsCodedAnew() throws {
+        let (old, new) = ((0..<100).map { UInt64($0 + 1) }, (0..<101).map { UInt64($0 + 1000) })
+        #expect(try compare(records(old), records(new), codec: "alac").verdict == .changed)
+        #expect(try compare(records(old), records(new)).verdict == .changed)
+        #expect(try compare(records(old), records(Array(new.prefix(50))), codec: "alac").verdict == .lost)
+        #expect(try compare(records(old), records(new, delay: 0.3), codec: "alac").verdict == .lost)
+    }
+
+    @Test func metadataOfPictures() {
+        func item(_ input: [UInt64?], _ output: [UInt64?], isRegenerated: Bool = false) -> ReceiptItem? {
+            var comparison = MessageComparison(name: "rpu", title: "RPU")
+            for (number, pair) in zip(input, output).enumerated() { comparison.add(Double(number), pair.0, pair.1) }
+            return comparison.item(isRegenerated: isRegenerated)
+        }
+        #expect(item([nil, nil], [nil, nil]) == nil)
+        #expect(item([1, 2, nil], [1, 2, nil])?.verdict == .kept)
+        #expect(item([1, 2, 3], [1, 3, 2])?.sentence == "2 of 3 RPUs are exchanged, the first at 1.000 s")
+        #expect(item([1, 2, 3], [1, nil, 3])?.sentence == "1 of 3 RPUs is missing, at 1.000 s")
+        #expect(item([1, 2, 3], [1, 9, 3])?.sentence == "1 of 3 RPUs is another one, at 1.000 s")
+        #expect(item([1, 2, 3], [nil, nil, nil])?.verdict == .lost)
+        #expect(item([nil, nil], [1, 2])?.verdict == .changed)
+        #expect(item([1, 2], [8, 9], isRegenerated: true)?.verdict == .changed)
+        #expect(item([1, 2], [8, nil], isRegenerated: true)?.verdict == .lost)
+    }
+}
