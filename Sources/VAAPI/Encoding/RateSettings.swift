@@ -100,8 +100,7 @@ struct RateSettings: Hashable, Sendable {
         let average = UInt32(clamping: rate)
         if Self.has(VA_RC_VBR, mask) {
             mode = VA_RC_VBR
-            // Without a limit the peak is twice the average: enough for key frames, and no more than players buffer.
-            let peak = limit?.rate ?? UInt32(clamping: 2 * rate)
+            let peak = limit?.rate ?? UInt32(clamping: RateControl.peakFactor * rate)
             let percentage = UInt32(max(1, min(100, UInt64(average) * 100 / UInt64(max(1, peak)))))
             setRate(peak, percentage: percentage, buffer: limit?.buffer ?? peak)
         } else if Self.has(VA_RC_CBR, mask) {
