@@ -23,6 +23,7 @@ extension EncodeCommand {
         if device != nil, hardware == .off {
             throw ValidationError("--device selects hardware, which --hardware off excludes.")
         }
+        guard hdr.isAvailable else { throw ValidationError("--hdr \(hdr.rawValue) is not available yet.") }
         try OptionCheck.json(json, output: output)
         try OptionCheck.rate("--frame-rate", frameRate)
         try OptionCheck.rate("--base-layer-frame-rate", baseLayerFrameRate)
@@ -41,7 +42,7 @@ extension EncodeCommand {
             ("--base-layer-frame-rate", baseLayerFrameRate != nil),
             ("--expected-frame-rate", expectedFrameRate != nil), ("--property", !property.isEmpty),
             ("--alpha", alpha != nil),
-            ("--alpha-quality", alphaQuality != nil),
+            ("--alpha-quality", alphaQuality != nil), ("--hdr", hdr != .preserve),
         ]
         return options.first { $0.1 }?.0
     }

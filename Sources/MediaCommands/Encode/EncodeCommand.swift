@@ -92,6 +92,13 @@ struct EncodeCommand: ParsableCommand {
         help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0…1.0"))
     var alphaQuality: Double?
 
+    @Option(
+        help: """
+            HDR metadata and colors: preserve keeps the source's metadata, regenerate writes new dynamic metadata, drop \
+            writes none; sdr, pq and hlg convert the colors.
+            """)
+    var hdr = HDRMode.preserve
+
     @Option(help: "Whether hardware is preferred, required or off.")
     var hardware = Hardware.prefer
 
@@ -184,7 +191,7 @@ struct EncodeCommand: ParsableCommand {
                 input: input, output: output,
                 parameters: EncodeParameters(
                     specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
-                    allowsHardwareDecoder: allowsHardwareDecoder),
+                    allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr),
                 frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
                 json: json, fallbackReason: fallbackReason))
     }

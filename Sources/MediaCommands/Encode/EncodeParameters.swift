@@ -16,6 +16,8 @@ struct EncodeParameters {
     var keepsAlpha: Bool
     /// Whether hardware may decode the input.
     var allowsHardwareDecoder: Bool
+    /// What happens to the source's HDR metadata and colors.
+    var hdr = HDRMode.preserve
 
     /// The parameters of Create: size, format, color and rate of the source, overridden by what the user set.
     ///
