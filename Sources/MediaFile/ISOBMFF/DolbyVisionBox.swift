@@ -9,10 +9,23 @@ enum DolbyVisionBox {
         stream.sideData(AV_PKT_DATA_DOVI_CONF, as: AVDOVIDecoderConfigurationRecord.self).flatMap(make)
     }
 
+    /// The types of the configuration box.
+    static let types: Set<FourCC> = ["dvcC", "dvvC", "dvwC"]
+    /// Bytes of its body.
+    static let size = 24
+
+    /// The box with this body: its type follows from the profile.
+    static func make(_ record: [UInt8]) -> Box {
+        let profile = record.count > 2 ? record[2] >> 1 : 0
+        return Box(type(ofProfile: profile), record)
+    }
+
+    private static func type(ofProfile profile: UInt8) -> FourCC { profile > 10 ? "dvwC" : profile > 7 ? "dvvC" : "dvcC" }
+
     /// Whether a configuration box is of profile 5, whose base layer only Dolby Vision players show correctly
     /// (`dv_bl_signal_compatibility_id` 0).
     static func needsDolbyVision(_ box: Box) -> Bool {
-        guard ["dvcC", "dvvC", "dvwC"].contains(box.type), let bits = box.fields.bigEndian(at: 2, 2) else {
+        guard types.contains(box.type), let bits = box.fields.bigEndian(at: 2, 2) else {
             return false
         }
         return bits >> 9 == 5
@@ -31,6 +44,6 @@ enum DolbyVisionBox {
         bytes.append(record.dv_bl_signal_compatibility_id << 4)
         // 28 and 4 × 32 reserved bits, the first four of which share a byte with the identifier.
         bytes += [UInt8](repeating: 0, count: 19)
-        return Box(record.dv_profile > 10 ? "dvwC" : record.dv_profile > 7 ? "dvvC" : "dvcC", bytes)
+        return make(bytes)
     }
 }

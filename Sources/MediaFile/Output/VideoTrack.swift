@@ -25,6 +25,10 @@ public struct VideoTrack: Hashable, Sendable {
     public var masteringDisplay: [UInt8]?
     /// The body of a `clli` box, the payload of SEI message 144 (H.265 D.2.35); nil writes none.
     public var contentLight: [UInt8]?
+    /// The body of an `amve` box, the payload of SEI message 148 (H.265 D.2.39); nil writes none.
+    public var ambientViewing: [UInt8]?
+    /// The body of a `dvcC`, `dvvC` or `dvwC` box, Dolby Vision's 24-byte configuration record; nil writes none.
+    public var dolbyVision: [UInt8]?
 
     /// Whether frames hold two fields, whose lines alternate.
     public var isInterlaced = false
@@ -58,6 +62,7 @@ public struct VideoTrack: Hashable, Sendable {
         cleanAperture = video.cleanAperture
         masteringDisplay = video.masteringDisplay
         contentLight = video.contentLight
+        ambientViewing = video.ambientViewing
         (isInterlaced, fieldDetail) = (video.isInterlaced, video.fieldDetail)
     }
 }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDHEVC
+
+extension VideoDescription {
+    /// Adds the HDR metadata that only boxes of the sample entry declare.
+    mutating func addMetadata(of boxes: [Box]) {
+        dolbyVision = boxes.first { DolbyVisionBox.types.contains($0.type) && $0.fields.count >= DolbyVisionBox.size }
+            .map { Array($0.fields.prefix(DolbyVisionBox.size)) }
+        let size = VideoTrackBoxes.ambientViewingSize
+        let box = boxes.first { $0.type == "amve" && $0.fields.count >= size }.map { Array($0.fields.prefix(size)) }
+        ambientViewing = box ?? ambientViewing
+    }
+}
+
+/// Static HDR metadata in SEI messages that libavcodec 5.1 does not return.
+enum HDRMessages {
+    /// The payload of the first ambient_viewing_environment message (SEI 148, H.265 D.2.39); nil without one.
+    static func ambientViewing(_ nalUnits: [[UInt8]]) -> [UInt8]? {
+        for unit in nalUnits where (try? NALUnitHeader(nal: unit))?.nalUnitType == .prefixSEI {
+            let size = VideoTrackBoxes.ambientViewingSize
+            let message = (try? SEI(nal: unit))?.messages.first { $0.payloadType == 148 && $0.payload.count >= size }
+            if let message { return Array(message.payload.prefix(size)) }
+        }
+        return nil
+    }
+}
