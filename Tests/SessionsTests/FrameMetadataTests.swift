@@ -81,10 +81,14 @@ import Testing
     /// The bytes are a client's: what cannot be read is left out and reported, and the frame is coded.
     @Test func damagedMetadataAreLeftOut() throws {
         var writer = FrameMetadataWriter(try configuration(["PreserveDynamicHDRMetadata": .bool(true)]))
-        let entries: [[UInt8]] = [[], [0x7C], [0x02, 0x01, 0x19]]
+        var damaged = Self.rpus[0]
+        damaged[10] ^= 1
+        let entries: [[UInt8]] = [[], [0x7C], [0x02, 0x01, 0x19], Array(Self.rpus[0].dropLast(9)), damaged]
         for (index, bytes) in entries.enumerated() {
             writer.add(FrameMetadata(sideData: [FrameSideData(.dolbyVisionRPU, bytes)]), pts: Int64(index))
         }
+        writer.add(FrameMetadata(sideData: [FrameSideData(.hdr10Plus, [0xB5, 0, 0x3C, 0, 1, 4, 1])]), pts: 9)
+        #expect(try types(&writer, pts: 9) == [1])
         for pts in entries.indices { #expect(try types(&writer, pts: Int64(pts)) == [1], "entry \(pts)") }
         #expect(!writer.notes.isEmpty && writer.notes.allSatisfy { $0.contains("not written") })
     }

@@ -46,7 +46,7 @@ struct VideoTrackBoxes: Hashable, Sendable {
         guard track.masteringDisplay?.count ?? Self.masteringDisplaySize == Self.masteringDisplaySize,
             track.contentLight?.count ?? Self.contentLightSize == Self.contentLightSize,
             track.ambientViewing?.count ?? Self.ambientViewingSize == Self.ambientViewingSize,
-            track.dolbyVision?.count ?? DolbyVisionBox.size == DolbyVisionBox.size
+            track.dolbyVision?.count ?? DolbyVisionConfiguration.size == DolbyVisionConfiguration.size
         else { throw MediaError(.usage, "mdcv and dvvC have 24 bytes, clli has 4 and amve has 8") }
         cleanAperture = aperture
         masteringDisplay = track.masteringDisplay
@@ -60,7 +60,7 @@ struct VideoTrackBoxes: Hashable, Sendable {
         if let cleanAperture { entry.put(cleanAperture.box) }
         if let masteringDisplay { entry.put(Box("mdcv", masteringDisplay)) }
         if let contentLight { entry.put(Box("clli", contentLight)) }
-        if let dolbyVision { entry.put(DolbyVisionBox.make(dolbyVision)) }
+        if let box = dolbyVision.flatMap(DolbyVisionBox.make) { entry.put(box) }
         if let ambientViewing { entry.put(Box("amve", ambientViewing)) }
         for box in carried where entry.first(box.type) == nil { entry.children.append(box) }
         placeDolbyVision(in: &entry)

@@ -76,11 +76,8 @@ extension FrameSideData {
     fileprivate func check() throws(BitstreamError) {
         switch kind {
         case .masteringDisplay, .contentLight, .ambientViewing: break
-        case .hdr10Plus: break
-        case .dolbyVisionRPU:
-            guard try NALUnitHeader(nal: bytes).nalUnitType == .unspec62 else {
-                throw BitstreamError(.malformed, "the RPU is not a NAL unit of type 62")
-            }
+        case .hdr10Plus: _ = try HDR10PlusMetadata(payload: bytes)
+        case .dolbyVisionRPU: _ = try DolbyVisionRPU(nal: bytes)
         }
     }
 

@@ -4,8 +4,8 @@ internal import HWDHEVC
 extension VideoDescription {
     /// Adds the HDR metadata that only boxes of the sample entry declare.
     mutating func addMetadata(of boxes: [Box]) {
-        dolbyVision = boxes.first { DolbyVisionBox.types.contains($0.type) && $0.fields.count >= DolbyVisionBox.size }
-            .map { Array($0.fields.prefix(DolbyVisionBox.size)) }
+        dolbyVision = boxes.first { DolbyVisionBox.types.contains($0.type) && $0.fields.count >= DolbyVisionConfiguration.size }
+            .map { Array($0.fields.prefix(DolbyVisionConfiguration.size)) }
         let size = VideoTrackBoxes.ambientViewingSize
         let box = boxes.first { $0.type == "amve" && $0.fields.count >= size }.map { Array($0.fields.prefix(size)) }
         ambientViewing = box ?? ambientViewing
