@@ -6,9 +6,9 @@ internal import HWDModel
 final class EncodeHDR {
     private let mode: HDRMode
     private let video: VideoDescription
-    /// Whether the session takes frames with metadata; false for daemons that do not know the property.
-    private var isSupported = true
-    /// Frames whose samples were scaled or converted, so that their dynamic metadata no longer hold.
+    /// Why the session takes no dynamic metadata; nil where it does.
+    private var obstacle: String?
+    /// Frames whose dynamic metadata were left out because their samples were changed.
     private var stale = 0
 
     init(_ mode: HDRMode, _ video: VideoDescription) {
@@ -30,45 +30,60 @@ final class EncodeHDR {
     }
 
     /// Notes that the session refuses the properties.
-    func refused() { isSupported = false }
+    func refused() { obstacle = "this daemon takes no frames with metadata" }
+
+    /// Sets the boxes that the mode writes.
+    ///
+    /// - Parameter properties: the session's, once its encoder is open.
+    func apply(_ properties: [PropertyKey: PropertyValue], to track: inout VideoTrack) {
+        track.dolbyVision = nil
+        guard properties[.hdrMetadataInsertionMode] != .string("None") else {
+            obstacle = obstacle ?? "HDRMetadataInsertionMode is None"
+            (track.masteringDisplay, track.contentLight, track.ambientViewing) = (nil, nil, nil)
+            return
+        }
+        guard mode == .preserve || mode == .regenerate else { return }
+        // HDR10+ and Dolby Vision are made for 10 bits.
+        if properties[.outputBitDepth] != .int(10) { obstacle = obstacle ?? "the encoded video has 8 bits" }
+        guard obstacle == nil else { return }
+        if properties[.preserveDynamicHDRMetadata] == .bool(true) {
+            if video.needsEnhancementLayer {
+                obstacle = "its Dolby Vision has an enhancement layer, which is not encoded"
+            } else {
+                track.dolbyVision = video.dolbyVision
+            }
+        } else if track.color.transfer == 18 {
+            track.declareHLGDolbyVision()
+        } else {
+            obstacle = "only those of HLG can be made anew"
+        }
+    }
 
     /// The metadata to send with a frame; nil for a frame without any.
     ///
     /// Static metadata are properties of the session.
-    /// - Parameter isChanged: whether its samples differ from the source's in size or color.
-    func metadata(of frame: SourceFrame, isChanged: Bool) -> FrameMetadata? {
-        guard isSupported else { return nil }
-        switch mode {
-        case .drop, .sdr, .pq, .hlg: return nil
-        case .regenerate: return FrameMetadata()
-        case .preserve:
-            var entries: [FrameSideData] = []
-            for entry in frame.sideData where entry.kind.isDynamic {
-                if !entries.contains(where: { $0.kind == entry.kind }) { entries.append(entry) }
-            }
-            guard !entries.isEmpty else { return nil }
-            guard !isChanged else {
-                stale += 1
-                return nil
-            }
-            return FrameMetadata(sideData: entries)
+    /// - Parameter scale: the factors by which its picture was scaled; nil where it is the source's.
+    func metadata(of frame: SourceFrame, scale: (horizontal: Double, vertical: Double)?) -> FrameMetadata? {
+        let dynamic = frame.sideData.filter(\.kind.isDynamic)
+        guard mode == .preserve || mode == .regenerate else { return nil }
+        guard obstacle == nil else {
+            if !dynamic.isEmpty { stale += 1 }
+            return nil
         }
-    }
-
-    /// Sets the boxes that the mode writes.
-    ///
-    /// - Parameter properties: the session's.
-    func apply(_ properties: [PropertyKey: PropertyValue], to track: inout VideoTrack) {
-        guard properties[.hdrMetadataInsertionMode] != .string("None") else {
-            (track.masteringDisplay, track.contentLight, track.ambientViewing) = (nil, nil, nil)
-            return
+        if mode == .regenerate { return FrameMetadata() }
+        var entries: [FrameSideData] = []
+        for entry in dynamic where !entries.contains(where: { $0.kind == entry.kind }) {
+            let scaled = scale.map { entry.scaled(horizontal: $0.horizontal, vertical: $0.vertical) } ?? entry
+            if let scaled { entries.append(scaled) } else { stale += 1 }
         }
-        if isSupported, properties[.preserveDynamicHDRMetadata] == .bool(true) { track.dolbyVision = video.dolbyVision }
+        return entries.isEmpty ? nil : FrameMetadata(sideData: entries)
     }
 
     /// Warnings about metadata that are not written, once all frames were sent.
     var warnings: [String] {
-        guard stale > 0 else { return [] }
-        return ["warning: the dynamic HDR metadata of \(stale) scaled frames are left out"]
+        if let obstacle, stale > 0 {
+            return ["warning: the dynamic HDR metadata of \(stale) frames are left out: \(obstacle)"]
+        }
+        return stale > 0 ? ["warning: dynamic HDR metadata of \(stale) scaled frames are left out"] : []
     }
 }

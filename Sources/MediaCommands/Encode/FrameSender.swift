@@ -62,7 +62,8 @@ final class FrameSender {
     func send(_ frame: SourceFrame) throws {
         let frameID = UInt64(frame.index)
         let layout: FrameLayout
-        var (poolID, isChanged) = (Self.poolID, false)
+        var poolID = Self.poolID
+        var scale: (horizontal: Double, vertical: Double)?
         switch frame.place {
         case .session(let memory, let arenaID, let place):
             guard fitter.fits(width: frame.width, height: frame.height, format: frame.format) else {
@@ -70,7 +71,8 @@ final class FrameSender {
                     waiting = frame
                     return
                 }
-                (layout, isChanged) = (fitted, true)
+                layout = fitted
+                scale = fitter.scale(fromWidth: frame.width, height: frame.height)
                 try frame.release()
                 break
             }
@@ -97,7 +99,7 @@ final class FrameSender {
         try session.encode(
             EncodeFrame(
                 frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: poolID, layout: layout,
-                metadata: hdr.metadata(of: frame, isChanged: isChanged)))
+                metadata: hdr.metadata(of: frame, scale: scale)))
     }
 
     /// Scales and converts a decompression session's frame into a slot; nil when no slot is free.

@@ -53,7 +53,8 @@ public struct VideoTrack: Hashable, Sendable {
         self.displayMatrix = displayMatrix
     }
 
-    /// The track for a reader's video: same time base, color, aspect ratio, rotation and HDR metadata.
+    /// The track for a reader's video: same time base, color, aspect ratio, rotation and HDR metadata, Dolby Vision's record
+    /// included.
     public init(_ video: VideoDescription, hvcC: [UInt8]) {
         self.init(
             width: video.width, height: video.height, hvcC: hvcC, timeBase: video.timeBase, color: video.color,
@@ -62,7 +63,7 @@ public struct VideoTrack: Hashable, Sendable {
         cleanAperture = video.cleanAperture
         masteringDisplay = video.masteringDisplay
         contentLight = video.contentLight
-        ambientViewing = video.ambientViewing
+        (ambientViewing, dolbyVision) = (video.ambientViewing, video.dolbyVision)
         (isInterlaced, fieldDetail) = (video.isInterlaced, video.fieldDetail)
     }
 }

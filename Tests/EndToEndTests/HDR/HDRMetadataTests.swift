@@ -92,6 +92,30 @@ extension EndToEndFaults {
             #expect(try SampleEntryBoxes(copy).bodies["amve"] == SampleEntryBoxes(Self.iPhone).bodies["amve"])
         }
 
+        @Test("A raw stream's RPUs give a movie its Dolby Vision record; 8 bits leave them out, with a warning")
+        func rawSource() throws {
+            let server = try TestDaemon()
+            let clip = Clips.fixture("dolby_vision_81.hevc").path
+            let output = try encode(server, ["--preset", "ultrafast", "--frame-rate", "24"], clip, "o.mp4")
+            let (before, after) = (try CodedMetadata(clip), try CodedMetadata(output))
+            let shown = after.rpus.sorted { $0.key < $1.key }.map(\.value)
+            // Where the source has an end of sequence NAL unit, libavformat returns an RPU with the next picture.
+            #expect(shown.count >= before.all.count - 3 && after.misplaced == 0)
+            #expect(Set(shown) == Set(before.all))
+            let record = try #require(try SampleEntryBoxes(output).bodies["dvvC"])
+            // Profile 8, level 1, RPU and base layer, compatibility 1 (HDR10).
+            #expect(Array(record.prefix(5)) == [1, 0, 0x10, 0x0D, 0x10])
+            let narrow = server.folder.path("8.mp4")
+            let run = try Programs.hwctl(
+                ["encode", "--preset", "ultrafast", "--profile", "main", Self.iPhone, narrow], socket: server.socket)
+            if run.status == 0 {
+                #expect(try CodedMetadata(narrow).rpus.isEmpty)
+                #expect(run.errors.contains("dynamic HDR metadata of 4 frames are left out"), "\(run.errors)")
+            } else {
+                #expect(run.status == 64, "\(run.errors)")
+            }
+        }
+
         /// Different RPUs of a real stream.
         private static func rpus(_ count: Int) throws -> [[UInt8]] {
             var found: [[UInt8]] = []
