@@ -71,7 +71,6 @@ struct VerifyJob {
         _ daemon: () throws -> Daemon
     ) throws -> DecodedInput {
         var options = Verification.options(asked, isInput: isInput)
-        options.includesOtherStreams = false
         (options.alpha, options.isAlphaOptional) = (alpha, alpha != nil)
         options.decoding = .inProcess
         if alpha != nil {

@@ -44,6 +44,7 @@ public final class Verification {
     public static func options(_ asked: AskedChanges, isInput: Bool) -> MediaReader.Options {
         var options = MediaReader.Options()
         options.decoding = .disabled
+        // Also where only pictures are compared: at a jump of timestamps all streams together decide what follows it.
         options.includesOtherStreams = true
         options.scalesToFirstSize = true
         if isInput { (options.frameRate, options.maxLevel) = (asked.frameRate, asked.maxLevel) }

@@ -75,7 +75,7 @@ extension FactComparison {
     private func hexadecimal(_ name: String, _ bytes: [UInt8]) -> String { "\(name): \(Hexadecimal.text(bytes))" }
 
     var ambient: ReceiptItem? {
-        switch (input.ambient, output.ambient) {
+        switch (input.video.ambientViewing, output.video.ambientViewing) {
         case (nil, nil): nil
         case (nil, _?): ReceiptItem("ambient", .changed, "an ambient viewing environment was added")
         case (let old?, let new) where old == new:
@@ -89,7 +89,7 @@ extension FactComparison {
     }
 
     var dolbyVision: ReceiptItem? {
-        switch (input.dolbyVision, output.dolbyVision) {
+        switch (input.video.dolbyVision, output.video.dolbyVision) {
         case (nil, nil): nil
         case (nil, let new?): ReceiptItem("dolby-vision", .changed, "a configuration was added: \(profile(new))")
         case (let old?, nil):

@@ -29,10 +29,6 @@ struct FileFacts {
     private(set) var streamColor: ColorDescription?
     /// The code points of the sample entry's `colr`; libavformat reports those of the coded stream where they differ.
     private(set) var boxColor: ColorDescription?
-    /// The 24 bytes of the Dolby Vision configuration record.
-    private(set) var dolbyVision: [UInt8]?
-    /// The 8 bytes of `amve`, from the box or SEI message 148.
-    private(set) var ambient: [UInt8]?
     /// SEI messages 137 and 144 of HEVC, before the first picture.
     private(set) var streamMastering: [UInt8]?
     private(set) var streamLight: [UInt8]?
@@ -48,13 +44,6 @@ struct FileFacts {
         let isBare = file.kind != .media || reader.isUntimed
         container = isBare ? .pictures : .container
         chapters = Self.chapters(reader)
-        for box in reader.carriedBoxes {
-            switch box.type {
-            case "dvcC", "dvvC", "dvwC": dolbyVision = box.fields
-            case "amve": ambient = box.fields
-            default: break
-            }
-        }
         boxColor = reader.firstEntryBoxes?.lazy.compactMap(Self.color).first
         guard video.codec == "hevc", file.isSeekable else { return }
         let configuration = HEVCConfiguration(video.codecConfiguration)
@@ -79,7 +68,6 @@ struct FileFacts {
             case 137: streamMastering = streamMastering ?? message.payload
             case 144: streamLight = streamLight ?? message.payload
             case 147: preferredTransfer = preferredTransfer ?? message.payload.first
-            case 148: ambient = ambient ?? message.payload
             default: break
             }
         }
