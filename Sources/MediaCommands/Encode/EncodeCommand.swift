@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import HWClient
 internal import HWDControlCommands
+internal import HWDMediaFile
 internal import HWDModel
 
 /// `hwctl encode`.

@@ -8,7 +8,7 @@ extension EncodeCommand {
     var asked: AskedChanges? {
         guard verify else { return nil }
         var asked = AskedChanges()
-        asked.hdr = AskedChanges.HDR(rawValue: hdr.rawValue)
+        asked.hdr = hdr
         asked.maxLevel = maxLevel
         asked.frameRate = frameRate.flatMap { Rational(text: $0) }
         asked.isCopy = copy

@@ -3,14 +3,6 @@ public import HWDModel
 
 /// The changes that an output was made with: a loss of them is expected.
 public struct AskedChanges: Hashable, Sendable {
-    /// The treatment of HDR, with the names of `hwctl encode --hdr`.
-    public enum HDR: String, Hashable, Sendable, CaseIterable {
-        case preserve, regenerate, drop, sdr, pq, hlg
-
-        /// Whether the pictures' colors are converted.
-        var isConversion: Bool { self == .sdr || self == .pq || self == .hlg }
-    }
-
     /// The items of a receipt that may be lost, with what each compares.
     public static let items: [(name: String, meaning: String)] = [
         ("frames", "each picture of the input is there once, at its time"),
@@ -42,7 +34,7 @@ public struct AskedChanges: Hashable, Sendable {
     /// The names of items.
     public var names: Set<String> = []
     /// The treatment of HDR; nil if it was not mentioned.
-    public var hdr: HDR?
+    public var hdr: HDRMode?
     /// The highest temporal level that is kept; nil keeps all.
     public var maxLevel: Int?
     /// Frames per second of an input that stores no rate.
@@ -62,8 +54,8 @@ public struct AskedChanges: Hashable, Sendable {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             switch (pair[0], pair.count > 1 ? pair[1] : nil) {
             case ("hdr", let value?):
-                guard let mode = HDR(rawValue: value) else {
-                    let all = HDR.allCases.map(\.rawValue).joined(separator: ", ")
+                guard let mode = HDRMode(rawValue: value) else {
+                    let all = HDRMode.allCases.map(\.rawValue).joined(separator: ", ")
                     throw MediaError(.usage, "hdr takes one of \(all), not '\(value)'")
                 }
                 hdr = mode
@@ -95,9 +87,9 @@ public struct AskedChanges: Hashable, Sendable {
         if names.contains(name) { return "asked for: \(name)" }
         if let hdr {
             let converted: Set = [
-                "color", "depth", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+",
+                "depth", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+",
             ]
-            let dynamic = converted.subtracting(["color", "depth"])
+            let dynamic = converted.subtracting(["depth"])
             switch hdr {
             case .preserve: break
             case .regenerate, .drop: if dynamic.contains(name) { return "asked for: hdr=\(hdr.rawValue)" }

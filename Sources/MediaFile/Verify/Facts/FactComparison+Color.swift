@@ -14,6 +14,11 @@ extension FactComparison {
                 "the output's sample entry says \(ReceiptText.points(box)) and its coded stream says "
                     + "\(ReceiptText.points(stream)); the input is \(from)")
         }
+        if let target = asked.hdr?.targetTransfer, target != old.transfer {
+            return target == new.transfer
+                ? ReceiptItem("color", .changed, "\(from) was converted to \(to), as asked for")
+                : ReceiptItem("color", .lost, "\(to), and transfer function \(target) was asked for")
+        }
         if matches(old, new) { return ReceiptItem("color", .kept, to) }
         guard old.isSpecified || old.isFullRange != new.isFullRange else {
             return ReceiptItem("color", .changed, "the tags \(to) were added")

@@ -74,8 +74,9 @@ struct StreamComparison {
                 pair(first, second)
             } else {
                 guard isLast || min(old.count, new.count) >= Self.window || !isSameCodec else { break }
-                let inOutput = new.prefix(Self.window).firstIndex { $0.digest == first.digest }
-                let inInput = old.prefix(Self.window).firstIndex { $0.digest == second.digest }
+                let window = isLast ? Int.max : Self.window
+                let inOutput = new.prefix(window).firstIndex { $0.digest == first.digest }
+                let inInput = old.prefix(window).firstIndex { $0.digest == second.digest }
                 if let index = inInput, inOutput.map({ $0 - new.startIndex >= index - old.startIndex }) ?? true {
                     old[..<index].forEach { miss($0) }
                     old = old[index...]

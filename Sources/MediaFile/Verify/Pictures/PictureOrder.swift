@@ -94,6 +94,10 @@ struct PictureOrder {
         if pair.distance > Self.visible, nearest * nearest * Self.ratio < own {
             return extend(isEarly: toNext < toPrevious, pair.time)
         }
+        // The last picture has no next one to compare with.
+        if next == nil, run?.isEarly ?? false, pair.distance > Self.visible {
+            return extend(isEarly: true, pair.time)
+        }
         closeRun()
         if isReplaced(pair) {
             return note(.replaced(pair.time, isBlank: isBlank(pair)))
