@@ -5,16 +5,25 @@ internal import HWDModel
 struct ColorChanges {
     /// Frames of another color than the first segment's.
     private(set) var frames = 0
+    /// Converted frames whose dynamic metadata were left out.
+    private var withoutMetadata = 0
     private var first: String?
     private let source: ColorDescription
     private let target: ColorDescription
 
     init(_ plan: EncodeColor) { (source, target) = (plan.source, plan.target) }
 
-    mutating func note(frame: Int, _ color: ColorDescription) {
+    mutating func note(_ frame: SourceFrame, _ color: ColorDescription) {
+        if frame.sideData.contains(where: \.kind.isDynamic) { withoutMetadata += 1 }
         guard color != source else { return }
         frames += 1
-        first = first ?? "frame \(frame) is \(color.name)"
+        first = first ?? "frame \(frame.index) is \(color.name)"
+    }
+
+    /// A warning about dynamic HDR metadata in one line; nil where none were left out.
+    var metadataWarning: String? {
+        guard withoutMetadata > 0 else { return nil }
+        return "warning: the dynamic HDR metadata of \(withoutMetadata) frames are left out: their colors were converted"
     }
 
     /// A warning in one line; nil without changes.

@@ -108,8 +108,10 @@ final class ConvertingSource: VideoSource {
             throw CommandFailure(.software, "no memory is free for a converted frame")
         }
         try transfer.submit(frame, color: color, into: slot)
-        counts.note(frame: frame.index, color)
+        counts.note(frame, color)
         var converted = frame
+        // Metadata describe the picture before the conversion.
+        converted.sideData = []
         (converted.width, converted.height) = (video.width, video.height)
         (converted.format, converted.color) = (plan.format, plan.target)
         converted.place = .session(targets.memory, arenaID: Self.arenaID, layout.moved(by: UInt64(slot.offset)))

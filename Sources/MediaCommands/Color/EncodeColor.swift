@@ -29,6 +29,8 @@ struct EncodeColor {
     let converts: Bool
     /// Whether the source's HDR metadata describe a picture that the output does not have.
     let dropsHDRMetadata: Bool
+    /// What happens to the source's HDR metadata: a color that it has already needs no other than its own.
+    let mode: HDRMode
 
     /// Chooses the color for a source in `format`.
     ///
@@ -46,6 +48,11 @@ struct EncodeColor {
         converts = changes
         let codes = { (color: ColorDescription) in [color.primaries, color.transfer, color.matrix] }
         dropsHDRMetadata = codes(source) != codes(wanted)
+        switch request.hdr {
+        case .preserve where dropsHDRMetadata: mode = wanted.isHDR ? .pq : .sdr
+        case .sdr where !dropsHDRMetadata, .pq where !dropsHDRMetadata, .hlg where !dropsHDRMetadata: mode = .preserve
+        default: mode = request.hdr
+        }
         guard converts, format.hasAlpha else { return }
         throw MediaError(.unsupported, "colors of frames with alpha cannot be converted to \(target.name)")
     }
@@ -105,7 +112,9 @@ struct EncodeColor {
     func applied(to video: VideoDescription) -> VideoDescription {
         var video = video
         video.color = tags
-        if dropsHDRMetadata { (video.masteringDisplay, video.contentLight) = (nil, nil) }
+        guard dropsHDRMetadata else { return video }
+        (video.masteringDisplay, video.contentLight, video.ambientViewing) = (nil, nil, nil)
+        video.dolbyVision = nil
         return video
     }
 
@@ -130,6 +139,8 @@ struct EncodeColor {
         return [
             (video.masteringDisplay != nil, "the mastering display color volume (mdcv)"),
             (video.contentLight != nil, "the content light levels (clli)"),
+            (video.ambientViewing != nil, "the ambient viewing environment (amve)"),
+            (video.dolbyVision != nil, "the Dolby Vision metadata"),
         ].filter(\.0).map { "left out: \($0.1), because the picture is no longer \(source.name)" }
     }
 

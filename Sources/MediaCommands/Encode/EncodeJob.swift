@@ -60,11 +60,12 @@ final class EncodeJob {
         let reader = input.reader
         let video = color.applied(to: reader.video)
         var warnings = warnings(reader)
-        warnings += try EncodeMetadata.send(video, to: session, unless: parameters.userProperties)
+        let hdr = EncodeHDR(color.mode, video)
+        warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let fitter = FrameFitter(video, format: color.format, path: reader.path)
-        let sender = try FrameSender(session, reader, fitter, makesPool: input.session == nil)
+        let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
         let source = try ConvertingSource(input.source, reader.video, color, daemon, readerPool: sender.pool)
-        let properties = try start(session, writer, video)
+        let properties = try start(session, writer, video, hdr)
         let early = reader.levels?.warning
         let notes = writer.notes + color.notes(reader.video)
         reader.announce(warnings + [color.summary(reader.video)].compactMap { $0 } + notes)
@@ -77,9 +78,9 @@ final class EncodeJob {
         let seconds = progress.seconds
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
         let late = [
-            EncodeAlpha.warning(source.report), source.counts.warning,
+            EncodeAlpha.warning(source.report), source.counts.warning, source.counts.metadataWarning,
             changes.warning(width: video.width, height: video.height, format: color.format.rawValue),
-        ].compactMap { $0 }
+        ].compactMap { $0 } + hdr.warnings + (try lateNotices(session, properties))
         warnings += late
         progress.clear()
         late.forEach(Console.note)
@@ -133,7 +134,7 @@ final class EncodeJob {
 
     /// Prepares the encoder and writes the output's header; returns the session's properties.
     private func start(
-        _ session: CompressionSession, _ writer: MediaWriter, _ video: VideoDescription
+        _ session: CompressionSession, _ writer: MediaWriter, _ video: VideoDescription, _ hdr: EncodeHDR
     ) throws -> [PropertyKey: PropertyValue] {
         try session.prepare()
         guard case .formatDescription(let record)? = try session.nextEvent(timeout: .zero) else {
@@ -142,8 +143,19 @@ final class EncodeJob {
         let properties = try session.copyProperties()
         var track = VideoTrack(video, hvcC: record)
         EncodeMetadata.apply(properties, to: &track)
+        hdr.apply(properties, to: &track)
         try writer.start(track)
         return properties
+    }
+
+    /// What the session's notices have gained since it began.
+    private func lateNotices(
+        _ session: CompressionSession, _ properties: [PropertyKey: PropertyValue]
+    ) throws -> [String] {
+        guard case .string(let text)? = try session.copyProperties([.notices])[.notices],
+            properties[.notices] != .string(text)
+        else { return [] }
+        return ["note: \(text)"]
     }
 
     private func fileSize(_ path: String) -> Int? {

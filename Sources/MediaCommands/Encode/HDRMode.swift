@@ -19,8 +19,8 @@ enum HDRMode: String, ExpressibleByArgument, CaseIterable {
     /// Whether this version implements the mode.
     var isAvailable: Bool {
         switch self {
-        case .preserve, .sdr, .pq, .hlg: true
-        case .regenerate, .drop: false
+        case .preserve, .drop, .sdr, .pq, .hlg: true
+        case .regenerate: false
         }
     }
 

@@ -24,6 +24,8 @@ public final class DecodedFrame: Sendable {
     public let height: Int
     /// The color of its samples.
     public let color: ColorDescription
+    /// HDR metadata that libavcodec returns as the stream has them: Dolby Vision's RPU.
+    public let sideData: [FrameSideData]
     /// The slot of the caller's memory that it was decoded or read into; nil when it must be copied.
     public let direct: DirectFrame?
 
@@ -32,8 +34,9 @@ public final class DecodedFrame: Sendable {
     /// - Parameter color: nil is the video's.
     init(
         _ timing: FrameTiming, of video: VideoDescription, color: ColorDescription? = nil, direct: DirectFrame?,
-        samples: FrameSamples
+        sideData: [FrameSideData] = [], samples: FrameSamples
     ) {
+        self.sideData = sideData
         index = timing.index
         pts = timing.pts
         duration = timing.duration

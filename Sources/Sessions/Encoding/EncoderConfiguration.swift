@@ -69,6 +69,10 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var masteringDisplay: [UInt8]?
     /// Payload of SEI 144; nil writes none.
     public var contentLight: [UInt8]?
+    /// Payload of SEI 148; nil writes none.
+    public var ambientViewing: [UInt8]?
+    /// Which HDR metadata of frames are written.
+    public var frameMetadata: FrameMetadataRules
     public var x265Preset: String
     /// Options passed to x265 as they are.
     public var x265Options: X265Options
@@ -116,7 +120,9 @@ public struct EncoderConfiguration: Hashable, Sendable {
         if properties.string(.hdrMetadataInsertionMode) != "None" {
             masteringDisplay = properties.string(.masteringDisplayColorVolume).flatMap(Hexadecimal.bytes)
             contentLight = properties.string(.contentLightLevelInfo).flatMap(Hexadecimal.bytes)
+            ambientViewing = properties.string(.ambientViewingEnvironment).flatMap(Hexadecimal.bytes)
         }
+        frameMetadata = FrameMetadataRules(properties)
         prioritizesSpeed = properties.bool(.prioritizeSpeed) ?? false
         x265Preset = prioritizesSpeed ? "veryfast" : properties.string(.x265Preset) ?? "medium"
         x265Options = try X265Options(parsing: properties.string(.x265Params) ?? "")

@@ -245,6 +245,19 @@ extension EndToEnd {
             #expect(try abs(FlatClip.read(path("described.mov"), patches: 1, depth: 8)[0][0].x - 126) <= 1)
         }
 
+        @Test("HDR to SDR leaves out Dolby Vision, and --hdr hlg of HLG does not")
+        func dolbyVision() throws {
+            let clip = Clips.fixture("dolby_vision_84.mov").path
+            _ = try encode(clip, path("hlg.mov"), ["--hdr", "hlg"])
+            #expect(try has("DOVI", path("hlg.mov")))
+            let report = try encode(clip, path("sdr.mov"), ["--hdr", "sdr"])
+            #expect(try !has("DOVI", path("sdr.mov")) && !has("Dolby", path("sdr.mov")))
+            let movie = try Data(contentsOf: URL(fileURLWithPath: path("sdr.mov")))
+            #expect(movie.range(of: Data("dvvC".utf8)) == nil && movie.range(of: Data("amve".utf8)) == nil)
+            #expect((report["not_copied"] as? [String])?.contains { $0.contains("Dolby Vision") } == true)
+            #expect((report["warnings"] as? [String])?.contains { $0.contains("dynamic HDR metadata") } == true)
+        }
+
         @Test func refusals() throws {
             try FlatClip.write([FlatClip.Codes(502, 512, 512)], .pq, to: path("in.mov"), in: server.folder)
             #expect(try hwctl("encode", "--retag", path("in.mov"), path("o.mov")).status == 64)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Probes and encodes with the VA-API drivers of one Debian on simulated kernels. scripts/check-vendor-drivers starts it.
+
+    check.py DEBIAN LIBRARIES PROGRAMS RESULTS.json [CHIP...]
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+from matrix import CHIPS, JOBS, PCI_IDS, REFUSALS, UNKNOWN, Handed
+
+NODE = "/dev/dri/renderD128"
+# A job's bound in seconds, and a probe's: four paths of 5 s each, and their driver's start.
+JOB_SECONDS, PROBE_SECONDS = 60, 90
+REPETITIONS = 20
+PROFILES = {"hevc-main": "VAProfileHEVCMain", "hevc-main10": "VAProfileHEVCMain10"}
+
+
+class Chip:
+    """A simulated chip with its driver."""
+
+    def __init__(self, driver, name, debian, libraries, programs):
+        self.driver, self.name, self.debian = driver, name, debian
+        self.libraries, self.programs = Path(libraries), Path(programs)
+
+    def environment(self, folder, *preloads, **more):
+        kernel = self.libraries / ("i915.so" if self.driver == "iHD" else "amdgpu.so")
+        return dict(
+            os.environ, LD_PRELOAD=":".join(map(str, [*preloads, kernel])), LIBVA_DRIVER_NAME=self.driver,
+            LIBVA_MESSAGING_LEVEL="0", SWIFT_BACKTRACE="enable=no", AMDGPU_GPU_ID=self.name,
+            INTEL_STUB_GPU_PLATFORM=self.name, HOME=folder, XDG_CACHE_HOME=folder, XDG_RUNTIME_DIR=folder, **more)
+
+    def vainfo(self):
+        """The pairs of profile and entry point that the driver lists."""
+        with tempfile.TemporaryDirectory() as folder:
+            said = run(["vainfo", "--display", "drm", "--device", NODE], self.environment(folder), JOB_SECONDS)
+        return set(re.findall(r"(VAProfileHEVCMain1?0?)\s+:\s+(VAEntrypoint\w+)", said.output)), said
+
+    def probe(self, **more):
+        """The answer of a private daemon that verifies, the seconds it took, and the processes it left."""
+        with tempfile.TemporaryDirectory() as folder:
+            before, start = processes(), time.monotonic()
+            said = run(
+                [self.programs / "hwctl", "probe", "--json", "--verify", "--device", NODE],
+                self.environment(folder, **more), PROBE_SECONDS)
+            seconds = time.monotonic() - start
+            # A private daemon ends after its client.
+            for _ in range(50):
+                if not (left := processes() - before):
+                    break
+                time.sleep(0.1)
+        answer = json.loads(said.output[said.output.index("{"):]) if "{" in said.output else None
+        return answer, seconds, left, said
+
+    def encode(self, job):
+        """Encodes a job: what the firmware received, and the result."""
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            (place / "job").write_text(json.dumps(job.document))
+            preloads = [self.libraries / "pictures.so"] if self.driver == "iHD" else []
+            said = run(
+                [self.programs / "hwd-vaapi-tool", NODE, place / "job", place / "result"],
+                self.environment(
+                    folder, *preloads, VENDOR_JOURNAL=str(place / "journal"),
+                    VAAPI_TOOL_PCI_ID=PCI_IDS.get(self.name, "")), JOB_SECONDS)
+            journal = (place / "journal").read_text().splitlines() if (place / "journal").exists() else []
+            result = json.loads((place / "result").read_text()) if (place / "result").exists() else {}
+        if not result:
+            result = {"failure": f"the tool ended with {said.status}: {said.error.strip()[-200:]}", "pictures": []}
+        return Handed(map(json.loads, journal)), result
+
+
+class Said:
+    """How a program ended."""
+
+    def __init__(self, status, output, error):
+        self.status, self.output, self.error = status, output, error
+
+
+def run(command, environment, seconds):
+    try:
+        ended = subprocess.run(
+            [str(word) for word in command], env=environment, capture_output=True, text=True, timeout=seconds,
+            errors="replace")
+        return Said(ended.returncode, ended.stdout, ended.stderr)
+    except subprocess.TimeoutExpired:
+        return Said("a timeout", "", f"no answer within {seconds} s")
+
+
+def processes():
+    """The ids of the daemon's processes in this namespace."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if (entry / "comm").read_text().startswith("hwd"):
+                    found.add(entry.name)
+            except OSError:
+                pass
+    return found
+
+
+def claim_faults(answer, listed):
+    """Differences between the claims of the probe and those of vainfo."""
+    faults = []
+    for path in answer["paths"]:
+        profile = PROFILES.get(path["id"].rsplit("-", 1)[0])
+        if path.get("device") != NODE or not profile:
+            continue
+        wanted = {"encode": {"VAEntrypointEncSlice", "VAEntrypointEncSliceLP"}, "decode": {"VAEntrypointVLD"}}
+        expected = any((profile, entrypoint) in listed for entrypoint in wanted[path["operation"]])
+        if path["claimed"] != expected:
+            faults.append(f"{path['id']} is {'' if path['claimed'] else 'not '}claimed and vainfo differs")
+    return faults
+
+
+def check_probe(chip, row):
+    listed, said = chip.vainfo()
+    row["vainfo"] = sorted(f"{profile} {entrypoint}" for profile, entrypoint in listed)
+    answer, seconds, left, said = chip.probe()
+    row["seconds"] = round(seconds, 1)
+    if left:
+        row["faults"].append(f"processes left: {sorted(left)}")
+    if not answer:
+        row["faults"].append(f"the probe ended with {said.status}: {said.error.strip()[-200:]}")
+        return
+    node = answer["nodes"][0]
+    row["state"], row["reason"], row["driver"] = node["state"], node.get("reason"), node.get("driver")
+    row["reasons"] = {path["id"]: path.get("reason") for path in answer["paths"] if path.get("device") == NODE}
+    if row["driver"]:
+        row["faults"] += claim_faults(answer, listed)
+    elif not row["reason"]:
+        row["faults"].append("no reason is given")
+
+
+def check_jobs(chip, row):
+    if not any("Enc" in pair for pair in row["vainfo"]):
+        return
+    row["jobs"] = {}
+    for job in JOBS:
+        if job.fourcc == "P010" and not any("Main10 VAEntrypointEnc" in pair for pair in row["vainfo"]):
+            continue
+        handed, result = chip.encode(job)
+        count = len(result["pictures"])
+        faults = []
+        refusal = REFUSALS.get((chip.driver, job.name))
+        if result.get("failure") and refusal and refusal in result["failure"]:
+            row["jobs"][job.name] = {"refused": result["failure"], "faults": []}
+            continue
+        if result.get("failure"):
+            faults.append(result["failure"])
+        elif count != job.document["clip"]["frames"]:
+            faults.append(f"{count} pictures of {job.document['clip']['frames']}")
+        # What a refused session did not hand over is no further fault.
+        if count or handed.target:
+            faults += handed.faults(job, chip.debian, chip.name)
+        row["jobs"][job.name] = {
+            "target": handed.target, "peak": handed.peak, "buffer": handed.buffer, "level": handed.level,
+            "bounds": handed.bounds, "pictures": count, "notes": result.get("notes", []), "faults": faults}
+        row["faults"] += [f"{job.name}: {fault}" for fault in faults]
+
+
+def check_repetitions(chip, row):
+    """Verifies again and again: a driver's chance must not decide."""
+    seen = {}
+    for _ in range(REPETITIONS):
+        answer, _, _, said = chip.probe()
+        paths = answer["paths"] if answer else []
+        reasons = json.dumps({path["id"]: path.get("reason") for path in paths if path.get("device") == NODE})
+        seen[reasons] = seen.get(reasons, 0) + 1
+    row["repetitions"] = sorted(seen.values(), reverse=True)
+    if len(seen) != 1:
+        row["faults"].append(f"{REPETITIONS} verifications ended in {len(seen)} ways")
+
+
+def main():
+    debian, libraries, programs, results, *names = sys.argv[1:]
+    rows = []
+    for driver, chips in CHIPS.items():
+        for name in chips:
+            if (debian, name) in UNKNOWN or names and name not in names:
+                continue
+            chip = Chip(driver, name, debian, libraries, programs)
+            row = {"debian": debian, "driver_name": driver, "chip": name, "faults": []}
+            check_probe(chip, row)
+            check_jobs(chip, row)
+            if name == "navi21":
+                check_repetitions(chip, row)
+            rows.append(row)
+            faults = "".join(f"\n    {fault}" for fault in row["faults"])
+            print(f"Debian {debian} {driver} {name}: {row.get('seconds')} s, {row.get('reason')}{faults}", flush=True)
+            Path(results).write_text(json.dumps(rows, indent=1))
+    return any(row["faults"] for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Prints the results of check.py as the table of docs/hardware.md: table.py RESULTS.json..."""
+import json
+import sys
+
+
+def mbit(value):
+    return "–" if value is None else f"{value / 1e6:.2f}"
+
+
+def claims(row):
+    """The entry points by profile: `8 10` for both bit depths."""
+    def depths(word):
+        found = [
+            depth for profile, depth in (("Main ", "8"), ("Main10 ", "10"))
+            if any(pair.startswith(f"VAProfileHEVC{profile}") and word in pair for pair in row.get("vainfo", []))]
+        return " ".join(found) or "–"
+    return f"{depths('Enc')} / {depths('VLD')}"
+
+
+def rates(row):
+    job = row.get("jobs", {}).get("rate")
+    if not job or "target" not in job:
+        return ["–", "–"]
+    bounds = job["bounds"]
+    return [
+        f"{mbit(job['target'])} / {mbit(job['peak'])} / {mbit(job['buffer'])}",
+        "–" if not bounds else f"{bounds[0]}–{bounds[1]}"]
+
+
+def level(row):
+    job = row.get("jobs", {}).get("fast", {})
+    return "–" if job.get("level") is None else f"{job['level']}/64"
+
+
+def pictures(row):
+    jobs = row.get("jobs")
+    if jobs is None:
+        return "–"
+    good = sum(not job["faults"] for job in jobs.values())
+    return f"{good} of {len(jobs)}"
+
+
+def main():
+    print("| Debian | chip | encodes / decodes | target / peak / buffer | QP | level at 50 Mbit/s | sessions | probe |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name in sys.argv[1:]:
+        with open(name) as file:
+            for row in json.load(file):
+                reason = row.get("reason") or "every path verified"
+                cells = [row["debian"], row["chip"], claims(row), *rates(row), level(row), pictures(row)]
+                print("| " + " | ".join(cells) + f" | {row.get('seconds')} s: {reason} |")
+
+
+main()
