@@ -5,5 +5,10 @@ public import HWDMediaFile
 /// The values of `hwctl encode --hdr`.
 extension HDRMode: ExpressibleByArgument {
     /// Whether this version implements the mode.
-    var isAvailable: Bool { [.preserve, .drop].contains(self) }
+    var isAvailable: Bool {
+        switch self {
+        case .preserve, .drop, .sdr, .pq, .hlg: true
+        case .regenerate: false
+        }
+    }
 }

@@ -14,6 +14,11 @@ extension EncodeCommand {
         asked.isCopy = copy
         let properties = properties
         for (key, name) in Self.verifiedProperties where properties[key] != nil { asked.names.insert(name) }
+        // Without --retag the samples are converted; with it, metadata that no longer hold are left out.
+        if asked.names.contains("color") {
+            asked.names.formUnion(
+                retag ? ["mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+"] : ["pictures"])
+        }
         if case .string(let text)? = properties[.sourceAlphaMode], let mode = AlphaChannelMode(rawValue: text) {
             asked.sourceAlphaMode = mode
         }

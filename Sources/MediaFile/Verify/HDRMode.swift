@@ -8,12 +8,15 @@ public enum HDRMode: String, Hashable, Sendable, CaseIterable {
     case regenerate
     /// Writes no HDR metadata.
     case drop
-    /// Converts the colors to SDR (BT.709).
+    /// Converts HDR to SDR (BT.709), tone-mapped to 203 cd/m² (BT.2390).
     case sdr
-    /// Converts the colors to PQ.
+    /// Converts the colors to PQ (BT.2100); SDR white has 203 cd/m² (BT.2408).
     case pq
-    /// Converts the colors to HLG.
+    /// Converts the colors to HLG (BT.2100), for a display of 1000 cd/m².
     case hlg
+
+    /// Whether it is about colors.
+    public var converts: Bool { targetTransfer != nil }
 
     /// The `transfer_characteristics` (H.273) that the colors are converted to; nil where they are kept.
     var targetTransfer: UInt8? {

@@ -60,7 +60,7 @@ public final class Verification {
         rules.tolerance = packets.tolerance
         rules.rounding = max(input.video.timeBase.value, output.video.timeBase.value) / 2 + 1e-6
         let isResized = asked.names.contains("size") && input.video.shown != output.video.shown
-        rules.isConverted = isResized || asked.names.contains("pictures") || asked.hdr?.targetTransfer != nil
+        rules.isConverted = isResized || asked.names.contains("pictures") || asked.hdr?.converts ?? false
         return rules
     }
 

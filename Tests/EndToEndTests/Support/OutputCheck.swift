@@ -10,7 +10,7 @@ enum OutputCheck {
     /// Bytes of an input that is small.
     private static let small = 100_000
 
-    private static let flags: Set = ["--copy", "--keep-partial", "--json", "--verify"]
+    private static let flags: Set = ["--copy", "--keep-partial", "--json", "--verify", "--retag"]
     /// Properties that change what the receipt compares.
     private static let properties = [
         "ColorPrimaries": "color", "TransferFunction": "color", "YCbCrMatrix": "color", "FullRangeVideo": "color",
@@ -75,6 +75,10 @@ enum OutputCheck {
             let pair = option.value.split(separator: "=", maxSplits: 1).map(String.init)
             if let name = properties[pair[0]] { asked.append(name) }
             if pair[0] == "SourceAlphaMode", pair.count > 1 { asked.append("alpha-mode=\(pair[1])") }
+        }
+        if asked.contains("color") {
+            let metadata = ["mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+"]
+            asked += line.value("--retag") == nil ? ["pictures"] : metadata
         }
         for kind in ["audio", "subtitle"] where run.errors.contains("(\(kind), ") || run.text.contains("(\(kind), ")
         {
