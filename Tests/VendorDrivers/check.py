@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from matrix import CHIPS, JOBS, PCI_IDS, REFUSALS, UNKNOWN, Handed
+from matrix import CHIPS, CRASHES, JOBS, PCI_IDS, REFUSALS, UNKNOWN, Handed
 
 NODE = "/dev/dri/renderD128"
 # A job's bound in seconds, and a probe's: four paths of 5 s each, and their driver's start.
@@ -142,6 +142,9 @@ def check_probe(chip, row):
 def check_jobs(chip, row):
     if not any("Enc" in pair for pair in row["vainfo"]):
         return
+    if (chip.debian, chip.name) in CRASHES:
+        row["skipped"] = "the driver crashes when it encodes on a simulated kernel"
+        return
     row["jobs"] = {}
     for job in JOBS:
         if job.fourcc == "P010" and not any("Main10 VAEntrypointEnc" in pair for pair in row["vainfo"]):
@@ -155,8 +158,8 @@ def check_jobs(chip, row):
             continue
         if result.get("failure"):
             faults.append(result["failure"])
-        elif count != job.document["clip"]["frames"]:
-            faults.append(f"{count} pictures of {job.document['clip']['frames']}")
+        elif count != job.pictures:
+            faults.append(f"{count} pictures of {job.pictures}")
         # What a refused session did not hand over is no further fault.
         if count or handed.target:
             faults += handed.faults(job, chip.debian, chip.name)
@@ -193,7 +196,8 @@ def main():
             if name == "navi21":
                 check_repetitions(chip, row)
             rows.append(row)
-            faults = "".join(f"\n    {fault}" for fault in row["faults"])
+            remarks = row["faults"] + ([f"sessions skipped: {row['skipped']}"] if "skipped" in row else [])
+            faults = "".join(f"\n    {remark}" for remark in remarks)
             print(f"Debian {debian} {driver} {name}: {row.get('seconds')} s, {row.get('reason')}{faults}", flush=True)
             Path(results).write_text(json.dumps(rows, indent=1))
     return any(row["faults"] for row in rows)

@@ -18,8 +18,10 @@ UNKNOWN = {("12", "gfx1150")}
 # Encoders that take no bounds of the QP: Mesa 22's for UVD sends 0 to 51.
 UNBOUNDED = {("12", "polaris10"), ("12", "vega10")}
 
+# Debian 12's iHD crashes on these chips when it encodes on a simulated kernel, so only their probes are checked.
+CRASHES = {("12", "dg1"), ("12", "dg2")}
 # What a driver cannot do and the encoder refuses: a word of the reason.
-REFUSALS = {("radeonsi", "levels"): "temporal levels"}
+REFUSALS = {("radeonsi", "levels"): "temporal levels", ("radeonsi", "alpha"): "slice headers of its own"}
 
 RATE = 3_210_000
 FAST = 50_000_000
@@ -29,12 +31,13 @@ BOUNDS = {"MinAllowedFrameQP": 15, "MaxAllowedFrameQP": 33}
 class Job:
     """A clip and a session's properties."""
 
-    def __init__(self, name, properties, fourcc="NV12", width=320, height=192, frames=6, alpha=False):
-        self.name, self.fourcc, self.alpha = name, fourcc, alpha
+    def __init__(self, name, properties, fourcc="NV12", width=320, height=192, frames=6, layers=False):
+        self.name, self.fourcc = name, fourcc
+        self.pictures = frames * (2 if layers else 1)
         self.document = {
             "clip": {"fourcc": fourcc, "width": width, "height": height, "frames": frames},
             "properties": properties, "forced": [], "frameQPs": {}, "changes": {}, "flushes": [],
-            "offersDMABufs": False, "importsFrames": False,
+            "offersDMABufs": False, "importsFrames": False, "hasAlpha": layers,
         }
 
 
@@ -46,6 +49,7 @@ JOBS = [
     Job("qp", {"QP": 27}),
     Job("10 bit", {"AverageBitRate": RATE, **BOUNDS}, fourcc="P010"),
     Job("levels", {"AverageBitRate": RATE, "ExpectedFrameRate": 24, "BaseLayerFrameRate": 3}, frames=17),
+    Job("alpha", {"AverageBitRate": RATE}, layers=True),
     Job("real time", {"AverageBitRate": RATE, "RealTime": True}),
     Job("intra", {"QP": 27, "MaxKeyFrameInterval": 1}),
     Job("long", {"AverageBitRate": RATE, "MaxKeyFrameInterval": 40000}),
