@@ -14,7 +14,7 @@ enum Backend: Hashable, CustomTestStringConvertible {
     case vaapi(String)
 
     /// The simulated drivers: one with all features, and the limits of real ones.
-    static let personalities = ["full", "intel-lp", "mesa22", "mesa25"]
+    static let personalities = ["full", "ihd-icl", "ihd-tgl", "radeonsi-22", "radeonsi-25"]
 
     /// Every backend; x265 alone where the simulated driver cannot be compiled, with the reason on standard error.
     static let all: [Backend] = {

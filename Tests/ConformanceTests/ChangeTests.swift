@@ -36,7 +36,7 @@ import Testing
         Backend.all.flatMap { backend in
             properties.indices.filter { index in
                 properties[index]["BaseLayerFrameRate"] == nil
-                    || ![.vaapi("mesa22"), .vaapi("mesa25")].contains(backend)
+                    || ![.vaapi("radeonsi-22"), .vaapi("radeonsi-25")].contains(backend)
             }.map { (backend, $0) }
         }
     }

@@ -18,7 +18,7 @@ struct DriverFaultTests {
         ("full,liar", .videoEncoderMalfunction, "0 bytes", false),
         ("full,fail-at-1", .videoEncoderMalfunction, "asked to fail", false),
         ("full,fail-at-4", .videoEncoderMalfunction, "asked to fail", false),
-        ("decode-only", .videoEncoderMalfunction, "no VAEntrypointEncSlice", false),
+        ("nvidia", .videoEncoderMalfunction, "no VAEntrypointEncSlice", false),
         ("no such driver", .videoEncoderMalfunction, "vaInitialize", false),
     ]
 

@@ -8,7 +8,7 @@ import Testing
 /// Temporal levels of every encoder that supports them, and the errors of the others.
 @Suite struct LevelTests {
     /// Drivers that write slice headers themselves, and with them reference picture sets.
-    private static let without = ["mesa22", "mesa25"].map(Backend.vaapi)
+    private static let without = ["radeonsi-22", "radeonsi-25"].map(Backend.vaapi)
     static let with = Backend.all.filter { !without.contains($0) }
 
     private func job(

@@ -23,6 +23,10 @@ enum SimulatedDriver {
         var reconstructions: [Reconstruction]
         /// The average QP of each.
         var quantisers: [Int]
+        /// `I`, `P`, `B` or `GPB` of each.
+        var types: [String]
+        /// What the firmware received for rate control, whenever it changed in the context of the stream.
+        var firmware: [Firmware]
 
         /// The pictures that a decoder must output: planar, in presentation order, cropped to the conformance window.
         func shown() throws -> [UInt8] {
@@ -33,6 +37,30 @@ enum SimulatedDriver {
             let pictures = zip(result.pictures, coded).sorted { $0.0.frameID < $1.0.frameID }
             return pictures.flatMap { $0.1.planar(width: sps.width, height: sps.height) }
         }
+    }
+
+    /// A `firmware` line of the driver's trace.
+    struct Firmware: Hashable {
+        var context: String
+        /// The mode of rate control that the driver runs.
+        var mode: String
+        /// The bounds of the QP; 0 is none.
+        var qp: ClosedRange<Int>
+        /// `target`, `peak`, `buffer`, `fullness`, `level`, `quality` and `skips`.
+        var numbers: [String: Int]
+
+        init?(_ line: Substring) {
+            let words = line.split(separator: " ").map(String.init)
+            guard words.first == "firmware", words.count % 2 == 1 else { return nil }
+            let values = Dictionary(
+                uniqueKeysWithValues: stride(from: 1, to: words.count, by: 2).map { (words[$0], words[$0 + 1]) })
+            let bounds = (values["qp"] ?? "").split(separator: "-").compactMap { Int($0) }
+            guard let context = values["context"], let mode = values["mode"], bounds.count == 2 else { return nil }
+            (self.context, self.mode, numbers) = (context, mode, values.compactMapValues { Int($0) })
+            qp = bounds[0]...max(bounds[0], bounds[1])
+        }
+
+        subscript(_ name: String) -> Int { numbers[name] ?? -1 }
     }
 
     /// A picture of the driver's dump: `HREC`, then POC, width, height and depth, then NV12 or P010.
@@ -116,11 +144,14 @@ enum SimulatedDriver {
         let result = try JSONDecoder().decode(EncodeResult.self, from: Data(contentsOf: output))
         let reconstructions = try Reconstruction.read([UInt8]((try? Data(contentsOf: dump)) ?? Data()))
         let lines = String(decoding: (try? Data(contentsOf: trace)) ?? Data(), as: UTF8.self).split(separator: "\n")
-        let quantisers = lines.filter { $0.hasPrefix("picture ") }.compactMap { line in
-            let words = line.split(separator: " ")
-            return words.firstIndex(of: "qp").flatMap { Int(words[$0 + 1]) }
+        let pictures = lines.filter { $0.hasPrefix("picture ") }.map { $0.split(separator: " ").map(String.init) }
+        func field(_ name: String) -> [String] {
+            pictures.compactMap { words in words.firstIndex(of: name).map { words[$0 + 1] } }
         }
-        return Outcome(result: result, reconstructions: reconstructions, quantisers: quantisers)
+        let received = lines.compactMap(Firmware.init)
+        return Outcome(
+            result: result, reconstructions: reconstructions, quantisers: field("qp").compactMap { Int($0) },
+            types: field("type"), firmware: received.filter { $0.context == received.last?.context })
     }
 
     private static let products = Program.folder

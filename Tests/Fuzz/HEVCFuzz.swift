@@ -24,9 +24,31 @@ public func fuzzOne(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
     if rbsp.last != 0 {
         precondition(EmulationPrevention.remove(from: EmulationPrevention.insert(into: rbsp)[...]) == rbsp)
     }
+    fuzzHDR(bytes)
     var walk = Walk()
     for nal in AnnexB.NALUnits(bytes) { walk.visit(nal) }
     return 0
+}
+
+/// Parses the bytes as the payload of each kind of HDR metadata; the RPU gets a CRC that matches.
+private func fuzzHDR(_ data: some Sequence<UInt8>) {
+    let bytes = Array(data)
+    let crc = CRC32.mpeg2(bytes)
+    let rbsp = [25] + bytes + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: crc >> $0) } + [0x80]
+    if let rpu = try? DolbyVisionRPU(rbsp: rbsp) {
+        precondition((try? rpu.rbsp()) == rbsp)
+        let edited = try? rpu.edited(
+            [.grade, .pad(RPUActiveArea(left: 8191))], measurement: .init(light: RPULight()))
+        if let edited { precondition((try? DolbyVisionRPU(nal: edited.nalUnit())) == edited) }
+    }
+    if let configuration = try? DolbyVisionConfiguration(bytes: bytes) {
+        precondition((try? DolbyVisionConfiguration(bytes: configuration.bytes())) == configuration)
+    }
+    for identifier in [HDR10PlusMetadata.identifier, ClosedCaptions.identifier] {
+        let message = SEIMessage(payloadType: 4, payload: identifier + bytes)
+        guard let content = try? message.interpreted() else { continue }
+        precondition((try? SEIMessage(content)) == message)
+    }
 }
 
 /// Parses a stream's NAL units in order.
@@ -54,6 +76,10 @@ struct Walk {
         if let pps = try? PictureParameterSet(nal: nal) {
             precondition((try? PictureParameterSet(nal: pps.nalUnit())) == pps)
             sets.add(pps)
+        }
+        if nal.first == 0x7C {
+            if let rpu = try? DolbyVisionRPU(nal: nal) { precondition((try? rpu.nalUnit()) == Array(nal)) }
+            fuzzHDR(EmulationPrevention.remove(from: nal.dropFirst(3)).dropLast(5))
         }
         if let sei = try? SEI(nal: nal) {
             precondition((try? SEI(nal: sei.nalUnit())) == sei)

@@ -32,8 +32,12 @@ struct buffer *buffer_add(
 }
 
 void buffer_free(struct driver *driver, struct buffer *buffer) {
-    if (buffer->surface) buffer->surface->derived--;
-    else free(buffer->data);
+    if (buffer->surface) {
+        buffer->surface->derived--;
+        surface_guard(driver, buffer->surface, false);
+    } else {
+        free(buffer->data);
+    }
     heap_remove(&driver->heap, buffer);
 }
 
@@ -41,6 +45,7 @@ void buffer_set_coded(struct buffer *buffer, const struct bytes *bytes, uint32_t
     size_t size = bytes ? bytes->count : 0, first = in_two && size > 1 ? size / 2 : size;
     if (size) memcpy(buffer->data, bytes->data, size);
     memset(buffer->segments, 0, sizeof buffer->segments);
+    if (buffer->stale) memset(&status, 0xa5, sizeof status);
     buffer->segments[0].size = (uint32_t)first;
     buffer->segments[0].status = status;
     buffer->segments[0].buf = buffer->data;
@@ -62,6 +67,7 @@ static VAStatus create_buffer(VADriverContextP context, VAContextID id, VABuffer
         status = VA_STATUS_ERROR_INVALID_CONTEXT;
     } else {
         struct buffer *buffer = buffer_add(driver, type, size, count, type == VAEncCodedBufferType ? NULL : data);
+        if (buffer) buffer->stale = driver->personality.stale_status;
         if (buffer && type == VAEncCodedBufferType) buffer_set_coded(buffer, NULL, 0, false);
         if (buffer) *result = buffer->object.id;
         else status = VA_STATUS_ERROR_ALLOCATION_FAILED;
@@ -88,7 +94,7 @@ static VAStatus map_buffer(VADriverContextP context, VABufferID id, void **addre
     pthread_mutex_lock(&driver->lock);
     struct buffer *buffer = heap_find(&driver->heap, OBJECT_BUFFER, id);
     // A hardware driver waits here for the picture, if nobody has before.
-    while (buffer && buffer->hung) pthread_cond_wait(&driver->never, &driver->lock);
+    while (buffer && (buffer->hung || buffer->hung_map)) pthread_cond_wait(&driver->never, &driver->lock);
     if (!buffer) status = VA_STATUS_ERROR_INVALID_BUFFER;
     else if (buffer->busy) status = VA_STATUS_ERROR_SURFACE_BUSY;
     else *address = buffer->type == VAEncCodedBufferType ? (void *)buffer->segments : buffer->data;

@@ -16,6 +16,30 @@ static bool check_feature(const char *name, unsigned feature, bool used, char *m
     return true;
 }
 
+// What drivers refuse by the buffers alone.
+bool check_driver(const struct encode_job *job, char *message) {
+    const struct personality *personality = &DRIVER(job->driver_context)->personality;
+    const struct submission *submission = job->context->submission;
+    const VAEncSequenceParameterBufferHEVC *sequence = &submission->sequence;
+    if (sequence->pic_width_in_luma_samples < personality->smallest_width ||
+        sequence->pic_height_in_luma_samples < personality->smallest_height)
+        return refuse(message, "%ux%u is below %dx%d", sequence->pic_width_in_luma_samples,
+            sequence->pic_height_in_luma_samples, personality->smallest_width, personality->smallest_height);
+    int bits = 1;
+    for (uint32_t period = sequence->intra_period; period > 1; period = (period + 1) / 2) bits++;
+    if (personality->largest_intra_period && bits > 16)
+        return refuse(message, "log2_max_pic_order_cnt_lsb_minus4 is %d for an intra period of %u", bits - 4, sequence->intra_period);
+    if (personality->limited_low_delay && job->context->config.rate_control != VA_RC_CQP &&
+        sequence->seq_fields.bits.low_delay_seq && sequence->seq_fields.bits.hierachical_flag &&
+        submission->picture.hierarchical_level_plus1 > 3)
+        return refuse(message, "hierarchical_level_plus1 is %u in a low-delay sequence", submission->picture.hierarchical_level_plus1);
+    int kept = 0;
+    for (int i = 0; i < MAX_JOB_REFERENCES; i++) kept += job->references[i] != NULL;
+    if (personality->references_total && kept > personality->references_total)
+        return refuse(message, "%d reference pictures; more than %d corrupt the picture", kept, personality->references_total);
+    return true;
+}
+
 bool check_features(const struct encode_job *job, const struct sps *sps, const struct pps *pps, char *message) {
     const struct personality *personality = &DRIVER(job->driver_context)->personality;
     const VAConfigAttribValEncHEVCFeatures features = personality->features;

@@ -27,7 +27,8 @@ static VAStatus create_context(VADriverContextP driver_context, VAConfigID confi
         status = VA_STATUS_ERROR_MAX_NUM_EXCEEDED;
     } else if (personality->busy) {
         status = VA_STATUS_ERROR_HW_BUSY;
-    } else if (width < personality->smallest_width || height < personality->smallest_height ||
+    } else if ((!personality->hidden_minimum &&
+                   (width < personality->smallest_width || height < personality->smallest_height)) ||
                width > personality->largest_width || height > personality->largest_height) {
         driver_complain(driver_context, "vaCreateContext: %dx%d is outside of %dx%d to %dx%d", width, height,
             personality->smallest_width, personality->smallest_height, personality->largest_width,

@@ -3,10 +3,13 @@
 #include "encoder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct encoder *encoder_create(void) {
     struct encoder *encoder = calloc(1, sizeof *encoder);
-    if (encoder) encoder->coder.slices = encoder->settings;
+    if (!encoder) return NULL;
+    encoder->coder.slices = encoder->settings;
+    encoder->only_qp = -1;
     return encoder;
 }
 
@@ -86,8 +89,9 @@ static bool prepare(struct encoder *encoder, struct encode_job *job, char *messa
     const struct submission *submission = job->context->submission;
     struct coder *coder = &encoder->coder;
     bool own = personality->own_headers;
-    if (submission->quality > personality->quality_levels)
-        return refuse(message, "quality level %u of %u", submission->quality, personality->quality_levels);
+    if (submission->firmware.quality_level > personality->quality_levels)
+        return refuse(message, "quality level %u of %u", submission->firmware.quality_level, personality->quality_levels);
+    if (!check_driver(job, message)) return false;
     if (!read_client_headers(encoder, job, message)) return false;
     if (own) {
         if (!make_own_headers(encoder, job, message)) return false;
@@ -126,13 +130,25 @@ static bool prepare(struct encoder *encoder, struct encode_job *job, char *messa
     return own || lay_out_slices(encoder, job, message);
 }
 
+// Applies what the client's buffers ask of rate control, as far as the driver does at this picture.
+static bool take_over(struct encoder *encoder, const struct encode_job *job, char *message) {
+    struct driver *driver = DRIVER(job->driver_context);
+    const struct submission *submission = job->context->submission;
+    struct firmware before = encoder->running;
+    firmware_submit(&submission->firmware, &driver->personality, &encoder->running);
+    if (memcmp(&before, &encoder->running, sizeof before)) trace_firmware(driver, job, &encoder->running);
+    if (encoder->only_qp < 0) encoder->only_qp = submission->picture.pic_init_qp;
+    return rate_configure(&encoder->rate, job->context->config.rate_control, &encoder->running, message);
+}
+
 // Sets the QPs of all slices. Returns the class of the picture for rate control, or -1.
 static int set_qps(struct encoder *encoder, struct encode_job *job, char *message) {
     const struct coder *coder = &encoder->coder;
     const struct slice *first = &encoder->settings[0].header;
     uint32_t mode = job->context->config.rate_control;
-    bool own = DRIVER(job->driver_context)->personality.own_headers;
-    if (!rate_configure(&encoder->rate, mode, job->context->submission, message)) return -1;
+    struct driver *driver = DRIVER(job->driver_context);
+    bool own = driver->personality.own_headers;
+    if (!take_over(encoder, job, message)) return -1;
     bool both = first->type == SLICE_B && encoder->references[0].surfaces[0] != encoder->references[0].surfaces[1];
     int class = first->type == SLICE_I ? RATE_INTRA : both ? RATE_B + first->nal.temporal_id : RATE_P;
     if (mode != VA_RC_CQP && !own && !coder->pps->cu_qp_delta) {
@@ -146,11 +162,13 @@ static int set_qps(struct encoder *encoder, struct encode_job *job, char *messag
         setting->target_qp = setting->qp;
     }
     job->qp = slice_qp;
-    if (mode == VA_RC_CQP) return class;
+    if (mode == VA_RC_CQP && !driver->personality.one_qp) return class;
     // As far as CuQpDeltaVal reaches.
     int lowest = own ? 1 : slice_qp - 26 - reach, highest = own ? 51 : slice_qp + 25 + reach;
     uint32_t samples = (uint32_t)coder->sps->width * (uint32_t)coder->sps->height;
-    job->qp = rate_choose(&encoder->rate, class, samples, lowest < 1 ? 1 : lowest, highest > 51 ? 51 : highest);
+    job->qp = mode == VA_RC_CQP
+                  ? encoder->only_qp
+                  : rate_choose(&encoder->rate, class, samples, lowest < 1 ? 1 : lowest, highest > 51 ? 51 : highest);
     for (unsigned i = 0; i < encoder->slice_count; i++) {
         struct slice_setting *setting = &encoder->settings[i];
         setting->target_qp = job->qp;
@@ -189,6 +207,13 @@ VAStatus encoder_run(struct encoder *encoder, struct encode_job *job, char *mess
     if (!prepare(encoder, job, message)) return VA_STATUS_ERROR_INVALID_PARAMETER;
     int class = set_qps(encoder, job, message);
     if (class < 0) return VA_STATUS_ERROR_INVALID_PARAMETER;
+    if (encoder->running.skips && rate_skips(&encoder->rate, class)) {
+        encoder->output.count = 0;
+        encoder->rate.surplus -= encoder->rate.budget;
+        job->output = &encoder->output;
+        job->type = "skipped";
+        return VA_STATUS_SUCCESS;
+    }
     if (!coder_begin(coder)) return VA_STATUS_ERROR_ALLOCATION_FAILED;
     coder->slice_count = (int)encoder->slice_count;
     frame_load(&coder->source, &job->source->picture);

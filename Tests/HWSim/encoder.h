@@ -27,7 +27,9 @@ struct encoder {
     struct parameter_sets client;  // as the client's packed headers have them
     struct parameter_sets own;     // those of personalities that write their own
     struct coder coder;
+    struct firmware running;  // what rate control has taken over
     struct rate rate;
+    int only_qp;  // of drivers with one QP a context; -1 before the first picture
     unsigned clock;
     struct cached_reference cache[CACHED_REFERENCES];
 
@@ -48,6 +50,7 @@ bool read_client_headers(struct encoder *, const struct encode_job *, char *mess
 bool make_own_headers(struct encoder *, const struct encode_job *, char *message);
 
 // check.c: compares headers with buffers.
+bool check_driver(const struct encode_job *, char *message);
 bool check_features(const struct encode_job *, const struct sps *, const struct pps *, char *message);
 bool check_sets(const struct encode_job *, const struct sps *, const struct pps *, char *message);
 bool check_slice(const struct encode_job *, const struct sps *, const struct pps *, const struct slice *,

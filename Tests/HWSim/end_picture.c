@@ -105,7 +105,13 @@ static VAStatus encode(VADriverContextP driver_context, struct context *context)
     if (!status) {
         if (job.number == personality->crash_at) raise(SIGSEGV);
         if (personality->hang_at && job.number >= personality->hang_at) {
-            job.source->hung = job.reconstruction->hung = job.coded->hung = true;
+            // Intel's vaSyncBuffer does not wait for the engine; its vaMapBuffer polls the engine's status.
+            if (personality->parser == PARSER_IHD) job.coded->hung_map = true;
+            else job.source->hung = job.reconstruction->hung = job.coded->hung = true;
+            return VA_STATUS_SUCCESS;
+        }
+        if (personality->hang_map_at && job.number >= personality->hang_map_at) {
+            job.coded->hung_map = true;
             return VA_STATUS_SUCCESS;
         }
         if (personality->fail_at && job.number >= personality->fail_at) {

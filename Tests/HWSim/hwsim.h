@@ -62,7 +62,8 @@ struct buffer {
     uint8_t *data;
     struct surface *surface;  // owner of `data`, for a derived image
     unsigned busy;
-    bool hung;
+    bool hung, hung_map;  // for all waits, or for vaMapBuffer alone
+    bool stale;           // the driver does not write the segments' status
     VACodedBufferSegment segments[2];
 };
 
@@ -121,11 +122,14 @@ extern const VAImageFormat image_formats[2];
 void surface_install(struct VADriverVTable *);
 void surface_free(struct driver *, struct surface *);
 // Lays out an NV12 or P010 picture, with lines and planes aligned as the driver's memory is.
-size_t picture_layout(struct hwsim_picture *, uint32_t fourcc, int width, int height, int *memory_width, int *memory_height);
+size_t picture_layout(const struct personality *, struct hwsim_picture *, uint32_t fourcc, int width, int height,
+    int *memory_width, int *memory_height);
 
 // import.c: puts an empty surface into the client's memory.
 VAStatus surface_import(struct surface *, const VADRMPRIMESurfaceDescriptor *);
 void surface_unmap(struct surface *);
+// Makes the chroma of an image's surface accessible or not, where derived images are said to map luma only.
+void surface_guard(const struct driver *, struct surface *, bool is_derived);
 
 // image.c
 void image_install(struct VADriverVTable *);

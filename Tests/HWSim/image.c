@@ -21,7 +21,8 @@ static VAStatus image_add(struct driver *driver, uint32_t fourcc, int width, int
     VAImage *result) {
     struct hwsim_picture picture;
     int memory_width, memory_height;
-    size_t size = picture_layout(&picture, fourcc, width, height, &memory_width, &memory_height);
+    size_t size = picture_layout(
+        &driver->personality, &picture, fourcc, width, height, &memory_width, &memory_height);
     struct image *image = heap_add(&driver->heap, OBJECT_IMAGE, sizeof *image);
     if (!image) return VA_STATUS_ERROR_ALLOCATION_FAILED;
     struct buffer *buffer;
@@ -34,6 +35,7 @@ static VAStatus image_add(struct driver *driver, uint32_t fourcc, int width, int
             buffer->data = surface->memory;
             buffer->surface = surface;
             surface->derived++;
+            surface_guard(driver, surface, true);
         }
     } else {
         buffer = buffer_add(driver, VAImageBufferType, (unsigned)size, 1, NULL);

@@ -12,11 +12,26 @@ enum { NO = 0, YES = 1, MUST = 2 };  // VA_FEATURE_*
     (VA_ENC_PACKED_HEADER_SEQUENCE | VA_ENC_PACKED_HEADER_PICTURE | VA_ENC_PACKED_HEADER_SLICE |        \
         VA_ENC_PACKED_HEADER_MISC | VA_ENC_PACKED_HEADER_RAW_DATA)
 
-// CTBs of 64 only, or from 16; coding blocks from 8, transform blocks 4 to 32, trees of up to two or three levels.
+// CTBs from 16; coding blocks from 8, transform blocks 4 to 32, trees of up to three levels.
 #define BLOCKS(smallest_ctb, hierarchy)                                                                             \
     {.bits = {.log2_max_coding_tree_block_size_minus3 = 3, .log2_min_coding_tree_block_size_minus3 = (smallest_ctb), \
          .log2_max_luma_transform_block_size_minus2 = 3, .max_max_transform_hierarchy_depth_inter = (hierarchy),    \
          .max_max_transform_hierarchy_depth_intra = (hierarchy)}}
+
+// The words of feature and block sizes are those that iHD 23.1.1 and Mesa report on Gen11 and navi23.
+#define INTEL_ENCODER                                                                                          \
+    .entrypoint = VAEntrypointEncSliceLP, .encode = {true, true}, .decode = {true, true}, .smallest_width = 128, \
+    .smallest_height = 128, .largest_width = 8192, .largest_height = 8192, .packed_headers = ALL_HEADERS,        \
+    .rate_control = VA_RC_CQP | VA_RC_CBR | VA_RC_VBR | VA_RC_QVBR, .references = {3, 3}, .references_total = 3, \
+    .slices = 64, .quality_levels = 7, .features = {.value = 0x01900464}, .blocks = {.value = 0x000088cf},      \
+    .tells_features = true, .no_p_slices = true, .parser = PARSER_IHD, .latched_bounds = true,                   \
+    .three_quality_levels = true
+
+#define AMD_ENCODER                                                                                             \
+    .entrypoint = VAEntrypointEncSlice, .encode = {true, true}, .decode = {true, true}, .smallest_width = 130,   \
+    .smallest_height = 128, .largest_width = 4096, .largest_height = 2304, .align_width = 64, .align_height = 16, \
+    .references = {1, 0}, .slices = 128, .quality_levels = 32, .blocks = {.value = 0x000000cf},                  \
+    .tells_features = true, .own_headers = true, .parser = PARSER_MESA, .deep_luma_map = true
 
 static const struct personality bases[] = {
     {
@@ -34,59 +49,69 @@ static const struct personality bases[] = {
         .blocks = BLOCKS(1, 3), .tells_features = true,
     },
     {
-        // Intel's low-power encoder of Gen11 and later, as the iHD driver shows it.
-        .name = "intel-lp",
-        .vendor = "HWSim 1.0 intel-lp (software simulation)",
-        .entrypoint = VAEntrypointEncSliceLP,
-        .encode = {true, true}, .decode = {true, true},
-        .smallest_width = 128, .smallest_height = 128, .largest_width = 8192, .largest_height = 8192,
-        .packed_headers = ALL_HEADERS,
-        .rate_control = VA_RC_CQP | VA_RC_CBR | VA_RC_VBR | VA_RC_QVBR,
+        // Intel's low-power encoder of Gen11 (Ice Lake), with HuC firmware.
+        .name = "ihd-icl",
+        .vendor = "Intel iHD driver for Intel(R) Gen Graphics - 23.1.1 (HWSim)",
+        INTEL_ENCODER,
         .prediction_direction = VA_PREDICTION_DIRECTION_PREVIOUS | VA_PREDICTION_DIRECTION_BI_NOT_EMPTY,
-        .references = {3, 3}, .slices = 64, .quality_levels = 7,
-        .features = {.bits = {.amp = MUST, .sao = YES, .temporal_mvp = YES, .transform_skip = YES, .cu_qp_delta = MUST,
-            .deblocking_filter_disable = YES}},
-        .blocks = BLOCKS(3, 2), .tells_features = true, .only_low_delay_b = true,
+        .only_equal_lists = true,
+    },
+    {
+        // That of Gen12 (Tiger Lake), which codes pyramids, too.
+        .name = "ihd-tgl",
+        .vendor = "Intel iHD driver for Intel(R) Gen Graphics - 23.1.1 (HWSim, Gen12)",
+        INTEL_ENCODER,
+        .prediction_direction = VA_PREDICTION_DIRECTION_PREVIOUS | VA_PREDICTION_DIRECTION_FUTURE |
+                                VA_PREDICTION_DIRECTION_BI_NOT_EMPTY,
+        .limited_low_delay = true,
     },
     {
         // Mesa 22.3's radeonsi: it takes nothing but a packed sequence, and of that only size and crop.
-        .name = "mesa22",
-        .vendor = "HWSim 1.0 mesa22 (software simulation)",
-        .entrypoint = VAEntrypointEncSlice,
-        .encode = {true, true}, .decode = {true, true},
-        .smallest_width = 130, .smallest_height = 128, .largest_width = 4096, .largest_height = 2304,
-        .align_width = 64, .align_height = 16,
+        .name = "radeonsi-22",
+        .vendor = "Mesa Gallium driver 22.3.6 for AMD HWSim (navi23, LLVM 15.0.6, DRM 3.49)",
+        AMD_ENCODER,
         .packed_headers = VA_ENC_PACKED_HEADER_SEQUENCE,
         .rate_control = VA_RC_CQP | VA_RC_CBR | VA_RC_VBR,
-        .references = {1, 0}, .slices = 128, .quality_levels = 32,
-        .features = {.bits = {.amp = YES, .sao = YES, .temporal_mvp = YES, .strong_intra_smoothing = YES,
-            .transform_skip = YES, .cu_qp_delta = YES, .deblocking_filter_disable = YES}},
-        .blocks = BLOCKS(1, 3), .own_headers = true,
+        .features = {.value = 0x10041050},
+        .first_sequence_resets = true, .one_qp = true, .latched_bounds = true, .may_skip = true, .stale_status = true,
+        .hidden_minimum = true, .largest_intra_period = true, .only_endless_waits = true,
     },
     {
-        // Mesa 25: it reads the client's headers, and writes them anew.
-        .name = "mesa25",
-        .vendor = "HWSim 1.0 mesa25 (software simulation)",
-        .entrypoint = VAEntrypointEncSlice,
-        .encode = {true, true}, .decode = {true, true},
-        .smallest_width = 130, .smallest_height = 128, .largest_width = 4096, .largest_height = 2304,
-        .align_width = 64, .align_height = 16,
+        // Mesa 25's radeonsi: it reads the client's headers, and writes them anew.
+        .name = "radeonsi-25",
+        .vendor = "Mesa Gallium driver 25.0.7-2 for AMD HWSim (radeonsi, navi23, ACO, DRM 3.61)",
+        AMD_ENCODER,
         .packed_headers = ALL_HEADERS,
         .rate_control = VA_RC_CQP | VA_RC_CBR | VA_RC_VBR | VA_RC_QVBR,
         .prediction_direction = VA_PREDICTION_DIRECTION_PREVIOUS,
-        .references = {1, 0}, .slices = 128, .quality_levels = 32,
-        .features = {.bits = {.amp = YES, .sao = YES, .temporal_mvp = YES, .strong_intra_smoothing = YES,
-            .transform_skip = YES, .cu_qp_delta = YES, .deblocking_filter_disable = YES}},
-        .blocks = BLOCKS(3, 3), .tells_features = true, .own_headers = true, .reads_headers = true,
+        .features = {.value = 0x10541050},
+        .reads_headers = true,
     },
     {
-        // As the VA-API driver for NVDEC: no encoder, and no derived images.
-        .name = "decode-only",
-        .vendor = "HWSim 1.0 decode-only (software simulation)",
+        // Intel's older driver on Kaby Lake: HEVC decoders only.
+        .name = "i965",
+        .vendor = "Intel i965 driver for Intel(R) Kaby Lake - 2.4.1 (HWSim)",
+        .decode = {true, true},
+        .smallest_width = 16, .smallest_height = 16, .largest_width = 4096, .largest_height = 4096,
+    },
+    {
+        // The VA-API driver for NVDEC: no encoder, and no derived images.
+        .name = "nvidia",
+        .vendor = "VA-API NVDEC driver [HWSim]",
         .decode = {true, true},
         .smallest_width = 16, .smallest_height = 16, .largest_width = 8192, .largest_height = 8192,
         .no_derive = true,
     },
+};
+
+// Names of earlier versions.
+static const struct {
+    const char *name, *base;
+} aliases[] = {
+    {"intel-lp", "ihd-icl"},
+    {"mesa22", "radeonsi-22"},
+    {"mesa25", "radeonsi-25"},
+    {"decode-only", "nvidia"},
 };
 
 struct flag {
@@ -107,11 +132,15 @@ static const struct flag flags[] = {
     {"busy-maximum", offsetof(struct personality, busy_maximum)},
     {"two-segments", offsetof(struct personality, two_segments)},
     {"size-limited", offsetof(struct personality, size_ceiling)},
+    {"no-huc", offsetof(struct personality, no_huc)},
+    {"padded-pitch", offsetof(struct personality, padded_pitch)},
+    {"luma-map", offsetof(struct personality, luma_map)},
 };
 
 static const struct flag moments[] = {
     {"crash-at-", offsetof(struct personality, crash_at)},
     {"hang-at-", offsetof(struct personality, hang_at)},
+    {"hang-map-", offsetof(struct personality, hang_map_at)},
     {"fail-at-", offsetof(struct personality, fail_at)},
     {"decode-crash-at-", offsetof(struct personality, decode_crash_at)},
     {"decode-hang-at-", offsetof(struct personality, decode_hang_at)},
@@ -140,6 +169,14 @@ static bool apply(struct personality *personality, const char *word) {
     return false;
 }
 
+static const struct personality *base_named(const char *word) {
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (!strcmp(word, aliases[i].name)) word = aliases[i].base;
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
+        if (!strcmp(word, bases[i].name)) return &bases[i];
+    return NULL;
+}
+
 bool personality_read(struct personality *personality, const char *words, char *message, unsigned size) {
     char copy[256], *rest = copy;
     *personality = bases[0];
@@ -151,14 +188,15 @@ bool personality_read(struct personality *personality, const char *words, char *
     strcpy(copy, words);
     bool first = true;
     for (char *word; (word = strsep(&rest, ","));) {
-        bool base = false;
-        for (size_t i = 0; first && i < sizeof bases / sizeof *bases; i++)
-            if (!strcmp(word, bases[i].name)) *personality = bases[i], base = true;
+        const struct personality *base = first ? base_named(word) : NULL;
+        if (base) *personality = *base;
         first = false;
         if (base || apply(personality, word)) continue;
         snprintf(message, size, "what is '%s'?", word);
         return false;
     }
+    // Without HuC firmware, which runs it, there is no rate control.
+    if (personality->no_huc) personality->rate_control = VA_RC_CQP;
     if (personality->size_ceiling) {
         personality->largest_width = 1280;
         personality->largest_height = 720;

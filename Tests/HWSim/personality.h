@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <va/va.h>
 
+// How a driver reads the parameters that its firmware receives (firmware.c).
+enum parser { PARSER_PLAIN, PARSER_IHD, PARSER_MESA };
+
 // Which driver the simulation plays, and with which faults. HWSIM_PERSONALITY names both, by commas.
 struct personality {
     const char *name;
@@ -26,11 +29,29 @@ struct personality {
     bool tells_features;  // through VAConfigAttribEncHEVCFeatures and …BlockSizes
     bool own_headers;     // it writes parameter sets and slice headers itself
     bool reads_headers;   // from what the client's say; otherwise from the buffers
-    bool only_low_delay_b;  // no P slices, and B slices with two equal lists
+    bool no_p_slices;       // inter pictures are B pictures with both lists filled
+    bool only_equal_lists;  // and the lists are equal and have earlier pictures only
+    int references_total;   // pictures in reference_frames; 0 where all 15 are supported
 
-    bool no_derive, no_import, no_timeouts, liar, corrupt, crash_init, fail_init, hang_init, busy, busy_maximum, two_segments, size_ceiling;
+    // What real drivers do with parameters; README.md has the sources.
+    enum parser parser;
+    bool first_sequence_resets;   // the first sequence buffer overwrites the HRD and the QP bounds
+    bool one_qp;                  // the first picture's pic_init_qp is that of all pictures in mode CQP
+    bool latched_bounds;          // QP bounds hold from the start of rate control to its next reset
+    bool may_skip;                // with a bit rate, unless disable_frame_skip is set, pictures may be left out
+    bool three_quality_levels;    // 1, 4 and 7; others are refused
+    bool limited_low_delay;       // no hierarchical_level_plus1 of 4 with low_delay_seq and a bit rate
+    bool largest_intra_period;    // intra_period determines the POC's length, which is at most 16 bits
+    bool stale_status;            // the status of coded segments is uninitialized memory
+    bool hidden_minimum;          // smaller pictures fail when they are coded, not before
+    bool only_endless_waits;      // finite timeouts of vaSyncBuffer are not implemented, nor is vaSyncSurface2
+    bool luma_map;                // a derived image claims two planes and maps luma only
+    bool deep_luma_map;           // that of a P010 surface does
+
+    bool no_derive, no_import, no_timeouts, liar, corrupt, crash_init, fail_init, hang_init, busy, busy_maximum, two_segments, size_ceiling,
+        no_huc, padded_pitch;
     // The how-manieth picture to encode or to decode, from 1; 0 is never.
-    unsigned crash_at, hang_at, fail_at, decode_crash_at, decode_hang_at, decode_fail_at;
+    unsigned crash_at, hang_at, hang_map_at, fail_at, decode_crash_at, decode_hang_at, decode_fail_at;
 };
 
 // False, with a sentence, when a word is unknown.

@@ -170,18 +170,26 @@ static VAStatus query_surface_attributes(
     const uint32_t get = VA_SURFACE_ATTRIB_GETTABLE, set = get | VA_SURFACE_ATTRIB_SETTABLE;
     const VASurfaceAttrib all[] = {
         surface_attribute(VASurfaceAttribPixelFormat, set, (int)(ten ? VA_FOURCC_P010 : VA_FOURCC_NV12)),
-        surface_attribute(VASurfaceAttribMinWidth, get, personality->smallest_width),
-        surface_attribute(VASurfaceAttribMinHeight, get, personality->smallest_height),
         surface_attribute(VASurfaceAttribMaxWidth, get, personality->largest_width),
         surface_attribute(VASurfaceAttribMaxHeight, get, personality->largest_height),
         surface_attribute(VASurfaceAttribMemoryType, set,
             VA_SURFACE_ATTRIB_MEM_TYPE_VA | (personality->no_import ? 0 : VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2)),
+        surface_attribute(VASurfaceAttribMinWidth, get, personality->smallest_width),
+        surface_attribute(VASurfaceAttribMinHeight, get, personality->smallest_height),
         {.type = VASurfaceAttribExternalBufferDescriptor, .flags = VA_SURFACE_ATTRIB_SETTABLE,
             .value = {.type = VAGenericValueTypePointer}},
     };
-    const unsigned needed = sizeof all / sizeof *all - personality->no_import;
+    unsigned needed = 0;
+    VASurfaceAttrib told[sizeof all / sizeof *all];
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+        bool minimum = all[i].type == VASurfaceAttribMinWidth || all[i].type == VASurfaceAttribMinHeight;
+        if ((minimum && personality->hidden_minimum) ||
+            (all[i].type == VASurfaceAttribExternalBufferDescriptor && personality->no_import))
+            continue;
+        told[needed++] = all[i];
+    }
     bool room = *count >= needed;
-    for (unsigned i = 0; list && room && i < needed; i++) list[i] = all[i];
+    for (unsigned i = 0; list && room && i < needed; i++) list[i] = told[i];
     *count = needed;
     return list && !room ? VA_STATUS_ERROR_MAX_NUM_EXCEEDED : VA_STATUS_SUCCESS;
 }

@@ -9,44 +9,31 @@
 
 static int offset_of(int class) { return class == RATE_INTRA ? -2 : class == RATE_P ? 0 : 1 + (class - RATE_B > 2 ? 2 : class - RATE_B); }
 
-bool rate_configure(struct rate *rate, uint32_t mode, const struct submission *submission, char *message) {
-    const VAEncSequenceParameterBufferHEVC *sequence = &submission->sequence;
+bool rate_configure(struct rate *rate, uint32_t mode, const struct firmware *firmware, char *message) {
     rate->mode = mode;
-    rate->frame_rate = 30;
-    if (submission->has_frame_rate) {
-        uint32_t numerator = submission->frame_rate.framerate & 0xffff, denominator = submission->frame_rate.framerate >> 16;
-        if (!numerator) return refuse(message, "a frame rate of 0");
-        rate->frame_rate = (double)numerator / (denominator ? denominator : 1);
-    } else if (sequence->vui_fields.bits.vui_timing_info_present_flag && sequence->vui_num_units_in_tick) {
-        rate->frame_rate = (double)sequence->vui_time_scale / sequence->vui_num_units_in_tick;
-    }
-    const VAEncMiscParameterRateControl *control = &submission->rate;
-    bool given = submission->has_rate;
-    rate->lowest_qp = given && control->min_qp ? (int)control->min_qp : 1;
-    rate->highest_qp = given && control->max_qp ? (int)control->max_qp : 51;
+    if (!firmware->rate_numerator) return refuse(message, "a frame rate of 0");
+    rate->frame_rate = (double)firmware->rate_numerator / firmware->rate_denominator;
+    rate->lowest_qp = firmware->min_qp ? (int)firmware->min_qp : 1;
+    rate->highest_qp = firmware->max_qp ? (int)firmware->max_qp : 51;
     if (rate->lowest_qp > 51 || rate->highest_qp > 51 || rate->lowest_qp > rate->highest_qp)
         return refuse(message, "QPs from %d to %d", rate->lowest_qp, rate->highest_qp);
     if (mode == VA_RC_CQP) return true;
     rate->quality_qp = 0;
     if (mode == VA_RC_ICQ || mode == VA_RC_QVBR) {
-        uint32_t quality = given ? (mode == VA_RC_ICQ ? control->ICQ_quality_factor : control->quality_factor) : 0;
+        uint32_t quality = firmware->quality_factor;
         if (quality < 1 || quality > 51) return refuse(message, "a quality factor of %u; it has to be 1 to 51", quality);
         rate->quality_qp = (int)quality;
         if (mode == VA_RC_ICQ) return true;
     }
-    double bits = given && control->bits_per_second ? control->bits_per_second : sequence->bits_per_second;
-    if (bits <= 0) return refuse(message, "rate control without a bit rate");
-    if (mode != VA_RC_CBR && given) {
-        if (!control->target_percentage || control->target_percentage > 100)
-            return refuse(message, "target_percentage is %u", control->target_percentage);
-        bits = bits * control->target_percentage / 100;
-    }
-    if (submission->has_hrd && submission->hrd.initial_buffer_fullness > submission->hrd.buffer_size)
-        return refuse(message, "the HRD buffer is fuller than it is large");
-    if (given && control->rc_flags.bits.reset) *rate = (struct rate){.mode = mode, .frame_rate = rate->frame_rate,
-        .lowest_qp = rate->lowest_qp, .highest_qp = rate->highest_qp, .quality_qp = rate->quality_qp};
-    rate->budget = bits / rate->frame_rate;
+    if (!firmware->target) return refuse(message, "rate control without a bit rate");
+    rate->is_constant = firmware->is_constant;
+    rate->buffer = firmware->buffer;
+    rate->budget = firmware->target / rate->frame_rate;
     return true;
+}
+
+bool rate_skips(const struct rate *rate, int class) {
+    return class != RATE_INTRA && rate->buffer > 0 && rate->surplus > rate->buffer / 4;
 }
 
 int rate_choose(struct rate *rate, int class, uint32_t samples, int lowest, int highest) {
@@ -67,7 +54,7 @@ int rate_choose(struct rate *rate, int class, uint32_t samples, int lowest, int 
             shares += share;
         }
         // What was overspent is to be made up for within a second; at a constant rate, within a third of one.
-        bool constant = rate->mode == VA_RC_CBR;
+        bool constant = rate->is_constant;
         double wanted = rate->budget - (constant ? 3 : 1) * rate->surplus / rate->frame_rate;
         if (wanted < rate->budget / 4) wanted = rate->budget / 4;
         if (constant && wanted > 3 * rate->budget) wanted = 3 * rate->budget;
@@ -92,7 +79,7 @@ void rate_update(struct rate *rate, int class, int qp, double bits) {
     rate->share[class] += 0.02;
     rate->surplus += bits - rate->budget;
     // What was saved long ago may not be spent at once.
-    double most = (rate->mode == VA_RC_CBR ? 0.25 : 2) * rate->budget * rate->frame_rate;
+    double most = (rate->is_constant ? 0.25 : 2) * rate->budget * rate->frame_rate;
     if (rate->surplus < -most) rate->surplus = -most;
     rate->pictures++;
 }

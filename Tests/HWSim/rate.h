@@ -14,7 +14,8 @@ enum { RATE_INTRA, RATE_P, RATE_B, RATE_CLASSES = RATE_B + 7 };
 struct rate {
     uint32_t mode;  // VA_RC_*
     double budget;  // bits a picture
-    double frame_rate, largest_rate;
+    double frame_rate, buffer;
+    bool is_constant;
     int lowest_qp, highest_qp, quality_qp;
 
     double complexity[RATE_CLASSES];  // bits at QP 0, guessed until the class has occurred
@@ -26,9 +27,11 @@ struct rate {
 };
 
 // Applies the client's parameters; false, with a message, when they are invalid.
-bool rate_configure(struct rate *, uint32_t mode, const struct submission *, char *message);
+bool rate_configure(struct rate *, uint32_t mode, const struct firmware *, char *message);
 // The QP for the next picture, within [lowest, highest].
 int rate_choose(struct rate *, int class, uint32_t samples, int lowest, int highest);
+// Whether the HRD's buffer is so empty that a picture of this class is left out, by drivers that do this.
+bool rate_skips(const struct rate *, int class);
 void rate_update(struct rate *, int class, int qp, double bits);
 
 #endif

@@ -79,8 +79,9 @@ bool find_references(const struct encode_job *job, const struct slice *slice, co
         }
     }
     if (slice->type == SLICE_P) found->surfaces[1] = found->surfaces[0];
-    if (!personality->only_low_delay_b) return true;
-    if (slice->type == SLICE_P) return refuse(message, "P slices are not supported: a B slice with two equal lists is");
+    if (personality->no_p_slices && slice->type == SLICE_P)
+        return refuse(message, "P slices are not supported: a B slice with two equal lists is");
+    if (!personality->only_equal_lists) return true;
     bool equal = slice->active[0] == slice->active[1];
     for (int i = 0; equal && i < slice->active[0]; i++)
         equal = found->pocs[0][i] == found->pocs[1][i] && found->pocs[0][i] < job->poc;

@@ -43,31 +43,35 @@ static void *copy_of(const void *data, size_t size) {
     return copy;
 }
 
-static VAStatus take_misc(struct submission *submission, const struct buffer *buffer) {
+static VAStatus accepted(bool is_accepted) { return is_accepted ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_INVALID_PARAMETER; }
+
+static VAStatus take_misc(const struct personality *personality, uint32_t mode, struct submission *submission,
+    const struct buffer *buffer) {
     if (size_of(buffer) < sizeof(VAEncMiscParameterBuffer)) return VA_STATUS_ERROR_INVALID_BUFFER;
     const VAEncMiscParameterBuffer *misc = (const void *)buffer->data;
     size_t size = size_of(buffer) - sizeof *misc;
-    const void *data = misc->data;
+    struct firmware *firmware = &submission->firmware;
+    union {
+        VAEncMiscParameterFrameRate frame_rate;
+        VAEncMiscParameterHRD hrd;
+        VAEncMiscParameterBufferQualityLevel quality;
+    } data = {0};
+    memcpy(&data, misc->data, size < sizeof data ? size : sizeof data);
     switch (misc->type) {
         case VAEncMiscParameterTypeRateControl:
             if (size < sizeof submission->rate) return VA_STATUS_ERROR_INVALID_BUFFER;
-            memcpy(&submission->rate, data, sizeof submission->rate);
-            submission->has_rate = true;
-            return VA_STATUS_SUCCESS;
+            memcpy(&submission->rate, misc->data, sizeof submission->rate);
+            return accepted(firmware_rate(firmware, personality, mode, &submission->rate));
         case VAEncMiscParameterTypeFrameRate:
-            if (size < sizeof submission->frame_rate) return VA_STATUS_ERROR_INVALID_BUFFER;
-            memcpy(&submission->frame_rate, data, sizeof submission->frame_rate);
-            submission->has_frame_rate = true;
+            if (size < sizeof data.frame_rate || !(data.frame_rate.framerate & 0xffff)) return VA_STATUS_ERROR_INVALID_BUFFER;
+            firmware_frame_rate(firmware, data.frame_rate.framerate);
             return VA_STATUS_SUCCESS;
         case VAEncMiscParameterTypeHRD:
-            if (size < sizeof submission->hrd) return VA_STATUS_ERROR_INVALID_BUFFER;
-            memcpy(&submission->hrd, data, sizeof submission->hrd);
-            submission->has_hrd = true;
-            return VA_STATUS_SUCCESS;
+            if (size < sizeof data.hrd) return VA_STATUS_ERROR_INVALID_BUFFER;
+            return accepted(firmware_hrd(firmware, personality, &data.hrd));
         case VAEncMiscParameterTypeQualityLevel:
-            if (size < sizeof(VAEncMiscParameterBufferQualityLevel)) return VA_STATUS_ERROR_INVALID_BUFFER;
-            memcpy(&submission->quality, data, sizeof submission->quality);
-            return VA_STATUS_SUCCESS;
+            if (size < sizeof data.quality) return VA_STATUS_ERROR_INVALID_BUFFER;
+            return accepted(firmware_quality(firmware, personality, data.quality.quality_level));
         default: return VA_STATUS_SUCCESS;  // drivers ignore what they do not know
     }
 }
@@ -102,14 +106,25 @@ static VAStatus take_slices(struct submission *submission, const struct buffer *
     return VA_STATUS_SUCCESS;
 }
 
-static VAStatus take_encode(struct submission *submission, const struct buffer *buffer) {
+static VAStatus take_sequence(const struct personality *personality, struct submission *submission, const struct buffer *buffer) {
+    VAStatus status = take(&submission->sequence, sizeof submission->sequence, buffer, &submission->has_sequence);
+    if (!status) firmware_sequence(&submission->firmware, personality, &submission->sequence);
+    return status;
+}
+
+static VAStatus take_picture(const struct personality *personality, struct submission *submission, const struct buffer *buffer) {
+    VAStatus status = take(&submission->picture, sizeof submission->picture, buffer, &submission->has_picture);
+    if (!status) firmware_picture(&submission->firmware, personality);
+    return status;
+}
+
+static VAStatus take_encode(const struct personality *personality, struct context *context, const struct buffer *buffer) {
+    struct submission *submission = context->submission;
     switch (buffer->type) {
-        case VAEncSequenceParameterBufferType:
-            return take(&submission->sequence, sizeof submission->sequence, buffer, &submission->has_sequence);
-        case VAEncPictureParameterBufferType:
-            return take(&submission->picture, sizeof submission->picture, buffer, &submission->has_picture);
+        case VAEncSequenceParameterBufferType: return take_sequence(personality, submission, buffer);
+        case VAEncPictureParameterBufferType: return take_picture(personality, submission, buffer);
         case VAEncSliceParameterBufferType: return take_slices(submission, buffer);
-        case VAEncMiscParameterBufferType: return take_misc(submission, buffer);
+        case VAEncMiscParameterBufferType: return take_misc(personality, context->config.rate_control, submission, buffer);
         case VAEncPackedHeaderParameterBufferType:
             if (submission->header_pending) return VA_STATUS_ERROR_INVALID_PARAMETER;
             return take(&submission->pending, sizeof submission->pending, buffer, &submission->header_pending);
@@ -187,7 +202,7 @@ static VAStatus render_picture(VADriverContextP driver_context, VAContextID id, 
     for (int i = 0; i < count && !status; i++) {
         const struct buffer *buffer = heap_find(&driver->heap, OBJECT_BUFFER, ids[i]);
         if (!buffer) status = VA_STATUS_ERROR_INVALID_BUFFER;
-        else if (context->encoder) status = take_encode(context->submission, buffer);
+        else if (context->encoder) status = take_encode(&driver->personality, context, buffer);
         else status = take_decode(context->submission, buffer);
         if (status)
             driver_complain(driver_context, "vaRenderPicture: buffer %d of %d (type %d, %u bytes): status 0x%x", i + 1,

@@ -3,6 +3,7 @@
 #define HWSIM_SUBMISSION_H
 
 #include "decoder.h"
+#include "firmware.h"
 #include "hwsim.h"
 
 // What a client has rendered for the picture that it began, copied out of its buffers.
@@ -28,11 +29,8 @@ struct submission {
     // These hold for the pictures after it, too.
     bool has_sequence;
     VAEncSequenceParameterBufferHEVC sequence;
-    bool has_rate, has_frame_rate, has_hrd;
     VAEncMiscParameterRateControl rate;
-    VAEncMiscParameterFrameRate frame_rate;
-    VAEncMiscParameterHRD hrd;
-    uint32_t quality;
+    struct firmware firmware;  // as the buffers have it so far, in their order
 
     bool has_picture, header_pending;
     VAEncPictureParameterBufferHEVC picture;
@@ -82,5 +80,6 @@ VAStatus end_picture(VADriverContextP, VAContextID);
 // trace.c: one line a picture, and its reconstruction.
 void trace_picture(struct driver *, const struct encode_job *, uint64_t start);
 uint64_t monotonic_nanoseconds(void);
+void trace_firmware(struct driver *, const struct encode_job *, const struct firmware *);
 
 #endif

@@ -2,6 +2,7 @@
 // Surfaces: pictures in the driver's own memory.
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "hwsim.h"
@@ -10,16 +11,23 @@ enum { ALIGNMENT = 64 };  // of lines and of the number of lines, so that every 
 
 static int aligned(int value) { return (value + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-size_t picture_layout(
-    struct hwsim_picture *picture, uint32_t fourcc, int width, int height, int *memory_width, int *memory_height) {
-    *memory_width = aligned(width);
-    *memory_height = aligned(height);
+size_t picture_layout(const struct personality *personality, struct hwsim_picture *picture, uint32_t fourcc, int width,
+    int height, int *memory_width, int *memory_height) {
+    *memory_width = aligned(width) + (personality->padded_pitch ? 3 * ALIGNMENT : 0);
+    *memory_height = aligned(height) + (personality->padded_pitch ? ALIGNMENT : 0);
     int stride = *memory_width * (fourcc == VA_FOURCC_P010 ? 2 : 1);
     picture->width = width;
     picture->height = height;
     picture->depth = fourcc == VA_FOURCC_P010 ? 10 : 8;
     picture->strides[0] = picture->strides[1] = stride;
     return (size_t)stride * (size_t)*memory_height * 3 / 2;
+}
+
+void surface_guard(const struct driver *driver, struct surface *surface, bool is_derived) {
+    const struct personality *personality = &driver->personality;
+    if (!personality->luma_map && !(personality->deep_luma_map && surface->fourcc == VA_FOURCC_P010)) return;
+    size_t luma = (size_t)surface->picture.strides[0] * (size_t)surface->memory_height;
+    mprotect(surface->memory + luma, surface->size - luma, is_derived ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
 void surface_free(struct driver *driver, struct surface *surface) {
@@ -60,8 +68,8 @@ static struct surface *surface_add(struct driver *driver, uint32_t fourcc, int w
     struct surface *surface = heap_add(&driver->heap, OBJECT_SURFACE, sizeof *surface);
     if (!surface) return NULL;
     surface->fourcc = fourcc;
-    surface->size = picture_layout(
-        &surface->picture, fourcc, width, height, &surface->memory_width, &surface->memory_height);
+    surface->size = picture_layout(&driver->personality, &surface->picture, fourcc, width, height,
+        &surface->memory_width, &surface->memory_height);
     surface->serial = ++driver->serial;
     if (descriptor) {
         *status = surface_import(surface, descriptor);
@@ -152,13 +160,15 @@ static VAStatus sync_surface(VADriverContextP context, VASurfaceID id) {
 }
 
 static VAStatus sync_surface2(VADriverContextP context, VASurfaceID id, uint64_t timeout) {
-    if (DRIVER(context)->personality.no_timeouts) return VA_STATUS_ERROR_UNIMPLEMENTED;
+    const struct personality *personality = &DRIVER(context)->personality;
+    if (personality->no_timeouts || personality->only_endless_waits) return VA_STATUS_ERROR_UNIMPLEMENTED;
     return wait_for_surface(context, id, timeout);
 }
 
 static VAStatus sync_buffer(VADriverContextP context, VABufferID id, uint64_t timeout) {
     struct driver *driver = DRIVER(context);
     if (driver->personality.no_timeouts) return VA_STATUS_ERROR_UNIMPLEMENTED;
+    if (driver->personality.only_endless_waits && timeout != VA_TIMEOUT_INFINITE) return VA_STATUS_ERROR_UNIMPLEMENTED;
     pthread_mutex_lock(&driver->lock);
     struct buffer *buffer = heap_find(&driver->heap, OBJECT_BUFFER, id);
     VAStatus status = buffer ? wait_hung(driver, &buffer->hung, timeout) : VA_STATUS_ERROR_INVALID_BUFFER;

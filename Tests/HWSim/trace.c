@@ -34,6 +34,24 @@ static void put32(FILE *file, uint32_t value) {
     fwrite(bytes, 1, sizeof bytes, file);
 }
 
+static const char *mode_name(uint32_t mode, bool is_constant) {
+    switch (mode) {
+        case VA_RC_CQP: return "CQP";
+        case VA_RC_ICQ: return "ICQ";
+        default: return is_constant ? "CBR" : mode == VA_RC_QVBR ? "QVBR" : "VBR";
+    }
+}
+
+void trace_firmware(struct driver *driver, const struct encode_job *job, const struct firmware *firmware) {
+    if (!driver->trace) return;
+    fprintf(driver->trace,
+        "firmware context %x mode %s target %u peak %u buffer %u fullness %u level %u rate %u/%u qp %u-%u quality %u skips %d\n",
+        job->context->object.id, mode_name(job->context->config.rate_control, firmware->is_constant), firmware->target,
+        firmware->peak, firmware->buffer, firmware->fullness, firmware->level, firmware->rate_numerator,
+        firmware->rate_denominator, firmware->min_qp, firmware->max_qp, firmware->quality_level, firmware->skips);
+    fflush(driver->trace);
+}
+
 void trace_picture(struct driver *driver, const struct encode_job *job, uint64_t start) {
     if (!driver->trace && !driver->recon) return;
     const struct hwsim_picture *picture = &job->reconstruction->picture;

@@ -93,22 +93,26 @@ private enum Vendor {
         arguments: [
             (
                 Vendor.mesa22, nil, "hevc-main-encode",
-                ["mesa-22-own-headers", "mesa-one-qp", "radeonsi-ctb-64-aligned-size"]
+                [
+                    "mesa-22-own-headers", "mesa-one-qp", "mesa-unwritten-coded-status",
+                    "mesa-unreported-minimum-size", "radeonsi-ctb-64-aligned-size",
+                ]
             ),
             (
                 Vendor.mesa22, nil, "hevc-main10-encode",
                 [
-                    "mesa-22-own-headers", "mesa-one-qp", "radeonsi-ctb-64-aligned-size",
+                    "mesa-22-own-headers", "mesa-one-qp", "mesa-unwritten-coded-status",
+                    "mesa-unreported-minimum-size", "radeonsi-ctb-64-aligned-size",
                     "radeonsi-no-derived-10-bit-images",
                 ]
             ),
             (Vendor.mesa22, nil, "hevc-main-decode", []),
             (Vendor.mesa23, nil, "hevc-main-encode", ["mesa-one-qp", "radeonsi-ctb-64-aligned-size"]),
             (Vendor.mesa25, nil, "hevc-main-encode", ["mesa-25-no-b", "radeonsi-ctb-64-aligned-size"]),
-            (Vendor.ihd, "8086:46a6", "hevc-main-encode", ["ihd-low-power-references"]),
+            (Vendor.ihd, "8086:46a6", "hevc-main-encode", ["ihd-low-power-references", "ihd-hrd-selects-cbr"]),
             (
                 Vendor.ihd, "8086:8a52", "hevc-main-encode",
-                ["ihd-low-power-references", "ihd-ice-lake-minimum-size"]
+                ["ihd-low-power-references", "ihd-hrd-selects-cbr", "ihd-ice-lake-minimum-size"]
             ),
             (Vendor.nvidia, "10de:2684", "hevc-main-encode", ["nvidia-decode-only"]),
             (Vendor.nvidia, nil, "hevc-main-decode", ["nvidia-no-derived-images"]),

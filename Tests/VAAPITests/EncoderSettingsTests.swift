@@ -143,17 +143,25 @@ import Testing
         }
     }
 
-    @Test func prioritisedSpeedUsesTheFastestQualityLevel() throws {
+    @Test func qualityLevelIsGStreamersUnlessSpeedIsPrioritized() throws {
         let levels: [VAConfigAttribType: UInt32] = [VAConfigAttribEncQualityRange: 7]
         var settings = try EncoderSettings(
             try configuration(), DriverLimits(path: try path(Self.icl), attributes: attributes(levels), sizes: nil))
-        #expect(settings.qualityLevel == nil)
+        #expect(settings.qualityLevel == 4)
         settings = try EncoderSettings(
             try configuration(["PrioritizeEncodingSpeedOverQuality": .bool(true)]),
             DriverLimits(
                 path: try path(Self.icl),
                 attributes: attributes(levels), sizes: nil))
         #expect(settings.qualityLevel == 7)
+        for (range, level) in [(32, 4), (3, 3), (1, nil)] as [(UInt32, Int?)] {
+            settings = try EncoderSettings(
+                try configuration(),
+                DriverLimits(
+                    path: try path(Self.mesa25), attributes: attributes([VAConfigAttribEncQualityRange: range]),
+                    sizes: nil))
+            #expect(settings.qualityLevel == level)
+        }
     }
 
     /// Mesa before 24.1 codes all pictures with one QP; Intel's rate control reads QP bounds once.
@@ -169,8 +177,9 @@ import Testing
             try configuration(properties),
             DriverLimits(path: try path(driver), attributes: attributes([:]), sizes: nil))
         #expect((settings.frameQPNotice?.hasPrefix("BaseFrameQP: ") ?? false) == isIgnored)
-        // Sessions that set no BaseFrameQP have no notice.
-        #expect(settings.notes == [])
+        // Sessions that set no BaseFrameQP have no notice of it; one QP for all pictures deviates from a session's QP.
+        let isShared = driver == Self.mesa22 && properties["QP"] != nil
+        #expect(settings.notes.map { $0.prefix(3) } == (isShared ? ["QP:"] : []))
     }
 
     @Test func notesToolsThatTheDriverDoesNotHave() throws {

@@ -30,7 +30,7 @@ import Testing
         (["Quality": .double(1)], ["ICQ"], [0x40, 0, 100, 0, 2], 0),
         (["DataRateLimits": limits], ["CQP", "ICQ", "QVBR"], [0x400, 2_000_000, 100, 2_000_000, 21], 0),
         (["DataRateLimits": limits], ["CQP", "VBR"], [4, 2_000_000, 100, 2_000_000, 0], 0),
-        (["AverageBitRate": .int(1_000_000)], ["CQP", "CBR", "VBR"], [4, 2_000_000, 50, 2_000_000, 0], 0),
+        (["AverageBitRate": .int(1_000_000)], ["CQP", "CBR", "VBR"], [4, 2_000_000, 50, 1_000_000, 0], 0),
         (
             ["AverageBitRate": .int(1_000_000), "DataRateLimits": limits], ["VBR"],
             [4, 2_000_000, 50, 2_000_000, 0], 0

@@ -5,6 +5,10 @@ extension SEIMessage {
     public func interpreted() throws(BitstreamError) -> SEIPayload {
         var reader = BitReader(payload)
         switch payloadType {
+        case 4 where payload.starts(with: HDR10PlusMetadata.identifier):
+            return .hdr10Plus(try HDR10PlusMetadata(payload: payload))
+        case 4 where payload.starts(with: ClosedCaptions.identifier):
+            return .closedCaptions(try ClosedCaptions(payload: payload))
         case 5:
             guard payload.count >= 16 else {
                 throw BitstreamError(.truncated, "the user data are shorter than their 16-byte UUID")
@@ -22,6 +26,10 @@ extension SEIMessage {
             return .contentLightLevelInfo(level)
         case 147:
             return .alternativeTransferCharacteristics(Int(try reader.readBits(8)))
+        case 148:
+            var environment = AmbientViewingEnvironment()
+            try environment.code(&reader)
+            return .ambientViewingEnvironment(environment)
         case 165:
             var info: AlphaChannelInfo?
             try AlphaChannelInfo.code(&reader, &info)
@@ -35,6 +43,10 @@ extension SEIMessage {
     public init(_ content: SEIPayload) throws(BitstreamError) {
         var writer = BitWriter()
         switch content {
+        case .hdr10Plus(let metadata):
+            self.init(payloadType: 4, payload: try metadata.payload())
+        case .closedCaptions(let captions):
+            self.init(payloadType: 4, payload: try captions.payload())
         case .userDataUnregistered(let uuid, let data):
             guard uuid.count == 16 else {
                 throw BitstreamError(.outOfRange, "a UUID of \(uuid.count) bytes does not have 16")
@@ -51,6 +63,9 @@ extension SEIMessage {
         case .alternativeTransferCharacteristics(var code):
             try writer.u("preferred_transfer_characteristics", 8, &code)
             self.init(payloadType: 147, payload: writer.bytes)
+        case .ambientViewingEnvironment(var environment):
+            try environment.code(&writer)
+            self.init(payloadType: 148, payload: writer.bytes)
         case .alphaChannelInfo(var info):
             try AlphaChannelInfo.code(&writer, &info)
             // D.2.1: a payload that does not end at a byte boundary is padded by a 1 bit and zeros.
@@ -80,6 +95,14 @@ extension ContentLightLevelInfo {
     mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
         try c.u("max_content_light_level", 16, &maxContentLightLevel)
         try c.u("max_pic_average_light_level", 16, &maxPicAverageLightLevel)
+    }
+}
+
+extension AmbientViewingEnvironment {
+    mutating func code(_ c: inout some SyntaxCoder) throws(BitstreamError) {
+        try c.u("ambient_illuminance", 32, &ambientIlluminance, 1...0xFFFF_FFFF)
+        try c.u("ambient_light_x", 16, &ambientLight.x, 0...50_000)
+        try c.u("ambient_light_y", 16, &ambientLight.y, 0...50_000)
     }
 }
 

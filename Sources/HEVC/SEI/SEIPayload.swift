@@ -39,6 +39,21 @@ public struct ContentLightLevelInfo: Hashable, Sendable {
     }
 }
 
+/// `ambient_viewing_environment()`, payload type 148 (D.2.39).
+public struct AmbientViewingEnvironment: Hashable, Sendable {
+    /// In units of 0.0001 lux, above 0.
+    public var ambientIlluminance: Int
+    /// The light's chromaticity.
+    public var ambientLight: Chromaticity
+
+    /// 314 lux of D65, what an iPhone writes.
+    public init(ambientIlluminance: Int = 3_140_000, ambientLight: Chromaticity = Chromaticity(x: 15635, y: 16450))
+    {
+        self.ambientIlluminance = ambientIlluminance
+        self.ambientLight = ambientLight
+    }
+}
+
 /// `alpha_channel_info()`, payload type 165 (F.14.2).
 public struct AlphaChannelInfo: Hashable, Sendable {
     /// 0 straight, 1 premultiplied, 2 unspecified use.
@@ -75,6 +90,10 @@ public struct DecodedPictureHash: Hashable, Sendable {
 
 /// The payloads this module interprets.
 public enum SEIPayload: Hashable, Sendable {
+    /// Type 4 with the identification of SMPTE ST 2094-40.
+    case hdr10Plus(HDR10PlusMetadata)
+    /// Type 4 with the identification of ATSC A/53's closed captions.
+    case closedCaptions(ClosedCaptions)
     /// Type 5: `uuid_iso_iec_11578` (16 bytes) and the data after it.
     case userDataUnregistered(uuid: [UInt8], data: [UInt8])
     /// Type 132.
@@ -85,6 +104,8 @@ public enum SEIPayload: Hashable, Sendable {
     case contentLightLevelInfo(ContentLightLevelInfo)
     /// Type 147: `preferred_transfer_characteristics`, a code point of H.273.
     case alternativeTransferCharacteristics(Int)
+    /// Type 148.
+    case ambientViewingEnvironment(AmbientViewingEnvironment)
     /// Type 165; nil when `alpha_channel_cancel_flag` is 1.
     case alphaChannelInfo(AlphaChannelInfo?)
     /// Any other type.

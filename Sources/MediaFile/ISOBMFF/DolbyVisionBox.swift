@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
+internal import HWDHEVC
 
 /// The configuration box of a Dolby Vision stream, from the record of an input that has no boxes (Matroska, MPEG-TS).
 enum DolbyVisionBox {
-    /// Makes `dvcC` for profiles up to 7, `dvvC` up to 10 and `dvwC` above ("Dolby Vision Streams Within the ISO Base Media
-    /// File Format" 2.4, 3.1); nil without a record.
+    /// The box of the stream's record; nil without one.
     static func make(_ stream: AVStream) -> Box? {
         stream.sideData(AV_PKT_DATA_DOVI_CONF, as: AVDOVIDecoderConfigurationRecord.self).flatMap(make)
     }
@@ -12,25 +12,30 @@ enum DolbyVisionBox {
     /// Whether a configuration box is of profile 5, whose base layer only Dolby Vision players show correctly
     /// (`dv_bl_signal_compatibility_id` 0).
     static func needsDolbyVision(_ box: Box) -> Bool {
-        guard ["dvcC", "dvvC", "dvwC"].contains(box.type), let bits = box.fields.bigEndian(at: 2, 2) else {
-            return false
-        }
-        return bits >> 9 == 5
+        configuration(box)?.profile == 5
+    }
+
+    /// The record of a configuration box; nil for other boxes and for short ones.
+    static func configuration(_ box: Box) -> DolbyVisionConfiguration? {
+        ["dvcC", "dvvC", "dvwC"].contains(box.type) ? try? DolbyVisionConfiguration(bytes: Array(box.fields)) : nil
+    }
+
+    /// The box of libavcodec's record; nil where a field exceeds its bits.
+    static func make(_ record: AVDOVIDecoderConfigurationRecord) -> Box? {
+        var configuration = DolbyVisionConfiguration(
+            profile: Int(record.dv_profile), level: Int(record.dv_level),
+            compatibilityID: Int(record.dv_bl_signal_compatibility_id))
+        configuration.versionMajor = Int(record.dv_version_major)
+        configuration.versionMinor = Int(record.dv_version_minor)
+        configuration.hasRPU = record.rpu_present_flag != 0
+        configuration.hasEnhancementLayer = record.el_present_flag != 0
+        configuration.hasBaseLayer = record.bl_present_flag != 0
+        return make(configuration)
     }
 
     /// The box of a record; nil where a field exceeds its bits.
-    static func make(_ record: AVDOVIDecoderConfigurationRecord) -> Box? {
-        guard record.dv_profile < 1 << 7, record.dv_level < 1 << 6, record.dv_bl_signal_compatibility_id < 1 << 4
-        else { return nil }
-        let flags = [record.rpu_present_flag, record.el_present_flag, record.bl_present_flag]
-        let bits =
-            UInt16(record.dv_profile) << 9 | UInt16(record.dv_level) << 3
-            | flags.reduce(0) { $0 << 1 | ($1 == 0 ? 0 : 1) }
-        var bytes = [record.dv_version_major, record.dv_version_minor]
-        bytes.appendBigEndian(bits)
-        bytes.append(record.dv_bl_signal_compatibility_id << 4)
-        // 28 and 4 × 32 reserved bits, the first four of which share a byte with the identifier.
-        bytes += [UInt8](repeating: 0, count: 19)
-        return Box(record.dv_profile > 10 ? "dvwC" : record.dv_profile > 7 ? "dvvC" : "dvcC", bytes)
+    static func make(_ configuration: DolbyVisionConfiguration) -> Box? {
+        let type: FourCC = configuration.profile > 10 ? "dvwC" : configuration.profile > 7 ? "dvvC" : "dvcC"
+        return (try? configuration.bytes()).map { Box(type, $0) }
     }
 }

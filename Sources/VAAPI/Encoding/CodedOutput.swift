@@ -11,19 +11,21 @@ struct CodedOutput: ~Copyable {
     /// More segments than any picture has slices and headers: a longer chain is circular.
     private static let maxSegments = 2048
 
-    /// - Parameter capacity: the buffer's size in bytes.
+    /// - Parameters:
+    ///   - capacity: the buffer's size in bytes.
+    ///   - hasStatus: whether the driver sets the segments' status.
     /// - Throws: `VideoEncoderMalfunction` when the picture did not fit, is damaged or is missing.
-    init(_ buffer: borrowing Buffer, capacity: Int) throws(SessionError) {
+    init(_ buffer: borrowing Buffer, capacity: Int, hasStatus: Bool) throws(SessionError) {
         let mapped: MappedBuffer
         do throws(VAError) {
             mapped = try buffer.map()
         } catch { throw SessionError(error) }
-        pieces = try Self.pieces(mapped.base, capacity: capacity)
+        pieces = try Self.pieces(mapped.base, capacity: capacity, hasStatus: hasStatus)
         self.mapped = mapped
     }
 
     private static func pieces(
-        _ first: UnsafeMutableRawPointer, capacity: Int
+        _ first: UnsafeMutableRawPointer, capacity: Int, hasStatus: Bool
     ) throws(SessionError) -> [UnsafeRawBufferPointer] {
         var pieces: [UnsafeRawBufferPointer] = []
         var next: UnsafeMutableRawPointer? = first
@@ -33,14 +35,7 @@ struct CodedOutput: ~Copyable {
             guard pieces.count < maxSegments else {
                 throw SessionError(.videoEncoderMalfunction, "the driver's coded buffer has no end")
             }
-            let overflow = UInt32(VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK | VA_CODED_BUF_STATUS_FRAME_SIZE_OVERFLOW)
-            guard segment.status & overflow == 0 else {
-                throw SessionError(
-                    .videoEncoderMalfunction, "the driver reports a picture that is too large for its coded buffer")
-            }
-            guard segment.status & UInt32(VA_CODED_BUF_STATUS_BAD_BITSTREAM) == 0 else {
-                throw SessionError(.videoEncoderMalfunction, "the driver reports a damaged bitstream")
-            }
+            if hasStatus { try check(segment.status) }
             if segment.size > 0 {
                 total += Int(segment.size)
                 guard let bytes = segment.buf, total <= capacity else {
@@ -55,6 +50,18 @@ struct CodedOutput: ~Copyable {
             throw SessionError(.videoEncoderMalfunction, "the driver coded a picture to 0 bytes")
         }
         return pieces
+    }
+
+    /// Checks `VA_CODED_BUF_STATUS_…` bits.
+    private static func check(_ status: UInt32) throws(SessionError) {
+        let overflow = UInt32(VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK | VA_CODED_BUF_STATUS_FRAME_SIZE_OVERFLOW)
+        guard status & overflow == 0 else {
+            throw SessionError(
+                .videoEncoderMalfunction, "the driver reports a picture that is too large for its coded buffer")
+        }
+        guard status & UInt32(VA_CODED_BUF_STATUS_BAD_BITSTREAM) == 0 else {
+            throw SessionError(.videoEncoderMalfunction, "the driver reports a damaged bitstream")
+        }
     }
 
     /// Unmaps the buffer here; a value that is not consumed may be destroyed directly after its last use.

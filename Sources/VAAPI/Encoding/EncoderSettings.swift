@@ -23,8 +23,12 @@ struct EncoderSettings {
     let fourcc: UInt32
     /// Whether frames may be written to surfaces in place.
     let mayDeriveImages: Bool
-    /// The driver's quality level; nil leaves it to the driver.
+    /// The driver's quality level; nil where it has none.
     let qualityLevel: Int?
+    /// Whether a coded segment's status is set by the driver.
+    let hasCodedStatus: Bool
+    /// Whether the decoder's buffer must precede rate control, and not follow it.
+    let sendsBufferFirst: Bool
     /// A sentence for each deviation from the request.
     private(set) var notes: [String]
     /// Why a frame's BaseFrameQP has no effect; nil where it has.
@@ -49,6 +53,8 @@ struct EncoderSettings {
         let takesSliceHeaders = headers & UInt32(VA_ENC_PACKED_HEADER_SLICE) != 0
         rate = try RateSettings(
             configuration, mask: Self.rateControls(attributes, adjustments), notes: &notes)
+        frameQPNotice = Self.frameQPNotice(rate, adjustments)
+        rate.sharesQP = rate.isConstantQP && frameQPNotice != nil
         tools = CodingTools(
             attributes.encoding, adjustments, usesCUQPDelta: !rate.isConstantQP, isHeaderless: !takesSliceHeaders)
         size = Self.size(configuration.request, tools, adjustments, sizes)
@@ -58,7 +64,6 @@ struct EncoderSettings {
         structure = PictureStructure(configuration, limits: limits)
         try Self.checkLevels(configuration, path, structure, limits, takesSliceHeaders: takesSliceHeaders)
         notes += Self.notes(configuration, structure, rate)
-        frameQPNotice = Self.frameQPNotice(rate, adjustments)
         syntax = StreamSyntax(
             configuration, size: size, structure: structure, tools: tools, initialQP: rate.initialQP,
             bitRate: rate.bitsPerSecond > 0 ? Int64(rate.bitsPerSecond) : nil)
@@ -66,6 +71,8 @@ struct EncoderSettings {
             parameterSets = try syntax.parameterSets()
         } catch { throw Self.cannot("the parameter sets cannot be written: \(error.reason)") }
         mayDeriveImages = adjustments.isSet("derive_image") ?? true
+        hasCodedStatus = adjustments.isSet("coded_status") ?? true
+        sendsBufferFirst = adjustments.isSet("hrd_first") ?? false
         qualityLevel = Self.qualityLevel(configuration, attributes.encoding, adjustments)
         self.notes = notes
     }
@@ -83,21 +90,16 @@ struct EncoderSettings {
             notes.append(
                 "ReferenceBufferCount \(count): pictures have at most \(structure.maxReferences) references")
         }
+        if rate.sharesQP, structure.keyFrameInterval > 1 {
+            let name = if case .constantQP = configuration.rateControl { "QP" } else { "Quality" }
+            notes.append("\(name): the driver codes key frames and other pictures with the same QP, \(rate.baseQP)")
+        }
         // With a constant QP the stream has no cu_qp_delta.
         if !configuration.adaptsQPSpatially, !rate.isConstantQP {
             notes.append("SpatialAdaptiveQPLevel: the driver chooses the quantization of blocks")
         }
         if configuration.measuresError { notes.append("CalculateMeanSquaredError: the driver does not measure it") }
         return notes
-    }
-
-    /// The quirk `frame_qp` lists the rate control modes in which drivers honor a single picture's QP.
-    private static func frameQPNotice(_ rate: RateSettings, _ adjustments: Adjustments) -> String? {
-        guard let modes = adjustments.names("frame_qp"),
-            ConfigAttributes.rateControls(modes) & UInt32(rate.mode) == 0
-        else { return nil }
-        let mode = ConfigAttributes.rateControlNames(UInt32(rate.mode)).first ?? "this mode"
-        return "BaseFrameQP: the driver ignores the QP of single pictures in \(mode)"
     }
 
     /// These settings with the rate, the frame rate and the key frame interval of others, which an open encoder can change
@@ -107,13 +109,21 @@ struct EncoderSettings {
         next.structure.keyFrameInterval = other.structure.keyFrameInterval
         guard next.structure == other.structure,
             (structure.keyFrameInterval > 1) == (other.structure.keyFrameInterval > 1),
-            rate.mode == other.rate.mode, (rate.bufferBits > 0) == (other.rate.bufferBits > 0),
+            rate.mode == other.rate.mode, takesQP(of: other), (rate.bufferBits > 0) == (other.rate.bufferBits > 0),
             tools == other.tools, size == other.size, qualityLevel == other.qualityLevel,
             syntax.sps.profileTierLevel.covers(other.syntax.sps.profileTierLevel)
         else { return nil }
         // The parameter sets stay: their initial QP is only what slice QPs are relative to.
         (next.rate, next.frameRate, next.notes) = (other.rate, other.frameRate, other.notes)
         return next
+    }
+
+    /// Whether the driver takes the QP or its bounds from the open encoder's next picture: one that ignores those of a single
+    /// picture reads them with another bit rate only.
+    private func takesQP(of other: EncoderSettings) -> Bool {
+        guard frameQPNotice != nil, rate.targetBitsPerSecond == other.rate.targetBitsPerSecond else { return true }
+        return !rate.isConstantQP && (rate.minQP, rate.maxQP) == (other.rate.minQP, other.rate.maxQP)
+            || rate.isConstantQP && (!rate.sharesQP || rate.baseQP == other.rate.baseQP)
     }
 
     /// The packed headers that driver and quirks allow.
@@ -189,14 +199,6 @@ struct EncoderSettings {
                 max(minSide, least.width, adjustments.number("min_width") ?? 0),
                 max(minSide, least.height, adjustments.number("min_height") ?? 0)
             ))
-    }
-
-    /// The fastest level where speed is prioritised; nil leaves the level to the driver.
-    private static func qualityLevel(
-        _ configuration: EncoderConfiguration, _ attributes: EncodingAttributes, _ adjustments: Adjustments
-    ) -> Int? {
-        guard configuration.prioritizesSpeed, let levels = attributes.qualityLevels, levels > 1 else { return nil }
-        return adjustments.numbers("quality_levels")?.filter { $0 <= levels }.max() ?? levels
     }
 
     private static func cannot(_ reason: String) -> VAAPIFailure {

@@ -83,3 +83,28 @@ extension CodingTools {
             || adjustments.isSet("cu_qp_delta") ?? false
     }
 }
+
+extension EncoderSettings {
+    /// The quirk `frame_qp` lists the rate control modes in which drivers honor a single picture's QP.
+    static func frameQPNotice(_ rate: RateSettings, _ adjustments: Adjustments) -> String? {
+        guard let modes = adjustments.names("frame_qp"),
+            ConfigAttributes.rateControls(modes) & UInt32(rate.mode) == 0
+        else { return nil }
+        let mode = ConfigAttributes.rateControlNames(UInt32(rate.mode)).first ?? "this mode"
+        return "BaseFrameQP: the driver ignores the QP of single pictures in \(mode)"
+    }
+
+    /// The fastest level where speed is prioritized, else the one that GStreamer sends (`target-usage` 4).
+    ///
+    /// Drivers' own defaults are fast ones: Mesa's is its speed preset.
+    static func qualityLevel(
+        _ configuration: EncoderConfiguration, _ attributes: EncodingAttributes, _ adjustments: Adjustments
+    ) -> Int? {
+        guard let levels = attributes.qualityLevels, levels > 1 else { return nil }
+        let own = adjustments.numbers("quality_levels")?.filter { $0 <= levels } ?? []
+        if configuration.prioritizesSpeed { return own.max() ?? levels }
+        return own.filter { $0 <= defaultQualityLevel }.max() ?? min(defaultQualityLevel, levels)
+    }
+
+    private static let defaultQualityLevel = 4
+}

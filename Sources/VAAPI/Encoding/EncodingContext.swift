@@ -79,6 +79,8 @@ final class EncodingContext {
             throw SessionError(.videoEncoderMalfunction, "more pictures are in flight than there are buffers for")
         }
         (slot.planned, slot.source, slot.reconstruction) = (picture, source, surface)
+        // A driver that ignores a picture's QP bounds may apply them later, when its rate control is reset.
+        let frameQP = settings.frameQPNotice == nil ? frameQP : nil
         do throws(VAError) {
             try render(picture, slot, header: header(picture, frameQP: frameQP), frameQP: frameQP)
         } catch { throw SessionError(error) }
@@ -104,7 +106,8 @@ final class EncodingContext {
         } catch { throw SessionError(error) }
         context.sources.put(slot.source)
         if !picture.isReference { context.reconstructions.put(slot.reconstruction) }
-        let output = try CodedOutput(slot.coded, capacity: PictureSlot.codedSize(settings))
+        let output = try CodedOutput(
+            slot.coded, capacity: PictureSlot.codedSize(settings), hasStatus: settings.hasCodedStatus)
         try body(picture, output)
         output.end()
         slot.planned = nil
@@ -115,7 +118,10 @@ final class EncodingContext {
         settings.syntax.sliceHeader(of: picture, qp: settings.rate.qp(of: picture, base: frameQP))
     }
 
-    /// Renders a picture's buffers, in the order that all drivers accept.
+    /// Renders a picture's buffers in the order sequence, picture, miscellaneous parameters, packed headers, slice.
+    ///
+    /// Drivers parse one buffer after the other: Intel's and Mesa's overwrite rates and the decoder's buffer with a
+    /// sequence's defaults, and Intel's clears the QP bounds with each picture.
     private func render(
         _ picture: PlannedPicture, _ slot: PictureSlot, header: SliceSegmentHeader, frameQP: Int?
     ) throws(VAError) {
@@ -129,19 +135,9 @@ final class EncodingContext {
                 list1: picture.list1.compactMap { reference($0, of: picture) }))
 
         var ids: [VABufferID] = []
-        let boundsQP = !settings.rate.isConstantQP && frameQP != nil
-        if !settings.rate.isConstantQP, picture.isKeyFrame || boundsQP || holdsFrameQP || mustSendRate {
-            try slot.rateControl.write(VAEncMiscParameterRateControl(settings.rate, frameQP: frameQP))
-            ids.append(slot.rateControl.id)
-            holdsFrameQP = boundsQP
-        }
-        if picture.isKeyFrame {
-            ids += keyFrame?.parameters ?? []
-        } else if mustSendRate {
-            ids += keyFrame?.rates ?? []
-        }
-        mustSendRate = false
+        if picture.isKeyFrame, let keyFrame { ids.append(keyFrame.parameters) }
         ids.append(slot.picture.id)
+        ids += try miscellaneous(picture, slot, frameQP: frameQP)
         if picture.isKeyFrame { ids += keyFrame?.headers ?? [] }
         try packSliceHeader(header, slot)
         ids += slot.sliceHeader?.ids ?? []
@@ -153,6 +149,26 @@ final class EncodingContext {
         let ended = vaEndPicture(display.handle, context.id)
         try display.check(status, "vaRenderPicture")
         try display.check(ended, "vaEndPicture")
+    }
+
+    /// The miscellaneous parameters of a picture: whole with a key frame or a changed rate, and rate control with its
+    /// buffer where the bounds of a single picture begin or end.
+    private func miscellaneous(
+        _ picture: PlannedPicture, _ slot: PictureSlot, frameQP: Int?
+    ) throws(VAError) -> [VABufferID] {
+        var ids: [VABufferID] = []
+        let isWhole = picture.isKeyFrame || mustSendRate
+        let boundsQP = !settings.rate.isConstantQP && frameQP != nil
+        if !settings.rate.isConstantQP, isWhole || boundsQP || holdsFrameQP {
+            try slot.rateControl.write(VAEncMiscParameterRateControl(settings.rate, frameQP: frameQP))
+            ids.append(slot.rateControl.id)
+            // Mesa derives a buffer from each rate.
+            if let buffer = keyFrame?.decoderBuffer { ids.insert(buffer, at: settings.sendsBufferFirst ? 0 : 1) }
+            holdsFrameQP = boundsQP
+        }
+        if isWhole { ids += keyFrame?.others ?? [] }
+        mustSendRate = false
+        return ids
     }
 
     /// A reference picture, with its part in the reference picture set of `picture`.

@@ -6,11 +6,13 @@ internal import HWDSessions
 
 /// The buffers that go to the driver with every key frame; their content does not change.
 final class KeyFrameBuffers {
-    /// The stream's parameters in order, rendered before the picture's.
-    let parameters: [VABufferID]
-    /// The parts of `parameters` that rate control depends on, for pictures that are no key frames.
-    let rates: [VABufferID]
-    /// The packed parameter sets, rendered after the picture's parameters.
+    /// The sequence's parameters, which come first.
+    var parameters: VABufferID { sequence.id }
+    /// The miscellaneous parameters other than rate control's, after the picture's parameters and before packed headers.
+    let others: [VABufferID]
+    /// The decoder's buffer; nil where there is no rate.
+    let decoderBuffer: VABufferID?
+    /// The packed parameter sets.
     let headers: [VABufferID]
 
     private let sequence: Buffer
@@ -33,11 +35,8 @@ final class KeyFrameBuffers {
         quality = try MiscParameter(display, context, VAEncMiscParameterTypeQualityLevel, level)
         parameterSets = try Self.packParameterSets(display, context, settings)
 
-        rates = (settings.rate.bufferBits > 0 ? [hrd.id] : []) + [frameRate.id]
-        var ids = rates
-        if settings.qualityLevel != nil { ids.append(quality.id) }
-        ids.append(sequence.id)
-        parameters = ids
+        decoderBuffer = settings.rate.bufferBits > 0 ? hrd.id : nil
+        others = [frameRate.id] + (settings.qualityLevel != nil ? [quality.id] : [])
         headers = parameterSets.flatMap(\.ids)
     }
 
@@ -77,6 +76,9 @@ extension VAEncMiscParameterHRD {
     init(_ rate: RateSettings) {
         self.init()
         buffer_size = rate.bufferBits
-        initial_buffer_fullness = UInt32(UInt64(rate.bufferBits) * 3 / 4)
+        initial_buffer_fullness = UInt32(min(UInt64(rate.bufferBits) * 3 / 4, Self.maxFullness))
     }
+
+    /// Mesa shifts the fullness left by 6 in 32 bits (picture_hevc_enc.c).
+    private static let maxFullness: UInt64 = 1 << 26 - 1
 }

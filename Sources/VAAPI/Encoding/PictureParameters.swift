@@ -14,10 +14,11 @@ extension VAEncSequenceParameterBufferHEVC {
         general_profile_idc = UInt8(sps.profileTierLevel.general?.profileIdc ?? 1)
         general_level_idc = UInt8(sps.profileTierLevel.generalLevelIdc)
         general_tier_flag = sps.profileTierLevel.general?.tierFlag == true ? 1 : 0
-        intra_period = UInt32(structure.keyFrameInterval)
-        intra_idr_period = UInt32(structure.keyFrameInterval)
+        // Mesa 22 derives the POC's length from it, which is at most 16 bits. Key frames are planned by this module.
+        intra_period = UInt32(min(structure.keyFrameInterval, 1 << 15))
+        intra_idr_period = intra_period
         ip_period = UInt32(structure.anchorDistance)
-        bits_per_second = settings.rate.bitsPerSecond
+        bits_per_second = settings.rate.targetBitsPerSecond
         pic_width_in_luma_samples = UInt16(sps.picWidthInLumaSamples)
         pic_height_in_luma_samples = UInt16(sps.picHeightInLumaSamples)
         seq_fields.bits.chroma_format_idc = UInt32(sps.chromaFormatIdc)
@@ -124,8 +125,13 @@ extension VAEncPictureParameterBufferHEVC {
         pic_fields.bits.pps_loop_filter_across_slices_enabled_flag = pps.ppsLoopFilterAcrossSlicesEnabledFlag.bit
         // 0 leaves the level to coding_type, which is sufficient without a pyramid.
         let isHierarchical = settings.structure.anchorDistance > 2 || settings.structure.temporalLevels > 1
-        hierarchical_level_plus1 = isHierarchical ? UInt8(picture.level + 1) : 0
+        let level =
+            settings.structure.anchorDistance == 1 ? min(picture.level, Self.maxLowDelayLevel) : picture.level
+        hierarchical_level_plus1 = isHierarchical ? UInt8(level + 1) : 0
     }
+
+    /// Intel's rate control has no deeper level in low-delay sequences (codechal_vdenc_hevc_g12.cpp).
+    private static let maxLowDelayLevel = 2
 
     /// Fills one of libva's arrays of 15 pictures and marks the rest unused.
     static func fill<Array15>(_ array: inout Array15, _ pictures: [VAPictureHEVC]) {

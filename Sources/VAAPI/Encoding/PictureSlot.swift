@@ -118,7 +118,9 @@ extension VAEncMiscParameterRateControl {
             window_size = UInt32(clamping: UInt64(rate.bufferBits) * 1000 / UInt64(rate.bitsPerSecond))
         }
         min_qp = UInt32(frameQP ?? rate.minQP ?? 0)
-        max_qp = UInt32(frameQP ?? rate.maxQP ?? 0)
+        max_qp = UInt32(frameQP ?? rate.maxQP ?? (min_qp > 0 ? RateSettings.highestQP : 0))
+        // Mesa 22 may leave out pictures otherwise.
+        rc_flags.bits.disable_frame_skip = 1
         ICQ_quality_factor = rate.mode == VA_RC_ICQ ? rate.qualityFactor : 0
         quality_factor = rate.mode == VA_RC_QVBR ? rate.qualityFactor : 0
     }

@@ -22,8 +22,14 @@ struct RateSettings: Hashable, Sendable {
     /// Highest QP; nil sets no bound.
     var maxQP: Int?
 
+    /// Whether the driver codes all pictures of mode CQP with one QP.
+    var sharesQP = false
+
     /// Whether this module sets every picture's QP.
     var isConstantQP: Bool { mode == VA_RC_CQP }
+
+    /// The average in bits a second; 0 for none.
+    var targetBitsPerSecond: UInt32 { UInt32(UInt64(bitsPerSecond) * UInt64(targetPercentage) / 100) }
 
     /// The QP that slice QPs are relative to.
     var initialQP: Int { isConstantQP ? baseQP : Self.middleQP }
@@ -31,14 +37,14 @@ struct RateSettings: Hashable, Sendable {
     /// CuQpDeltaVal is -26…25 for 8 bits (H.265 7.4.9.14), so every QP can be reached from here.
     private static let middleQP = 26
     /// The highest QP (H.265 7.4.7.1).
-    private static let highestQP = 51
+    static let highestQP = 51
 
     /// SliceQpY; in mode CQP lower for I and higher for B pictures, like x265 (ip ratio 1.4, pb ratio 1.3).
     ///
     /// - Parameter base: the frame's BaseFrameQP, which is absolute.
     func qp(of picture: PlannedPicture, base: Int?) -> Int {
         if let base { return base }
-        guard isConstantQP else { return initialQP }
+        guard isConstantQP, !sharesQP else { return initialQP }
         let offset = picture.isIntra ? -3 : picture.level
         return min(max(baseQP + offset, minQP ?? 0), maxQP ?? Self.highestQP)
     }
@@ -100,10 +106,11 @@ struct RateSettings: Hashable, Sendable {
         let average = UInt32(clamping: rate)
         if Self.has(VA_RC_VBR, mask) {
             mode = VA_RC_VBR
-            // Without a limit the peak is twice the average: enough for key frames, and no more than players buffer.
+            // Without a limit the peak is twice the average, which is enough for key frames; the buffer is a second of it.
             let peak = limit?.rate ?? UInt32(clamping: 2 * rate)
-            let percentage = UInt32(max(1, min(100, UInt64(average) * 100 / UInt64(max(1, peak)))))
-            setRate(peak, percentage: percentage, buffer: limit?.buffer ?? peak)
+            let percentage = UInt32(
+                max(1, min(100, (UInt64(average) * 100 + UInt64(peak) / 2) / UInt64(max(1, peak)))))
+            setRate(peak, percentage: percentage, buffer: limit?.buffer ?? average)
         } else if Self.has(VA_RC_CBR, mask) {
             mode = VA_RC_CBR
             notes.append("AverageBitRate: the driver has no VBR, CBR is used")

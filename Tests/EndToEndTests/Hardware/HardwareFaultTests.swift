@@ -55,7 +55,7 @@ extension EndToEndFaults {
             ("busy-maximum", 75, "busy"),
             ("liar", 69, "0 bytes"),
             ("corrupt", 69, "encoding failed"),
-            ("decode-only", 69, "no HEVC encoder"),
+            ("nvidia", 69, "no HEVC encoder"),
             ("fail-at-3", 69, "vaEndPicture"),
             ("crash-at-3", 69, "SIGSEGV"),
             ("hang-at-3", 69, "timed out"),

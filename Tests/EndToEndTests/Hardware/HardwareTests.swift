@@ -82,7 +82,7 @@ extension EndToEnd {
 
         @Test(
             "Every kind of driver is verified in Main and Main10, both ways",
-            arguments: ["full", "intel-lp", "mesa22", "mesa25"])
+            arguments: ["full", "ihd-icl", "ihd-tgl", "radeonsi-22", "radeonsi-25"])
         func probe(personality: String) throws {
             let snapshot = try Self.probe(try Self.daemon(personality))
             let paths = snapshot.paths.filter { $0.device == "/dev/null" }
@@ -94,7 +94,7 @@ extension EndToEnd {
             #expect(snapshot.nodes.map(\.state) == [.ready] && snapshot.nodes.map(\.reason) == [nil])
             let encoder = try #require(snapshot.encoders.first)
             #expect(encoder.id == Self.encoderID && encoder.hardware && encoder.bitDepths == [8, 10])
-            #expect(encoder.device == "/dev/null" && encoder.version.hasPrefix("HWSim "))
+            #expect(encoder.device == "/dev/null" && encoder.version.contains("HWSim"))
         }
 
         @Test("Verification results are remembered for their driver only")
@@ -113,10 +113,10 @@ extension EndToEnd {
             print("a probe with known results: \(Double(MonotonicTime.now.nanoseconds(since: start)) / 1e6) ms")
             #expect(again.filter(\.verified).count == 8)
 
-            let other = try TestDaemon(environment: SimulatedDriver.environment("mesa25", state: state.root))
+            let other = try TestDaemon(environment: SimulatedDriver.environment("radeonsi-25", state: state.root))
             let unknown = try Self.probe(other, "--no-verify", "--device", "/dev/null").paths
             // Background verification may have ended by now; results of the first driver must not appear.
-            #expect(unknown.allSatisfy { $0.device == nil || $0.driver.contains("mesa25") })
+            #expect(unknown.allSatisfy { $0.device == nil || $0.driver.contains("25.0.7") })
             let verified = try Self.probe(other).paths
             #expect(verified.filter(\.verified).count == 8)
         }

@@ -28,7 +28,7 @@ struct scenario {
     uint32_t rate_control;  // 0 is CQP
     unsigned bits_per_second;
     int qp, log2_ctb, log2_min_cb, log2_max_tb, qp_delta_depth;
-    bool hiding, qp_delta, sao, temporal_mvp, transform_skip, cabac_init, escaped_slices, deblocking_off, apart, no_amp;
+    bool hiding, qp_delta, sao, temporal_mvp, transform_skip, cabac_init, escaped_slices, deblocking_off, apart, no_amp, flat_transforms;
     int cb_offset, cr_offset, beta_offset, tc_offset;
     bool packed_sequence_only, ffmpeg_only, imported;
     enum fault fault;

@@ -18,7 +18,7 @@ static const struct scenario scenarios[] = {
     {.name = "p-3-references", .structure = P, .width = 416, .height = 240, .depth = 8, .frames = 8, .references = 3,
         .temporal_mvp = true, .escaped_slices = true},
     {.name = "gpb", .structure = GPB, .width = 416, .height = 240, .depth = 8, .frames = 8, .references = 2, .hiding = true, .sao = true},
-    {.name = "gpb-intel", .personality = "intel-lp", .structure = GPB, .width = 416, .height = 240, .depth = 10,
+    {.name = "gpb-intel", .personality = "ihd-icl", .structure = GPB, .width = 416, .height = 240, .depth = 10,
         .frames = 8, .references = 3, .qp_delta = true, .sao = true},
     {.name = "b", .structure = B2, .width = 416, .height = 240, .depth = 8, .frames = 10, .references = 1, .cabac_init = true},
     {.name = "b-two-references", .structure = B2, .width = 416, .height = 240, .depth = 10, .frames = 10, .references = 2,
@@ -43,17 +43,17 @@ static const struct scenario scenarios[] = {
         .rate_control = VA_RC_CBR, .bits_per_second = 800000},
     {.name = "vbr-levels", .structure = PYRAMID, .width = 320, .height = 192, .depth = 8, .frames = 121, .qp_delta = true,
         .qp_delta_depth = 2, .rate_control = VA_RC_VBR, .bits_per_second = 1500000},
-    {.name = "cbr-intel", .personality = "intel-lp", .structure = GPB, .width = 320, .height = 192, .depth = 10, .frames = 120,
+    {.name = "cbr-intel", .personality = "ihd-icl", .structure = GPB, .width = 320, .height = 192, .depth = 10, .frames = 120,
         .references = 1, .qp_delta = true, .rate_control = VA_RC_CBR, .bits_per_second = 2000000},
     {.name = "imported", .structure = P, .width = 320, .height = 192, .depth = 8, .frames = 5, .references = 1, .imported = true},
     {.name = "imported-10", .structure = P, .width = 302, .height = 182, .depth = 10, .frames = 5, .references = 1, .imported = true},
     {.name = "icq", .structure = P, .width = 320, .height = 192, .depth = 8, .frames = 5, .references = 1, .qp_delta = true,
         .rate_control = VA_RC_ICQ},
-    {.name = "mesa22", .personality = "mesa22", .structure = P, .width = 322, .height = 182, .depth = 8, .frames = 6, .references = 1,
+    {.name = "mesa22", .personality = "radeonsi-22", .flat_transforms = true, .structure = P, .width = 322, .height = 182, .depth = 8, .frames = 6, .references = 1,
         .packed_sequence_only = true},
-    {.name = "mesa22-cbr", .personality = "mesa22,no-derive", .structure = P, .width = 322, .height = 182, .depth = 10, .frames = 110,
+    {.name = "mesa22-cbr", .personality = "radeonsi-22,no-derive", .flat_transforms = true, .structure = P, .width = 322, .height = 182, .depth = 10, .frames = 110,
         .references = 1, .packed_sequence_only = true, .rate_control = VA_RC_CBR, .bits_per_second = 1200000},
-    {.name = "mesa25", .personality = "mesa25,two-segments", .structure = P, .width = 322, .height = 182, .depth = 8, .frames = 6,
+    {.name = "mesa25", .personality = "radeonsi-25,two-segments", .flat_transforms = true, .structure = P, .width = 322, .height = 182, .depth = 8, .frames = 6,
         .references = 1, .slices = 3},
 };
 
@@ -207,7 +207,7 @@ static bool run_fault(enum fault fault) {
 static bool run_rubbish(const char *personality) {
     struct scenario scenario = {.name = "rubbish", .personality = personality, .structure = P, .width = 192, .height = 128, .depth = 8,
         .frames = 2, .references = 1, .slices = 2, .qp_delta = true, .rate_control = VA_RC_VBR, .bits_per_second = 500000,
-        .fault = RUBBISH};
+        .flat_transforms = true, .fault = RUBBISH};
     struct client *client = calloc(1, sizeof *client);
     struct bytes stream = {0};
     int refused = 0, coded = 0;
@@ -279,7 +279,7 @@ int main(int count, char **arguments) {
         if (wanted(count - 2, arguments + 2, "faults")) failed += !run_fault(fault), done++;
     if (wanted(count - 2, arguments + 2, "threads")) failed += !run_threads(), done++;
     if (wanted(count - 2, arguments + 2, "rubbish"))
-        failed += !run_rubbish("full") + !run_rubbish("mesa25"), done += 2;
+        failed += !run_rubbish("full") + !run_rubbish("radeonsi-25"), done += 2;
     printf("encode_test: %d of %d passed\n", done - failed, done);
     return failed || !done ? 1 : 0;
 }

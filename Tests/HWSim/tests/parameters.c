@@ -18,7 +18,8 @@ void make_sets(struct client *client) {
         .crop = {0, (client->coded_width - scenario->width) / 2, 0, (client->coded_height - scenario->height) / 2},
         .depth_luma = scenario->depth, .depth_chroma = scenario->depth, .log2_poc_lsb = 8,
         .log2_min_cb = log2_min_cb, .log2_ctb = or(scenario->log2_ctb, 6), .log2_min_tb = 2,
-        .log2_max_tb = or(scenario->log2_max_tb, 5), .hierarchy_inter = 2, .hierarchy_intra = 2,
+        .log2_max_tb = or(scenario->log2_max_tb, 5), .hierarchy_inter = scenario->flat_transforms ? 0 : 2,
+        .hierarchy_intra = scenario->flat_transforms ? 0 : 2,
         .amp = !scenario->no_amp, .sao = scenario->sao, .temporal_mvp = scenario->temporal_mvp,
     };
     for (int i = 0; i < 4; i++) {
