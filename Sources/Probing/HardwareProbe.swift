@@ -132,6 +132,7 @@ struct HardwareProbe {
         let encoders = verified.filter { $0.entry.operation == .encode }
         node.description.reason = encoders.isEmpty ? Self.reason(paths) : nil
         if encoders.isEmpty, verifier.isBusy { node.description.state = .busy }
+        if encoders.isEmpty, verifier.isUnstable { node.description.cause = .unstable }
         if let file = node.fileDescriptor,
             let fault = VideoFirmware.fault(node: file, node.description.kernelDriver, paths)
         {

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from matrix import CHIPS, CRASHES, JOBS, PCI_IDS, REFUSALS, UNKNOWN, Handed
+from matrix import CHIPS, CRASHES, FIRMWARE, JOBS, PCI_IDS, REFUSALS, UNKNOWN, Handed
 
 NODE = "/dev/dri/renderD128"
 # A job's bound in seconds, and a probe's: four paths of 5 s each, and their driver's start.
@@ -169,6 +169,15 @@ def check_jobs(chip, row):
         row["faults"] += [f"{job.name}: {fault}" for fault in faults]
 
 
+def check_firmware(chip, row):
+    """Without the video engines' firmware the reason must name it."""
+    answer, _, _, said = chip.probe(VENDOR_NO_FIRMWARE="1")
+    node = answer["nodes"][0] if answer else {}
+    row["without_firmware"] = node.get("reason")
+    if node.get("cause") != FIRMWARE[chip.driver]:
+        row["faults"].append(f"without firmware: {node.get('cause')}, {node.get('reason')}")
+
+
 def check_repetitions(chip, row):
     """Verifies again and again: a driver's chance must not decide."""
     seen = {}
@@ -193,6 +202,8 @@ def main():
             row = {"debian": debian, "driver_name": driver, "chip": name, "faults": []}
             check_probe(chip, row)
             check_jobs(chip, row)
+            if name in ("navi21", "icl"):
+                check_firmware(chip, row)
             if name == "navi21":
                 check_repetitions(chip, row)
             rows.append(row)

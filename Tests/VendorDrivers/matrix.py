@@ -13,6 +13,8 @@ PCI_IDS = {
     "icl": "8086:8a52", "ehl": "8086:4571", "tgl": "8086:9a49", "rkl": "8086:4c8a", "adl": "8086:4680",
     "dg1": "8086:4905", "dg2": "8086:5690",
 }
+# The cause that a probe must report if the firmware of the video engines is missing.
+FIRMWARE = {"radeonsi": "vcn_firmware", "iHD": "huc_firmware"}
 # Chips that a driver of that age does not know.
 UNKNOWN = {("12", "gfx1150")}
 # Encoders that take no bounds of the QP: Mesa 22's for UVD sends 0 to 51.

@@ -118,8 +118,8 @@ extension ProbeKnowledge {
             return keep(record, of: request.subject)
         case .failure(let state, _):
             reusable.forget(request.subject)
-            // No path is to blame: the driver crashed or hung before it claimed any.
-            if state == .crashed || state == .timedOut { addFatalFailure(of: request.subject, now: now) }
+            // The driver hung before it claimed any path; a crash there costs no time.
+            if state == .timedOut { addFatalFailure(of: request.subject, now: now) }
             return false
         }
     }
@@ -223,14 +223,14 @@ extension ProbeKnowledge {
                 || isLeftAlone(subject, verification, now: now))
     }
 
-    /// Whether a node's driver, which crashed or hung before it claimed anything, is left alone for now.
+    /// Whether a node's driver, which hung before it claimed anything, is left alone for now.
     private func isLeftAlone(
         _ subject: ProbeRequest.Subject, _ verification: ProbeRequest.Verification, now: MonotonicTime
     ) -> Bool {
         guard case .node(let name) = subject, verification != .always,
             let state = nodes.first(where: { $0.description.node == name })?.description.state
         else { return false }
-        return (state == .crashed || state == .timedOut) && failures.leavesAlone(name, now: now)
+        return state == .timedOut && failures.leavesAlone(name, now: now)
     }
 
     /// What a probe on request need not try: what was verified, and what crashed or hung a driver a moment ago.
