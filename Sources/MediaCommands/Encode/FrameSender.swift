@@ -11,13 +11,18 @@ final class FrameSender {
     private static let poolID: UInt32 = 1
     /// Enough that the encoder never waits for this process, few enough to keep the pool small.
     private static let maxFramesInFlight = 6
+    /// The most bytes of converted frames; a session's pools may have 2 GiB together.
+    private static let maxConvertedBytes = 1 << 29
     /// The most bytes of the pool; larger pictures get fewer slots.
     private static let maxPoolBytes = 1 << 30
 
     private let session: CompressionSession
     /// The memory that frames are decoded, copied or fitted into; nil while a decompression session's arena holds all.
-    private var pool: FramePool?
+    private(set) var pool: FramePool?
+    /// Frames that this encoder may hold.
+    private let framesInFlight: Int
     private let fitter: FrameFitter
+    private let hdr: EncodeHDR
     private var inFlight: [UInt64: SourceFrame] = [:]
     private var copied: [UInt64: FramePool.Slot] = [:]
     /// A frame for which no slot was free.
@@ -26,9 +31,13 @@ final class FrameSender {
     private var arenas: Set<UInt32> = []
 
     /// - Parameter makesPool: whether the reader decodes into a pool; false for frames of a decompression session.
-    init(_ session: CompressionSession, _ reader: MediaReader, _ fitter: FrameFitter, makesPool: Bool) throws {
+    init(
+        _ session: CompressionSession, _ reader: MediaReader, _ fitter: FrameFitter, _ hdr: EncodeHDR, makesPool: Bool
+    ) throws {
         self.session = session
+        self.hdr = hdr
         self.fitter = fitter
+        framesInFlight = Self.framesInFlight(slotSize: fitter.slotByteCount)
         guard makesPool else {
             pool = nil
             return
@@ -41,8 +50,14 @@ final class FrameSender {
         try session.addPool(pool, id: Self.poolID)
     }
 
+    /// Frames of a size that an encoder may hold: fewer of the largest, so that a pool of converted ones has room for all.
+    static func framesInFlight(slotSize: Int) -> Int {
+        let room = maxConvertedBytes / max(1, slotSize) - FrameTransfer.depth - 1
+        return max(2, min(maxFramesInFlight, room))
+    }
+
     /// Whether as many frames are in flight as allowed.
-    var isBusy: Bool { session.framesInFlight >= Self.maxFramesInFlight }
+    var isBusy: Bool { session.framesInFlight >= framesInFlight }
     /// Whether nothing can be sent before a frame is released.
     var isFull: Bool { waiting != nil || isBusy }
 
@@ -59,6 +74,7 @@ final class FrameSender {
         let frameID = UInt64(frame.index)
         let layout: FrameLayout
         var poolID = Self.poolID
+        var scale: (horizontal: Double, vertical: Double)?
         switch frame.place {
         case .session(let memory, let arenaID, let place):
             guard fitter.fits(width: frame.width, height: frame.height, format: frame.format) else {
@@ -67,6 +83,7 @@ final class FrameSender {
                     return
                 }
                 layout = fitted
+                scale = fitter.scale(fromWidth: frame.width, height: frame.height)
                 try frame.release()
                 break
             }
@@ -92,7 +109,8 @@ final class FrameSender {
         }
         try session.encode(
             EncodeFrame(
-                frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: poolID, layout: layout))
+                frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: poolID, layout: layout,
+                metadata: hdr.metadata(of: frame, scale: scale)))
     }
 
     /// Scales and converts a decompression session's frame into a slot; nil when no slot is free.
