@@ -17,5 +17,5 @@ enum HDRMode: String, ExpressibleByArgument, CaseIterable {
     case hlg
 
     /// Whether this version implements the mode.
-    var isAvailable: Bool { [.preserve, .drop].contains(self) }
+    var isAvailable: Bool { [.preserve, .regenerate, .drop].contains(self) }
 }
