@@ -11,6 +11,10 @@ public enum RateControl: Hashable, Sendable {
     case constantBitRate(Int64)
     /// One quantization parameter.
     case constantQP(Int)
+
+    /// The peak of an average bit rate, where no limit is set, as a multiple of it: enough for key frames, and no more
+    /// than players buffer.
+    public static let peakFactor: Int64 = 2
 }
 
 /// Everything that opening an encoder requires, resolved from the request and the properties.
@@ -27,6 +31,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var rateControl: RateControl
     /// A hard limit in addition to `rateControl`.
     public var dataRateLimit: DataRateLimit?
+    /// Whether an average bit rate has a peak even if the encoder could do without one.
+    public var limitsPeak = false
     /// Lowest quantization parameter; nil sets no bound.
     public var minQP: Int?
     /// Highest quantization parameter; nil sets no bound.
@@ -180,7 +186,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var bitRate: Int64? {
         if let limit = dataRateLimit { return Int64(Double(limit.bytes) * 8 / limit.seconds) }
         switch rateControl {
-        case .averageBitRate(let bitRate), .constantBitRate(let bitRate): return bitRate
+        case .averageBitRate(let bitRate): return limitsPeak ? RateControl.peakFactor * bitRate : bitRate
+        case .constantBitRate(let bitRate): return bitRate
         case .quality, .constantQP: return nil
         }
     }

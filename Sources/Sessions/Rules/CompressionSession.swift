@@ -24,6 +24,8 @@ public struct CompressionSession: Sendable {
     private var opened: EncoderConfiguration?
     /// The configuration from the next frame on, where properties have changed since the last.
     private var change: EncoderConfiguration?
+    /// Whether the rate has changed while the encoder was open.
+    private var hasChangedRate = false
 
     private var inFlight: [UInt64: UInt32] = [:]
     private var lastPTS: Int64?
@@ -44,7 +46,10 @@ public struct CompressionSession: Sendable {
         try changed.set(new, isOpen: state != .created)
         let configuration = try EncoderConfiguration(request: request, properties: changed)
         if let opened {
-            change = try configuration.continuing(opened)
+            var next = try configuration.continuing(opened)
+            hasChangedRate = hasChangedRate || next.rateControl != opened.rateControl
+            next.limitsPeak = hasChangedRate
+            change = next
             keyFrames.change(configuration.temporalLevels)
         }
         properties = changed
