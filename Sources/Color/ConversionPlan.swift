@@ -87,7 +87,7 @@ public struct ConversionPlan: Sendable {
         clipsSource || conversion.source.signal.transfer == .pq || !conversion.source.format.isYCbCr ? 1 : 2.25
     }
 
-    private static func codesToRGB(_ image: ImageDescription) -> Affine {
+    static func codesToRGB(_ image: ImageDescription) -> Affine {
         guard image.format.isYCbCr else {
             return Affine(.diagonal(Triple(repeating: image.format == .rgba16f ? 1 : 1.0 / 255)))
         }

@@ -93,6 +93,14 @@ import Testing
         #expect(read == rpu && read.mapping == .coded(.identity) && read.displayManagement?.sceneRefreshFlag == 0)
     }
 
+    @Test func aPicturesNALUnitHasItsLightWithinTheLimits() throws {
+        let nal = try DolbyVisionGenerator().nalUnit(
+            light: RPULight(min: 286, max: 500, average: 400), startsShot: false, temporalID: 2)
+        let rpu = try DolbyVisionRPU(nal: nal)
+        #expect(rpu.nalHeader.temporalID == 2 && rpu.displayManagement?.sceneRefreshFlag == 0)
+        #expect(rpu.displayManagement?.content(ofLevel: 1) == .level1(RPULight(min: 12, max: 2081, average: 1229)))
+    }
+
     private static func crc(_ rpu: DolbyVisionRPU) throws -> String {
         Hexadecimal.text(Array(try rpu.rbsp().dropLast().suffix(4)))
     }

@@ -87,6 +87,29 @@ void hwd_rescale(const hwd_rescaling *plan, hwd_plane source, hwd_mutable_plane 
 /// Converts a picture on up to `threads` threads; returns false when memory runs out.
 bool hwd_convert(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane *target, int threads);
 
+/// PQ codes of 12 bits.
+enum { HWD_LIGHT_CODES = 4096 };
+
+/// How the light of a Y'CbCr picture is found, with one luma sample for each chroma sample.
+///
+/// The index of a component of R'G'B' is its value times `top`, 0 … `top`. PQ codes come from the largest index alone; HLG's
+/// also depend on luminance, and the logarithm of the light is a sum of two terms.
+typedef struct {
+    int width, height;          ///< chroma samples
+    hwd_layout source;
+    float to_index[12];         ///< Y'CbCr codes → indexes plus 1/2, 3x4 by rows
+    int top;                    ///< the largest index, below 65536
+    const float *light;         ///< the scene's light of an index, at least 2^-32; NULL: `codes` is by index
+    float weights[3];           ///< of R, G and B in luminance
+    const uint16_t *largest;    ///< the largest component's term of an index
+    const uint16_t *luminance;  ///< the luminance's term, by the upper 16 bits of the float less `first`
+    uint32_t first;
+    const uint16_t *codes;      ///< PQ codes by the sum of both terms
+} hwd_light_plan;
+
+/// Adds to `counts[code]` for each chroma sample; `counts` has 2 * HWD_LIGHT_CODES entries, the second half is scratch and 0.
+void hwd_measure_light(const hwd_light_plan *plan, const hwd_plane *planes, uint32_t *counts);
+
 /// Conversion of samples during a copy.
 typedef enum {
     HWD_KEEP_BYTES,  ///< bytes unchanged

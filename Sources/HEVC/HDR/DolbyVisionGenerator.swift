@@ -48,6 +48,18 @@ public struct DolbyVisionGenerator: Hashable, Sendable {
         return DolbyVisionRPU(mapping: constants == .profile81 ? .identity : .hlg, displayManagement: metadata)
     }
 
+    /// The NAL unit of a picture's RPU.
+    ///
+    /// - Parameters:
+    ///   - light: as measured; it is brought within the limits of level 1.
+    ///   - startsShot: whether the picture is the first of a shot.
+    ///   - temporalID: the picture's TemporalId, 0…6.
+    public func nalUnit(light: RPULight, startsShot: Bool, temporalID: Int = 0) throws(BitstreamError) -> [UInt8] {
+        var result = try rpu(light: light.clamped(), sceneRefresh: startsShot)
+        result.nalHeader.nuhTemporalIDPlus1 = temporalID + 1
+        return try result.nalUnit()
+    }
+
     private static func secondList(_ constants: Constants) -> [RPUBlockContent] {
         let primaries = RPUBlockContent.level9(RPUSourcePrimaries())
         guard constants == .iPhone else {

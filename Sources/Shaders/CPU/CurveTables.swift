@@ -112,7 +112,7 @@ extension hwd_plan {
     }
 
     /// A 3x4 matrix by rows.
-    private static func rows(
+    static func rows(
         _ map: Affine
     ) -> (Float, Float, Float, Float, Float, Float, Float, Float, Float, Float, Float, Float) {
         let (rows, offset) = (map.matrix.rows, map.offset)
