@@ -147,7 +147,7 @@ let package = Package(
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
-                "HWClient", "HWDControlCommands", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions",
+                "HWClient", "HWDColor", "HWDControlCommands", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions",
                 "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),
