@@ -39,6 +39,8 @@ struct EncodeThread {
     private var description: [UInt8] = []
     /// The encoder's deviations from the properties, as published.
     private var notes: [String]
+    /// Nil until the encoder is open.
+    private var metadata: FrameMetadataWriter?
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
@@ -73,7 +75,9 @@ struct EncodeThread {
             if let sequence { worker.send(Reply(sequence: sequence)) }
         case .encode(let frame):
             try encode(frame)
-        case .change(let configuration): _ = try encoder?.change(to: configuration)
+        case .change(let configuration):
+            _ = try encoder?.change(to: configuration)
+            metadata?.change(to: configuration)
         case .finish(let pts, let sequence):
             // No encoder can be flushed up to a frame in the middle.
             if durations.keys.contains(where: { $0 <= pts }) {
@@ -98,6 +102,7 @@ struct EncodeThread {
             return try LayeredEncoder.software(configuration)
         }
         self.encoder = encoder
+        metadata = FrameMetadataWriter(configuration)
         describe(encoder)
     }
 
@@ -107,8 +112,9 @@ struct EncodeThread {
             description = encoder.formatDescription
             worker.port.send(.formatDescription, encoder.formatDescription)
         }
-        if encoder.notes != notes {
-            notes = encoder.notes
+        let current = encoder.notes + (metadata?.notes ?? [])
+        if current != notes {
+            notes = current
             worker.publish(notices: notes)
         }
     }
@@ -121,7 +127,8 @@ struct EncodeThread {
         durations[frame.pts] = frame.duration
         // The layout was checked against the pool's size when the frame was admitted.
         var planes = frame.layout.planes(at: base)
-        if let conversion { planes = try conversion.convert(planes, in: pending.pool, frame.sourceAlphaMode) }
+        if let conversion { planes = try conversion.convert(planes, of: frame, in: pending.pool) }
+        if let extra = frame.metadata { metadata?.add(extra, pts: frame.pts) }
         let input = InputPicture(
             planes: planes, frameID: frame.frameID, pts: frame.pts,
             forceKeyFrame: frame.flags.contains(.forceKeyFrame),
@@ -138,10 +145,14 @@ struct EncodeThread {
     /// Sends one coded picture to the client, after its format description where that is new.
     private mutating func output(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
         if let encoder { describe(encoder) }
-        try emit(picture, bytes)
+        guard var writer = metadata else { return try emit(picture, bytes) }
+        // Out of the property while the handler has this value.
+        metadata = nil
+        defer { metadata = writer }
+        try writer.write(picture, bytes) { (picture, bytes) throws(SessionError) in try emit(picture, bytes) }
     }
 
-    /// Sends one coded picture to the client.
+    /// Sends one coded picture with its metadata to the client.
     private mutating func emit(_ picture: EncodedPicture, _ bytes: RawSpan) throws(SessionError) {
         let place = try arena.store(bytes) { isFull in
             worker.port.stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0)

@@ -16,8 +16,15 @@ final class InputConversion {
     let fallbackReason: String?
 
     private let converter: any PixelConverter
-    /// For frames whose alpha mode is not the session's; opened with the first of them.
-    private var otherConverter: (any PixelConverter)?
+    /// How a frame's colors are coded.
+    private struct FrameColor: Hashable {
+        var alphaMode: AlphaChannelMode?
+        var color: ColorDescription
+    }
+
+    /// For frames whose alpha mode or color is not the session's; opened with the first of them.
+    private var otherConverters: [FrameColor: any PixelConverter] = [:]
+    private static let maxConverters = 4
     private let settings: FrameConversionSettings
     private let configuration: EncoderConfiguration
     private let vulkan: VulkanHints
@@ -44,7 +51,7 @@ final class InputConversion {
         let (width, height) = (request.width, request.height)
         (self.settings, self.configuration, self.vulkan) = (settings, configuration, vulkan)
         let chosen = try ConverterChoice.choose(
-            for: try Self.conversion(settings, configuration, configuration.alpha?.sourceMode),
+            for: try Self.conversion(settings, configuration, Self.color(settings, configuration)),
             Self.device(settings, vulkan), sharing: gpu)
         converter = chosen.converter
         (reason, fallbackReason) = (chosen.reason, chosen.fallbackReason)
@@ -62,17 +69,22 @@ final class InputConversion {
             faults: vulkan.faults, avoidReason: vulkan.avoidReason)
     }
 
+    /// The color of frames that have none of their own.
+    private static func color(
+        _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration
+    ) -> FrameColor { FrameColor(alphaMode: configuration.alpha?.sourceMode, color: settings.color) }
+
     /// Checks that a session's frames can be converted, if they need to be.
     ///
     /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
     static func check(_ session: CompressionSession) throws(SessionError) {
         let configuration = try session.configuration()
         guard let settings = configuration.conversion else { return }
-        try conversion(settings, configuration, configuration.alpha?.sourceMode).validate()
+        try conversion(settings, configuration, color(settings, configuration)).validate()
     }
 
     private static func conversion(
-        _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration, _ sourceMode: AlphaChannelMode?
+        _ settings: FrameConversionSettings, _ configuration: EncoderConfiguration, _ source: FrameColor
     ) throws(SessionError) -> Conversion {
         let request = configuration.request
         let (width, height) = (request.width, request.height)
@@ -84,8 +96,8 @@ final class InputConversion {
         return Conversion(
             source: ImageDescription(
                 format: settings.format, width: width, height: height,
-                signal: try SignalDescription(settings.color),
-                alpha: sourceMode.map { AlphaMode($0) } ?? .premultiplied),
+                signal: try SignalDescription(source.color),
+                alpha: source.alphaMode.map { AlphaMode($0) } ?? .premultiplied),
             target: ImageDescription(
                 format: request.pixelFormat, width: width, height: height,
                 signal: try SignalDescription(configuration.color, width: width, height: height),
@@ -95,27 +107,28 @@ final class InputConversion {
 
     /// Converts a frame in a pool; the result is valid until the next call.
     ///
-    /// - Parameter alphaMode: the frame's; nil for the session's.
     func convert(
-        _ planes: [PlaneView], in pool: SharedMemory, _ alphaMode: AlphaChannelMode?
+        _ planes: [PlaneView], of frame: EncodeFrame, in pool: SharedMemory
     ) throws(SessionError) -> [PlaneView] {
         guard let base = memory.bytes.baseAddress else {
             throw SessionError(.allocationFailed, "memory for a converted frame is missing")
         }
         gpu.use(pool.bytes, isWritable: pool.access == .readWrite, of: pool)
-        try converter(for: alphaMode).convert(planes, into: layout.mutablePlanes(at: base))
+        try converter(for: frame).convert(planes, into: layout.mutablePlanes(at: base))
         return layout.planes(at: base)
     }
 
-    private func converter(for alphaMode: AlphaChannelMode?) throws(SessionError) -> any PixelConverter {
-        guard let alphaMode, let session = configuration.alpha, alphaMode != session.sourceMode else {
-            return converter
-        }
-        if let otherConverter { return otherConverter }
+    private func converter(for frame: EncodeFrame) throws(SessionError) -> any PixelConverter {
+        let session = Self.color(settings, configuration)
+        let color = FrameColor(
+            alphaMode: configuration.alpha == nil ? nil : frame.sourceAlphaMode ?? session.alphaMode,
+            color: frame.metadata?.color ?? session.color)
+        if color == session { return converter }
+        if let known = otherConverters[color] { return known }
         let chosen = try ConverterChoice.choose(
-            for: try Self.conversion(settings, configuration, alphaMode), Self.device(settings, vulkan),
-            sharing: gpu)
-        otherConverter = chosen.converter
+            for: try Self.conversion(settings, configuration, color), Self.device(settings, vulkan), sharing: gpu)
+        if otherConverters.count >= Self.maxConverters { otherConverters = [:] }
+        otherConverters[color] = chosen.converter
         return chosen.converter
     }
 

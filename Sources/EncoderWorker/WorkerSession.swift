@@ -99,6 +99,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     ) throws(SessionError) {
         switch opcode {
         case .encodeFrame: try admit(try EncodeFrame(decoding: payload), pools)
+        case .encodeFrameWithMetadata: try admit(try EncodeFrameWithMetadata(decoding: payload).frame, pools)
         case .releasePacket: try arena.release(try ReleasePacket(decoding: payload).packetID)
         case .prepare:
             try ByteReader().expectEnd(of: payload)

@@ -89,13 +89,20 @@ public final class CompressionSession {
 
     /// Sends a frame; its slot belongs to the worker until `frameReleased`.
     ///
+    /// A frame with `metadata` needs a daemon with the feature `frame-metadata` (GetFeatures); its side data beyond
+    /// `FrameSideData.maxEntries` and `maxBytes` end the session.
+    ///
     /// - Throws: `Parameter` when no credit is left, or why the session ended.
     public func encode(_ frame: EncodeFrame) throws(ClientError) {
         guard framesInFlight < created.maxFramesInFlight else {
             throw ClientError(
                 SessionError(.parameter, "\(framesInFlight) frames are in flight; fetch events first"))
         }
-        try client.send(frame)
+        if frame.metadata == nil {
+            try client.send(frame)
+        } else {
+            try client.send(EncodeFrameWithMetadata(frame))
+        }
         client.receiver.framesInFlight += 1
     }
 

@@ -29,6 +29,10 @@ public struct EncodeFrame: Hashable, Sendable {
     public var baseFrameQP: Int32
     /// The planes' offsets in the pool, and their strides.
     public var layout: FrameLayout
+    /// Color and HDR metadata; nil for a frame that is sent without them.
+    ///
+    /// An empty value lets the session write metadata of its own (`HDRMetadataInsertionMode`).
+    public var metadata: FrameMetadata?
 
     /// `SourceAlphaMode` of this frame, in sessions with alpha; nil leaves it to the session.
     public var sourceAlphaMode: AlphaChannelMode? {
@@ -48,7 +52,7 @@ public struct EncodeFrame: Hashable, Sendable {
 
     public init(
         frameID: UInt64, pts: Int64, duration: Int64, poolID: UInt32, flags: Flags = [], baseFrameQP: Int32 = -1,
-        layout: FrameLayout
+        layout: FrameLayout, metadata: FrameMetadata? = nil
     ) {
         self.frameID = frameID
         self.pts = pts
@@ -57,5 +61,6 @@ public struct EncodeFrame: Hashable, Sendable {
         self.flags = flags
         self.baseFrameQP = baseFrameQP
         self.layout = layout
+        self.metadata = metadata
     }
 }

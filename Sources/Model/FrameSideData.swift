@@ -17,6 +17,11 @@ public struct PictureRectangle: Hashable, Sendable {
 
 /// Metadata of one picture, in the stream's bytes.
 public struct FrameSideData: Hashable, Sendable {
+    /// The most entries of one picture that a message has.
+    public static let maxEntries = 16
+    /// The most bytes of one picture's side data, all entries together, that a message has.
+    public static let maxBytes = 48 << 10
+
     /// The type of metadata; the raw value is the protocol's.
     public enum Kind: UInt32, Hashable, Sendable, CaseIterable {
         /// The payload of SEI 137 and of the `mdcv` box, 24 bytes (H.265 D.2.28).
@@ -29,6 +34,19 @@ public struct FrameSideData: Hashable, Sendable {
         case hdr10Plus = 4
         /// Dolby Vision: the NAL unit of type 62, including header and emulation prevention bytes.
         case dolbyVisionRPU = 5
+
+        /// The bytes of kinds that have one size; nil for the others.
+        public var size: Int? {
+            switch self {
+            case .masteringDisplay: 24
+            case .contentLight: 4
+            case .ambientViewing: 8
+            case .hdr10Plus, .dolbyVisionRPU: nil
+            }
+        }
+
+        /// Whether it may differ from picture to picture; the other kinds apply to a coded video sequence.
+        public var isDynamic: Bool { size == nil }
     }
 
     public var kind: Kind

@@ -130,8 +130,12 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let masteringDisplayColorVolume = PropertyKey(rawValue: "MasteringDisplayColorVolume")
     /// The payload of SEI 144 and of the `clli` box, 4 bytes in hexadecimal.
     public static let contentLightLevelInfo = PropertyKey(rawValue: "ContentLightLevelInfo")
+    /// The payload of SEI 148 and of the `amve` box, 8 bytes in hexadecimal.
+    public static let ambientViewingEnvironment = PropertyKey(rawValue: "AmbientViewingEnvironment")
     /// `Auto` or `None`.
     public static let hdrMetadataInsertionMode = PropertyKey(rawValue: "HDRMetadataInsertionMode")
+    /// Whether the frames' dynamic HDR metadata are written as they are.
+    public static let preserveDynamicHDRMetadata = PropertyKey(rawValue: "PreserveDynamicHDRMetadata")
 
     // MARK: Alpha
     /// Whether the stream's colors are multiplied by its alpha: `premultiplied` or `straight`.

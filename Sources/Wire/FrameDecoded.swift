@@ -5,7 +5,7 @@ public import HWDModel
 public struct FrameDecoded: SessionPayload, Hashable {
     public static let opcode = Opcode.frameDecoded
     /// The limit of one picture's side data in bytes; data beyond it is omitted and flagged.
-    public static let maxSideData = 48 << 10
+    public static let maxSideData = FrameSideData.maxBytes
 
     /// Bits of the `flags` field.
     public struct Flags: OptionSet, Hashable, Sendable {
@@ -87,7 +87,7 @@ public struct FrameDecoded: SessionPayload, Hashable {
         ] { writer.write(number) }
         for byte in [
             color.primaries, color.transfer, color.matrix, color.isFullRange ? 1 : 0,
-            color.chromaLocation ?? Self.noChromaLocation, codedBitDepth, UInt8(layout.planes.count),
+            color.chromaLocation ?? ByteWriter.noChromaLocation, codedBitDepth, UInt8(layout.planes.count),
             UInt8(min(sideData.count, Self.maxEntries)),
         ] { writer.write(byte) }
         writer.write(sampleAspectRatio.numerator)
@@ -95,11 +95,7 @@ public struct FrameDecoded: SessionPayload, Hashable {
         // Padding: the planes begin at a multiple of 8.
         writer.write(UInt32(0))
         writer.write(layout)
-        for data in sideData.prefix(Self.maxEntries) {
-            writer.write(data.kind.rawValue)
-            writer.write(UInt32(data.bytes.count))
-            writer.write(bytes: data.bytes)
-        }
+        writer.write(sideData)
     }
 
     public init(decoding bytes: RawSpan) throws(SessionError) {
@@ -120,7 +116,7 @@ public struct FrameDecoded: SessionPayload, Hashable {
         for _ in 0..<8 { small.append(try reader.read(UInt8.self, from: bytes)) }
         color = ColorDescription(
             primaries: small[0], transfer: small[1], matrix: small[2], isFullRange: small[3] != 0,
-            chromaLocation: small[4] == Self.noChromaLocation ? nil : small[4])
+            chromaLocation: small[4] == ByteWriter.noChromaLocation ? nil : small[4])
         codedBitDepth = small[5]
         let over = try reader.read(Int32.self, from: bytes)
         guard let aspect = Rational(over, try reader.read(Int32.self, from: bytes)) else {
@@ -132,21 +128,10 @@ public struct FrameDecoded: SessionPayload, Hashable {
             throw SessionError(.parameter, "picture \(pictureID) names \(small[6]) planes, \(small[7]) side data")
         }
         layout = FrameLayout(planes: try reader.readPlanes(Int(small[6]), from: bytes))
-        sideData = []
-        for _ in 0..<small[7] { sideData.append(try Self.sideData(&reader, bytes, pictureID)) }
+        sideData = try reader.readSideData(Int(small[7]), from: bytes)
         try reader.expectEnd(of: bytes)
     }
 
-    private static func sideData(
-        _ reader: inout ByteReader, _ bytes: RawSpan, _ pictureID: UInt64
-    ) throws(SessionError) -> FrameSideData {
-        let kind = FrameSideData.Kind(rawValue: try reader.read(UInt32.self, from: bytes))
-        let size = try reader.read(UInt32.self, from: bytes)
-        guard let kind else { throw SessionError(.parameter, "picture \(pictureID) has unknown side data") }
-        return FrameSideData(kind, try reader.readBytes(Int(size), of: bytes))
-    }
-
     /// The most side data entries that a message has.
-    public static let maxEntries = 16
-    private static let noChromaLocation = UInt8.max
+    public static let maxEntries = FrameSideData.maxEntries
 }

@@ -20,6 +20,7 @@ public enum Opcode: UInt32, Sendable, CaseIterable {
     case canAcceptFormat = 12
     case changeFormat = 13
     case releaseFrame = 14
+    case encodeFrameWithMetadata = 15
     case transferFrame = 20
     case finishFrames = 21
 
@@ -97,7 +98,7 @@ extension Opcode {
         case .setProperties, .copyProperties, .removePool: .client(.all, failure: .isAnswered)
         case .addPool: .client(.all, fdCounts: 1...1)
         case .invalidate: .client(.all)
-        case .prepare, .encodeFrame, .completeFrames, .releasePacket: .client(.compression)
+        case .prepare, .encodeFrame, .encodeFrameWithMetadata, .completeFrames, .releasePacket: .client(.compression)
         case .decodeFrame, .finishDelayedFrames, .releaseFrame: .client(.decompression)
         case .canAcceptFormat, .changeFormat: .client(.decompression, failure: .isAnswered)
         case .transferFrame, .finishFrames: .client(.transfer)

@@ -96,6 +96,63 @@ extension EncodeFrame: SessionPayload {
     }
 }
 
+/// A frame to encode together with its color and HDR metadata.
+public struct EncodeFrameWithMetadata: SessionPayload, Hashable {
+    public static let opcode = Opcode.encodeFrameWithMetadata
+    /// Its `metadata` is not nil.
+    public var frame: EncodeFrame
+
+    public init(_ frame: EncodeFrame) {
+        self.frame = frame
+        self.frame.metadata = frame.metadata ?? FrameMetadata()
+    }
+
+    public func encode(into writer: inout ByteWriter) {
+        let metadata = frame.metadata ?? FrameMetadata()
+        writer.write(frame.frameID)
+        writer.write(frame.pts)
+        writer.write(frame.duration)
+        writer.write(frame.poolID)
+        writer.write(frame.flags.rawValue)
+        writer.write(frame.baseFrameQP)
+        writer.write(metadata.color)
+        writer.write(UInt8(clamping: frame.layout.planes.count))
+        writer.write(UInt8(min(metadata.sideData.count, FrameSideData.maxEntries)))
+        // Padding: the planes begin at a multiple of 8.
+        writer.write(UInt32(0))
+        writer.write(frame.layout)
+        writer.write(metadata.sideData)
+    }
+
+    public init(decoding bytes: RawSpan) throws(SessionError) {
+        var reader = ByteReader()
+        let frameID = try reader.read(UInt64.self, from: bytes)
+        let pts = try reader.read(Int64.self, from: bytes)
+        let duration = try reader.read(Int64.self, from: bytes)
+        let poolID = try reader.read(UInt32.self, from: bytes)
+        let flags = EncodeFrame.Flags(rawValue: try reader.read(UInt32.self, from: bytes))
+        let baseFrameQP = try reader.read(Int32.self, from: bytes)
+        let color = try reader.readColor(from: bytes)
+        let (planes, entries) = (try reader.read(UInt8.self, from: bytes), try reader.read(UInt8.self, from: bytes))
+        try reader.readReserved(UInt32.self, from: bytes)
+        guard EncodeFrame.Flags.all.isSuperset(of: flags) else {
+            throw SessionError(.parameter, "frame \(frameID) has unknown flags \(flags.rawValue)")
+        }
+        guard planes <= FrameLayout.maxPlanes, entries <= FrameSideData.maxEntries else {
+            throw SessionError(.parameter, "frame \(frameID) names \(planes) planes, \(entries) side data")
+        }
+        let layout = FrameLayout(planes: try reader.readPlanes(Int(planes), from: bytes))
+        let sideData = try reader.readSideData(Int(entries), from: bytes)
+        try reader.expectEnd(of: bytes)
+        guard Set(sideData.map(\.kind)).count == sideData.count else {
+            throw SessionError(.parameter, "frame \(frameID) has several side data of one kind")
+        }
+        frame = EncodeFrame(
+            frameID: frameID, pts: pts, duration: duration, poolID: poolID, flags: flags, baseFrameQP: baseFrameQP,
+            layout: layout, metadata: FrameMetadata(color: color, sideData: sideData))
+    }
+}
+
 /// Requests the packets of the frames sent so far.
 public struct CompleteFrames: SessionPayload, Hashable {
     public static let opcode = Opcode.completeFrames

@@ -6,19 +6,13 @@ public import HWDModel
 extension TransferFrame: SessionPayload {
     public static let opcode = Opcode.transferFrame
 
-    private static let hasColor: UInt8 = 1
-    private static let noChromaLocation = UInt8.max
-
     public func encode(into writer: inout ByteWriter) {
         writer.write(frameID)
         writer.write(source.poolID)
         writer.write(target.poolID)
-        let color = color ?? ColorDescription()
-        for byte in [
-            self.color == nil ? 0 : Self.hasColor, color.primaries, color.transfer, color.matrix,
-            color.isFullRange ? 1 : 0, color.chromaLocation ?? Self.noChromaLocation,
-            UInt8(clamping: source.layout.planes.count), UInt8(clamping: target.layout.planes.count),
-        ] { writer.write(byte) }
+        writer.write(color)
+        writer.write(UInt8(clamping: source.layout.planes.count))
+        writer.write(UInt8(clamping: target.layout.planes.count))
         writer.write(source.layout)
         writer.write(target.layout)
     }
@@ -28,22 +22,14 @@ extension TransferFrame: SessionPayload {
         let frameID = try reader.read(UInt64.self, from: bytes)
         let sourcePool = try reader.read(UInt32.self, from: bytes)
         let targetPool = try reader.read(UInt32.self, from: bytes)
-        var small: [UInt8] = []
-        for _ in 0..<8 { small.append(try reader.read(UInt8.self, from: bytes)) }
-        guard small[0] <= Self.hasColor, small[4] <= 1 else {
-            throw SessionError(.parameter, "frame \(frameID) has unknown flags")
+        let color = try reader.readColor(from: bytes)
+        let sourcePlanes = try reader.read(UInt8.self, from: bytes)
+        let targetPlanes = try reader.read(UInt8.self, from: bytes)
+        guard sourcePlanes <= FrameLayout.maxPlanes, targetPlanes <= FrameLayout.maxPlanes else {
+            throw SessionError(.parameter, "frame \(frameID) names \(sourcePlanes) and \(targetPlanes) planes")
         }
-        guard small[6] <= FrameLayout.maxPlanes, small[7] <= FrameLayout.maxPlanes else {
-            throw SessionError(.parameter, "frame \(frameID) names \(small[6]) and \(small[7]) planes")
-        }
-        var color: ColorDescription?
-        if small[0] == Self.hasColor {
-            color = ColorDescription(
-                primaries: small[1], transfer: small[2], matrix: small[3], isFullRange: small[4] != 0,
-                chromaLocation: small[5] == Self.noChromaLocation ? nil : small[5])
-        }
-        let source = FrameLayout(planes: try reader.readPlanes(Int(small[6]), from: bytes))
-        let target = FrameLayout(planes: try reader.readPlanes(Int(small[7]), from: bytes))
+        let source = FrameLayout(planes: try reader.readPlanes(Int(sourcePlanes), from: bytes))
+        let target = FrameLayout(planes: try reader.readPlanes(Int(targetPlanes), from: bytes))
         try reader.expectEnd(of: bytes)
         self.init(
             frameID: frameID, source: Place(poolID: sourcePool, layout: source),

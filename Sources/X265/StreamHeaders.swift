@@ -38,6 +38,10 @@ enum StreamHeaders {
                 default: units.append(unit)
                 }
             }
+            // x265 writes the other static metadata itself.
+            if let payload = configuration.ambientViewing {
+                units.append(try SEI(messages: [SEIMessage(payloadType: 148, payload: payload)]).nalUnit())
+            }
             return (try DecoderConfigurationRecord(nalUnits: units).bytes(), reorderDepth)
         } catch {
             throw SessionError(.videoEncoderMalfunction, "x265's parameter sets cannot be read: \(error.reason)")

@@ -189,6 +189,7 @@ final class X265Parameters {
         case .averageBitRate(let bitRate):
             pointer.pointee.rc.rateControlMode = Int32(X265_RC_ABR.rawValue)
             pointer.pointee.rc.bitrate = Self.kilobits(bitRate)
+            if configuration.limitsPeak { limitPeak(of: bitRate) }
         case .constantBitRate(let bitRate):
             pointer.pointee.rc.rateControlMode = Int32(X265_RC_ABR.rawValue)
             pointer.pointee.rc.bitrate = Self.kilobits(bitRate)
@@ -205,6 +206,16 @@ final class X265Parameters {
         }
         if let qp = configuration.minQP { pointer.pointee.rc.qpMin = Int32(qp) }
         if let qp = configuration.maxQP { pointer.pointee.rc.qpMax = Int32(qp) }
+    }
+
+    /// Keeps the first second of a new encoder from exceeding the rate.
+    ///
+    /// x265's average rate control (3.5) learns the rate of the content from the first pictures and takes seconds to
+    /// compensate for what they cost: on film grain, the first second has three times the rate. A buffer of half a second
+    /// prevents that.
+    private func limitPeak(of bitRate: Int64) {
+        pointer.pointee.rc.vbvMaxBitrate = Self.kilobits(RateControl.peakFactor * bitRate)
+        pointer.pointee.rc.vbvBufferSize = Self.kilobits(bitRate / 2)
     }
 
     /// Thousands of bits, x265's unit, at least 1.

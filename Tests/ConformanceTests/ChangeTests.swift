@@ -92,7 +92,7 @@ import Testing
             before: ["BaseLayerFrameRate": .double(6.25), "AverageBitRate": .int(900_000)],
             after: ["AverageBitRate": .int(200_000), "MaxKeyFrameInterval": .int(8)]),
         Change(
-            before: ["Quality": .double(0.5)], after: ["Quality": .null, "AverageBitRate": .int(100_000)],
+            before: ["Quality": .double(0.5)], after: ["Quality": .null, "AverageBitRate": .int(60_000)],
             isInPlace: false),
         Change(before: [:], after: ["RealTime": .bool(true)], isInPlace: false),
         Change(before: ["RealTime": .bool(true)], after: ["RealTime": .bool(false)], isInPlace: false),

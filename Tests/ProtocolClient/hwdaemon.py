@@ -203,13 +203,20 @@ class CompressionSession(Session):
         self.packets.append((pts, dts, duration, flags, data))
         self.send(8, struct.pack("<Q", packet))
 
-    def encode(self, frame, pts, duration, pool, planes, flags=0, qp=-1):
-        """Planes are (offset, stride)."""
+    def encode(self, frame, pts, duration, pool, planes, flags=0, qp=-1, color=None, side_data=None):
+        """Planes are (offset, stride); a color is (primaries, transfer, matrix, full range, chroma location); side data are
+        (kind, bytes). A frame with either, or with side_data [], is sent with metadata."""
         while len(self.in_flight) >= self.info["max_frames_in_flight"]:
             self.receive()
         self.in_flight.add(frame)
-        payload = struct.pack("<QqqIIiI", frame, pts, duration, pool, flags, qp, len(planes))
-        self.send(6, payload + b"".join(PLANE.pack(offset, stride, 0) for offset, stride in planes))
+        places = b"".join(PLANE.pack(offset, stride, 0) for offset, stride in planes)
+        if color is None and side_data is None:
+            self.send(6, struct.pack("<QqqIIiI", frame, pts, duration, pool, flags, qp, len(planes)) + places)
+            return
+        entries = side_data or []
+        fields = [color is not None, *(color or [0] * 5), len(planes), len(entries), 0]
+        payload = struct.pack("<QqqIIi8BI", frame, pts, duration, pool, flags, qp, *fields) + places
+        self.send(15, payload + b"".join(struct.pack("<II", kind, len(data)) + data for kind, data in entries))
 
     def prepare(self):
         self.request(5)

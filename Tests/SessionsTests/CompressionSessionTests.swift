@@ -52,6 +52,22 @@ private func frame(_ id: UInt64, pts: Int64, pool: UInt32 = 1) -> EncodeFrame {
         #expect(error?.status == .propertyReadOnly)
     }
 
+    /// An average that has changed keeps its peak limit when the first average returns.
+    @Test func limitsThePeakOfAChangedRate() throws {
+        var session = try makeSession()
+        try session.setProperties(["AverageBitRate": .int(500_000)])
+        #expect(try session.prepare()?.bitRate == 500_000)
+        let changes: [(String, Int64, Int64)] = [
+            ("MaxKeyFrameInterval", 7, 500_000), ("AverageBitRate", 300_000, 600_000),
+            ("AverageBitRate", 500_000, 1_000_000),
+        ]
+        for (key, value, peak) in changes {
+            try session.setProperties([key: .int(value)])
+            let change = session.takeChange()
+            #expect(change?.bitRate == peak, "\(key) \(value)")
+        }
+    }
+
     /// Reordering cannot begin in the middle of a stream; the notice says so.
     @Test func keepsAStreamWithoutReordering() throws {
         var session = try makeSession()

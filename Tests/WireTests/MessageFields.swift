@@ -38,6 +38,7 @@ struct DecodedPayload {
         case .addPool: self = try .payload(AddPool.self, bytes)
         case .removePool: self = try .payload(RemovePool.self, bytes)
         case .encodeFrame: self = try .payload(EncodeFrame.self, bytes)
+        case .encodeFrameWithMetadata: self = try .payload(EncodeFrameWithMetadata.self, bytes)
         case .completeFrames: self = try .payload(CompleteFrames.self, bytes)
         case .releasePacket: self = try .payload(ReleasePacket.self, bytes)
         case .decodeFrame: self = try .payload(DecodeFrame.self, bytes)
@@ -100,6 +101,16 @@ private func named(_ color: ColorDescription) -> [NamedValue] {
     ]
 }
 
+private func named(_ sideData: [FrameSideData]) -> [NamedValue] {
+    sideData.enumerated().flatMap { index, data in
+        [
+            NamedValue("side_data[\(index)].kind", data.kind.rawValue),
+            NamedValue("side_data[\(index)].size", data.bytes.count),
+            NamedValue("side_data[\(index)].bytes", Hexadecimal.text(data.bytes)),
+        ]
+    }
+}
+
 private func named(_ name: String, _ text: String) -> [NamedValue] { text.isEmpty ? [] : [NamedValue(name, text)] }
 
 extension AddPool: DocumentedPayload {
@@ -117,6 +128,19 @@ extension EncodeFrame: DocumentedPayload {
             NamedValue("pool", poolID), NamedValue("flags", flags.rawValue), NamedValue("BaseFrameQP", baseFrameQP),
             NamedValue("planes", layout.planes.count),
         ] + named(layout, "plane")
+    }
+}
+
+extension EncodeFrameWithMetadata: DocumentedPayload {
+    var namedValues: [NamedValue] {
+        let metadata = frame.metadata ?? FrameMetadata()
+        return [
+            NamedValue("frame", frame.frameID), NamedValue("pts", frame.pts), NamedValue("duration", frame.duration),
+            NamedValue("pool", frame.poolID), NamedValue("flags", frame.flags.rawValue),
+            NamedValue("BaseFrameQP", frame.baseFrameQP), NamedValue("has_color", metadata.color == nil ? 0 : 1),
+        ] + named(metadata.color ?? ColorDescription()) + [
+            NamedValue("planes", frame.layout.planes.count), NamedValue("side_data", metadata.sideData.count), reserved,
+        ] + named(frame.layout, "plane") + named(metadata.sideData)
     }
 }
 
@@ -197,13 +221,7 @@ extension FrameDecoded: DocumentedPayload {
             NamedValue("side_data", sideData.count), NamedValue("aspect_numerator", sampleAspectRatio.numerator),
             NamedValue("aspect_denominator", sampleAspectRatio.denominator), reserved,
         ] + named(layout, "plane")
-            + sideData.enumerated().flatMap { index, data in
-                [
-                    NamedValue("side_data[\(index)].kind", data.kind.rawValue),
-                    NamedValue("side_data[\(index)].size", data.bytes.count),
-                    NamedValue("side_data[\(index)].bytes", Hexadecimal.text(data.bytes)),
-                ]
-            }
+            + named(sideData)
     }
 }
 

@@ -44,10 +44,45 @@ private let picture = FrameDecoded(
         // The last word of the second plane.
         try refuses(frame, at: 40 + 2 * 16 - 4)
         try refuses(picture, at: 84)
+        try refuses(EncodeFrameWithMetadata(frame), at: 44)
+    }
+
+    /// Side data are a client's: kind, size and number are checked before they are used.
+    @Test func refusesSideDataOfImpossibleKindsAndSizes() throws {
+        func encoded(_ sideData: [FrameSideData]) -> [UInt8] {
+            var extended = frame
+            extended.metadata = FrameMetadata(sideData: sideData)
+            return bytes(EncodeFrameWithMetadata(extended))
+        }
+        func refuses(_ payload: [UInt8], _ comment: Comment) {
+            #expect(throws: SessionError.self, comment) { try EncodeFrameWithMetadata(decoding: payload.span.bytes) }
+        }
+        let (whole, sideData) = (encoded([FrameSideData(.contentLight, [1, 2, 3, 4])]), 48 + 2 * 16)
+        for end in whole.indices { refuses(Array(whole.prefix(end)), "cut to \(end) bytes") }
+        for (offset, value) in [(sideData, 6), (sideData + 4, 3), (sideData + 7, 255), (43, 2), (43, 17), (42, 5), (36, 2), (40, 2)] {
+            var changed = whole
+            changed[offset] = UInt8(value)
+            refuses(changed, "byte \(offset) is \(value)")
+        }
+        let rpu = FrameSideData(.dolbyVisionRPU, [0x7C, 1])
+        refuses(encoded([rpu, rpu]), "two of one kind")
+        refuses(encoded([FrameSideData(.masteringDisplay, [1])]), "a mastering display of one byte")
+        refuses(encoded([FrameSideData(.hdr10Plus, [UInt8](repeating: 0, count: FrameSideData.maxBytes + 1))]), "too much")
+        let most = encoded([FrameSideData(.hdr10Plus, [UInt8](repeating: 0, count: FrameSideData.maxBytes))])
+        #expect(most.count <= MessageHeader.maxLength)
+        #expect(try EncodeFrameWithMetadata(decoding: most.span.bytes).frame.metadata?.sideData.count == 1)
     }
 
     @Test func messagesRoundTrip() throws {
         #expect(try roundTrip(frame))
+        #expect(try roundTrip(EncodeFrameWithMetadata(frame)))
+        var extended = frame
+        extended.metadata = FrameMetadata(
+            color: ColorDescription(primaries: 9, transfer: 18, matrix: 9, isFullRange: true, chromaLocation: 2),
+            sideData: [FrameSideData(.contentLight, [1, 2, 3, 4]), FrameSideData(.dolbyVisionRPU, [])])
+        #expect(try roundTrip(EncodeFrameWithMetadata(extended)))
+        // The message of old clients has no metadata.
+        #expect(bytes(extended) == bytes(frame))
         #expect(try roundTrip(AddPool(poolID: 3, size: 1 << 40)))
         #expect(try roundTrip(RemovePool(poolID: 3)))
         #expect(try roundTrip(CompleteFrames(untilPTS: -1)))

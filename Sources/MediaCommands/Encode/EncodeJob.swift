@@ -57,10 +57,11 @@ final class EncodeJob {
     ) throws {
         let reader = input.reader
         var warnings = warnings(reader)
-        warnings += try EncodeMetadata.send(reader.video, to: session, unless: parameters.userProperties)
+        let hdr = EncodeHDR(parameters.hdr, reader.video)
+        warnings += try EncodeMetadata.send(reader.video, hdr, to: session, unless: parameters.userProperties)
         let fitter = FrameFitter(reader.video, format: input.format, path: reader.path)
-        let sender = try FrameSender(session, reader, fitter, makesPool: input.session == nil)
-        let properties = try start(session, writer, reader.video)
+        let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
+        let properties = try start(session, writer, reader.video, hdr)
         let early = reader.levels?.warning
         reader.announce(warnings + writer.notes)
 
@@ -74,7 +75,7 @@ final class EncodeJob {
             EncodeAlpha.warning(input.source.report),
             changes.warning(
                 width: reader.video.width, height: reader.video.height, format: input.format.rawValue),
-        ].compactMap { $0 }
+        ].compactMap { $0 } + hdr.warnings + (try lateNotices(session, properties))
         warnings += late
         progress.clear()
         late.forEach(Console.note)
@@ -127,7 +128,7 @@ final class EncodeJob {
 
     /// Prepares the encoder and writes the output's header; returns the session's properties.
     private func start(
-        _ session: CompressionSession, _ writer: MediaWriter, _ video: VideoDescription
+        _ session: CompressionSession, _ writer: MediaWriter, _ video: VideoDescription, _ hdr: EncodeHDR
     ) throws -> [PropertyKey: PropertyValue] {
         try session.prepare()
         guard case .formatDescription(let record)? = try session.nextEvent(timeout: .zero) else {
@@ -136,8 +137,19 @@ final class EncodeJob {
         let properties = try session.copyProperties()
         var track = VideoTrack(video, hvcC: record)
         EncodeMetadata.apply(properties, to: &track)
+        hdr.apply(properties, to: &track)
         try writer.start(track)
         return properties
+    }
+
+    /// What the session's notices have gained since it began.
+    private func lateNotices(
+        _ session: CompressionSession, _ properties: [PropertyKey: PropertyValue]
+    ) throws -> [String] {
+        guard case .string(let text)? = try session.copyProperties([.notices])[.notices],
+            properties[.notices] != .string(text)
+        else { return [] }
+        return ["note: \(text)"]
     }
 
     private func fileSize(_ path: String) -> Int? {

@@ -14,6 +14,9 @@ enum EncodeMetadata {
         if let bytes = video.contentLight {
             properties.append((.contentLightLevelInfo, .string(Hexadecimal.text(bytes))))
         }
+        if let bytes = video.ambientViewing {
+            properties.append((.ambientViewingEnvironment, .string(Hexadecimal.text(bytes))))
+        }
         if let aspect = video.sampleAspectRatio, aspect != Rational(1) {
             properties.append((.pixelAspectRatio, .string("\(aspect.numerator):\(aspect.denominator)")))
         }
@@ -25,17 +28,31 @@ enum EncodeMetadata {
         return properties
     }
 
+    /// Properties with static HDR metadata.
+    private static let hdrKeys: Set<PropertyKey> = [
+        .masteringDisplayColorVolume, .contentLightLevelInfo, .ambientViewingEnvironment,
+    ]
+
     /// Sets the properties that the user did not set; returns a warning for each that the session refuses.
     ///
     /// One call each: the session accepts all properties of a call or none.
     static func send(
-        _ video: VideoDescription, to session: CompressionSession,
+        _ video: VideoDescription, _ hdr: EncodeHDR, to session: CompressionSession,
         unless userProperties: [PropertyKey: PropertyValue]
     ) throws(ClientError) -> [String] {
         var warnings: [String] = []
+        for (key, value) in hdr.properties where userProperties[key] == nil {
+            do throws(ClientError) {
+                try session.setProperties([key: value])
+            } catch {
+                guard error.code == .session(.propertyNotSupported) else { throw error }
+                hdr.refused()
+            }
+        }
         let setsFields = userProperties[.fieldCount] != nil || userProperties[.fieldDetail] != nil
         for (key, value) in properties(video) where userProperties[key] == nil {
             if setsFields, [.fieldCount, .fieldDetail].contains(key) { continue }
+            if !hdr.keepsStatic, hdrKeys.contains(key) { continue }
             do throws(ClientError) {
                 try session.setProperties([key: value])
             } catch {
@@ -59,6 +76,11 @@ enum EncodeMetadata {
             bytes.count == 4
         {
             track.contentLight = bytes
+        }
+        if case .string(let text)? = properties[.ambientViewingEnvironment], let bytes = Hexadecimal.bytes(text),
+            bytes.count == 8
+        {
+            track.ambientViewing = bytes
         }
         if case .string(let text)? = properties[.pixelAspectRatio], let aspect = ratio(text) {
             track.sampleAspectRatio = aspect

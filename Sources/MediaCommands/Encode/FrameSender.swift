@@ -18,6 +18,7 @@ final class FrameSender {
     /// The memory that frames are decoded, copied or fitted into; nil while a decompression session's arena holds all.
     private var pool: FramePool?
     private let fitter: FrameFitter
+    private let hdr: EncodeHDR
     private var inFlight: [UInt64: SourceFrame] = [:]
     private var copied: [UInt64: FramePool.Slot] = [:]
     /// A frame for which no slot was free.
@@ -26,8 +27,11 @@ final class FrameSender {
     private var arenas: Set<UInt32> = []
 
     /// - Parameter makesPool: whether the reader decodes into a pool; false for frames of a decompression session.
-    init(_ session: CompressionSession, _ reader: MediaReader, _ fitter: FrameFitter, makesPool: Bool) throws {
+    init(
+        _ session: CompressionSession, _ reader: MediaReader, _ fitter: FrameFitter, _ hdr: EncodeHDR, makesPool: Bool
+    ) throws {
         self.session = session
+        self.hdr = hdr
         self.fitter = fitter
         guard makesPool else {
             pool = nil
@@ -59,6 +63,7 @@ final class FrameSender {
         let frameID = UInt64(frame.index)
         let layout: FrameLayout
         var poolID = Self.poolID
+        var scale: (horizontal: Double, vertical: Double)?
         switch frame.place {
         case .session(let memory, let arenaID, let place):
             guard fitter.fits(width: frame.width, height: frame.height, format: frame.format) else {
@@ -67,6 +72,7 @@ final class FrameSender {
                     return
                 }
                 layout = fitted
+                scale = fitter.scale(fromWidth: frame.width, height: frame.height)
                 try frame.release()
                 break
             }
@@ -92,7 +98,8 @@ final class FrameSender {
         }
         try session.encode(
             EncodeFrame(
-                frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: poolID, layout: layout))
+                frameID: frameID, pts: frame.pts, duration: frame.duration, poolID: poolID, layout: layout,
+                metadata: hdr.metadata(of: frame, scale: scale)))
     }
 
     /// Scales and converts a decompression session's frame into a slot; nil when no slot is free.

@@ -17,5 +17,5 @@ enum HDRMode: String, ExpressibleByArgument, CaseIterable {
     case hlg
 
     /// Whether this version implements the mode.
-    var isAvailable: Bool { self == .preserve }
+    var isAvailable: Bool { [.preserve, .drop].contains(self) }
 }

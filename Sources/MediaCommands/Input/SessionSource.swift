@@ -188,7 +188,7 @@ final class SessionSource: VideoSource {
         return SourceFrame(
             index: decoding.frames, pts: pts, duration: duration, width: Int(picture.width),
             height: Int(picture.height), format: picture.format, color: picture.color,
-            alphaMode: picture.flags.contains(.alpha) ? mode : nil,
+            alphaMode: picture.flags.contains(.alpha) ? mode : nil, sideData: picture.sideData,
             place: .session(frame.memory, arenaID: picture.arenaID, picture.layout),
             release: { try session.release(frame) })
     }

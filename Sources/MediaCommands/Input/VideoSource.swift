@@ -24,6 +24,8 @@ struct SourceFrame {
     var color: ColorDescription
     /// How its colors relate to its alpha; nil where it has no alpha.
     var alphaMode: AlphaChannelMode?
+    /// HDR metadata, as the stream has them.
+    var sideData: [FrameSideData] = []
     var place: Place
     /// Releases the samples, which may be overwritten afterwards.
     var release: () throws -> Void
@@ -77,8 +79,7 @@ final class LocalSource: VideoSource {
                 SourceFrame(
                     index: frame.index, pts: frame.pts, duration: frame.duration, width: frame.width,
                     height: frame.height, format: frame.format, color: reader.video.color,
-                    alphaMode: reader.video.alphaMode,
-                    place: .local(frame),
+                    alphaMode: reader.video.alphaMode, sideData: frame.sideData, place: .local(frame),
                     release: { frame.release() }))
         case nil: return nil
         }

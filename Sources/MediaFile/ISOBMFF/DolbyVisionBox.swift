@@ -9,6 +9,18 @@ enum DolbyVisionBox {
         stream.sideData(AV_PKT_DATA_DOVI_CONF, as: AVDOVIDecoderConfigurationRecord.self).flatMap(make)
     }
 
+    /// The types of the configuration box.
+    static let types: Set<FourCC> = ["dvcC", "dvvC", "dvwC"]
+
+    /// The box of a record's bytes, which are kept as they are; nil for fewer than a record has.
+    static func make(_ record: [UInt8]) -> Box? {
+        guard let configuration = try? DolbyVisionConfiguration(bytes: record), var box = make(configuration) else {
+            return nil
+        }
+        box.fields = record
+        return box
+    }
+
     /// Whether a configuration box is of profile 5, whose base layer only Dolby Vision players show correctly
     /// (`dv_bl_signal_compatibility_id` 0).
     static func needsDolbyVision(_ box: Box) -> Bool {
@@ -17,7 +29,7 @@ enum DolbyVisionBox {
 
     /// The record of a configuration box; nil for other boxes and for short ones.
     static func configuration(_ box: Box) -> DolbyVisionConfiguration? {
-        ["dvcC", "dvvC", "dvwC"].contains(box.type) ? try? DolbyVisionConfiguration(bytes: Array(box.fields)) : nil
+        types.contains(box.type) ? try? DolbyVisionConfiguration(bytes: Array(box.fields)) : nil
     }
 
     /// The box of libavcodec's record; nil where a field exceeds its bits.

@@ -23,9 +23,10 @@ enum MovieFile {
     /// Applies `edit` to the movie box of the open file, then lays the file out as `ftyp`, `moov`, the rest.
     ///
     /// Fragmented files are refused: the positions of their samples are not in `moov`.
+    /// - Parameter brands: compatible brands to add to `ftyp` (ISO/IEC 14496-12 4.3).
     /// - Throws: the fault in the file, or the failed system call, after which the file is unusable.
     static func finish(
-        _ descriptor: Int32, edit: (inout Box) throws(BoxError) -> Void
+        _ descriptor: Int32, brands: [FourCC] = [], edit: (inout Box) throws(BoxError) -> Void
     ) throws(BoxError) {
         let entries = try entries(descriptor)
         guard let index = entries.firstIndex(where: { $0.type == "moov" }) else {
@@ -38,13 +39,21 @@ enum MovieFile {
         let front = entries.first.flatMap { $0.type == "ftyp" ? $0.end : nil } ?? 0
         guard old.offset >= front else { throw BoxError("the moov box precedes ftyp") }
 
-        try relocate(&movie, from: old, to: front)
-        let size = UInt64(movie.size)
+        // Brands are at the end of `ftyp`, so they are inserted together with the movie box.
+        var added: [UInt8] = []
+        for brand in brands where front > 0 { added.appendBigEndian(brand.rawValue) }
+        try relocate(&movie, from: old, to: front, extra: UInt64(added.count))
+        let size = UInt64(movie.size + added.count)
         let end = entries.last?.end ?? 0
         // What follows the old box moves first: its new range overlaps that box only, not what precedes it.
         try move(descriptor, old.end..<end, to: front + size + (old.offset - front))
         try move(descriptor, front..<old.offset, to: front + size)
-        try write(descriptor, movie.bytes, at: front)
+        try write(descriptor, added + movie.bytes, at: front)
+        if !added.isEmpty {
+            var bytes: [UInt8] = []
+            bytes.appendBigEndian(UInt32(clamping: front + UInt64(added.count)))
+            try write(descriptor, bytes, at: 0)
+        }
         guard ftruncate(descriptor, off_t(end - old.size + size)) == 0 else { throw failure(errno) }
     }
 
@@ -84,9 +93,13 @@ enum MovieFile {
     /// Adjusts the chunk offsets of `movie` to its move from `old` to `front`.
     ///
     /// Offsets that outgrow 32 bits are widened in every track, which enlarges the movie; this happens at most once.
-    static func relocate(_ movie: inout Box, from old: Entry, to front: UInt64) throws(BoxError) {
+    ///
+    /// - Parameter extra: bytes that are inserted before the movie.
+    static func relocate(
+        _ movie: inout Box, from old: Entry, to front: UInt64, extra: UInt64 = 0
+    ) throws(BoxError) {
         for _ in 0..<2 {
-            let size = UInt64(movie.size)
+            let size = UInt64(movie.size) + extra
             let fits = try ChunkOffsets.map(&movie) { offset throws(BoxError) in
                 if offset < front { return offset }
                 if offset < old.offset { return offset + size }

@@ -2,7 +2,7 @@
 internal import HWDHEVC
 internal import HWDModel
 
-/// The boxes of a video track that libavformat's muxer does not write: clean aperture and HDR static metadata.
+/// The boxes of a video track that libavformat's muxer does not write: clean aperture, HDR metadata, Dolby Vision.
 struct VideoTrackBoxes: Hashable, Sendable {
     /// The decoded size, which is even for 4:2:0: the conformance window counts chroma samples (H.265 7.4.3.2.1).
     let codedWidth: Int
@@ -11,12 +11,15 @@ struct VideoTrackBoxes: Hashable, Sendable {
     let cleanAperture: CleanAperture?
     private let masteringDisplay: [UInt8]?
     private let contentLight: [UInt8]?
+    private let ambientViewing: [UInt8]?
+    private let dolbyVision: [UInt8]?
     /// Boxes of the source's sample entry that a copy keeps.
     var carried: [Box] = []
 
-    /// Bytes of the bodies of `mdcv` and `clli` (ISO/IEC 14496-12 12.1.6, 12.1.7).
+    /// Bytes of the bodies of `mdcv`, `clli` and `amve` (ISO/IEC 14496-12 12.1.6, 12.1.7, 12.1.9).
     static let masteringDisplaySize = 24
     static let contentLightSize = 4
+    static let ambientViewingSize = 8
 
     /// Checks a track against its parameter sets.
     /// - Throws: `usage` for a track larger than the coded picture, and for bodies of the wrong size.
@@ -41,11 +44,15 @@ struct VideoTrackBoxes: Hashable, Sendable {
                 .usage, "the clean aperture is not inside the \(codedWidth)x\(codedHeight) picture")
         }
         guard track.masteringDisplay?.count ?? Self.masteringDisplaySize == Self.masteringDisplaySize,
-            track.contentLight?.count ?? Self.contentLightSize == Self.contentLightSize
-        else { throw MediaError(.usage, "mdcv has 24 bytes and clli has 4") }
+            track.contentLight?.count ?? Self.contentLightSize == Self.contentLightSize,
+            track.ambientViewing?.count ?? Self.ambientViewingSize == Self.ambientViewingSize,
+            track.dolbyVision?.count ?? DolbyVisionConfiguration.size == DolbyVisionConfiguration.size
+        else { throw MediaError(.usage, "mdcv and dvvC have 24 bytes, clli has 4 and amve has 8") }
         cleanAperture = aperture
         masteringDisplay = track.masteringDisplay
         contentLight = track.contentLight
+        ambientViewing = track.ambientViewing
+        dolbyVision = track.dolbyVision
     }
 
     /// Writes the boxes into a sample entry.
@@ -53,7 +60,23 @@ struct VideoTrackBoxes: Hashable, Sendable {
         if let cleanAperture { entry.put(cleanAperture.box) }
         if let masteringDisplay { entry.put(Box("mdcv", masteringDisplay)) }
         if let contentLight { entry.put(Box("clli", contentLight)) }
+        if let box = dolbyVision.flatMap(DolbyVisionBox.make) { entry.put(box) }
+        if let ambientViewing { entry.put(Box("amve", ambientViewing)) }
         for box in carried where entry.first(box.type) == nil { entry.children.append(box) }
+        placeDolbyVision(in: &entry)
+    }
+
+    /// Whether the track is declared as Dolby Vision.
+    var isDolbyVision: Bool { dolbyVision != nil || carried.contains { DolbyVisionBox.types.contains($0.type) } }
+
+    /// Moves Dolby Vision's box behind `hvcC`, where cameras write it, and `amve` to the end.
+    private func placeDolbyVision(in entry: inout Box) {
+        let last = entry.children.filter { $0.type == "amve" }
+        let vision = entry.children.filter { DolbyVisionBox.types.contains($0.type) }
+        entry.children.removeAll { $0.type == "amve" || DolbyVisionBox.types.contains($0.type) }
+        let place = entry.children.firstIndex { $0.type == "hvcC" }.map { $0 + 1 } ?? entry.children.endIndex
+        entry.children.insert(contentsOf: vision, at: place)
+        entry.children += last
     }
 
     /// Writes the displayed size into the header of a `trak`.

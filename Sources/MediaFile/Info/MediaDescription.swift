@@ -56,6 +56,10 @@ public struct VideoDescription: Hashable, Sendable {
     public var masteringDisplay: [UInt8]?
     /// Content light levels, 4 bytes as in `clli` and SEI message 144 (H.265 D.2.35); nil when not known.
     public var contentLight: [UInt8]?
+    /// Ambient viewing environment, 8 bytes as in `amve` and SEI message 148 (H.265 D.2.39); nil when not known.
+    public var ambientViewing: [UInt8]?
+    /// Dolby Vision's configuration record, 24 bytes as in `dvcC`, `dvvC` and `dvwC`; nil when the file has none.
+    public var dolbyVision: [UInt8]?
 
     /// A warning about interlaced video, in one line; nil for progressive video.
     var interlacedWarning: String? {

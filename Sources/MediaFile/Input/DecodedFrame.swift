@@ -22,12 +22,18 @@ public final class DecodedFrame: Sendable {
     public let width: Int
     /// Height in rows.
     public let height: Int
+    /// HDR metadata that libavcodec returns as the stream has them: Dolby Vision's RPU.
+    public let sideData: [FrameSideData]
     /// The slot of the caller's memory that it was decoded or read into; nil when it must be copied.
     public let direct: DirectFrame?
 
     private let samples: Mutex<FrameSamples?>
 
-    init(_ timing: FrameTiming, of video: VideoDescription, direct: DirectFrame?, samples: FrameSamples) {
+    init(
+        _ timing: FrameTiming, of video: VideoDescription, direct: DirectFrame?, sideData: [FrameSideData] = [],
+        samples: FrameSamples
+    ) {
+        self.sideData = sideData
         index = timing.index
         pts = timing.pts
         duration = timing.duration

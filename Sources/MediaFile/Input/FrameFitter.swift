@@ -84,6 +84,12 @@ public final class FrameFitter {
         PlaneFormat(width: width, height: height, format: format) == target
     }
 
+    /// The factors by which frames of a size are scaled; nil where they keep it.
+    public func scale(fromWidth width: Int, height: Int) -> (horizontal: Double, vertical: Double)? {
+        guard (width, height) != (target.width, target.height), width > 0, height > 0 else { return nil }
+        return (Double(target.width) / Double(width), Double(target.height) / Double(height))
+    }
+
     /// Bytes of a slot for a fitted frame.
     public var slotByteCount: Int {
         FrameLayout.packed(target.format, width: target.width, height: target.height).size

@@ -73,10 +73,18 @@ extension LibAVSource {
             if video.color.isHDR, video.masteringDisplay == nil, video.contentLight == nil {
                 (video.masteringDisplay, video.contentLight) = (first.masteringDisplay, first.contentLight)
             }
+            lazy var head = StreamHead.nalUnits(
+                file, streamIndex: demuxer.videoIndex,
+                framing: HEVCConfiguration(parameters.configuration).framing, includesRPU: true,
+                cancelFlag: demuxer.cancelFlag)
+            if video.color.isHDR, parameters.codec_id == AV_CODEC_ID_HEVC {
+                let configured = HDRMessages.ambientViewing(HEVCConfiguration(parameters.configuration).nalUnits)
+                video.ambientViewing = configured ?? HDRMessages.ambientViewing(head)
+                // A file of another kind than movies may have no record of its Dolby Vision.
+                if !demuxer.isMovie { video.deriveDolbyVision(from: head) }
+            }
             let fields = VideoFields(parameters) {
-                StreamHead.nalUnits(
-                    file, streamIndex: demuxer.videoIndex,
-                    framing: HEVCConfiguration(parameters.configuration).framing, cancelFlag: demuxer.cancelFlag)
+                head
             } firstFrame: {
                 first
             }

@@ -79,6 +79,7 @@ final class LibAVSource {
             ?? [DolbyVisionBox.make(opening.stream)].compactMap { $0 }
         editListEnd = opening.boxes?.editListEnd(track: opening.stream.id)
         var video = opening.video
+        video.addMetadata(of: carriedBoxes)
         levels = try LevelFilter(
             options, opening.demuxer, opening.boxes, leavesUnsignaled: opening.isForDaemon, &video)
         self.video = video
@@ -257,6 +258,7 @@ final class LibAVSource {
         let direct = isNative ? decoder.direct(frame, video.format) : nil
         let (pts, duration, isRepaired) = clock.stamp(
             picture.best_effort_timestamp, duration: picture.pkt_duration, index: report.frames)
+        let sideData = FrameSideData.all(of: frame)
         guard let samples = DecodedPicture(moving: frame, converter: converter) else {
             throw MediaError(.io, "\(demuxer.path): out of memory")
         }
@@ -265,7 +267,7 @@ final class LibAVSource {
         if direct != nil { report.directFrames += 1 }
         if isRepaired { report.repairedTimestamps += 1 }
         let timing = FrameTiming(index: index, pts: pts, duration: duration, isKeyFrame: picture.key_frame != 0)
-        return DecodedFrame(timing, of: video, direct: direct, samples: .picture(samples))
+        return DecodedFrame(timing, of: video, direct: direct, sideData: sideData, samples: .picture(samples))
     }
 
     /// One converter for each size and format that the decoder returns; nearly always there is one.

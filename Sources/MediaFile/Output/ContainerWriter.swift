@@ -24,6 +24,8 @@ final class ContainerWriter: @unchecked Sendable {
     private var entries: SampleEntries?
     private var sampleCount = 0
     private var annotations: PictureAnnotations?
+    /// Compatible brands that the muxer does not write.
+    private var brands: [FourCC] = []
     private let isQuickTime: Bool
     /// Boxes of the source's sample entry that a copy keeps.
     private let carried: [Box]
@@ -103,6 +105,8 @@ final class ContainerWriter: @unchecked Sendable {
         try attach(track.displayMatrix, to: stream)
         var boxes = boxes
         if track.isCopy { boxes.carried = carried }
+        // QuickTime movies have no such brand.
+        brands = boxes.isDolbyVision && !isQuickTime ? ["dby1"] : []
         entries = SampleEntries(boxes, record, hvcC: track.hvcC, source: sourceBoxes, isQuickTime: isQuickTime)
         annotations = PictureAnnotations(record, isQuickTime: isQuickTime)
         timeBase = track.timeBase.libAV
@@ -189,7 +193,7 @@ final class ContainerWriter: @unchecked Sendable {
         try check(code)
         do throws(BoxError) {
             let languages = languages
-            try MovieFile.finish(file.descriptor) { movie throws(BoxError) in
+            try MovieFile.finish(file.descriptor, brands: brands) { movie throws(BoxError) in
                 try entries?.write(into: &movie, annotations)
                 try TrackLanguages.write(languages, into: &movie)
                 if lastHidden >= lastShown, shownEnd > 0 {

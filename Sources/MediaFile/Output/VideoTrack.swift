@@ -25,6 +25,10 @@ public struct VideoTrack: Hashable, Sendable {
     public var masteringDisplay: [UInt8]?
     /// The body of a `clli` box, the payload of SEI message 144 (H.265 D.2.35); nil writes none.
     public var contentLight: [UInt8]?
+    /// The body of an `amve` box, the payload of SEI message 148 (H.265 D.2.39); nil writes none.
+    public var ambientViewing: [UInt8]?
+    /// The body of a `dvcC`, `dvvC` or `dvwC` box, Dolby Vision's 24-byte configuration record; nil writes none.
+    public var dolbyVision: [UInt8]?
 
     /// Whether frames hold two fields, whose lines alternate.
     public var isInterlaced = false
@@ -49,7 +53,8 @@ public struct VideoTrack: Hashable, Sendable {
         self.displayMatrix = displayMatrix
     }
 
-    /// The track for a reader's video: same time base, color, aspect ratio, rotation and HDR metadata.
+    /// The track for a reader's video: same time base, color, aspect ratio, rotation and HDR metadata, Dolby Vision's record
+    /// included.
     public init(_ video: VideoDescription, hvcC: [UInt8]) {
         self.init(
             width: video.width, height: video.height, hvcC: hvcC, timeBase: video.timeBase, color: video.color,
@@ -58,6 +63,7 @@ public struct VideoTrack: Hashable, Sendable {
         cleanAperture = video.cleanAperture
         masteringDisplay = video.masteringDisplay
         contentLight = video.contentLight
+        (ambientViewing, dolbyVision) = (video.ambientViewing, video.dolbyVision)
         (isInterlaced, fieldDetail) = (video.isInterlaced, video.fieldDetail)
     }
 }

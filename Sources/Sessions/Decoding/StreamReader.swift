@@ -28,7 +28,7 @@ public struct CodedUnit: Sendable {
     public var alpha: AlphaUnit?
 
     /// Limit of a picture's metadata in bytes; metadata beyond it is dropped.
-    public static let maxSideData = 48 << 10
+    public static let maxSideData = FrameSideData.maxBytes
 
     mutating func add(_ kind: FrameSideData.Kind, _ bytes: some Collection<UInt8>) {
         let used = sideData.reduce(0) { $0 + $1.bytes.count }

@@ -11,6 +11,10 @@ public enum RateControl: Hashable, Sendable {
     case constantBitRate(Int64)
     /// One quantization parameter.
     case constantQP(Int)
+
+    /// The peak of an average bit rate, where no limit is set, as a multiple of it: enough for key frames, and no more
+    /// than players buffer.
+    public static let peakFactor: Int64 = 2
 }
 
 /// Everything that opening an encoder requires, resolved from the request and the properties.
@@ -27,6 +31,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var rateControl: RateControl
     /// A hard limit in addition to `rateControl`.
     public var dataRateLimit: DataRateLimit?
+    /// Whether an average bit rate has a peak even if the encoder could do without one.
+    public var limitsPeak = false
     /// Lowest quantization parameter; nil sets no bound.
     public var minQP: Int?
     /// Highest quantization parameter; nil sets no bound.
@@ -69,6 +75,10 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var masteringDisplay: [UInt8]?
     /// Payload of SEI 144; nil writes none.
     public var contentLight: [UInt8]?
+    /// Payload of SEI 148; nil writes none.
+    public var ambientViewing: [UInt8]?
+    /// Which HDR metadata of frames are written.
+    public var frameMetadata: FrameMetadataRules
     public var x265Preset: String
     /// Options passed to x265 as they are.
     public var x265Options: X265Options
@@ -116,7 +126,9 @@ public struct EncoderConfiguration: Hashable, Sendable {
         if properties.string(.hdrMetadataInsertionMode) != "None" {
             masteringDisplay = properties.string(.masteringDisplayColorVolume).flatMap(Hexadecimal.bytes)
             contentLight = properties.string(.contentLightLevelInfo).flatMap(Hexadecimal.bytes)
+            ambientViewing = properties.string(.ambientViewingEnvironment).flatMap(Hexadecimal.bytes)
         }
+        frameMetadata = FrameMetadataRules(properties)
         prioritizesSpeed = properties.bool(.prioritizeSpeed) ?? false
         x265Preset = prioritizesSpeed ? "veryfast" : properties.string(.x265Preset) ?? "medium"
         x265Options = try X265Options(parsing: properties.string(.x265Params) ?? "")
@@ -174,7 +186,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var bitRate: Int64? {
         if let limit = dataRateLimit { return Int64(Double(limit.bytes) * 8 / limit.seconds) }
         switch rateControl {
-        case .averageBitRate(let bitRate), .constantBitRate(let bitRate): return bitRate
+        case .averageBitRate(let bitRate): return limitsPeak ? RateControl.peakFactor * bitRate : bitRate
+        case .constantBitRate(let bitRate): return bitRate
         case .quality, .constantQP: return nil
         }
     }

@@ -57,7 +57,8 @@ extension EncoderConfiguration {
         (layer.dataRateLimit, layer.minQP, layer.maxQP, layer.baseLevelFraction) = (nil, nil, nil, nil)
         layer.measuresError = false
         layer.color = ColorDescription(isFullRange: true)
-        (layer.pixelAspectRatio, layer.masteringDisplay, layer.contentLight) = (nil, nil, nil)
+        layer.pixelAspectRatio = nil
+        (layer.masteringDisplay, layer.contentLight, layer.ambientViewing) = (nil, nil, nil)
         (layer.isInterlaced, layer.fieldDetail) = (false, nil)
         return layer
     }

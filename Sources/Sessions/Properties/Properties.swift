@@ -145,8 +145,21 @@ public enum PropertyTable {
         PropertySpec(
             .contentLightLevelInfo, .bytes(4), "MaxCLL and MaxFALL: payload of SEI 144 and of the clli box."),
         PropertySpec(
+            .ambientViewingEnvironment, .bytes(8),
+            "Ambient viewing environment: payload of SEI 148 and of the amve box."),
+        PropertySpec(
             .hdrMetadataInsertionMode, .choice(["Auto", "None"]), default: .string("Auto"),
-            "Whether static HDR metadata are written into the stream (Auto) or not (None)."),
+            """
+            Whether HDR metadata are written into the stream (Auto) or not (None): the static ones of the properties and \
+            frames, and dynamic ones as PreserveDynamicHDRMetadata says.
+            """),
+        PropertySpec(
+            .preserveDynamicHDRMetadata, .boolean, default: .bool(false),
+            """
+            Whether the dynamic HDR metadata of frames (HDR10+, Dolby Vision's RPU) are written as they are. With false \
+            they are left out, and each frame of a 10-bit HLG stream that is sent by encodeFrameWithMetadata gets an RPU of \
+            profile 8.4 made from its samples.
+            """),
 
         // Alpha.
         PropertySpec(

@@ -24,6 +24,8 @@ public struct CompressionSession: Sendable {
     private var opened: EncoderConfiguration?
     /// The configuration from the next frame on, where properties have changed since the last.
     private var change: EncoderConfiguration?
+    /// Whether the rate has changed while the encoder was open.
+    private var hasChangedRate = false
 
     private var inFlight: [UInt64: UInt32] = [:]
     private var lastPTS: Int64?
@@ -44,7 +46,10 @@ public struct CompressionSession: Sendable {
         try changed.set(new, isOpen: state != .created)
         let configuration = try EncoderConfiguration(request: request, properties: changed)
         if let opened {
-            change = try configuration.continuing(opened)
+            var next = try configuration.continuing(opened)
+            hasChangedRate = hasChangedRate || next.rateControl != opened.rateControl
+            next.limitsPeak = hasChangedRate
+            change = next
             keyFrames.change(configuration.temporalLevels)
         }
         properties = changed
@@ -141,6 +146,7 @@ public struct CompressionSession: Sendable {
                 .parameter, "frame \(frame.frameID) has BaseFrameQP \(frame.baseFrameQP), not -1 to 51")
         }
         try checkAlphaMode(frame)
+        try checkColor(frame)
         try frame.layout.validate(
             request.pixelFormat, width: request.width, height: request.height, poolSize: pool.size)
         lastPTS = frame.pts
@@ -167,6 +173,25 @@ public struct CompressionSession: Sendable {
         }
     }
 
+    /// Refuses a Y'CbCr frame of another color than the stream's, which would be shown wrong; RGB frames are converted.
+    private func checkColor(_ frame: EncodeFrame) throws(SessionError) {
+        guard request.pixelFormat.isYCbCr, let color = frame.metadata?.color, let stream = opened?.color else { return }
+        func differs(_ point: UInt8, _ streamPoint: UInt8) -> Bool {
+            streamPoint != ColorDescription.unspecified && point != streamPoint
+        }
+        guard !differs(color.primaries, stream.primaries), !differs(color.transfer, stream.transfer),
+            !differs(color.matrix, stream.matrix), color.isFullRange == stream.isFullRange
+        else {
+            throw SessionError(
+                .parameter, "frame \(frame.frameID) has the color \(color.text), and the stream has \(stream.text)")
+        }
+    }
+
     /// Reports that the encoder has read the frame.
     public mutating func release(_ frameID: UInt64) { inFlight[frameID] = nil }
+}
+
+extension ColorDescription {
+    /// Primaries, transfer function and matrix, as in `9/18/9`, and the range.
+    fileprivate var text: String { "\(primaries)/\(transfer)/\(matrix) \(isFullRange ? "full" : "video") range" }
 }

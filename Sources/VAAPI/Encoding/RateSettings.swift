@@ -106,8 +106,8 @@ struct RateSettings: Hashable, Sendable {
         let average = UInt32(clamping: rate)
         if Self.has(VA_RC_VBR, mask) {
             mode = VA_RC_VBR
-            // Without a limit the peak is twice the average, which is enough for key frames; the buffer is a second of it.
-            let peak = limit?.rate ?? UInt32(clamping: 2 * rate)
+            // Without a limit the buffer holds one second of the average.
+            let peak = limit?.rate ?? UInt32(clamping: RateControl.peakFactor * rate)
             let percentage = UInt32(
                 max(1, min(100, (UInt64(average) * 100 + UInt64(peak) / 2) / UInt64(max(1, peak)))))
             setRate(peak, percentage: percentage, buffer: limit?.buffer ?? average)

@@ -84,6 +84,7 @@ enum StreamDescription {
     private enum SEIType {
         static let masteringDisplay = 137
         static let contentLight = 144
+        static let ambientViewing = 148
     }
 
     /// The static HDR metadata as one SEI NAL unit; nil where there is none.
@@ -94,6 +95,9 @@ enum StreamDescription {
         }
         if let payload = configuration.contentLight {
             messages.append(SEIMessage(payloadType: SEIType.contentLight, payload: payload))
+        }
+        if let payload = configuration.ambientViewing {
+            messages.append(SEIMessage(payloadType: SEIType.ambientViewing, payload: payload))
         }
         return messages.isEmpty ? nil : try SEI(messages: messages).nalUnit()
     }

@@ -92,7 +92,7 @@ extension EndToEndFaults {
             },
         ]
 
-        static let unknownOpcodes = ([0, 15, 63, 79, .max] as [UInt32]).map { opcode in
+        static let unknownOpcodes = ([0, 16, 63, 79, .max] as [UInt32]).map { opcode in
             Violation("opcode \(opcode)", reason: "opcode \(opcode)") { try $0.send(opcode: opcode) }
         }
 
@@ -109,7 +109,7 @@ extension EndToEndFaults {
         }
 
         static let payloads: [Violation] =
-            [.addPool, .encodeFrame, .completeFrames, .releasePacket].flatMap { (opcode: Opcode) in
+            [.addPool, .encodeFrame, .encodeFrameWithMetadata, .completeFrames, .releasePacket].flatMap { (opcode: Opcode) in
                 [
                     Violation("\(opcode) cut short", reason: "too short") {
                         try $0.send(

@@ -29,7 +29,7 @@ extension EndToEnd {
                 _ more: [PropertyKey: PropertyValue] = [:]
             ) throws -> Encoder {
                 var all = properties.merging(more) { $1 }
-                if personality == nil { all[.x265Preset] = .string("ultrafast") }
+                if personality == nil { all[.x265Preset] = all[.x265Preset] ?? .string("ultrafast") }
                 let encoder = try Encoder(
                     daemon, hasAlpha ? .yuva : .yu12, width: width, height: height,
                     codec: hasAlpha ? "hevc-with-alpha" : "hevc", properties: all)

@@ -61,16 +61,20 @@ final class Encoder {
     var id: String { session.created.session }
 
     /// Sends a frame once a slot is free.
-    func encode(_ frame: [UInt8], flags: EncodeFrame.Flags = [], qp: Int32 = -1) throws {
+    func encode(
+        _ frame: [UInt8], flags: EncodeFrame.Flags = [], qp: Int32 = -1, metadata: FrameMetadata? = nil
+    ) throws {
         var slot = pool.acquire()
         while slot == nil {
             try #require(try pump(), "no frame is released")
             slot = pool.acquire()
         }
-        try send(frame, in: try #require(slot), flags: flags, qp: qp)
+        try send(frame, in: try #require(slot), flags: flags, qp: qp, metadata)
     }
 
-    private func send(_ frame: [UInt8], in slot: FramePool.Slot, flags: EncodeFrame.Flags, qp: Int32) throws {
+    private func send(
+        _ frame: [UInt8], in slot: FramePool.Slot, flags: EncodeFrame.Flags, qp: Int32, _ metadata: FrameMetadata?
+    ) throws {
         let layout = FrameLayout.packed(format, width: width, height: height, base: slot.offset).layout
         let target = pool.bytes(of: slot)
         var position = 0
@@ -86,7 +90,8 @@ final class Encoder {
         slots[frameID] = slot
         try session.encode(
             EncodeFrame(
-                frameID: frameID, pts: sent, duration: 1, poolID: 1, flags: flags, baseFrameQP: qp, layout: layout))
+                frameID: frameID, pts: sent, duration: 1, poolID: 1, flags: flags, baseFrameQP: qp, layout: layout,
+                metadata: metadata))
         sent += 1
     }
 

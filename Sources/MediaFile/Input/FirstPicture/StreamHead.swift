@@ -14,8 +14,11 @@ enum StreamHead {
     private static let maxUnits = 256
 
     /// Reads up to the second picture of the base layer, through a separate demuxer of a seekable file.
+    ///
+    /// - Parameter includesRPU: whether Dolby Vision's RPU of the first picture is among the units.
     static func nalUnits(
-        _ file: InputFile, streamIndex: Int, framing: SampleKind.Framing = .startCodes, cancelFlag: CancelFlag
+        _ file: InputFile, streamIndex: Int, framing: SampleKind.Framing = .startCodes, includesRPU: Bool = false,
+        cancelFlag: CancelFlag
     ) -> [[UInt8]] {
         var packet = av_packet_alloc()
         defer { av_packet_free(&packet) }
@@ -34,7 +37,8 @@ enum StreamHead {
                 // The first slice of a picture: first_slice_segment_in_pic_flag is set.
                 if type.isSlice, header.nuhLayerId == 0, nal.dropFirst(2).first ?? 0 >= 0x80 { pictures += 1 }
                 if pictures > 1 || units.count >= maxUnits { return units }
-                if type.isParameterSet || type == .prefixSEI { units.append(Array(nal)) }
+                let isRPU = includesRPU && type == .unspec62 && header.nuhLayerId == 0
+                if type.isParameterSet || type == .prefixSEI || isRPU { units.append(Array(nal)) }
             }
         }
         return units
