@@ -65,7 +65,7 @@ import Testing
         properties.add(name: "max bpc", values: [8, 12], enumerated: [])
         connector.properties = properties
         #expect(connector.isEligible == true && connector.reason == nil)
-        connector.edid = try EDID(CannedEDID.all[4].bytes)
+        connector.edid = try EDID(CannedEDID.all[3].bytes)
         #expect(connector.isEligible == false)
         connector.isConnected = false
         #expect(connector.isEligible == false && connector.reason == "no display is connected")

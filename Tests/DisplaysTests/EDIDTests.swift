@@ -53,7 +53,6 @@ enum CannedEDID {
         ("HDR with all luminances", base(extensions: 1) + cta([video, hdr, bt2020])),
         ("HDR without luminances", base(extensions: 1) + cta([video, [0xE3, 0x06, 0x05, 0x01]])),
         ("only a peak", base(extensions: 1) + cta([video, [0xE4, 0x06, 0x09, 0x01, 0x60]])),
-        ("a peak of code 0", base(extensions: 1) + cta([video, [0xE6, 0x06, 0x05, 0x01, 0, 0x50, 0x20]])),
         ("SDR with an extension", base("SDR", extensions: 1) + cta([video])),
         ("no extension", base("OLD", extensions: 0)),
         ("HDR in the second extension", base(extensions: 2) + cta([video]) + cta([hdr])),
@@ -70,6 +69,14 @@ enum CannedEDID {
         #expect(abs((hdr.maxLuminance ?? 0) - 993.486) < 0.001)
         #expect(abs((hdr.maxFrameAverage ?? 0) - 672.717) < 0.001)
         #expect(abs((hdr.minLuminance ?? 0) - 0.626) < 0.001)
+    }
+
+    /// edid-decode computes 50 cd/m² from the code 0, which CTA-861 defines as "not indicated".
+    @Test func aPeakOfCode0IsNotGiven() throws {
+        let block: [UInt8] = [0xE6, 0x06, 0x05, 0x01, 0, 0x50, 0x20]
+        let hdr = try #require(try EDID(CannedEDID.base(extensions: 1) + CannedEDID.cta([block])).hdr)
+        #expect(hdr.maxLuminance == nil && hdr.minLuminance == nil)
+        #expect(abs((hdr.maxFrameAverage ?? 0) - 282.843) < 0.001)
     }
 
     /// What edid-decode prints of an EDID: whether it lists PQ and HLG, and the luminances it names.
