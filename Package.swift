@@ -99,7 +99,8 @@ let package = Package(
             path: "Sources/MediaFile", swiftSettings: common),
 
         .target(
-            name: "HWDDisplays", dependencies: ["CHWDDRM", "HWDSystem"], path: "Sources/Displays", swiftSettings: common),
+            name: "HWDDisplays", dependencies: ["CHWDDRM", "HWDSystem"], path: "Sources/Displays",
+            swiftSettings: common),
 
         // Processes.
         .target(
@@ -150,7 +151,8 @@ let package = Package(
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
-                "HWClient", "HWDControlCommands", "HWDDisplays", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions",
+                "HWClient", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDLibAV", "HWDMediaFile", "HWDModel",
+                "HWDSessions",
                 "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),

@@ -5,7 +5,7 @@
 Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
-  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha: one part only
+  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr: one part only
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
 import hashlib
@@ -385,8 +385,37 @@ def light(folder):
     return "Light of a 1080p picture, one thread:\n\n" + table(["format", "measured", "goal"], rows)
 
 
+def sdr(folder):
+    """The cost of HDR to SDR: a 1080p HLG clip encoded with --hdr sdr, against the same encode without it."""
+    rows = []
+    hlg = source("hdr_hlg_1080p_real.mp4", os.path.join(ROOT, "Tests/Media/hlg.mov"))
+    clip = os.path.join(folder, "hlg_1080p.mov")
+    frames = 60
+    run(["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", hlg, "-frames:v", str(frames), "-vf", "scale=1920:1080",
+         "-an", "-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le", "-x265-params",
+         "crf=20:log-level=error", "-color_primaries", "bt2020", "-color_trc", "arib-std-b67", "-colorspace", "bt2020nc",
+         "-tag:v", "hvc1", "-y", clip])
+    for preset in ("ultrafast", "medium"):
+        output = os.path.join(folder, "sdr.mov")
+        plain = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset, clip, output]
+        for name, options in (("8 bit", []), ("10 bit", ["--profile", "main10"])):
+            sides = (plain + ["--hdr", "sdr"] + options, plain)
+            wall, cpu = ([], []), ([], [])
+            for index in range(ROUNDS):
+                for side in ((0, 1) if index % 2 == 0 else (1, 0)):
+                    seconds, used, _ = timed(sides[side])
+                    wall[side].append(seconds)
+                    cpu[side].append(used)
+            times, work = (statistics.median(a / b for a, b in zip(*both)) for both in (wall, cpu))
+            rows.append((f"{preset}, to {name}", f"{frames / statistics.median(wall[0]):.1f}",
+                         f"{frames / statistics.median(wall[1]):.1f}", f"{times:.2f}", f"{work:.2f}",
+                         "≤ 1.3" if preset == "medium" else "–"))
+    return "1080p HLG to SDR (--hdr sdr), default quality, against the same encode of the HLG pictures (10 bit):\n\n" + table(
+        ["preset", "fps with --hdr sdr", "fps without", "time", "CPU time", "goal (time)"], rows)
+
+
 def main():
-    parts = {"sessions": sessions, "colour": color, "light": light, "alpha": alpha, "compressed": compressed, "decoding": decoding, "throughput": throughput}
+    parts = {"sessions": sessions, "colour": color, "light": light, "alpha": alpha, "sdr": sdr, "compressed": compressed, "decoding": decoding, "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name, part in parts.items():

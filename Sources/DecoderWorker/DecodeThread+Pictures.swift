@@ -58,7 +58,7 @@ extension DecodeThread {
 
     /// Publishes and reports a switch between hardware and software.
     mutating func noteHardware(_ isNowHardware: Bool, _ cause: String?) throws(SessionError) {
-        guard worker.setup.choice.decoder.isHardware, isNowHardware != isHardware else { return }
+        guard worker.setup.choice.decoder.hardware, isNowHardware != isHardware else { return }
         isHardware = isNowHardware
         let reason = isNowHardware ? nil : cause ?? "the driver provided no surfaces"
         if let reason, worker.setup.requirements.requireHardware {

@@ -56,7 +56,7 @@ struct DecodeThread {
         self.decoder = decoder
         let request = worker.setup.session.request
         reader = StreamReader(request.format, readsAlpha: request.readsAlpha)
-        isHardware = worker.setup.choice.decoder.isHardware
+        isHardware = worker.setup.choice.decoder.hardware
         let stores = OutputConversion.Stores(decoded: worker.store, converted: worker.output)
         let devices = OutputConversion.Devices(decoder: worker.setup.choice.decoder.gpu, vulkan: worker.vulkan)
         conversion = worker.setup.output.map { output in

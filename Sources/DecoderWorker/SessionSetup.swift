@@ -31,14 +31,14 @@ struct SessionSetup {
             size: request.format.size)
         choice = try DecoderPolicy.choose(requirements, snapshot: start.snapshot, failures: failures)
 
-        var properties = PropertyStore(backend: choice.decoder.isHardware ? .vaapiDecoder : .libavcodec)
+        var properties = PropertyStore(backend: choice.decoder.hardware ? .vaapiDecoder : .libavcodec)
         properties.publish(.decoderID, .string(choice.decoder.id))
-        properties.publish(.usingHardwareDecoder, .bool(choice.decoder.isHardware))
+        properties.publish(.usingHardwareDecoder, .bool(choice.decoder.hardware))
         properties.publish(.usingGPURegistryID, choice.decoder.gpu.map(PropertyValue.string))
         properties.publish(.fallbackReason, choice.fallbackReason.map(PropertyValue.string))
         properties.publish(
             .pixelFormatOfFrames,
-            .string(Self.pixelFormat(request, isHardware: choice.decoder.isHardware).rawValue))
+            .string(Self.pixelFormat(request, isHardware: choice.decoder.hardware).rawValue))
         let alpha = request.format.alpha
         properties.publish(.containsAlphaChannel, .bool(alpha != nil))
         properties.publish(.alphaChannelMode, alpha.map { .string($0.mode.rawValue) })
@@ -68,7 +68,7 @@ struct SessionSetup {
         options.device = decoder.device
         options.target = session.request.decodedFormat
         // The reply to Create named the format: it stays the same when software takes over.
-        options.isSemiPlanar = choice.decoder.isHardware
+        options.isSemiPlanar = choice.decoder.hardware
         // A GPU that converts may read surfaces in place.
         options.keepsSurfaces = output != nil && !session.request.readsAlpha
         if session.request.readsAlpha {
@@ -89,9 +89,9 @@ struct SessionSetup {
     func reply(to start: WorkerStart) -> CreateDecompressionSession.Reply {
         let request = session.request
         return CreateDecompressionSession.Reply(
-            session: start.session, decoderID: choice.decoder.id, usingHardware: choice.decoder.isHardware,
+            session: start.session, decoderID: choice.decoder.id, usingHardware: choice.decoder.hardware,
             fallbackReason: choice.fallbackReason, width: request.format.width, height: request.format.height,
-            pixelFormat: Self.pixelFormat(request, isHardware: choice.decoder.isHardware).rawValue,
+            pixelFormat: Self.pixelFormat(request, isHardware: choice.decoder.hardware).rawValue,
             maxPacketsInFlight: DecompressionSession.maxPacketsInFlight,
             maxFramesInFlight: DecompressionSession.maxFramesInFlight)
     }
@@ -99,7 +99,7 @@ struct SessionSetup {
     /// The report to the broker.
     var report: WorkerReport {
         .created(
-            codecID: choice.decoder.id, usingHardware: choice.decoder.isHardware,
+            codecID: choice.decoder.id, usingHardware: choice.decoder.hardware,
             fallbackReason: choice.fallbackReason)
     }
 }

@@ -64,7 +64,7 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         while true {
             let setup = try SessionSetup(assigned.start, failures: failures)
             let decoder = setup.choice.decoder
-            guard decoder.isHardware else { return (setup, nil) }
+            guard decoder.hardware else { return (setup, nil) }
             assigned.willOpen(decoder.id)
             defer { assigned.willOpen(nil) }
             do throws(SessionError) {

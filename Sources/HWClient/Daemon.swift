@@ -65,6 +65,32 @@ public final class Daemon: Sendable {
     /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
     public func features() throws(ClientError) -> GetFeatures.Reply { try call(GetFeatures.self, Empty()) }
 
+    /// The decoders that sessions may use, hardware first.
+    ///
+    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
+    public func decoders() throws(ClientError) -> [DecoderDescription] {
+        try call(ListDecoders.self, Empty()).decoders
+    }
+
+    /// Whether a compression session that requires hardware would get it; waits up to 15 s for hardware to be verified.
+    ///
+    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
+    public func isHardwareEncodeSupported(
+        _ question: HardwareQuestion
+    ) throws(ClientError) -> IsHardwareEncodeSupported.Reply {
+        try call(IsHardwareEncodeSupported.self, question)
+    }
+
+    /// Whether a decompression session that requires hardware would get it; waits up to 15 s for hardware to be verified.
+    ///
+    /// VideoToolbox's VTIsHardwareDecodeSupported, with the bit depth and the size as well.
+    /// - Throws: `Parameter` from a daemon that is older than this call, or why the daemon cannot be asked.
+    public func isHardwareDecodeSupported(
+        _ question: HardwareQuestion
+    ) throws(ClientError) -> IsHardwareDecodeSupported.Reply {
+        try call(IsHardwareDecodeSupported.self, question)
+    }
+
     func connect() throws(ClientError) -> OwnedFD {
         do throws(SystemError) {
             return try UnixSocket.connect(to: address)

@@ -24,6 +24,25 @@ private let fullMachine = ProbeSnapshot(
         #expect(choice.fallbackReason?.contains("no render node") == true)
     }
 
+    /// An app's question gets the answer that a session that requires hardware would get.
+    @Test func answersWhetherHardwareIsSupported() {
+        func encoding(_ codec: String, _ bitDepth: Int, _ snapshot: ProbeSnapshot) -> HardwareSupport {
+            HardwareSupport(encoding: codec, bitDepth: bitDepth, size: nil, snapshot: snapshot, failures: [])
+        }
+        #expect(encoding("hevc", 8, fullMachine).codecID == "hw")
+        let deep = encoding("hevc", 10, fullMachine)
+        #expect(deep.codecID == nil && deep.reason == "no hardware encoder here encodes 10-bit HEVC")
+        #expect(encoding("hevc", 8, bareMachine).reason?.contains("no render node") == true)
+        #expect(encoding("av1", 8, fullMachine).reason == "sessions encode hevc, not av1")
+        let failure = CodecFailure(codecID: "hw", reason: "it crashed", isTransient: false)
+        let failed = HardwareSupport(
+            encoding: "hevc", bitDepth: 8, size: nil, snapshot: fullMachine, failures: [failure])
+        #expect(failed.codecID == nil && failed.reason == "hw failed: it crashed")
+        let decoding = HardwareSupport(
+            decoding: "hevc", bitDepth: 8, size: nil, snapshot: fullMachine, failures: [])
+        #expect(decoding.codecID == nil && decoding.reason == "/dev/dri/renderD128: no HEVC decoder found on it")
+    }
+
     @Test func reportsTheReasonOfTheNode() throws {
         let snapshot = ProbeSnapshot(
             encoders: [software],

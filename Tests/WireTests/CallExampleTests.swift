@@ -40,6 +40,9 @@ import Testing
     @Test func examplesOfCallsAndRepliesHaveTheMembersOfTheTypes() throws {
         try check(Probe.self)
         try check(ListEncoders.self)
+        try check(ListDecoders.self)
+        try check(IsHardwareEncodeSupported.self)
+        try check(IsHardwareDecodeSupported.self)
         try check(GetSupportedProperties.self)
         try check(CreateCompressionSession.self)
         try check(CreateDecompressionSession.self)

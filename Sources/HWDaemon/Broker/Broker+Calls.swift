@@ -28,6 +28,9 @@ extension Broker {
                 prober.whenKnown { [weak self] snapshot in
                     self?.reply(on: connection) { (replies) throws(SessionError) in try replies.encoders(snapshot) }
                 }
+            case ListDecoders.method: listDecoders(connection)
+            case IsHardwareEncodeSupported.method: try isEncodeSupported(call, connection)
+            case IsHardwareDecodeSupported.method: try isDecodeSupported(call, connection)
             case GetSupportedProperties.method: try supportedProperties(call, connection)
             case GetSessionResult.method: try result(call, connection)
             case ListSessions.method: list(connection)

@@ -78,9 +78,14 @@ extension Broker {
                 orphanSeconds: settings.orphanTimeout / .seconds(1)),
             hardware: kind.hardwareEncoders(among: prober.knowledge.hardwareEncoders),
             vulkan: prober.knowledge.vulkanHints)
-        let hardware = kind.hardware(of: start)
-        start.failures = prober.knowledge.sessionFailures(now: .now).filter { hardware.contains($0.codecID) }
+        start.failures = failures(of: kind, start.snapshot)
         return start
+    }
+
+    /// The failures of hardware that a session of a kind would use.
+    func failures(of kind: SessionKind, _ snapshot: ProbeSnapshot) -> [CodecFailure] {
+        let hardware = kind.hardware(prober.knowledge.hardwareEncoders, snapshot)
+        return prober.knowledge.sessionFailures(now: .now).filter { hardware.contains($0.codecID) }
     }
 
     /// Starts a worker for a call.

@@ -52,11 +52,11 @@ extension SessionKind {
         }
     }
 
-    /// The ids of the hardware that a worker may open.
-    func hardware(of start: WorkerStart) -> Set<String> {
+    /// The ids of the hardware that a worker of this kind may open.
+    func hardware(_ encoders: [HardwareEncoder], _ snapshot: ProbeSnapshot) -> Set<String> {
         switch self {
-        case .compression: Set(start.hardware.map(\.encoderID))
-        case .decompression: Set(DecoderPolicy.candidates(start.snapshot).filter(\.isHardware).map(\.id))
+        case .compression: Set(encoders.map(\.encoderID))
+        case .decompression: Set(DecoderPolicy.candidates(snapshot).filter(\.hardware).map(\.id))
         case .transfer: [VulkanHints.converterID]
         }
     }

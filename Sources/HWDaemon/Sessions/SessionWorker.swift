@@ -84,7 +84,7 @@ final class SessionWorker {
         id = start.session
         self.loop = loop
         self.handlers = handlers
-        hardware = kind.hardware(of: start)
+        hardware = kind.hardware(start.hardware, start.snapshot)
         stallLimit = hardware.isEmpty ? stallLimits.software : stallLimits.hardware
         stall = StallRule(
             limit: stallLimit, clientLimit: .seconds(start.limits.clientStallSeconds) + .seconds(5))

@@ -22,7 +22,7 @@ enum SupportedProperties {
     ) throws(SessionError) -> PropertySpec.Backend {
         let decoders = DecoderPolicy.candidates(snapshot)
         if let codecID, let decoder = decoders.first(where: { $0.id == codecID }) {
-            return decoder.isHardware ? .vaapiDecoder : .libavcodec
+            return decoder.hardware ? .vaapiDecoder : .libavcodec
         }
         let encoders = snapshot.encoders
         let encoder = encoders.first { encoder in

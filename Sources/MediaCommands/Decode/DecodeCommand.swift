@@ -23,6 +23,10 @@ struct DecodeCommand: ParsableCommand {
             Where the size changes within the input, a series of .png of HEVC continues; other outputs hold one size, and \
             decoding ends with an error, for which --keep-partial keeps the frames before.
 
+            A .png is for viewers: PQ and HLG are tone-mapped to sRGB with white at 203 cd/m² (BT.2390, 8 bit), and the \
+            picture is turned and mirrored as the file's display matrix says. --raw-color writes R'G'B' as the stream codes \
+            it instead, 16 bit where the stream has more than 8, in the stored orientation.
+
             Alpha is decoded if requested: --format yuva adds a full-range alpha plane as the file codes it, and a .png \
             of that is RGBA with straight alpha, or as --alpha sets. --background composites the picture over a color \
             instead. Without alpha in the file, all pictures are opaque.
@@ -73,6 +77,9 @@ struct DecodeCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("The color that pictures with alpha are composited over.", valueName: "RRGGBB"))
     var background: String?
+
+    @Flag(help: "Write .png files as the stream codes them: HDR is not tone-mapped, and pictures are not turned upright.")
+    var rawColor = false
 
     enum Primaries: String, ExpressibleByArgument, CaseIterable {
         case bt709 = "709"
@@ -130,7 +137,7 @@ struct DecodeCommand: ParsableCommand {
             DecodeJob.Request(
                 input: input, output: output, specification: specification, properties: properties,
                 format: format?.pixelFormat, alphaMode: alpha?.mode ?? .straight,
-                background: background.flatMap { BackgroundCompositor.RGB(text: $0) },
+                background: background.flatMap { BackgroundCompositor.RGB(text: $0) }, keepsColor: rawColor,
                 frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
                 keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason))
     }

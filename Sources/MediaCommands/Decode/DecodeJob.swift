@@ -19,6 +19,8 @@ final class DecodeJob {
         var alphaMode = AlphaChannelMode.straight
         /// The color that pictures with alpha are composited over; nil keeps alpha.
         var background: BackgroundCompositor.RGB?
+        /// Whether pictures are neither tone-mapped nor turned.
+        var keepsColor = false
         /// The rate of pictures and raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
@@ -29,31 +31,45 @@ final class DecodeJob {
     }
 
     private let request: Request
+    /// The daemon, which is looked for once.
+    private var found: Daemon?
     /// Whether the session was created with a hardware decoder.
     private(set) var usesHardware = false
 
     init(_ request: Request) { self.request = request }
+
+    private func daemon() throws -> Daemon {
+        if let found { return found }
+        let daemon = try Daemon.findAndReport()
+        found = daemon
+        return daemon
+    }
 
     func run(_ interruption: Interruption) throws {
         // Before the input: an output that cannot be written is reported before anything is decoded.
         let writer = try FrameWriter(path: request.output, inputs: [request.input])
         let reader = try MediaReader(path: request.input, options: readerOptions)
         interruption.onSignal { reader.cancel() }
-        let format = outputFormat(reader.video)
+        let format = outputFormat(reader.video, writer)
         let input = try open(reader, format.target) { interruption.isSet }
         usesHardware = input.usesHardware
         let early = reader.levels?.warning
         reader.announce(
             reader.warnings
-                + [alphaNote(input, format.target), depthNote(reader.video, format.target)].compactMap { $0 })
+                + [
+                    alphaNote(input, format.target), depthNote(reader.video, format.target),
+                    turnNote(reader.video, format),
+                ].compactMap { $0 })
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
         let converter = try converter(input, format.target)
-        let output = PictureOutput(writer, format, reader.video, converter)
+        let mapper = mapper(reader.video, format)
+        let output = PictureOutput(writer, format, reader.video, converter: converter, mapper: mapper)
         var rate = RateCheck(reader, isUsed: writer.hasOneRate)
         let (earlyEnd, alphaMode) = try decode(input, output, &rate, &progress, interruption)
-        let properties = try input.session?.session.copyProperties() ?? converter?.properties ?? [:]
+        var properties = try input.session?.session.copyProperties() ?? converter?.properties ?? [:]
+        properties.merge(mapper?.properties ?? [:]) { $1 }
         input.session?.session.invalidate()
         try writer.finish()
         let seconds = progress.seconds
@@ -78,11 +94,11 @@ final class DecodeJob {
         return options
     }
 
-    private func outputFormat(_ video: VideoDescription) -> PictureOutput.Format {
+    private func outputFormat(_ video: VideoDescription, _ writer: FrameWriter) -> PictureOutput.Format {
         let native: PixelFormat = video.format.bitDepth > 8 ? .i010 : .yu12
         return PictureOutput.Format(
             target: request.background == nil ? request.format ?? native : .yuva, alphaMode: request.alphaMode,
-            background: request.background)
+            background: request.background, isForViewers: writer.isPNG && !request.keepsColor)
     }
 
     /// Creates the session, or checks that this process can decode to `target`.
@@ -97,16 +113,31 @@ final class DecodeJob {
             reader,
             SessionSource.Request(
                 specification: request.specification, pixelFormat: target, properties: request.properties),
-            daemon: Daemon.findAndReport, isInterrupted: isInterrupted)
+            daemon: daemon, isInterrupted: isInterrupted)
         return input
     }
 
     /// What converts the frames of this process to RGB; nil where a session decodes, or nothing does.
-    private func converter(_ input: DecodedInput, _ target: PixelFormat) throws -> LocalConverter? {
+    private func converter(_ input: DecodedInput, _ target: PixelFormat) throws -> RGBConverter? {
         guard input.session == nil, !target.isYCbCr else { return nil }
-        return try LocalConverter(
-            try Daemon.findAndReport(), input.reader.video, target, alphaMode: request.alphaMode, request.properties
-        )
+        let converter = RGBConverter(
+            daemon, input.reader.video,
+            RGBConverter.Target(format: target, alphaMode: request.alphaMode, properties: request.properties))
+        try converter.open()
+        return converter
+    }
+
+    /// What tone-maps HDR pictures for viewers; nil where pictures are not for viewers, or have alpha.
+    private func mapper(_ video: VideoDescription, _ format: PictureOutput.Format) -> RGBConverter? {
+        guard format.isForViewers, !format.target.hasAlpha else { return nil }
+        return RGBConverter(
+            daemon, video, RGBConverter.Target(format: .rgba8, alphaMode: .straight, mapsTones: true))
+    }
+
+    /// A note about pictures that viewers show in another orientation.
+    private func turnNote(_ video: VideoDescription, _ format: PictureOutput.Format) -> String? {
+        guard format.isForViewers, PictureOrientation(displayMatrix: video.displayMatrix) == nil else { return nil }
+        return "the picture is not turned by its display matrix, which is no quarter turn (\(video.rotation) degrees)"
     }
 
     /// Writes the frames; returns why the input ended early, and the alpha mode of the first frame with alpha.

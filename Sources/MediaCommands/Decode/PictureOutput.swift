@@ -15,6 +15,8 @@ final class PictureOutput {
         var alphaMode = AlphaChannelMode.straight
         /// The color that pictures with alpha are composited over; nil keeps alpha.
         var background: BackgroundCompositor.RGB?
+        /// Whether pictures for a viewer are tone-mapped and upright; else they are as the stream codes them.
+        var isForViewers = false
 
         /// The format that is written.
         var written: PixelFormat { background == nil ? target : .yu12 }
@@ -24,16 +26,23 @@ final class PictureOutput {
     private let format: Format
     private let video: VideoDescription
     /// Converts frames of this process to RGB; nil where no frame needs that.
-    private let converter: LocalConverter?
+    private let converter: RGBConverter?
+    /// Converts HDR frames for a viewer; nil where they are written as they are.
+    private let mapper: RGBConverter?
+    private let orientation: PictureOrientation
     /// A frame that was decoded in this process: as it is, then converted.
     private var scratch: [UInt8] = []
     /// A frame composited over the background.
     private var composited: [UInt8] = []
 
     init(
-        _ writer: FrameWriter, _ format: Format, _ video: VideoDescription, _ converter: LocalConverter? = nil
+        _ writer: FrameWriter, _ format: Format, _ video: VideoDescription, converter: RGBConverter? = nil,
+        mapper: RGBConverter? = nil
     ) {
         self.converter = converter
+        self.mapper = mapper
+        let upright = PictureOrientation(displayMatrix: video.displayMatrix)
+        orientation = format.isForViewers ? upright ?? PictureOrientation() : PictureOrientation()
         self.writer = writer
         self.format = format
         self.video = video
@@ -41,6 +50,12 @@ final class PictureOutput {
 
     /// Writes a frame; does not release it.
     func write(_ frame: SourceFrame) throws {
+        if let mapper, frame.format.isYCbCr, !frame.format.hasAlpha {
+            let color = mapper.color(of: frame)
+            if color.isHDR {
+                return try mapper.convert(frame, color: color) { try emit(frame, $0, $1, .rgba8) }
+            }
+        }
         switch frame.place {
         case .session(let memory, _, let layout) where frame.format == format.target:
             try write(frame, memory.bytes, layout)
@@ -48,7 +63,7 @@ final class PictureOutput {
             throw CommandFailure(.software, "the session returned \(frame.format.rawValue) pictures")
         case .local(let decoded):
             guard let converter else { return try convert(frame, decoded) }
-            try converter.convert(decoded) { try write(frame, $0, $1) }
+            try converter.convert(frame, color: converter.color(of: frame)) { try write(frame, $0, $1) }
         }
     }
 
@@ -110,6 +125,7 @@ final class PictureOutput {
             frameRate: video.averageFrameRate ?? video.baseFrameRate,
             sampleAspectRatio: video.sampleAspectRatio, alphaMode: frame.alphaMode,
             wantedAlphaMode: format.alphaMode)
+        description.orientation = orientation
         (description.isInterlaced, description.fieldDetail) = (video.isInterlaced, video.fieldDetail)
         try writer.write(view, description)
     }

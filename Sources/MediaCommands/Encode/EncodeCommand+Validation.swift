@@ -24,6 +24,15 @@ extension EncodeCommand {
             throw ValidationError("--device selects hardware, which --hardware off excludes.")
         }
         guard hdr.isAvailable else { throw ValidationError("--hdr \(hdr.rawValue) is not available yet.") }
+        if retag {
+            guard !hdr.converts else {
+                throw ValidationError("--retag changes the description alone, --hdr \(hdr.rawValue) the samples too.")
+            }
+            guard ColorProperties.keys.contains(where: { properties[$0] != nil }) else {
+                let keys = ColorProperties.keys.map(\.rawValue).joined(separator: ", ")
+                throw ValidationError("--retag requires --property with one of \(keys).")
+            }
+        }
         try OptionCheck.json(json, output: output)
         try OptionCheck.rate("--frame-rate", frameRate)
         try OptionCheck.rate("--base-layer-frame-rate", baseLayerFrameRate)
@@ -42,7 +51,7 @@ extension EncodeCommand {
             ("--base-layer-frame-rate", baseLayerFrameRate != nil),
             ("--expected-frame-rate", expectedFrameRate != nil), ("--property", !property.isEmpty),
             ("--alpha", alpha != nil),
-            ("--alpha-quality", alphaQuality != nil), ("--hdr", hdr != .preserve),
+            ("--alpha-quality", alphaQuality != nil), ("--hdr", hdr != .preserve), ("--retag", retag),
         ]
         return options.first { $0.1 }?.0
     }

@@ -21,6 +21,13 @@ struct EncodeCommand: ParsableCommand {
             the format of the first one, and counted in a warning and in the JSON document (scaled_frames, \
             converted_frames).
 
+            --hdr sdr converts PQ and HLG to BT.709 with 8 bits (10 with --profile main10), tone-mapped to 203 cd/m² from \
+            the peak of the mastering display, MaxCLL or 1000 cd/m² (BT.2390); pq and hlg convert to BT.2100 with 10 bits, \
+            SDR's white at 203 cd/m². --property ColorPrimaries, TransferFunction, YCbCrMatrix, FullRangeVideo and \
+            ChromaSampleLocType convert too, except where the source leaves the value unspecified; with --retag they change \
+            the description alone. HDR metadata that no longer hold are left out and listed. Where the color changes \
+            within the input, later frames are converted to the first color, or --hdr's, and counted (color_changed_frames).
+
             --copy copies the coded HEVC video and the other streams into OUTPUT without the daemon. A raw .hevc stream \
             gets times from the order of its pictures and --frame-rate. --max-level N \
             leaves out the temporal levels above N, with or without --copy: 0 keeps only the base layer. The sample \
@@ -98,6 +105,13 @@ struct EncodeCommand: ParsableCommand {
             writes none; sdr, pq and hlg convert the colors.
             """)
     var hdr = HDRMode.preserve
+
+    @Flag(
+        help: """
+            Let --property ColorPrimaries, TransferFunction, YCbCrMatrix, FullRangeVideo and ChromaSampleLocType change the \
+            description of the colors alone; without it the samples are converted.
+            """)
+    var retag = false
 
     @Option(help: "Whether hardware is preferred, required or off.")
     var hardware = Hardware.prefer
@@ -191,7 +205,7 @@ struct EncodeCommand: ParsableCommand {
                 input: input, output: output,
                 parameters: EncodeParameters(
                     specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
-                    allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr),
+                    allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr, retags: retag),
                 frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
                 json: json, fallbackReason: fallbackReason))
     }

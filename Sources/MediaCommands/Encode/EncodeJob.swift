@@ -45,36 +45,41 @@ final class EncodeJob {
             SessionSource.Request(
                 specification: parameters.decoderSpecification, pixelFormat: layerMode == nil ? nil : .yuva),
             daemon: { daemon }, isInterrupted: { interruption.isSet })
+        let color = try EncodeColor(reader.video, input.format, parameters.color)
         let session = try CompressionSession(
-            daemon, parameters.create(reader.video, input.format, layerMode: layerMode))
+            daemon, parameters.create(color.applied(to: reader.video), color.format, layerMode: layerMode))
         (usesHardware, decodesInHardware) = (session.created.usingHardware, input.usesHardware)
-        try encode(input, session, writer, interruption)
+        try encode(input, color, session, writer, daemon, interruption)
     }
 
     /// Encodes the whole input, completes the output and reports.
     private func encode(
-        _ input: DecodedInput, _ session: CompressionSession, _ writer: MediaWriter, _ interruption: Interruption
+        _ input: DecodedInput, _ color: EncodeColor, _ session: CompressionSession, _ writer: MediaWriter,
+        _ daemon: Daemon, _ interruption: Interruption
     ) throws {
         let reader = input.reader
+        let video = color.applied(to: reader.video)
         var warnings = warnings(reader)
-        let hdr = EncodeHDR(parameters.hdr, reader.video)
-        warnings += try EncodeMetadata.send(reader.video, hdr, to: session, unless: parameters.userProperties)
-        let fitter = FrameFitter(reader.video, format: input.format, path: reader.path)
+        let hdr = EncodeHDR(color.mode, video)
+        warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
+        let fitter = FrameFitter(video, format: color.format, path: reader.path)
         let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
-        let properties = try start(session, writer, reader.video, hdr)
+        let source = try ConvertingSource(input.source, reader.video, color, daemon, readerPool: sender.pool)
+        let properties = try start(session, writer, video, hdr)
         let early = reader.levels?.warning
-        reader.announce(warnings + writer.notes)
+        let notes = writer.notes + color.notes(reader.video)
+        reader.announce(warnings + [color.summary(reader.video)].compactMap { $0 } + notes)
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
-        let pipeline = EncodePipeline(input, session, sender, writer, keepsPartial: request.keepsPartial)
+        let pipeline = EncodePipeline(
+            source, path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
         let seconds = progress.seconds
-        let changes = input.source.report.changes.adding(fitter.changes)
+        let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
         let late = [
-            EncodeAlpha.warning(input.source.report),
-            changes.warning(
-                width: reader.video.width, height: reader.video.height, format: input.format.rawValue),
+            EncodeAlpha.warning(source.report), source.counts.warning, source.counts.metadataWarning,
+            changes.warning(width: video.width, height: video.height, format: color.format.rawValue),
         ].compactMap { $0 } + hdr.warnings + (try lateNotices(session, properties))
         warnings += late
         progress.clear()
@@ -87,7 +92,8 @@ final class EncodeJob {
                 request: request, input: input, encoder: session.created, properties: properties,
                 frames: pipeline.packets, videoBytes: pipeline.videoBytes,
                 fileBytes: fileSize(request.output) ?? pipeline.videoBytes, seconds: seconds,
-                notCopied: writer.notes, warnings: warnings, changes: changes, earlyLevelWarning: early,
+                notCopied: notes, warnings: warnings, changes: changes,
+                color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
                 earlyEnd: pipeline.earlyEnd)
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }

@@ -18,10 +18,20 @@ struct EncodeParameters {
     var allowsHardwareDecoder: Bool
     /// What happens to the source's HDR metadata and colors.
     var hdr = HDRMode.preserve
+    /// Whether properties of color change the description alone.
+    var retags = false
+
+    /// The request about colors.
+    var color: EncodeColor.Request {
+        EncodeColor.Request(hdr: hdr, properties: userProperties, retags: retags)
+    }
 
     /// The parameters of Create: size, format, color and rate of the source, overridden by what the user set.
     ///
-    /// - Parameter layerMode: the mode of the input's HEVC alpha layer; nil for other inputs.
+    /// - Parameters:
+    ///   - video: the source, with the output's color.
+    ///   - format: the format of the frames that are sent.
+    ///   - layerMode: the mode of the input's HEVC alpha layer; nil for other inputs.
     func create(
         _ video: VideoDescription, _ format: PixelFormat, layerMode: AlphaChannelMode?
     ) -> CreateCompressionSession.Parameters {

@@ -8,7 +8,8 @@ internal import HWDWire
 
 /// The loop of `hwctl encode`: frames from the source to the session, packets from the session to the writer.
 final class EncodePipeline {
-    private let input: DecodedInput
+    private let source: any VideoSource
+    private let path: String
     private let session: CompressionSession
     private let sender: FrameSender
     private let writer: MediaWriter
@@ -21,11 +22,13 @@ final class EncodePipeline {
     private(set) var packets = 0
     private(set) var videoBytes = 0
 
+    /// - Parameter path: the input's, for errors.
     init(
-        _ input: DecodedInput, _ session: CompressionSession, _ sender: FrameSender, _ writer: MediaWriter,
-        keepsPartial: Bool
+        _ source: any VideoSource, path: String, _ session: CompressionSession, _ sender: FrameSender,
+        _ writer: MediaWriter, keepsPartial: Bool
     ) {
-        self.input = input
+        self.source = source
+        self.path = path
         self.session = session
         self.sender = sender
         self.writer = writer
@@ -42,7 +45,7 @@ final class EncodePipeline {
             progress.update(done: packets)
         }
         guard packets > 0 else {
-            throw earlyEnd?.error ?? MediaError(.badInput, "\(input.reader.path) has no frames")
+            throw earlyEnd?.error ?? MediaError(.badInput, "\(path) has no frames")
         }
     }
 
@@ -61,9 +64,9 @@ final class EncodePipeline {
     /// The next item; an error after which the frames before it are kept counts as the end.
     private func nextItem() throws -> SourceItem? {
         do {
-            return try input.source.next()
+            return try source.next()
         } catch let error as MediaError {
-            earlyEnd = EarlyEnd(error, keepsPartial: keepsPartial, frames: input.source.report.frames)
+            earlyEnd = EarlyEnd(error, keepsPartial: keepsPartial, frames: source.report.frames)
             guard earlyEnd != nil else { throw error }
             return nil
         }

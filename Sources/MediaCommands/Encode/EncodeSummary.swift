@@ -21,9 +21,27 @@ struct EncodeSummary: CommandSummary {
         var warnings: [String]
         /// Frames that were scaled and converted to the size and format of the first.
         var changes: FormatChanges
+        var color: Color
         /// The warning about temporal levels that was printed before encoding began.
         var earlyLevelWarning: String?
         var earlyEnd: EarlyEnd?
+    }
+
+    /// The output's color, and how it was made.
+    struct Color {
+        /// The format of the encoder's frames.
+        var format: PixelFormat
+        /// The conversion of the source's colors; nil where they stay.
+        var conversion: String?
+        /// Frames whose color is not the first one's, and was converted.
+        var changedFrames: Int
+        /// What converted; nil where nothing was.
+        var device: String?
+
+        init(_ plan: EncodeColor, _ video: VideoDescription, _ source: ConvertingSource) {
+            (format, conversion) = (plan.format, plan.summary(video))
+            (changedFrames, device) = (source.counts.frames, source.device)
+        }
     }
 
     private var schema = 2
@@ -46,6 +64,9 @@ struct EncodeSummary: CommandSummary {
     private var discontinuities: Int
     private var scaledFrames: Int
     private var convertedFrames: Int
+    private var colorConversion: String?
+    private var colorChangedFrames: Int
+    private var pixelTransferDevice: String?
     private var decoderID: String?
     private var hardwareDecodedFrames: Int?
     private var seconds: Double
@@ -67,6 +88,9 @@ struct EncodeSummary: CommandSummary {
         case fallbackReason = "FallbackReason"
         case scaledFrames = "scaled_frames"
         case convertedFrames = "converted_frames"
+        case colorConversion = "color_conversion"
+        case colorChangedFrames = "color_changed_frames"
+        case pixelTransferDevice = "PixelTransferDevice"
         case sourceFormat = "source_format"
         case pixelFormat = "pixel_format"
         case decodeErrors = "decode_errors"
@@ -95,10 +119,12 @@ struct EncodeSummary: CommandSummary {
         properties = Dictionary(uniqueKeysWithValues: outcome.properties.map { ($0.key.rawValue, $0.value) })
         (width, height) = video.shown
         sourceFormat = video.sourceFormat
-        pixelFormat = outcome.input.format.rawValue
+        pixelFormat = outcome.color.format.rawValue
         decoderID = outcome.input.session?.session.created.decoderID
         hardwareDecodedFrames = outcome.input.session?.hardwareFrames
         conversion = video.conversion
+        (colorConversion, colorChangedFrames) = (outcome.color.conversion, outcome.color.changedFrames)
+        pixelTransferDevice = outcome.color.device
         frames = outcome.frames
         decodeErrors = report.errors
         firstDecodeError = report.firstError
@@ -135,6 +161,7 @@ struct EncodeSummary: CommandSummary {
         if let levels { lines.append(levels.line) }
         let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")
         lines.append("encoder: \(encoderID) (\(why))")
+        if let pixelTransferDevice { lines.append("converter: \(pixelTransferDevice)") }
         if case .int(let levels)? = properties[PropertyKey.numberOfTemporalLevels.rawValue], levels > 1 {
             lines.append("temporal levels: \(levels)")
         }

@@ -11,12 +11,16 @@ final class FrameSender {
     private static let poolID: UInt32 = 1
     /// Enough that the encoder never waits for this process, few enough to keep the pool small.
     private static let maxFramesInFlight = 6
+    /// The most bytes of converted frames; a session's pools may have 2 GiB together.
+    private static let maxConvertedBytes = 1 << 29
     /// The most bytes of the pool; larger pictures get fewer slots.
     private static let maxPoolBytes = 1 << 30
 
     private let session: CompressionSession
     /// The memory that frames are decoded, copied or fitted into; nil while a decompression session's arena holds all.
-    private var pool: FramePool?
+    private(set) var pool: FramePool?
+    /// Frames that this encoder may hold.
+    private let framesInFlight: Int
     private let fitter: FrameFitter
     private let hdr: EncodeHDR
     private var inFlight: [UInt64: SourceFrame] = [:]
@@ -33,6 +37,7 @@ final class FrameSender {
         self.session = session
         self.hdr = hdr
         self.fitter = fitter
+        framesInFlight = Self.framesInFlight(slotSize: fitter.slotByteCount)
         guard makesPool else {
             pool = nil
             return
@@ -45,8 +50,14 @@ final class FrameSender {
         try session.addPool(pool, id: Self.poolID)
     }
 
+    /// Frames of a size that an encoder may hold: fewer of the largest, so that a pool of converted ones has room for all.
+    static func framesInFlight(slotSize: Int) -> Int {
+        let room = maxConvertedBytes / max(1, slotSize) - FrameTransfer.depth - 1
+        return max(2, min(maxFramesInFlight, room))
+    }
+
     /// Whether as many frames are in flight as allowed.
-    var isBusy: Bool { session.framesInFlight >= Self.maxFramesInFlight }
+    var isBusy: Bool { session.framesInFlight >= framesInFlight }
     /// Whether nothing can be sent before a frame is released.
     var isFull: Bool { waiting != nil || isBusy }
 

@@ -9,13 +9,21 @@ enum HDRMode: String, ExpressibleByArgument, CaseIterable {
     case regenerate
     /// Writes no HDR metadata.
     case drop
-    /// Converts the colors to SDR (BT.709).
+    /// Converts HDR to SDR (BT.709), tone-mapped to 203 cd/m² (BT.2390).
     case sdr
-    /// Converts the colors to PQ.
+    /// Converts the colors to PQ (BT.2100); SDR white has 203 cd/m² (BT.2408).
     case pq
-    /// Converts the colors to HLG.
+    /// Converts the colors to HLG (BT.2100), for a display of 1000 cd/m².
     case hlg
 
     /// Whether this version implements the mode.
-    var isAvailable: Bool { [.preserve, .drop].contains(self) }
+    var isAvailable: Bool {
+        switch self {
+        case .preserve, .drop, .sdr, .pq, .hlg: true
+        case .regenerate: false
+        }
+    }
+
+    /// Whether it is about colors.
+    var converts: Bool { [.sdr, .pq, .hlg].contains(self) }
 }

@@ -78,7 +78,7 @@ final class LocalSource: VideoSource {
             return .frame(
                 SourceFrame(
                     index: frame.index, pts: frame.pts, duration: frame.duration, width: frame.width,
-                    height: frame.height, format: frame.format, color: reader.video.color,
+                    height: frame.height, format: frame.format, color: frame.color,
                     alphaMode: reader.video.alphaMode, sideData: frame.sideData, place: .local(frame),
                     release: { frame.release() }))
         case nil: return nil

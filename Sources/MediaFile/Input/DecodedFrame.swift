@@ -22,6 +22,8 @@ public final class DecodedFrame: Sendable {
     public let width: Int
     /// Height in rows.
     public let height: Int
+    /// The color of its samples.
+    public let color: ColorDescription
     /// HDR metadata that libavcodec returns as the stream has them: Dolby Vision's RPU.
     public let sideData: [FrameSideData]
     /// The slot of the caller's memory that it was decoded or read into; nil when it must be copied.
@@ -29,9 +31,10 @@ public final class DecodedFrame: Sendable {
 
     private let samples: Mutex<FrameSamples?>
 
+    /// - Parameter color: nil is the video's.
     init(
-        _ timing: FrameTiming, of video: VideoDescription, direct: DirectFrame?, sideData: [FrameSideData] = [],
-        samples: FrameSamples
+        _ timing: FrameTiming, of video: VideoDescription, color: ColorDescription? = nil, direct: DirectFrame?,
+        sideData: [FrameSideData] = [], samples: FrameSamples
     ) {
         self.sideData = sideData
         index = timing.index
@@ -41,6 +44,7 @@ public final class DecodedFrame: Sendable {
         format = video.format
         width = video.width
         height = video.height
+        self.color = color ?? video.color
         self.direct = direct
         self.samples = Mutex(samples)
     }

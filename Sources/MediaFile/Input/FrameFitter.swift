@@ -48,11 +48,12 @@ public struct FormatChanges: Hashable, Sendable {
 /// For an encoder, whose frames cannot change. Frames that fit already need not pass through it.
 public final class FrameFitter {
     /// What was fitted so far.
-    public private(set) var changes = FormatChanges()
+    public private(set) var changes: FormatChanges
+    /// The color of the frames.
+    public let color: ColorDescription
 
     private let path: String
     private let target: PlaneFormat
-    private let color: ColorDescription
     private var fitting: Fitting?
 
     /// The size and format of a frame.
@@ -72,9 +73,14 @@ public final class FrameFitter {
 
     /// Fits frames to the size and color of `video`, in `format`.
     ///
-    /// - Parameter path: the input's, for errors.
-    public init(_ video: VideoDescription, format: PixelFormat, path: String) {
+    /// - Parameters:
+    ///   - path: the input's, for errors.
+    ///   - changes: those of an earlier fitter, to which this one's are added.
+    public init(
+        _ video: VideoDescription, format: PixelFormat, path: String, changes: FormatChanges = FormatChanges()
+    ) {
         self.path = path
+        self.changes = changes
         target = PlaneFormat(width: video.width, height: video.height, format: format)
         color = video.color
     }

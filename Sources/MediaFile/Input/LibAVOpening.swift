@@ -31,7 +31,8 @@ extension LibAVSource {
                 file, cancelFlag: cancelFlag, frameRate: options.frameRate, wantsAlpha: options.alpha != nil)
             boxes = demuxer.isMovie ? SourceBoxes(file) : nil
             try Self.useFirstEntry(demuxer, boxes)
-            let (stream, parameters) = try Self.picture(of: demuxer)
+            var (stream, parameters) = try Self.picture(of: demuxer)
+            Self.useFirstColor(&parameters, file, demuxer)
             self.demuxer = demuxer
             self.stream = stream
             series = file.series
@@ -126,6 +127,17 @@ extension LibAVSource {
             guard parameters.pointee.describe(HEVCConfiguration(bytes), bytes) else {
                 throw MediaError(.badInput, "\(demuxer.path): the sample entry of its first picture is damaged")
             }
+        }
+
+        /// Describes a stream without a container by the color of its first frame.
+        ///
+        /// libavformat decodes many frames of H.264 while it probes, and its description is the last one's.
+        private static func useFirstColor(
+            _ parameters: inout AVCodecParameters, _ file: InputFile, _ demuxer: Demuxer
+        ) {
+            guard parameters.codec_id == AV_CODEC_ID_H264, demuxer.isUntimed, file.isSeekable else { return }
+            let first = FirstFrame(file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
+            first.color?.write(to: &parameters)
         }
 
         private static func streamsRead(

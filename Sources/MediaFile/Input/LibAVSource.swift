@@ -31,6 +31,7 @@ final class LibAVSource {
     /// Whether pictures of another size are scaled to the first one's.
     private let scalesPictures: Bool
     private var clock: PresentationClock
+    private var colors: StreamColor
     private(set) var timeline: InputTimeline
     private let packet: UnsafeMutablePointer<AVPacket>
     private let frame: UnsafeMutablePointer<AVFrame>
@@ -84,6 +85,7 @@ final class LibAVSource {
             options, opening.demuxer, opening.boxes, leavesUnsignaled: opening.isForDaemon, &video)
         self.video = video
         clock = PresentationClock(video, isUntimed: opening.demuxer.isUntimed)
+        colors = StreamColor(video.color)
         timeline = opening.demuxer.timeline(opening.streamsRead)
         self.cancelFlag = cancelFlag
         // Last: deinit, which frees them, does not run when init throws before every property is set.
@@ -256,6 +258,7 @@ final class LibAVSource {
             frame: report.frames, width: form.width, height: form.height, format: SampleFormats.name(format),
             isScaled: isScaled, isConverted: format != conversion.source)
         let direct = isNative ? decoder.direct(frame, video.format) : nil
+        let color = color(of: picture, isConverted: !isNative)
         let (pts, duration, isRepaired) = clock.stamp(
             picture.best_effort_timestamp, duration: picture.pkt_duration, index: report.frames)
         let sideData = FrameSideData.all(of: frame)
@@ -267,7 +270,18 @@ final class LibAVSource {
         if direct != nil { report.directFrames += 1 }
         if isRepaired { report.repairedTimestamps += 1 }
         let timing = FrameTiming(index: index, pts: pts, duration: duration, isKeyFrame: picture.key_frame != 0)
-        return DecodedFrame(timing, of: video, direct: direct, sideData: sideData, samples: .picture(samples))
+        return DecodedFrame(
+            timing, of: video, color: color, direct: direct, sideData: sideData,
+            samples: .picture(samples))
+    }
+
+    /// The color of a picture's samples; a conversion to the first picture's format gives them its range and siting.
+    private func color(of picture: AVFrame, isConverted: Bool) -> ColorDescription {
+        var color = colors.color(of: ColorDescription(picture))
+        if isConverted {
+            (color.isFullRange, color.chromaLocation) = (video.color.isFullRange, video.color.chromaLocation)
+        }
+        return color
     }
 
     /// One converter for each size and format that the decoder returns; nearly always there is one.

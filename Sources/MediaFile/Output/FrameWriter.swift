@@ -30,6 +30,8 @@ public final class FrameWriter {
         public var fieldDetail: FieldDetail?
         /// The alpha mode of the samples; nil where the format has no alpha.
         public var alphaMode: AlphaChannelMode?
+        /// How PNG files show the picture, which cannot signal an orientation; other outputs keep it as it is.
+        public var orientation = PictureOrientation()
         /// The alpha mode of PNG files, which cannot signal one; other outputs keep the samples' mode.
         public var wantedAlphaMode = AlphaChannelMode.straight
 
@@ -72,8 +74,10 @@ public final class FrameWriter {
     /// Bytes written.
     public private(set) var bytes = 0
 
-    /// Width and height of the last frame; nil before the first.
-    public var size: (width: Int, height: Int)? { description.map { ($0.width, $0.height) } }
+    /// Width and height of the last frame as it was written; nil before the first.
+    public var size: (width: Int, height: Int)? {
+        description.map { isPNG ? $0.orientation.shown(width: $0.width, height: $0.height) : ($0.width, $0.height) }
+    }
 
     private let inputs: [String]
     private let format: Format
@@ -115,6 +119,12 @@ public final class FrameWriter {
     /// Whether the output has one frame rate for all frames, and no times.
     public var hasOneRate: Bool {
         if case .y4m = format { return true }
+        return false
+    }
+
+    /// Whether the output is one picture or a series of them.
+    public var isPNG: Bool {
+        if case .png = format { return true }
         return false
     }
 

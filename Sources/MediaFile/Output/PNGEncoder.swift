@@ -3,14 +3,17 @@ internal import CHWDLibAV
 internal import HWDLibAV
 internal import HWDModel
 
-/// Converts 4:2:0 pictures to RGB and encodes them as PNG: 8 bits per sample, or 16 for pictures with more than 8.
+/// Encodes pictures as PNG, 4:2:0 ones after conversion to RGB: 8 bits per sample, or 16 for pictures with more than 8.
 ///
-/// A picture with alpha becomes RGBA in the description's `wantedAlphaMode`; PNG defines alpha to be straight.
+/// A picture of Y'CbCr with alpha becomes RGBA in the description's `wantedAlphaMode`; PNG defines alpha to be straight.
+/// The alpha of a picture of RGB is left out.
 final class PNGEncoder {
     let description: FrameWriter.Description
     private var scaler: OpaquePointer?
     private let codec: CodecContext
-    private var frame: UnsafeMutablePointer<AVFrame>?
+    /// The picture as it is stored, and as it is shown: the same unless an orientation turns it.
+    private let stored: ScratchFrame
+    private let frame: ScratchFrame
     private var packet: UnsafeMutablePointer<AVPacket>?
 
     init(_ description: FrameWriter.Description) throws(MediaError) {
@@ -25,44 +28,51 @@ final class PNGEncoder {
         guard let codec = CodecContext(encoder) else { throw MediaError(.io, "out of memory for a PNG encoder") }
         self.codec = codec
         let context = codec.pointer
-        frame = av_frame_alloc()
         packet = av_packet_alloc()
         scaler = sws_getContext(
             width, height, SampleFormats.libAV(description.format), width, height, target,
             Int32(SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT), nil, nil, nil)
-        guard let frame, packet != nil, let scaler else {
-            throw MediaError(.io, "out of memory for a picture of \(width)x\(height)")
+        let shown = description.orientation.shown(width: description.width, height: description.height)
+        guard packet != nil, let scaler,
+            let stored = ScratchFrame(target, width: description.width, height: description.height),
+            let turned = shown == (description.width, description.height) && description.orientation == .init()
+                ? stored : ScratchFrame(target, width: shown.width, height: shown.height)
+        else { throw MediaError(.io, "out of memory for a picture of \(width)x\(height)") }
+        (self.stored, frame) = (stored, turned)
+        Self.setColors(scaler, description)
+        if description.format.isRGB {
+            // What a color conversion for PNG writes: libavcodec declares it in the file.
+            frame.pointer.pointee.color_primaries = AVCOL_PRI_BT709
+            frame.pointer.pointee.color_trc = AVCOL_TRC_IEC61966_2_1
         }
+        context.pointee.width = Int32(shown.width)
+        context.pointee.height = Int32(shown.height)
+        context.pointee.pix_fmt = target
+        context.pointee.time_base = AVRational(num: 1, den: 25)
+        guard codec.open(encoder) >= 0 else {
+            throw MediaError(.unsupported, "pictures of \(width)x\(height) cannot be written as PNG")
+        }
+    }
+
+    private static func setColors(_ scaler: OpaquePointer, _ description: FrameWriter.Description) {
+        guard description.format.isYCbCr else { return }
         // swscale numbers its tables by matrix_coefficients (swscale.h SWS_CS_*).
         let matrix = description.color.conversionMatrix(height: description.height)
         let (table, rgb) = (sws_getCoefficients(Int32(matrix)), sws_getCoefficients(SWS_CS_DEFAULT))
         let one: Int32 = 1 << 16
         _ = sws_setColorspaceDetails(
             scaler, table, description.color.isFullRange ? 1 : 0, rgb, 1, 0, one, one)
-        context.pointee.width = width
-        context.pointee.height = height
-        context.pointee.pix_fmt = target
-        context.pointee.time_base = AVRational(num: 1, den: 25)
-        frame.pointee.format = target.rawValue
-        frame.pointee.width = width
-        frame.pointee.height = height
-        let code = codec.open(encoder)
-        guard code >= 0, av_frame_get_buffer(frame, 0) >= 0 else {
-            throw MediaError(.unsupported, "pictures of \(width)x\(height) cannot be written as PNG")
-        }
     }
 
     deinit {
         sws_freeContext(scaler)
-        av_frame_free(&frame)
         av_packet_free(&packet)
     }
 
     /// Encodes a picture as a PNG file.
     func encode(_ picture: PictureView) throws(MediaError) -> [UInt8] {
-        guard let frame, let packet, av_frame_make_writable(frame) >= 0 else {
-            throw MediaError(.io, "out of memory for a picture")
-        }
+        guard let packet, av_frame_make_writable(stored.pointer) >= 0, av_frame_make_writable(frame.pointer) >= 0
+        else { throw MediaError(.io, "out of memory for a picture") }
         var sources: [UnsafePointer<UInt8>?] = []
         var strides: [Int32] = []
         for number in 0..<4 {
@@ -70,24 +80,37 @@ final class PNGEncoder {
             sources.append(plane?.base.assumingMemoryBound(to: UInt8.self))
             strides.append(Int32(plane?.stride ?? 0))
         }
-        let targets: [UnsafeMutablePointer<UInt8>?] = [frame.pointee.data.0, nil, nil, nil]
+        let targets: [UnsafeMutablePointer<UInt8>?] = [stored.pointer.pointee.data.0, nil, nil, nil]
         let rows = sws_scale(
-            scaler, sources, strides, 0, Int32(picture.part.height), targets, [frame.pointee.linesize.0, 0, 0, 0])
+            scaler, sources, strides, 0, Int32(picture.part.height), targets,
+            [stored.pointer.pointee.linesize.0, 0, 0, 0])
         changeAlphaMode()
-        guard rows == Int32(picture.part.height), avcodec_send_frame(codec.pointer, frame) >= 0,
+        turn()
+        guard rows == Int32(picture.part.height), avcodec_send_frame(codec.pointer, frame.pointer) >= 0,
             avcodec_receive_packet(codec.pointer, packet) >= 0
         else { throw MediaError(.io, "a picture cannot be written as PNG") }
         defer { av_packet_unref(packet) }
         return Array(UnsafeBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size)))
     }
 
+    /// Writes the picture as it is shown.
+    private func turn() {
+        let (from, to) = (stored.pointer.pointee, frame.pointer.pointee)
+        guard stored !== frame, let read = from.data.0, let written = to.data.0 else { return }
+        let pixelBytes = description.format == .yuva ? 4 : description.format.bitDepth > 8 ? 6 : 3
+        description.orientation.copy(
+            PictureOrientation.Pixels(base: read, stride: Int(from.linesize.0)),
+            to: PictureOrientation.Pixels(base: written, stride: Int(to.linesize.0)), width: description.width,
+            height: description.height, pixelBytes: pixelBytes)
+    }
+
     /// Divides or multiplies colors by alpha where the picture's mode differs from `wantedAlphaMode`.
     private func changeAlphaMode() {
-        guard let frame, let mode = description.alphaMode, mode != description.wantedAlphaMode,
-            let start = frame.pointee.data.0
+        guard description.format == .yuva, let mode = description.alphaMode, mode != description.wantedAlphaMode,
+            let start = stored.pointer.pointee.data.0
         else { return }
         for line in 0..<description.height {
-            let row = start + line * Int(frame.pointee.linesize.0)
+            let row = start + line * Int(stored.pointer.pointee.linesize.0)
             for x in 0..<description.width {
                 let pixel = row + 4 * x
                 let alpha = Int(pixel[3])

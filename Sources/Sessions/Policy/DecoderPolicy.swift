@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 public import HWDModel
 
-/// A decoder that sessions may use.
-public struct DecoderDescription: Hashable, Sendable {
-    /// The value of `DecoderID`, stable across boots.
-    public var id: String
-    /// The render node; nil in software.
-    public var device: String?
-    /// The GPU, by PCI address if it has one; nil in software.
-    public var gpu: String?
-
-    public var isHardware: Bool { device != nil }
-
-    /// libavcodec's decoder.
-    public static let software = DecoderDescription(id: "org.hwdaemon.decoder.libavcodec")
-}
-
 /// The choice of decoder: one pure function, so that every refusal and every fallback can be tested.
 public enum DecoderPolicy {
     /// The client's requirements for the decoder.
@@ -102,6 +87,23 @@ public enum DecoderPolicy {
         return (hardware(snapshot).map(\.decoder) + [.software]).filter { seen.insert($0.id).inserted }
     }
 
+    /// The decoders with a verified path, hardware first; software is always one of them.
+    public static func verified(_ snapshot: ProbeSnapshot) -> [DecoderDescription] {
+        var decoders: [DecoderDescription] = []
+        for (decoder, path) in hardware(snapshot) where path.verified {
+            if let index = decoders.firstIndex(where: { $0.id == decoder.id }) {
+                decoders[index].bitDepths = Set(decoders[index].bitDepths + decoder.bitDepths).sorted()
+            } else {
+                decoders.append(decoder)
+            }
+        }
+        var software = DecoderDescription.software
+        if let path = snapshot.paths.first(where: { $0.operation == .decode && $0.device == nil && $0.claimed }) {
+            software.name = "\(path.driver) (software)"
+        }
+        return decoders + [software]
+    }
+
     /// Every hardware decoder that was found, once for each of its paths.
     private static func hardware(_ snapshot: ProbeSnapshot) -> [(decoder: DecoderDescription, path: CodecPath)] {
         snapshot.paths.compactMap { path in
@@ -111,8 +113,11 @@ public enum DecoderPolicy {
             // The bus address is stable across boots, the node's number is not.
             let address = snapshot.nodes.first { $0.node == device }?.pciAddress
             let name = address ?? device.split(separator: "/").last.map(String.init) ?? device
-            let decoder = DecoderDescription(
-                id: "org.hwdaemon.decoder.vaapi.\(name)", device: device, gpu: address ?? device)
+            var decoder = DecoderDescription(
+                id: "org.hwdaemon.decoder.vaapi.\(name)", name: "\(path.driver) (hardware)",
+                bitDepths: [path.bitDepth],
+                device: device, pciAddress: address)
+            (decoder.maxWidth, decoder.maxHeight) = (path.hardware?.maxWidth, path.hardware?.maxHeight)
             return (decoder, path)
         }
     }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDLibAV
 internal import HWDLibAV
+internal import HWDModel
 
-/// What only a stream's first frame says: its fields, and HDR static metadata where the container has none.
+/// What only a stream's first frame says: its color and fields, and HDR static metadata where the container has none.
 struct FirstFrame {
+    /// nil where no frame can be decoded.
+    private(set) var color: ColorDescription?
     private(set) var masteringDisplay: [UInt8]?
     private(set) var contentLight: [UInt8]?
     private(set) var isInterlaced = false
@@ -36,6 +39,7 @@ struct FirstFrame {
             _ = decoder.send(isOpen ? packet : nil)
             av_packet_unref(packet)
             if case .frame = decoder.receive(frame) {
+                color = ColorDescription(frame.pointee)
                 isInterlaced = frame.pointee.interlaced_frame != 0
                 isTopFieldFirst = frame.pointee.top_field_first != 0
                 masteringDisplay = Self.sideData(

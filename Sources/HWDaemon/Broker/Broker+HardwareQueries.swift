@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDSessions
+internal import HWDTransport
+internal import HWDWire
+
+// Answers ListDecoders, IsHardwareEncodeSupported and IsHardwareDecodeSupported.
+extension Broker {
+    /// Replies with the decoders that sessions may use.
+    func listDecoders(_ connection: ClientConnection) {
+        prober.whenKnown { snapshot in
+            connection.reply(with: ListDecoders.Reply(decoders: DecoderPolicy.verified(snapshot)))
+        }
+    }
+
+    /// Replies whether hardware encodes what the caller asks about, once hardware is verified.
+    func isEncodeSupported(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
+        try answer(call, for: .compression) { question, snapshot, failures in
+            let support = HardwareSupport(
+                encoding: question.codec, bitDepth: question.bitDepth ?? 8, size: question.size, snapshot: snapshot,
+                failures: failures)
+            connection.reply(
+                with: IsHardwareEncodeSupported.Reply(encoderID: support.codecID, reason: support.reason))
+        }
+    }
+
+    /// Replies whether hardware decodes what the caller asks about, once hardware is verified.
+    func isDecodeSupported(_ call: VarlinkCall, _ connection: ClientConnection) throws(VarlinkError) {
+        try answer(call, for: .decompression) { question, snapshot, failures in
+            let support = HardwareSupport(
+                decoding: question.codec, bitDepth: question.bitDepth ?? 8, size: question.size, snapshot: snapshot,
+                failures: failures)
+            connection.reply(
+                with: IsHardwareDecodeSupported.Reply(decoderID: support.codecID, reason: support.reason))
+        }
+    }
+
+    private func answer(
+        _ call: VarlinkCall, for kind: SessionKind,
+        _ reply: @escaping (HardwareQuestion, ProbeSnapshot, [CodecFailure]) -> Void
+    ) throws(VarlinkError) {
+        let question = try call.checkedParameters(HardwareQuestion.self)
+        try question.check()
+        prober.whenVerified(for: kind, isRequired: true) { [weak self] snapshot in
+            guard let self else { return }
+            reply(question, snapshot, failures(of: kind, snapshot))
+        }
+    }
+}
+
+extension HardwareQuestion {
+    /// Nil where no size is asked about.
+    fileprivate var size: PictureSize? {
+        guard let width, let height else { return nil }
+        return PictureSize(width: width, height: height)
+    }
+
+    fileprivate func check() throws(VarlinkError) {
+        let dimensions = 1...CompressionRequest.maxDimension
+        if let bitDepth, !(1...16 ~= bitDepth) { throw .invalidParameter("bit_depth") }
+        if let width, !dimensions.contains(width) { throw .invalidParameter("width") }
+        if let height, !dimensions.contains(height) { throw .invalidParameter("height") }
+        if (width == nil) != (height == nil) { throw .invalidParameter(width == nil ? "width" : "height") }
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDControlCommands
+internal import HWDLibAV
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// Converts frames of one format and size in a pixel-transfer session of the daemon; they are done in the order they are sent.
+///
+/// Frames are read where they are: in a decompression session's arena, or in the pool that this process decodes into.
+/// Only those outside of any pool, or of another size, are copied first.
+final class FrameTransfer {
+    /// Frames that may be under way.
+    static let depth = 3
+
+    /// What a frame is converted into.
+    struct Target {
+        var pool: FramePool
+        var layout: FrameLayout
+    }
+
+    let session: TransferSession
+    /// Frames of another size, which were scaled first.
+    var changes: FormatChanges { fitter?.changes ?? FormatChanges() }
+
+    private let video: VideoDescription
+    private let format: PixelFormat
+    private let target: Target
+    /// The pool that the reader decodes into; nil where it has none.
+    private let readerPool: FramePool?
+    private var copies: FramePool?
+    private var fitter: FrameFitter?
+    /// The session's pools; each is registered once, and its number is its position.
+    private var pools: [SharedMemory] = []
+    private var inFlight: [(frameID: UInt64, copy: FramePool.Slot?)] = []
+    private var sentCount: UInt64 = 0
+
+    /// - Parameters:
+    ///   - video: the size of the session's frames; other sizes are scaled to it.
+    ///   - parameters: those of Create, of the same size.
+    init(
+        _ daemon: Daemon, _ video: VideoDescription, _ parameters: CreateTransferSession.Parameters,
+        format: PixelFormat, into target: Target, readerPool: FramePool? = nil
+    ) throws {
+        self.video = video
+        self.format = format
+        self.target = target
+        self.readerPool = readerPool
+        session = try TransferSession(daemon, parameters)
+    }
+
+    deinit { session.invalidate() }
+
+    /// Sends a frame, of which at most `depth` may be under way; its samples must stay until `finish`.
+    func submit(_ frame: SourceFrame, color: ColorDescription, into slot: FramePool.Slot) throws {
+        let (place, copy) = try place(of: frame, color)
+        inFlight.append((sentCount, copy))
+        try session.transfer(
+            TransferFrame(
+                frameID: sentCount, source: place,
+                target: TransferFrame.Place(
+                    poolID: try number(of: target.pool.memory), layout: target.layout.moved(by: UInt64(slot.offset))),
+                color: color))
+        sentCount += 1
+    }
+
+    /// Waits until the oldest frame is converted.
+    ///
+    /// - Throws: the session's error where it was not.
+    func finish() throws {
+        guard case .frame(let answer)? = try session.nextEvent(timeout: SessionTimeout.limit) else {
+            throw SessionTimeout.failure
+        }
+        guard let oldest = inFlight.first, oldest.frameID == answer.frameID else {
+            throw CommandFailure(.software, "the session answered frame \(answer.frameID), which is not the oldest")
+        }
+        inFlight.removeFirst()
+        if let copy = oldest.copy { copies?.release(copy) }
+        guard answer.status == .ok else { throw SessionError(answer.status, answer.reason) }
+    }
+
+    /// Where the session reads a frame, and the slot of its copy if it needs one.
+    private func place(
+        of frame: SourceFrame, _ color: ColorDescription
+    ) throws -> (TransferFrame.Place, FramePool.Slot?) {
+        let fits = (frame.width, frame.height) == (video.width, video.height)
+        switch frame.place {
+        case .session(let memory, _, let layout) where fits:
+            return (TransferFrame.Place(poolID: try number(of: memory), layout: layout), nil)
+        case .session(let memory, _, let layout):
+            return try copying { try fit(frame, memory, layout, color, into: $0) }
+        case .local(let decoded):
+            if let direct = decoded.direct, let readerPool {
+                return (TransferFrame.Place(poolID: try number(of: readerPool.memory), layout: direct.layout), nil)
+            }
+            guard fits else {
+                throw MediaError(
+                    .unsupported,
+                    "frame \(frame.index) has \(frame.width)x\(frame.height) samples, those before it have "
+                        + "\(video.width)x\(video.height)")
+            }
+            return try copying { try decoded.copy(to: $0) }
+        }
+    }
+
+    /// Lets `write` fill a slot of this process's own pool.
+    private func copying(
+        _ write: (FrameSlot) throws -> FrameLayout
+    ) throws -> (TransferFrame.Place, FramePool.Slot?) {
+        let pool: FramePool
+        if let copies {
+            pool = copies
+        } else {
+            let size = FrameLayout.packed(format, width: video.width, height: video.height).size
+            pool = try FramePool(slotSize: size, slotCount: Self.depth)
+            copies = pool
+        }
+        guard let slot = pool.acquire(), let base = pool.bytes(of: slot).baseAddress else {
+            throw CommandFailure(.software, "more than \(Self.depth) frames are being converted")
+        }
+        let layout = try write(
+            FrameSlot(id: slot.index, base: base, poolOffset: UInt64(slot.offset), byteCount: pool.slotSize))
+        return (TransferFrame.Place(poolID: try number(of: pool.memory), layout: layout), slot)
+    }
+
+    /// Scales a frame; its color stays its own.
+    private func fit(
+        _ frame: SourceFrame, _ memory: SharedMemory, _ layout: FrameLayout, _ color: ColorDescription,
+        into slot: FrameSlot
+    ) throws -> FrameLayout {
+        let picture = try PictureView(
+            memory: memory.bytes, layout: layout, format: frame.format, width: frame.width, height: frame.height,
+            part: PictureRectangle(x: 0, y: 0, width: UInt32(frame.width), height: UInt32(frame.height)))
+        let fitter: FrameFitter
+        if let known = self.fitter, known.color == color {
+            fitter = known
+        } else {
+            var own = video
+            own.color = color
+            fitter = FrameFitter(own, format: format, path: "the input", changes: changes)
+            self.fitter = fitter
+        }
+        return try fitter.fit(picture, index: frame.index, color: color, into: slot)
+    }
+
+    /// The number of a pool, which is registered with the session the first time.
+    private func number(of memory: SharedMemory) throws -> UInt32 {
+        if let known = pools.firstIndex(where: { $0 === memory }) { return UInt32(known) }
+        let number = UInt32(pools.count)
+        try session.addPool(memory, id: number)
+        pools.append(memory)
+        return number
+    }
+}

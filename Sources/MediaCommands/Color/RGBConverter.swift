@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWClient
+internal import HWDControlCommands
+internal import HWDMediaFile
+internal import HWDModel
+internal import HWDWire
+
+/// Converts frames to RGB in a pixel-transfer session of the daemon, one at a time.
+final class RGBConverter {
+    /// What frames become.
+    struct Target {
+        var format: PixelFormat
+        /// How its colors relate to alpha; the source's are straight.
+        var alphaMode: AlphaChannelMode
+        /// Those of a decompression session that converts: primaries, reference white, device.
+        var properties: [PropertyKey: PropertyValue] = [:]
+        /// Whether HDR is tone-mapped to SDR.
+        var mapsTones = false
+    }
+
+    /// The frames that one session converts.
+    private struct Key: Hashable {
+        var format: PixelFormat
+        var width: Int
+        var height: Int
+        var isHLG: Bool
+    }
+
+    private struct Opened {
+        var key: Key
+        var transfer: FrameTransfer
+        var pool: FramePool
+        var layout: FrameLayout
+    }
+
+    private let daemon: () throws -> Daemon
+    private let video: VideoDescription
+    private let target: Target
+    private var colors: StreamColor
+    private var opened: Opened?
+
+    /// - Parameters:
+    ///   - daemon: called for the first frame.
+    ///   - video: the video whose frames are converted; a session is created for the first of another size.
+    init(_ daemon: @escaping () throws -> Daemon, _ video: VideoDescription, _ target: Target) {
+        self.daemon = daemon
+        self.video = video
+        self.target = target
+        colors = StreamColor(video.color)
+    }
+
+    /// Creates the session for the video's first frames, so that a refusal comes before they are decoded.
+    func open() throws {
+        _ = try converter(
+            Key(
+                format: video.format, width: video.width, height: video.height,
+                isHLG: video.color.transfer == 18))
+    }
+
+    /// The properties of a decompression session that describe what converts.
+    var properties: [PropertyKey: PropertyValue] {
+        guard let created = opened?.transfer.session.created else { return [:] }
+        var properties: [PropertyKey: PropertyValue] = [.pixelTransferDevice: .string(created.device)]
+        properties[.pixelTransferFallbackReason] = created.fallbackReason.map(PropertyValue.string)
+        return properties
+    }
+
+    /// The color of a frame's samples; call it once for each, in presentation order.
+    func color(of frame: SourceFrame) -> ColorDescription {
+        if case .local = frame.place { return frame.color }
+        return colors.color(of: frame.color)
+    }
+
+    /// Calls `body` with the converted frame.
+    func convert(
+        _ frame: SourceFrame, color: ColorDescription,
+        _ body: (UnsafeRawBufferPointer, FrameLayout) throws -> Void
+    ) throws {
+        let opened = try converter(
+            Key(format: frame.format, width: frame.width, height: frame.height, isHLG: color.transfer == 18))
+        guard let slot = opened.pool.acquire() else {
+            throw CommandFailure(.software, "a frame is still being converted")
+        }
+        defer { opened.pool.release(slot) }
+        try opened.transfer.submit(frame, color: color, into: slot)
+        try opened.transfer.finish()
+        try body(UnsafeRawBufferPointer(opened.pool.bytes(of: slot)), opened.layout)
+    }
+
+    private func converter(_ key: Key) throws -> Opened {
+        if let opened, opened.key == key { return opened }
+        var own = video
+        (own.width, own.height) = (key.width, key.height)
+        let packed = FrameLayout.packed(target.format, width: key.width, height: key.height)
+        let pool = try FramePool(slotSize: packed.size, slotCount: 1)
+        let transfer = try FrameTransfer(
+            try daemon(), own, parameters(key), format: key.format,
+            into: FrameTransfer.Target(pool: pool, layout: packed.layout))
+        let made = Opened(key: key, transfer: transfer, pool: pool, layout: packed.layout)
+        opened = made
+        return made
+    }
+
+    private func parameters(_ key: Key) -> CreateTransferSession.Parameters {
+        var options = CreateTransferSession.Options()
+        if case .double(let white)? = target.properties[.referenceWhite] { options.referenceWhite = white }
+        var device: String?
+        if case .string(let name)? = target.properties[.pixelTransferDevicePreference] { device = name }
+        if target.mapsTones, let mapping = HDRMapping(to: ColorDescription(), isHLG: key.isHLG, video) {
+            (options.targetHeadroom, options.masteringPeak) = (mapping.headroom, mapping.sourcePeak)
+        }
+        return CreateTransferSession.Parameters(
+            width: key.width, height: key.height,
+            source: CreateTransferSession.Image(
+                pixelFormat: key.format.rawValue, alpha: key.format.hasAlpha ? "straight" : nil),
+            target: CreateTransferSession.Image(
+                pixelFormat: target.format.rawValue,
+                primaries: Self.primaries(target.properties[.destinationColorPrimaries]),
+                alpha: target.alphaMode.rawValue), options: options, device: device)
+    }
+
+    /// A code point of H.273 by the name that pixel-transfer sessions have for it.
+    private static func primaries(_ value: PropertyValue?) -> String? {
+        guard case .int(let code)? = value else { return nil }
+        return [1: "709", 9: "2020", 12: "p3"][code]
+    }
+}

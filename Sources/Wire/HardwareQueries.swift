@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+public import HWDModel
+
+// Questions about hardware that an app asks before it opens a session.
+
+/// The decoders found by the last probe.
+public enum ListDecoders: ControlMethod {
+    public static let method = "\(Interface.name).ListDecoders"
+
+    public typealias Parameters = Empty
+
+    public struct Reply: Codable, Sendable {
+        /// Hardware comes first.
+        public var decoders: [DecoderDescription]
+        public init(decoders: [DecoderDescription]) { self.decoders = decoders }
+    }
+}
+
+/// The kind of stream that an app asks about.
+public struct HardwareQuestion: Codable, Hashable, Sendable, ClosedParameters {
+    /// `hevc`.
+    public var codec: String
+    /// Bits of a coded sample; 8 when nil.
+    public var bitDepth: Int?
+    /// Width in luma samples; nil, with the height, for any size.
+    public var width: Int?
+    /// Height in luma samples; nil, with the width, for any size.
+    public var height: Int?
+
+    public init(codec: String = "hevc", bitDepth: Int? = nil, width: Int? = nil, height: Int? = nil) {
+        self.codec = codec
+        self.bitDepth = bitDepth
+        self.width = width
+        self.height = height
+    }
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case codec, width, height
+        case bitDepth = "bit_depth"
+    }
+
+    /// The members that org.hwdaemon.varlink lists.
+    public static let memberNames = MemberNames(CodingKeys.self)
+}
+
+/// Whether a compression session that requires hardware would get it.
+public enum IsHardwareEncodeSupported: ControlMethod {
+    public static let method = "\(Interface.name).IsHardwareEncodeSupported"
+
+    public typealias Parameters = HardwareQuestion
+
+    public struct Reply: Codable, Hashable, Sendable {
+        public var supported: Bool
+        /// The encoder that such a session would use; nil where there is none.
+        public var encoderID: String?
+        /// Why there is none.
+        public var reason: String?
+
+        public init(encoderID: String?, reason: String?) {
+            supported = encoderID != nil
+            self.encoderID = encoderID
+            self.reason = reason
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case supported, reason
+            case encoderID = "encoder_id"
+        }
+    }
+}
+
+/// Whether a decompression session that requires hardware would get it.
+public enum IsHardwareDecodeSupported: ControlMethod {
+    public static let method = "\(Interface.name).IsHardwareDecodeSupported"
+
+    public typealias Parameters = HardwareQuestion
+
+    public struct Reply: Codable, Hashable, Sendable {
+        public var supported: Bool
+        /// The decoder that such a session would use; nil where there is none.
+        public var decoderID: String?
+        /// Why there is none.
+        public var reason: String?
+
+        public init(decoderID: String?, reason: String?) {
+            supported = decoderID != nil
+            self.decoderID = decoderID
+            self.reason = reason
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case supported, reason
+            case decoderID = "decoder_id"
+        }
+    }
+}
