@@ -16,14 +16,6 @@ enum HDRMode: String, ExpressibleByArgument, CaseIterable {
     /// Converts the colors to HLG (BT.2100), for a display of 1000 cd/m².
     case hlg
 
-    /// Whether this version implements the mode.
-    var isAvailable: Bool {
-        switch self {
-        case .preserve, .drop, .sdr, .pq, .hlg: true
-        case .regenerate: false
-        }
-    }
-
     /// Whether it is about colors.
     var converts: Bool { [.sdr, .pq, .hlg].contains(self) }
 }
