@@ -4,3 +4,4 @@
 #include <amdgpu_drm.h>
 #include <i915_drm.h>
 #include <xf86drm.h>
+#include <xf86drmMode.h>
