@@ -49,7 +49,7 @@ check: deps
 	@scripts/check-sample
 	@scripts/check-protocol
 
-# Runs the end-to-end tests with `hwctl verify` over each file that they encode; `make test` verifies those of small inputs.
+# Runs the end-to-end tests with `hwctl verify` over each file that they encode.
 receipts: deps
 	swift build --build-tests --quiet
 	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts --timeout 2400 -- --filter EndToEndTests

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDColor
 internal import HWDModel
 internal import HWDSessions
+internal import HWDShaders
 internal import HWDTransport
 internal import HWDWire
 internal import HWDWorker
@@ -41,6 +43,8 @@ struct EncodeThread {
     private var notes: [String]
     /// Nil until the encoder is open.
     private var metadata: FrameMetadataWriter?
+    /// Measures the frames that RPUs are made for; nil where none are.
+    private var meter: LightMeter?
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
@@ -103,6 +107,7 @@ struct EncodeThread {
         }
         self.encoder = encoder
         metadata = FrameMetadataWriter(configuration)
+        if configuration.generatesRPU { meter = LightMeter(try ImageDescription(encodedBy: configuration)) }
         describe(encoder)
     }
 
@@ -128,7 +133,9 @@ struct EncodeThread {
         // The layout was checked against the pool's size when the frame was admitted.
         var planes = frame.layout.planes(at: base)
         if let conversion { planes = try conversion.convert(planes, of: frame, in: pending.pool) }
-        if let extra = frame.metadata { metadata?.add(extra, pts: frame.pts) }
+        if let extra = frame.metadata {
+            metadata?.add(extra, pts: frame.pts, light: try meter?.light(of: planes))
+        }
         let input = InputPicture(
             planes: planes, frameID: frame.frameID, pts: frame.pts,
             forceKeyFrame: frame.flags.contains(.forceKeyFrame),

@@ -32,6 +32,16 @@ struct DriverFaultTests {
         #expect(result.isTransient == fault.isTransient)
     }
 
+    /// A driver that has no rate control without firmware names the firmware; a session without a rate is coded.
+    @Test func namesTheFirmwareOfRateControl() throws {
+        let rated = EncodeJob(job.clip, ["AverageBitRate": .int(1_000_000)])
+        let refused = try SimulatedDriver.run(rated, "ihd-tgl,no-huc").result
+        #expect(refused.failure?.contains("HuC firmware") == true, "\(refused.failure ?? "")")
+        #expect(Status(rawValue: refused.status) == .couldNotFindVideoEncoder)
+        let coded = try SimulatedDriver.run(job, "ihd-tgl,no-huc").result
+        #expect(coded.failure == nil && coded.pictures.count == 9)
+    }
+
     @Test func endsAHangAfterTheTimeout() throws {
         let result = try SimulatedDriver.run(job, "full,hang-at-3").result
         #expect(result.failure?.contains("the wait for a picture") == true, "\(result.failure ?? "")")
@@ -93,7 +103,7 @@ struct DriverFaultTests {
         let job = EncodeJob(Clip(format: format, width: 145, height: 129, frames: 6))
         let plain = try SimulatedDriver.run(job, "full").result
         try #require(plain.failure == nil)
-        for personality in ["full,no-derive", "full,two-segments"] {
+        for personality in ["full,no-derive", "full,two-segments", "full,padded-pitch", "full,luma-map"] {
             let other = try SimulatedDriver.run(job, personality).result
             #expect(other.failure == nil, "\(other.failure ?? "")")
             #expect(other.formatDescription == plain.formatDescription)

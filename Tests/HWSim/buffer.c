@@ -9,6 +9,8 @@ enum { LARGEST_BUFFER = 512 << 20 };
 
 void *pages(size_t size) {
     void *memory;
+    // Whole pages, so that parts can be protected.
+    size = (size + 4095) / 4096 * 4096;
     if (posix_memalign(&memory, 4096, size)) return NULL;
     return memset(memory, 0, size);
 }

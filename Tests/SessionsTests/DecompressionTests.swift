@@ -58,13 +58,17 @@ private func path(
         let require: [String: PropertyValue] = ["RequireHardwareAcceleratedVideoDecoder": .bool(true)]
         let nothing = ProbeSnapshot(encoders: [], nodes: [])
         let closed = ProbeSnapshot(encoders: [], nodes: [node("/dev/dri/renderD128", .permission)])
+        let failed = ProbeSnapshot(
+            encoders: [],
+            nodes: [RenderNode(node: "/dev/dri/renderD128", state: .driverFailed, reason: "vaInitialize failed")])
         let unverified = ProbeSnapshot(
             encoders: [], nodes: Self.machine.nodes,
             paths: [path("/dev/dri/renderD128", verified: false, reason: "frames came back wrong")])
         let small = ProbeSnapshot(
             encoders: [], nodes: Self.machine.nodes, paths: [path("/dev/dri/renderD128", maxWidth: 32)])
         let cases: [(ProbeSnapshot, Int, String)] = [
-            (nothing, 8, "no render node"), (closed, 8, "may not be opened"), (unverified, 8, "came back wrong"),
+            (nothing, 8, "no render node"), (closed, 8, "may not be opened"),
+            (failed, 8, "vaInitialize failed"), (unverified, 8, "came back wrong"),
             (small, 8, "does not decode pictures of 64x64"), (Self.machine, 10, "decodes 10-bit HEVC"),
         ]
         for (snapshot, depth, reason) in cases {

@@ -24,7 +24,6 @@ extension EncodeCommand {
         if device != nil, hardware == .off {
             throw ValidationError("--device selects hardware, which --hardware off excludes.")
         }
-        guard hdr.isAvailable else { throw ValidationError("--hdr \(hdr.rawValue) is not available yet.") }
         if retag {
             guard !hdr.converts else {
                 throw ValidationError("--retag changes the description alone, --hdr \(hdr.rawValue) the samples too.")

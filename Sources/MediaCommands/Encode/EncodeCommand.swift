@@ -22,6 +22,11 @@ struct EncodeCommand: ParsableCommand {
             the format of the first one, and counted in a warning and in the JSON document (scaled_frames, \
             converted_frames).
 
+            --hdr preserve, the default, keeps HDR metadata: the mastering display, light levels, the ambient environment, \
+            HDR10+, and Dolby Vision's RPUs with their record; it adds nothing that the source lacks. RPUs of frames that are \
+            scaled are adapted. regenerate makes a Dolby Vision 8.4 RPU for each frame of 10-bit HLG from its samples; drop \
+            writes no HDR metadata. What is left out is named.
+
             --hdr sdr converts PQ and HLG to BT.709 with 8 bits (10 with --profile main10), tone-mapped to 203 cd/m² from \
             the peak of the mastering display, MaxCLL or 1000 cd/m² (BT.2390); pq and hlg convert to BT.2100 with 10 bits, \
             SDR's white at 203 cd/m². --property ColorPrimaries, TransferFunction, YCbCrMatrix, FullRangeVideo and \

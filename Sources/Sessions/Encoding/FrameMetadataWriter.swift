@@ -8,14 +8,32 @@ public import HWDModel
 /// coding, the temporal level or the encoder. Static metadata apply to a coded video sequence and are written with its key
 /// frame (H.265 D.3.28, D.3.35, D.3.39).
 public struct FrameMetadataWriter: Sendable {
+    /// The light of a frame, as PQ codes of 12 bits (SMPTE ST 2094-10).
+    public struct Light: Hashable, Sendable {
+        public var min: Int
+        public var max: Int
+        public var average: Int
+        /// Whether the frame is the first of a shot.
+        public var startsShot: Bool
+
+        public init(min: Int, max: Int, average: Int, startsShot: Bool) {
+            (self.min, self.max, self.average, self.startsShot) = (min, max, average, startsShot)
+        }
+    }
+
     private var rules: FrameMetadataRules
+    /// Makes RPUs from the light of frames.
+    private var generator: DolbyVisionGenerator
     /// Metadata of the frames inside the encoder, by presentation time.
     private var pending: [Int64: [FrameSideData]] = [:]
     /// Entries that were not written, by reason.
     private var leftOut: [String: Int] = [:]
     private var sample: [UInt8] = []
 
-    public init(_ configuration: EncoderConfiguration) { rules = configuration.frameMetadata }
+    public init(_ configuration: EncoderConfiguration) {
+        rules = configuration.frameMetadata
+        generator = DolbyVisionGenerator(.iPhone, staticLight: RPUStaticLight(configuration))
+    }
 
     /// Applies a configuration from the next frame on.
     public mutating func change(to configuration: EncoderConfiguration) { rules = configuration.frameMetadata }
@@ -29,13 +47,13 @@ public struct FrameMetadataWriter: Sendable {
 
     /// Notes the metadata of a frame that enters the encoder; the bytes are a client's and are checked here.
     ///
-    /// - Parameter generatedRPU: the RPU that was made for the frame; nil without one.
-    public mutating func add(_ metadata: FrameMetadata, pts: Int64, generatedRPU: [UInt8]? = nil) {
+    /// - Parameter light: what an RPU is made from (`EncoderConfiguration.generatesRPU`); nil makes none.
+    public mutating func add(_ metadata: FrameMetadata, pts: Int64, light: Light? = nil) {
         guard rules.isInserted else { return }
         var entries: [FrameSideData] = []
         for entry in metadata.sideData {
             if entry.kind.isDynamic, !rules.preservesDynamic {
-                if generatedRPU == nil { leftOut["PreserveDynamicHDRMetadata is false", default: 0] += 1 }
+                if light == nil { leftOut["PreserveDynamicHDRMetadata is false", default: 0] += 1 }
                 continue
             }
             do throws(BitstreamError) {
@@ -45,7 +63,16 @@ public struct FrameMetadataWriter: Sendable {
                 leftOut[error.reason, default: 0] += 1
             }
         }
-        if let generatedRPU { entries.append(FrameSideData(.dolbyVisionRPU, generatedRPU)) }
+        if let light {
+            let range = RPULight(min: light.min, max: light.max, average: light.average)
+            do throws(BitstreamError) {
+                // The TemporalId follows from the picture.
+                let unit = try generator.nalUnit(light: range, startsShot: light.startsShot, temporalID: 0)
+                entries.append(FrameSideData(.dolbyVisionRPU, unit))
+            } catch {
+                leftOut[error.reason, default: 0] += 1
+            }
+        }
         if !entries.isEmpty { pending[pts] = entries }
     }
 
@@ -68,6 +95,21 @@ public struct FrameMetadataWriter: Sendable {
                 .videoEncoderMalfunction, "HDR metadata cannot be inserted into a picture: \(error.reason)")
         }
         try unsafe handler(picture, sample.span.bytes)
+    }
+}
+
+extension RPUStaticLight {
+    /// Level 6 from the stream's static metadata (H.265 D.3.28, D.3.35); nil without any.
+    fileprivate init?(_ configuration: EncoderConfiguration) {
+        guard let display = configuration.masteringDisplay, display.count == 24 else { return nil }
+        func number(_ range: Range<Int>, of bytes: [UInt8]) -> Int { bytes[range].reduce(0) { $0 << 8 | Int($1) } }
+        // The maximum is in 0.0001 cd/m²; level 6 has 16 bits for each field.
+        self.init(
+            maxLuminance: Swift.min(number(16..<20, of: display) / 10_000, 65_535),
+            minLuminance: Swift.min(number(20..<24, of: display), 65_535))
+        guard let light = configuration.contentLight, light.count == 4 else { return }
+        maxContentLightLevel = number(0..<2, of: light)
+        maxFrameAverageLightLevel = number(2..<4, of: light)
     }
 }
 

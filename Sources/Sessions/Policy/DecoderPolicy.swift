@@ -145,7 +145,8 @@ public enum DecoderPolicy {
         }
         if !found.isEmpty { return "no hardware decoder here decodes \(request.bitDepth)-bit HEVC" }
         let why = snapshot.nodes.map { node in
-            "\(node.node): \(node.opened ? "no HEVC decoder found on it" : node.reason ?? "it cannot be used")"
+            let isStarted = node.opened && node.state != .driverFailed
+            return "\(node.node): \(isStarted ? "no HEVC decoder found on it" : node.reason ?? "it cannot be used")"
         }
         return why.joined(separator: "; ")
     }

@@ -53,13 +53,32 @@ final class SurfaceWriter {
         return (luma, chroma)
     }
 
-    /// Whether a surface's own memory has the layout that is written.
+    /// Whether a surface's own memory has the layout that is written, and all of it is mapped.
     private func canDerive(_ surface: VASurfaceID) throws(VAError) -> Bool {
-        guard let image = try? Image(display, deriving: surface) else {
+        do throws(VAError) {
+            let image = try Image(display, deriving: surface)
+            guard image.image.format.fourcc == fourcc, let (offsets, strides) = planes(image.image) else { return false }
+            let mapped = try image.map()
+            let row = coded.width * (isDeep ? 2 : 1)
+            let isWhole = Self.isReadable([
+                mapped.base + offsets.0 + strides.0 * (coded.height - 1) + row - 1, mapped.base + offsets.1,
+                mapped.base + offsets.1 + strides.1 * (coded.height / 2 - 1) + row - 1,
+            ])
+            mapped.end()
+            return isWhole
+        } catch {
             display.forgetMessages()
             return false
         }
-        return image.image.format.fourcc == fourcc && planes(image.image) != nil
+    }
+
+    /// Whether the bytes at these addresses can be read, by the kernel, which reports EFAULT where this process would be
+    /// killed: Mesa's images of P010 surfaces claim two planes of which one is mapped.
+    private static func isReadable(_ addresses: [UnsafeMutableRawPointer]) -> Bool {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return false }
+        defer { ends.forEach { close($0) } }
+        return addresses.allSatisfy { Glibc.write(ends[1], $0, 1) == 1 }
     }
 
     /// Offsets and strides of an image's two planes; nil where they cannot hold the coded size.

@@ -116,6 +116,80 @@ extension EndToEndFaults {
             }
         }
 
+        /// What ffprobe reads of the RPU of each frame, as JSON with sorted keys.
+        ///
+        /// A camera declares every frame the first of a shot, so that `isShot` is left out of what is compared.
+        private func readings(_ path: String) throws -> [(text: String, isShot: Int?)] {
+            let run = try Programs.tool(
+                "ffprobe", ["-v", "error", "-select_streams", "v:0", "-show_frames", "-of", "json", path])
+            let document = try JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any]
+            let frames = document?["frames"] as? [[String: Any]] ?? []
+            return try frames.compactMap { frame in
+                let entries = frame["side_data_list"] as? [[String: Any]]
+                guard var found = entries?.first(where: { $0["side_data_type"] as? String == "Dolby Vision Metadata" })
+                else { return nil }
+                let isShot = found.removeValue(forKey: "scene_refresh_flag") as? Int
+                let json = try JSONSerialization.data(withJSONObject: found, options: .sortedKeys)
+                return (String(decoding: json, as: UTF8.self), isShot)
+            }
+        }
+
+        @Test("--hdr regenerate gives each frame of HLG an RPU of profile 8.4 with a camera's constants")
+        func regenerated() throws {
+            let camera = try #require(try readings(Self.iPhone).first)
+            let state = try Scratch()
+            let servers = [try TestDaemon(), try SimulatedDriver.verifiedDaemon(state: state)]
+            for (clip, count) in [(Clips.fixture("hlg.mov").path, 8), (Self.iPhone, 4)] {
+                for (number, server) in servers.enumerated() {
+                    let hardware = number == 0 ? ["--preset", "ultrafast"] : ["--hardware", "require"]
+                    let output = try encode(server, ["--hdr", "regenerate"] + hardware, clip, "r\(count).mov")
+                    let metadata = try CodedMetadata(output)
+                    #expect(metadata.packets == count && metadata.rpus.count == count && metadata.misplaced == 0)
+                    let found = try readings(output)
+                    #expect(found.count == count)
+                    #expect(found.allSatisfy { $0.text == camera.text } && camera.text.contains("-409680 16721463"))
+                    #expect(found.first?.isShot == 1 && found.allSatisfy { $0.isShot != nil })
+                    let record = try #require(try SampleEntryBoxes(output).bodies["dvvC"])
+                    #expect(record[2] >> 1 == 8 && record[4] >> 4 == 4)
+                    let kept = try CodedMetadata(Self.iPhone).rpus.values
+                    #expect(metadata.rpus.values.allSatisfy { !kept.contains($0) })
+                }
+            }
+        }
+
+        @Test("--hdr regenerate makes no RPU for PQ, and drops with a word what it does not make")
+        func regeneratedPQ() throws {
+            let server = try TestDaemon()
+            let (clip, output) = (Clips.fixture("dolby_vision_81.hevc").path, server.folder.path("pq.mov"))
+            let run = try Programs.hwctl(
+                ["encode", "--preset", "ultrafast", "--hdr", "regenerate", clip, output], socket: server.socket)
+            #expect(run.status == 0 && run.errors.contains("are left out"), "\(run.errors)")
+            #expect(try CodedMetadata(output).rpus.isEmpty)
+            #expect(try SampleEntryBoxes(output).bodies["dvvC"] == nil)
+            // The static metadata stay.
+            #expect(try SampleEntryBoxes(output).bodies["clli"] != nil)
+        }
+
+        @Test("A session makes RPUs only for frames of HLG that are sent with metadata")
+        func automatic() throws {
+            let server = try TestDaemon()
+            let raw = try RawFrames(.i010, width: 128, height: 96, count: 6, in: server.folder)
+            for (transfer, isSent) in [("ITU_R_2100_HLG", true), ("ITU_R_2100_HLG", false), ("SMPTE_ST_2084_PQ", true)] {
+                let encoder = try Encoder(
+                    server.daemon, .i010, width: 128, height: 96,
+                    properties: [
+                        .x265Preset: .string("ultrafast"), .transferFunction: .string(transfer),
+                        .colorPrimaries: .string("ITU_R_2020"), .yCbCrMatrix: .string("ITU_R_2020"),
+                    ])
+                for frame in raw.frames { try encoder.encode(frame, metadata: isSent ? FrameMetadata() : nil) }
+                try encoder.finish()
+                let output = server.folder.path("o.mov")
+                try encoder.write(to: output)
+                let expected = isSent && transfer.hasSuffix("HLG") ? 6 : 0
+                #expect(try CodedMetadata(output).rpus.count == expected, "\(transfer), \(isSent)")
+            }
+        }
+
         /// Different RPUs of a real stream.
         private static func rpus(_ count: Int) throws -> [[UInt8]] {
             var found: [[UInt8]] = []

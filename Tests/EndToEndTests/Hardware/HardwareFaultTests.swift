@@ -135,6 +135,7 @@ extension EndToEndFaults {
                 ("crash-at-20", "SIGSEGV"), ("fail-at-20", "vaEndPicture"),
                 ("hang-at-20", "did not end in time"),
                 ("no-timeouts,hang-at-20", "without progress"),
+                ("full,hang-map-20", "without progress"),
             ])
         func inTheMiddle(personality: String, words: String) throws {
             let state = try Scratch()
