@@ -98,6 +98,10 @@ let package = Package(
             name: "HWDMediaFile", dependencies: ["CHWDLibAV", "HWDHEVC", "HWDLibAV", "HWDModel", "HWDSystem"],
             path: "Sources/MediaFile", swiftSettings: common),
 
+        .target(
+            name: "HWDDisplays", dependencies: ["CHWDDRM", "HWDSystem"], path: "Sources/Displays",
+            swiftSettings: common),
+
         // Processes.
         .target(
             name: "HWDWorker", dependencies: ["HWDModel", "HWDSessions", "HWDTransport", "HWDWire"],
@@ -147,7 +151,8 @@ let package = Package(
         .executableTarget(
             name: "hwctl-media",
             dependencies: [
-                "HWClient", "HWDColor", "HWDControlCommands", "HWDLibAV", "HWDMediaFile", "HWDModel", "HWDSessions",
+                "HWClient", "HWDColor", "HWDControlCommands", "HWDDisplays", "HWDLibAV", "HWDMediaFile", "HWDModel",
+                "HWDSessions",
                 "HWDSystem", "HWDTransport", "HWDWire", argumentParser,
             ],
             path: "Sources/MediaCommands", swiftSettings: common),
@@ -202,6 +207,7 @@ let package = Package(
         .testTarget(
             name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],
             swiftSettings: common),
+        .testTarget(name: "DisplaysTests", dependencies: ["HWDDisplays"], swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [

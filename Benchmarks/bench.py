@@ -5,7 +5,7 @@
 Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
-  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, alpha, sdr: one part only
+  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr: one part only
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
 import hashlib
@@ -373,6 +373,18 @@ def alpha(folder):
         ["preset", "fps with alpha", "fps of the base", "time", "CPU time", "goal (time)"], rows)
 
 
+def light(folder):
+    """CPU time for measuring the light of a 1080p picture (level 1 of Dolby Vision) on one thread."""
+    tool = os.path.join(folder, "measure-light")
+    run(["clang", "-O2", "-I", os.path.join(ROOT, "Sources/CPixels/include"), "-o", tool,
+         os.path.join(ROOT, "Benchmarks/measure-light.c"), os.path.join(ROOT, "Sources/CPixels/measure.c"), "-lm"])
+    rows = []
+    for line in run([tool]).stdout.decode().splitlines():
+        name, milliseconds = line.split()
+        rows.append((f"{name} HLG", f"{milliseconds} ms", "≤ 3 ms"))
+    return "Light of a 1080p picture, one thread:\n\n" + table(["format", "measured", "goal"], rows)
+
+
 def sdr(folder):
     """The cost of HDR to SDR: a 1080p HLG clip encoded with --hdr sdr, against the same encode without it."""
     rows = []
@@ -403,7 +415,7 @@ def sdr(folder):
 
 
 def main():
-    parts = {"sessions": sessions, "colour": color, "alpha": alpha, "sdr": sdr, "compressed": compressed, "decoding": decoding, "throughput": throughput}
+    parts = {"sessions": sessions, "colour": color, "light": light, "alpha": alpha, "sdr": sdr, "compressed": compressed, "decoding": decoding, "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name, part in parts.items():

@@ -79,12 +79,19 @@ package struct ProbeCommand: ParsableCommand {
         return Console.table(rows) + (snapshot.paths.isEmpty ? "\n(none)" : "")
     }
 
+    /// The reason with the remedy of its cause, unless that is part of it.
+    private func reason(_ node: RenderNode) -> String {
+        let reason = node.reason ?? ""
+        guard let remedy = node.cause?.remedy(pciID: node.pciID), !reason.contains(remedy) else { return reason }
+        return "\(reason) (\(remedy))"
+    }
+
     private func nodes(_ snapshot: ProbeSnapshot) -> String {
         var rows = [["RENDER NODE", "STATE", "PCI", "KERNEL DRIVER", "DRIVER", "REASON"]]
         for node in snapshot.nodes {
             rows.append([
                 node.node, node.state.rawValue, node.pciAddress ?? "-", node.kernelDriver ?? "-",
-                node.driver ?? "-", node.reason ?? "",
+                node.driver ?? "-", reason(node),
             ])
             // The name for configurations: the node's number can change at the next boot.
             if let link = node.byPath { rows.append(["  \(link)"]) }

@@ -27,7 +27,7 @@ struct HWCtl: ParsableCommand {
         version: HWCtlVersion.text,
         subcommands: [
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, ProbeCommand.self,
-            PropertiesCommand.self, SessionsCommand.self, BenchCommand.self,
+            PropertiesCommand.self, SessionsCommand.self, DisplaysCommand.self, BenchCommand.self,
         ])
 
     static func main() { main(CommandArguments.prepare()) }

@@ -157,8 +157,14 @@ public struct VulkanReport: Hashable, Codable, Sendable {
     public var devices: [ComputeDevice]
     /// Why sessions convert on the CPU; nil where a device is chosen.
     public var reason: String?
+    /// The known cause of that; nil for others.
+    public var cause: ProbeCause?
 
-    public init(state: State, loader: String? = nil, devices: [ComputeDevice] = [], reason: String? = nil) {
+    public init(
+        state: State, loader: String? = nil, devices: [ComputeDevice] = [], reason: String? = nil,
+        cause: ProbeCause? = nil
+    ) {
+        self.cause = cause
         self.state = state
         self.loader = loader
         self.devices = devices

@@ -128,8 +128,10 @@ public struct RenderNode: Hashable, Codable, Sendable {
     public var driver: String?
     /// The link to it whose name is the same after every boot (`/dev/dri/by-path/pci-0000:03:00.0-render`).
     public var byPath: String?
-    /// Why nothing is encoded on it, so that an administrator can act on it.
+    /// Why nothing is encoded on it, or what its encoder lacks, so that an administrator can act on it.
     public var reason: String?
+    /// The known cause of that; nil for others.
+    public var cause: ProbeCause?
 
     /// Whether it could be opened for reading and writing.
     public var opened: Bool { [.ready, .verifying, .busy, .driverFailed].contains(state) }
@@ -141,7 +143,7 @@ public struct RenderNode: Hashable, Codable, Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case node, state, reason, driver
+        case node, state, reason, driver, cause
         case pciAddress = "pci_address"
         case pciID = "pci_id"
         case kernelDriver = "kernel_driver"

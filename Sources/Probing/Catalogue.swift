@@ -79,7 +79,7 @@ struct Catalogue {
         _ path: String, unless known: [UInt8]?, _ merged: (PropertyValue) throws(SessionError) -> PropertyValue
     ) {
         do throws(SessionError) {
-            let text = try BoundedFile.read(path)
+            let text = try Self.read(path)
             if text == known { return }
             let document = try merged(JSON.decode(PropertyValue.self, from: text))
             capabilities = try Self.decode(document)
@@ -87,6 +87,12 @@ struct Catalogue {
             hash.add(text)
         } catch {
             warnings.append("\(path) is left out: \(error.reason)")
+        }
+    }
+
+    private static func read(_ path: String) throws(SessionError) -> [UInt8] {
+        do { return try BoundedFile.read(path, limit: 1 << 20) } catch {
+            throw SessionError(.parameter, error.reason)
         }
     }
 

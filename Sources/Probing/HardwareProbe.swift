@@ -39,8 +39,13 @@ struct HardwareProbe {
             answer.files = claims.files + (verifier.judgeFile.map { [FileStamp(now: $0)] } ?? [])
             return answer
         } catch {
+            let cause: ProbeCause = error.missingFile == nil ? .driverFailed : .driverMissing
             node.description.state = .driverFailed
+            node.description.cause = cause
             node.description.reason = "the VA-API driver failed: \(error)"
+            if cause == .driverMissing {
+                node.description.reason? += ": \(cause.remedy(pciID: node.description.pciID))"
+            }
         }
         return ProbeAnswer(node: node.description)
     }
@@ -127,6 +132,14 @@ struct HardwareProbe {
         let encoders = verified.filter { $0.entry.operation == .encode }
         node.description.reason = encoders.isEmpty ? Self.reason(paths) : nil
         if encoders.isEmpty, verifier.isBusy { node.description.state = .busy }
+        if encoders.isEmpty, verifier.isUnstable { node.description.cause = .unstable }
+        if let file = node.fileDescriptor,
+            let fault = VideoFirmware.fault(node: file, node.description.kernelDriver, paths)
+        {
+            let before = node.description.reason.map { "\($0): " } ?? ""
+            node.description.reason = before + fault.reason
+            node.description.cause = fault.cause
+        }
         return ProbeAnswer(
             node: node.description, encoders: Self.encoder(encoders, node.description).map { [$0] } ?? [],
             paths: paths, record: verifier.record,

@@ -13,7 +13,7 @@ enum LoadedFiles {
     /// - Parameter more: further files, which need not exist.
     /// - Returns: an empty list if the files are unknown, for instance because a loaded library was replaced.
     static func stamps(_ more: [String]) -> [FileStamp] {
-        guard let maps = try? BoundedFile.read("/proc/self/maps") else { return [] }
+        guard let maps = try? BoundedFile.read("/proc/self/maps", limit: 1 << 20) else { return [] }
         var paths: Set<String> = Set(more)
         for line in String(decoding: maps, as: UTF8.self).split(separator: "\n") {
             // proc_pid_maps(5): address, permissions, offset, device, inode and, after spaces, the path.

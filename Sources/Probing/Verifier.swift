@@ -70,6 +70,9 @@ struct Verifier {
     /// Whether something failed because the device was busy.
     var isBusy: Bool { results.contains { $0.passing == .busy } }
 
+    /// Whether two attempts at something ended differently.
+    var isUnstable: Bool { results.contains { $0.passing == .unstable } }
+
     /// The results, for the next probe; nil if nothing was verified.
     var record: ProbeRecord? { results.isEmpty ? nil : ProbeRecord(key: key, results: results, judge: judge) }
 

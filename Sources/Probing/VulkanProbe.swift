@@ -13,9 +13,12 @@ enum VulkanProbe {
     static func answer(_ request: ProbeRequest, report: (ProbeReport) -> Void) -> ProbeAnswer {
         let survey: VulkanSurvey
         do throws(SessionError) { survey = try VulkanSurvey() } catch {
+            let paths = VulkanFiles.paths
+            let fault = VulkanManifests.fault(of: paths)
             return ProbeAnswer(
-                vulkan: VulkanReport(state: .absent, reason: VulkanReport.onCPU(error.reason)),
-                files: LoadedFiles.stamps(VulkanFiles.paths))
+                vulkan: VulkanReport(
+                    state: .absent, reason: VulkanReport.onCPU(fault?.reason ?? error.reason), cause: fault?.cause),
+                files: LoadedFiles.stamps(paths))
         }
         var verifier = Verifier(
             request,

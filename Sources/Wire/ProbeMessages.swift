@@ -130,6 +130,8 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
             case busy
             /// The driver crashed or hung.
             case fatal
+            /// Two attempts in fresh processes ended differently.
+            case unstable
         }
 
         public init(id: String, verified: Bool, reason: String?, passing: Passing? = nil) {

@@ -24,6 +24,8 @@ public struct EncodeJob: Codable, Sendable {
     public var offersDMABufs = false
     /// Whether frames are imported as dma-bufs, for which files are used.
     public var importsFrames = false
+    /// Whether the clip is encoded twice, as the color and as the alpha layer of a stream with alpha.
+    public var hasAlpha = false
 
     /// A job with these values.
     public init(
@@ -41,6 +43,17 @@ public struct EncodeJob: Codable, Sendable {
     /// The encoder's configuration, with 25 frames a second unless the properties set a rate.
     public func configuration(_ backend: PropertySpec.Backend) throws(SessionError) -> EncoderConfiguration {
         try session(backend).configuration()
+    }
+
+    /// The configurations of the layers of a stream with alpha, color first.
+    public func layers(_ backend: PropertySpec.Backend) throws -> [EncoderConfiguration] {
+        let request = try CompressionRequest(
+            codec: CompressionRequest.alphaCodec, width: clip.width, height: clip.height,
+            pixelFormat: PixelFormat.yuva.rawValue, timeBase: Rational(1, 25) ?? Rational(1))
+        var store = PropertyStore(backend: backend, hasAlpha: true)
+        try store.set(["ExpectedFrameRate": .int(25)].merging(properties) { $1 }, isOpen: false)
+        let configuration = try EncoderConfiguration(request: request, properties: store)
+        return [configuration.baseLayer(clip.format), configuration.alphaLayer(clip.format)]
     }
 
     private func session(_ backend: PropertySpec.Backend) throws(SessionError) -> CompressionSession {

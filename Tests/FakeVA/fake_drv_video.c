@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A libva driver that starts or fails to, as FAKE_VA demands (ready, crash, hang, fail), and does nothing else.
+// A libva driver that starts or fails to, as FAKE_VA demands (ready, crash, hang, fail, and complain, which prints why it
+// fails), and does nothing else. With "unstable" it refuses configurations for another reason after the first process
+// that asked for one, which the file FAKE_VA_STATE records.
 // FAKE_VA_VENDOR is its vendor string. It claims HEVC Main decoding and (low-power) encoding.
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,16 +43,34 @@ static VAStatus attributes(
     return VA_STATUS_SUCCESS;
 }
 
+static VAStatus create_config(
+    VADriverContextP context, VAProfile profile, VAEntrypoint entrypoint, VAConfigAttrib *list, int count,
+    VAConfigID *config) {
+    static VAStatus status = VA_STATUS_SUCCESS;
+    const char *state = getenv("FAKE_VA_STATE");
+    if (status != VA_STATUS_SUCCESS || !state) return status ? status : VA_STATUS_ERROR_UNIMPLEMENTED;
+    int file = open(state, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    status = file >= 0 ? VA_STATUS_ERROR_INVALID_PARAMETER : VA_STATUS_ERROR_UNIMPLEMENTED;
+    if (file >= 0) close(file);
+    return status;
+}
+
 VAStatus __vaDriverInit_1_0(VADriverContextP context) {
     const char *how = getenv("FAKE_VA");
     if (how && !strcmp(how, "crash")) raise(SIGSEGV);
     if (how && !strcmp(how, "hang")) for (;;) pause();
     if (how && !strcmp(how, "fail")) return VA_STATUS_ERROR_HW_BUSY;
 
+    if (how && !strcmp(how, "complain")) {
+        fprintf(stderr, "fake: libfake.so.1:\033[31m cannot open shared object file\n");
+        return VA_STATUS_ERROR_UNKNOWN;
+    }
+
     // libva refuses a driver with empty entries.
     void **table = (void **)context->vtable;
     for (size_t i = 0; i < offsetof(struct VADriverVTable, reserved) / sizeof(void *); i++) table[i] = (void *)stub;
     context->vtable->vaTerminate = terminate;
+    if (how && !strcmp(how, "unstable")) context->vtable->vaCreateConfig = create_config;
     context->vtable->vaQueryConfigProfiles = profiles;
     context->vtable->vaQueryConfigEntrypoints = entrypoints;
     context->vtable->vaGetConfigAttributes = attributes;

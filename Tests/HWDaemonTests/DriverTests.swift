@@ -59,7 +59,11 @@ struct DriverTests {
         let vendor = "Mesa Gallium driver 22.3.6 for AMD Radeon RX 580 (polaris10, LLVM 15.0.6, DRM 3.49)"
         let mesa = try #require(try broker("ready", vendor: vendor).probe().paths.first)
         #expect(mesa.driver == vendor)
-        #expect(mesa.quirks == ["mesa-22-own-headers", "mesa-one-qp", "radeonsi-ctb-64-aligned-size"])
+        #expect(
+            mesa.quirks == [
+                "mesa-22-own-headers", "mesa-one-qp", "mesa-unwritten-coded-status", "mesa-unreported-minimum-size",
+                "radeonsi-ctb-64-aligned-size",
+            ])
         #expect(mesa.features.isEmpty)
 
         let nvidia = try broker("ready", vendor: "VA-API NVDEC driver [direct backend]").probe()
@@ -84,6 +88,36 @@ struct DriverTests {
         #expect(
             missing.reason?.hasPrefix("the VA-API driver failed: vaInitialize: ") == true
                 && missing.reason?.contains(file) == true)
+        #expect(failing.cause == .driverFailed && missing.cause == .driverMissing)
+        #expect(missing.reason?.hasSuffix("install the VA-API driver of this device") == true)
+    }
+
+    @Test func addsWhatADriverPrintsWhereItsStatusSaysNothing() throws {
+        let node = try #require(try broker("complain").probe().nodes.first)
+        #expect(node.state == .driverFailed && node.cause == .driverFailed)
+        #expect(
+            node.reason?.hasSuffix("; it printed: fake: libfake.so.1: [31m cannot open shared object file") == true,
+            "\(node.reason ?? "")")
+    }
+
+    @Test func triesAFailedVerificationAgainInAFreshProcess() throws {
+        var template = Array("/tmp/hwdaemon-test-XXXXXX".utf8CString)
+        let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var environment = try FakeDriver.environment("unstable")
+        environment["FAKE_VA_STATE"] = "\(folder)/state"
+        let broker = try BrokerProcess(devices: "/dev/null", environment: environment)
+        let snapshot = try broker.probe()
+        let path = try #require(snapshot.paths.first)
+        #expect(!path.verified)
+        #expect(
+            path.reason?.hasPrefix("unstable: first encoding failed: vaCreateConfig: invalid parameter") == true,
+            "\(path.reason ?? "")")
+        #expect(path.reason?.contains(", then encoding failed: vaCreateConfig") == true)
+        #expect(snapshot.nodes.first?.cause == .unstable)
+        // Later attempts end alike.
+        let later = try #require(try broker.probe("{\"verify\":true}").paths.first)
+        #expect(later.reason?.hasPrefix("encoding failed: vaCreateConfig") == true, "\(later.reason ?? "")")
     }
 
     @Test func confinesCrashingAndHangingDriversToTheirNodes() throws {

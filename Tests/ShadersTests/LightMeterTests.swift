@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import Glibc
 import HWDColor
 import HWDModel
 import Testing
@@ -68,6 +69,29 @@ import Testing
         // A second picture is counted from 0.
         let again = try Self.withPlanes(picture) { try meter.measure($0) }
         #expect(again.light == reading.light && !again.startsShot)
+    }
+
+    /// Figures of the same picture from an independent computation on every luma sample.
+    @Test(.enabled(if: access("/usr/bin/ffmpeg", X_OK) == 0, "ffmpeg is not installed"))
+    func measuresAnIPhonesPicture() throws {
+        let output = "\(TestDevice.cacheFolder)/phone.i010"
+        let tests = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
+        let clip = "/\(tests)/Media/dolby_vision_84.mov"
+        let command = """
+            ffmpeg -v error -y -noautorotate -i '\(clip)' -map 0:v:0 -frames:v 1 -f rawvideo -pix_fmt yuv420p10le '\(output)' </dev/null
+            """
+        #expect(system(command) == 0)
+        var picture = Picture(.i010, width: 1280, height: 720)
+        let file = try #require(fopen(output, "r"))
+        defer { fclose(file) }
+        for plane in 0..<3 {
+            let count = picture.planes[plane].count
+            #expect(fread(&picture.planes[plane], 1, count, file) == count)
+        }
+        let meter = try #require(LightMeter(Self.description(.i010, 1280, 720, .hlg)))
+        let light = try Self.withPlanes(picture) { try meter.measure($0) }.light
+        #expect(abs(light.average - 2228.2) < 1, "\(light.average)")
+        #expect(abs(light.max - 3047) < 15 && abs(light.peak - 3079) < 15 && abs(light.min - 286) < 60)
     }
 
     @Test func theEdgesAreNotMeasured() throws {

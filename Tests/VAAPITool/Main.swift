@@ -31,6 +31,7 @@ struct VAAPITool {
         do {
             let file = open(node, O_RDWR | O_CLOEXEC)
             guard file >= 0 else { throw SessionError(.parameter, "\(node): \(String(cString: strerror(errno)))") }
+            if job.hasAlpha { return try encodeLayers(job, file) }
             let configuration = try job.configuration(.vaapi)
             if !job.changes.isEmpty || !job.flushes.isEmpty {
                 return try job.run(.vaapi) { (configuration) throws(SessionError) in
@@ -60,6 +61,21 @@ struct VAAPITool {
         } catch let error as SessionError {
             (result.failure, result.status) = (error.reason, error.status.rawValue)
         } catch { result.failure = "\(error)" }
+        return result
+    }
+
+    /// Encodes the layers of a stream with alpha, one after the other; the result has the pictures of both.
+    private static func encodeLayers(_ job: EncodeJob, _ file: Int32) throws -> EncodeResult {
+        var result = EncodeResult()
+        for configuration in try job.layers(.vaapi) {
+            let encoder = try VAAPIEncoder(node: file, path: try path(configuration, file), configuration)
+            guard encoder.writesSliceHeaders else {
+                throw SessionError(.couldNotFindVideoEncoder, "its driver writes slice headers of its own")
+            }
+            let layer = try job.run(encoder)
+            result.pictures += layer.pictures
+            result.notes += encoder.notes
+        }
         return result
     }
 

@@ -41,7 +41,9 @@ static unsigned family(void) { return amdgpu_dev->dev.family; }
 /// Whether one queue both encodes and decodes.
 static bool is_unified(void) { return chip->major >= 4; }
 
+/// Without their firmware the kernel offers no engines.
 static bool has_engine(uint32_t type) {
+    if (getenv("VENDOR_NO_FIRMWARE")) return false;
     switch (type) {
     case AMDGPU_HW_IP_UVD:
     case AMDGPU_HW_IP_VCE: return chip->major == 0;
@@ -113,7 +115,6 @@ static int info(int fd, unsigned long request, void *arg) {
         case AMDGPU_INFO_FW_VCN: firmware.ver = 1 << 24 | 1 << 20 | 30 << 12; break;
         default: return amdgpu_ioctl_info(fd, request, arg);
         }
-        if (getenv("VENDOR_NO_FIRMWARE")) firmware.ver = 0;
         memcpy(out, &firmware, query->return_size < sizeof firmware ? query->return_size : sizeof firmware);
         return 0;
     }

@@ -41,15 +41,24 @@ def pictures(row):
     return f"{good} of {len(jobs)}"
 
 
+def seconds(rows):
+    taken = [row["seconds"] for row in rows if "seconds" in row]
+    return f"{min(taken)} to {max(taken)} s" if taken else "–"
+
+
 def main():
-    print("| Debian | chip | encodes / decodes | target / peak / buffer | QP | level at 50 Mbit/s | sessions | probe |")
-    print("|---|---|---|---|---|---|---|---|")
+    groups = {}
     for name in sys.argv[1:]:
         with open(name) as file:
             for row in json.load(file):
-                reason = row.get("reason") or "every path verified"
-                cells = [row["debian"], row["chip"], claims(row), *rates(row), level(row), pictures(row)]
-                print("| " + " | ".join(cells) + f" | {row.get('seconds')} s: {reason} |")
+                key = (row["debian"], row["driver_name"], claims(row), *rates(row), level(row), pictures(row))
+                groups.setdefault(key, []).append(row)
+    print(
+        "| Debian | driver | chips | encodes / decodes | target / peak / buffer | QP | fullness at 50 Mbit/s | sessions | probe |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for (debian, driver, *cells), rows in groups.items():
+        chips = ", ".join(row["chip"] for row in rows)
+        print(f"| {debian} | {driver} | {chips} | " + " | ".join(cells) + f" | {seconds(rows)} |")
 
 
 main()

@@ -26,6 +26,8 @@ final class ProbeChild {
     private let loop: EventLoop
     private let child: ChildProcess
     private let channel: OwnedFD
+    /// nil if there are no descriptors for it; then the process inherits the daemon's standard error.
+    private let messages: ProbeMessages?
     private var childWatch: EventLoop.Watch?
     private var channelWatch: EventLoop.Watch?
     private var timer: EventLoop.Timer?
@@ -55,9 +57,13 @@ final class ProbeChild {
         self.done = done
         let pair = try UnixSocket.packetPair()
         try PacketSocket.send(try JSON.encode(request), to: pair.first.rawValue)
+        messages = try? ProbeMessages()
+        let standardError = messages?.childEnd.map { [ChildProcess.File($0, as: STDERR_FILENO)] } ?? []
         child = try ChildProcess(
             spawning: executable, environment: WorkerProcess.environment,
-            files: [ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker)], newSession: true)
+            files: [ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker)] + standardError,
+            newSession: true)
+        messages?.closeChildEnd()
         channel = pair.first
         do {
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
@@ -115,19 +121,28 @@ final class ProbeChild {
         if let childWatch { loop.remove(childWatch) }
         loop.cancel(timer)
         (channelWatch, childWatch, timer) = (nil, nil, nil)
-        done(answer.map { .answer($0) } ?? failure(exit), progress)
+        let printed = messages?.read().map { "; it printed: \($0)" } ?? ""
+        done(answer.map { .answer(explain($0, printed)) } ?? failure(exit, printed), progress)
     }
 
-    private func failure(_ exit: ChildProcess.Exit) -> Outcome {
+    /// An answer whose driver did not start, with what the driver printed: its status often says nothing.
+    private func explain(_ answer: ProbeAnswer, _ printed: String) -> ProbeAnswer {
+        var answer = answer
+        if answer.node?.cause == .driverFailed { answer.node?.reason? += printed }
+        return answer
+    }
+
+    private func failure(_ exit: ChildProcess.Exit, _ printed: String) -> Outcome {
         if isLate {
-            return .failure(.timedOut, "the probe of \(subject) timed out after \(timeout.components.seconds) s")
+            let seconds = timeout.components.seconds
+            return .failure(.timedOut, "the probe of \(subject) timed out after \(seconds) s\(printed)")
         }
         switch exit {
         case .signaled(let signal):
             let name = SessionEnd.signalName(signal)
-            return .failure(.crashed, "the probe of \(subject) crashed (signal \(signal), \(name))")
+            return .failure(.crashed, "the probe of \(subject) crashed (signal \(signal), \(name))\(printed)")
         case .exited(let status):
-            return .failure(.failed, "the probe of \(subject) did not answer (exit status \(status))")
+            return .failure(.failed, "the probe of \(subject) did not answer (exit status \(status))\(printed)")
         }
     }
 }

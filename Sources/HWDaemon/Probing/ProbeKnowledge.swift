@@ -116,8 +116,10 @@ extension ProbeKnowledge {
             guard let record = answer.record?.bounded else { return false }
             failures.note(record, of: request.subject, now: now)
             return keep(record, of: request.subject)
-        case .failure:
+        case .failure(let state, _):
             reusable.forget(request.subject)
+            // The driver hung before it claimed any path; a crash there costs no time.
+            if state == .timedOut { addFatalFailure(of: request.subject, now: now) }
             return false
         }
     }
@@ -151,7 +153,13 @@ extension ProbeKnowledge {
                 paths: answer.paths.bounded(device: name), hardware: answer.hardware.bounded(node: name),
                 untried: answer.untried.prefix(ProbeBounds.maxPaths).map(\.bounded))
         case .failure(let state, let reason):
-            return Node(description: RenderNode(node: name, state: state, reason: reason))
+            var description = RenderNode(node: name, state: state, reason: reason.bounded)
+            switch state {
+            case .crashed: description.cause = .driverCrashed
+            case .timedOut: description.cause = .driverHung
+            default: break
+            }
+            return Node(description: description)
         }
     }
 
@@ -208,9 +216,37 @@ extension ProbeKnowledge {
     /// - Parameter isUnchanged: whether a file that an answer depends on is still the same.
     func answers(
         _ subject: ProbeRequest.Subject, _ verification: ProbeRequest.Verification,
-        isUnchanged: (FileStamp) -> Bool = \.holds
+        now: MonotonicTime = .now, isUnchanged: (FileStamp) -> Bool = \.holds
     ) -> Bool {
-        knows(subject) && reusable.answers(subject, verification, isUnchanged: isUnchanged)
+        knows(subject)
+            && (reusable.answers(subject, verification, isUnchanged: isUnchanged)
+                || isLeftAlone(subject, verification, now: now))
+    }
+
+    /// Whether a node's driver, which hung before it claimed anything, is left alone for now.
+    private func isLeftAlone(
+        _ subject: ProbeRequest.Subject, _ verification: ProbeRequest.Verification, now: MonotonicTime
+    ) -> Bool {
+        guard case .node(let name) = subject, verification != .always,
+            let state = nodes.first(where: { $0.description.node == name })?.description.state
+        else { return false }
+        return state == .timedOut && failures.leavesAlone(name, now: now)
+    }
+
+    /// What a probe on request need not try: what was verified, and what crashed or hung a driver a moment ago.
+    ///
+    /// Other failures are tried again: firmware installed since then changes no file that is checked.
+    func knownOnRequest(_ subject: ProbeRequest.Subject, now: MonotonicTime) -> ProbeRecord? {
+        guard case .node(let name) = subject, failures.leavesAlone(name, now: now), var record = records[subject] else {
+            return records[subject]?.successes
+        }
+        record.results.removeAll { !$0.verified && $0.passing != .fatal }
+        return record.results.isEmpty ? nil : record
+    }
+
+    /// Adds that a driver crashed or hung its probe, which the node's next verifications must wait for.
+    mutating func addFatalFailure(of subject: ProbeRequest.Subject, now: MonotonicTime) {
+        if case .node(let name) = subject { failures.addFatalFailure(of: name, now: now) }
     }
 
     /// Adds a hardware encoder or decoder whose driver crashed or hung while a session opened it.
@@ -227,6 +263,6 @@ extension ProbeKnowledge {
     /// Causes everything to be probed again, and lets sessions try hardware that failed; results and records stay.
     mutating func invalidate() {
         reusable = ReusableAnswers()
-        failures.forgetSessionFailures()
+        failures.forget()
     }
 }

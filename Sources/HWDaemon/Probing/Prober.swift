@@ -71,8 +71,10 @@ final class Prober {
         queue.append(
             subjects.map { subject in
                 // Failures are retried on request: firmware installed since then changes no file that is checked.
-                let record = knowledge.records[subject]
-                let known = verification == .unlessKnown ? record?.successes : record
+                // Drivers that crashed or hung a moment ago are left alone for a while, unless everything is to be tried.
+                let known =
+                    verification == .unlessKnown
+                    ? knowledge.knownOnRequest(subject, now: .now) : knowledge.records[subject]
                 return ProbeJob(
                     request: ProbeRequest(subject, verification: verification, known: known), round: round)
             })
@@ -116,7 +118,7 @@ final class Prober {
     /// The request of a job that is about to start: another round may have verified its subject meanwhile.
     private func currentRequest(_ job: ProbeJob) -> ProbeRequest {
         var request = job.request
-        if job.round.isInBackground, job.round.crashCount == 0 {
+        if case .none = job.secondOpinion, job.round.isInBackground, job.round.crashCount == 0 {
             request.known = knowledge.records[request.subject]?.lasting
         }
         return request
@@ -128,6 +130,12 @@ final class Prober {
         switch outcome {
         case .answer(let answer) where job.mustRepeatWithJudge(after: answer) && !queue.isStopped:
             queue.insertFirst(next)
+        case .answer(let answer):
+            guard !queue.isStopped, let again = job.secondOpinion.next(after: answer, to: job.request) else {
+                return finish(job, outcome)
+            }
+            (next.request, next.secondOpinion) = again
+            queue.insertFirst(next)
         case .failure(_, let reason):
             guard let progress, let record = record(after: progress, reason, job) else {
                 return finish(job, outcome)
@@ -135,7 +143,6 @@ final class Prober {
             // What was found before the crash counts, even if everything was to be tried anew.
             next.request = ProbeRequest(job.request.subject, verification: .unlessKnown, known: record)
             queue.insertFirst(next)
-        case .answer: finish(job, outcome)
         }
     }
 
@@ -145,6 +152,7 @@ final class Prober {
             return nil
         }
         job.round.crashCount += 1
+        if job.round.crashCount == 1 { knowledge.addFatalFailure(of: job.request.subject, now: .now) }
         logger.warning("\(reason)", metadata: ["node": "\(job.subjectName)", "path": "\(progress.path)"])
         var record = progress.record.bounded
         record.results.removeAll { $0.id == progress.path }

@@ -8,14 +8,18 @@ internal import HWDWire
 struct RecentFailures {
     /// How long sessions avoid an encoder or decoder whose driver failed; otherwise each would wait for the same hang.
     static let sessionPause = Duration.seconds(60)
-    /// How long a node whose verification failed temporarily is left alone before a session has it verified again.
+    /// How long a node whose verification failed temporarily is left alone before a session has it verified again; twice
+    /// as long after each further crash or hang.
     private static let verificationPause = Duration.seconds(30)
+    private static let maxPause = Duration.seconds(3600)
     /// Failures kept: an encoder and a decoder of every node.
     private static let maxSessionFailures = 2 * Devices.maxCount
 
     private var sessionFailures: [(failure: CodecFailure, until: MonotonicTime)] = []
-    /// When the nodes on which something failed temporarily were last verified.
-    private var verified: [String: MonotonicTime] = [:]
+    /// When the nodes on which something failed temporarily are verified again.
+    private var retries: [String: MonotonicTime] = [:]
+    /// How often in succession a node's driver crashed or hung its probe, and how long it is left alone then.
+    private var fatal: [String: (count: Int, until: MonotonicTime)] = [:]
 
     /// Adds a failure of a session, replacing an earlier one of the same encoder or decoder.
     mutating func add(_ failure: CodecFailure, now: MonotonicTime) {
@@ -29,18 +33,39 @@ struct RecentFailures {
         sessionFailures.filter { now < $0.until }.map(\.failure)
     }
 
-    mutating func forgetSessionFailures() { sessionFailures = [] }
+    /// Lets sessions and probes try everything again.
+    mutating func forget() {
+        sessionFailures = []
+        fatal = [:]
+    }
+
+    /// Adds a crash or hang of a node's driver in its probe.
+    mutating func addFatalFailure(of node: String, now: MonotonicTime) {
+        let count = (fatal[node]?.count ?? 0) + 1
+        let until = now + Self.pause(after: count)
+        fatal[node] = (count, until)
+        retries[node] = until
+    }
+
+    /// Whether a node's driver crashed or hung so recently that it is not tried again on request.
+    func leavesAlone(_ node: String, now: MonotonicTime) -> Bool { fatal[node].map { now < $0.until } ?? false }
 
     /// Notes whether something on a node failed temporarily.
     mutating func note(_ record: ProbeRecord, of subject: ProbeRequest.Subject, now: MonotonicTime) {
         guard case .node(let node) = subject else { return }
-        verified[node] = record.results.contains { $0.passing != nil } ? now : nil
+        let kinds = record.results.compactMap(\.passing)
+        if !kinds.contains(.fatal) { fatal[node] = nil }
+        retries[node] = kinds.isEmpty ? nil : max(now + Self.verificationPause, fatal[node]?.until ?? now)
     }
 
     /// Returns the nodes to verify again, and starts a new pause for each.
     mutating func takeNodesToRetry(among nodes: [String], now: MonotonicTime) -> [String] {
-        let due = nodes.filter { node in verified[node].map { $0 + Self.verificationPause < now } ?? false }
-        for node in due { verified[node] = now }
+        let due = nodes.filter { node in retries[node].map { $0 < now } ?? false }
+        for node in due { retries[node] = now + Self.pause(after: fatal[node]?.count ?? 1) }
         return due
+    }
+
+    private static func pause(after count: Int) -> Duration {
+        min(verificationPause * (1 << min(count - 1, 10)), maxPause)
     }
 }

@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import HWClient
 internal import HWDControlCommands
+internal import HWDDisplays
 internal import HWDMediaFile
 
 /// `hwctl info`.
@@ -17,6 +18,10 @@ struct InfoCommand: ParsableCommand {
             For an HEVC video with temporal levels, the frame rate that remains when the upper levels are dropped is \
             listed for each level. Sample groups (tscl, tsas, stsa, sync, rap) and sdtp of a .mov or .mp4 are compared \
             with the pictures' NAL unit headers; damage and contradictions are listed, and the headers take precedence.
+
+            The pictures of HEVC and H.264 video are searched for Dolby Vision's RPUs, HDR10+, closed captions and changes \
+            of color: all of a short file, else the first 65,536 packets or 256 MiB. For a file with HDR video, whether a \
+            display of this machine can show it is listed as by hwctl displays.
             """)
 
     @Argument(help: "The file to describe.")
@@ -35,10 +40,13 @@ struct InfoCommand: ParsableCommand {
             let info = try MediaInfo(opened)
             let playback = try interruption.flatMap { try measure(opened, info, $0) }
             let alphaExport = info.video.first { !$0.picture }.map { AlphaExportInfo($0) }
+            let displays = info.containsHDRVideo ? DisplayReport(ConnectorSource().connectors()) : nil
             if json {
-                return try Console.json(Document(info: info, playback: playback, alphaExport: alphaExport))
+                return try Console.json(
+                    Document(
+                        info: info, playback: playback, alphaExport: alphaExport, isEligible: displays?.isEligible))
             }
-            try Console.result(InfoText(info, playback, alphaExport).text)
+            try Console.result(InfoText(info, playback, alphaExport, eligibility: displays?.eligibility).text)
         }
     }
 
@@ -63,10 +71,13 @@ struct InfoCommand: ParsableCommand {
         var info: MediaInfo
         var playback: Playback?
         var alphaExport: AlphaExportInfo?
+        /// Whether a display can show HDR video; nil for other video, and where that is not known.
+        var isEligible: Bool?
 
         enum CodingKeys: String, CodingKey {
             case playback
             case alphaExport = "alpha_export"
+            case isEligible = "eligible_for_hdr_playback"
         }
 
         func encode(to encoder: any Encoder) throws {
@@ -74,6 +85,7 @@ struct InfoCommand: ParsableCommand {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encodeIfPresent(playback, forKey: .playback)
             try container.encodeIfPresent(alphaExport, forKey: .alphaExport)
+            try container.encodeIfPresent(isEligible, forKey: .isEligible)
         }
     }
 }

@@ -8,8 +8,11 @@ struct InfoText {
     private let info: MediaInfo
     private let playback: Playback?
     private let alphaExport: AlphaExportInfo?
+    /// Whether HDR video can be shown here; nil for other video.
+    private let eligibility: String?
 
-    init(_ info: MediaInfo, _ playback: Playback?, _ alphaExport: AlphaExportInfo?) {
+    init(_ info: MediaInfo, _ playback: Playback?, _ alphaExport: AlphaExportInfo?, eligibility: String?) {
+        self.eligibility = eligibility
         self.info = info
         self.playback = playback
         self.alphaExport = alphaExport
@@ -37,6 +40,7 @@ struct InfoText {
             rows.append(["bit rate", "\(Progress.decimal(Double(rate) / 1000, 0)) kbit/s"])
         }
         rows.append(["contains HDR video", info.containsHDRVideo ? "yes" : "no"])
+        if let eligibility { rows.append(["eligible for HDR playback", eligibility]) }
         rows.append(["contains alpha", info.containsAlpha ? "yes" : "no"])
         if info.chapters > 0 { rows.append(["chapters", "\(info.chapters)"]) }
         return rows
@@ -67,6 +71,7 @@ private struct VideoRows {
         rows = [["STREAM \(video.stream)", "\(video.picture ? "picture" : "video"), \(video.codec)\(tag)"]]
         addPictures(video)
         addColor(video)
+        addDynamicMetadata(video)
         addLayers(video)
         addLevels(video)
         add("language", [video.language])
@@ -119,6 +124,52 @@ private struct VideoRows {
         }
         if let light = video.contentLight {
             add("content light", ["MaxCLL \(light.maxContent)", "MaxFALL \(light.maxFrameAverage) cd/m²"])
+        }
+    }
+
+    private mutating func addDynamicMetadata(_ video: VideoTrackInfo) {
+        func count(_ number: Int, _ missing: Int, _ damaged: Int) -> [String?] {
+            [
+                "\(number) frames", missing > 0 ? "\(missing) frames without" : nil,
+                damaged > 0 ? "\(damaged) damaged" : nil,
+            ]
+        }
+        if let vision = video.dolbyVision {
+            add(
+                "Dolby Vision",
+                [
+                    vision.profile.map { "profile \($0)" }, vision.level.map { "level \($0)" },
+                    vision.compatibility.map { "compatible with \($0)" },
+                    vision.hasEnhancementLayer == true ? "enhancement layer" : nil,
+                    vision.hasRecord ? nil : "no configuration record",
+                ])
+            if let frames = vision.rpuFrames {
+                add("RPUs", count(frames, vision.missingRPUs ?? 0, vision.damagedRPUs ?? 0))
+            }
+        }
+        if let plus = video.hdr10Plus { add("HDR10+", count(plus.frames, plus.missing, plus.damaged)) }
+        if let ambient = video.ambientViewing {
+            add(
+                "ambient viewing",
+                [
+                    "\(Self.decimal(ambient.illuminance)) lux",
+                    "light " + ambient.light.map { Progress.decimal($0, 4) }.joined(separator: ","),
+                ])
+        }
+        add("captions", [video.captions.map { $0.joined(separator: ", ") }])
+        for segment in video.colorSegments ?? [] {
+            let color = segment.color
+            add(
+                "color from frame \(segment.firstFrame)",
+                [
+                    segment.start.map { "\(Progress.decimal($0, 3)) s" }, "\(segment.frames) frames",
+                    [color.primaries, color.transfer, color.matrix].map { "\($0.name) (\($0.code))" }
+                        .joined(separator: ", "),
+                    "\(color.range) range", segment.hdr ? "HDR" : nil,
+                ])
+        }
+        if let searched = video.searchedFrames, video.picture == false {
+            add("searched", ["the first \(searched) frames for dynamic metadata, captions and changes of color"])
         }
     }
 

@@ -21,7 +21,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
     public var duration: Double?
     /// Bits per second of the whole file; nil when not known.
     public var bitRate: Int?
-    /// Whether a video track has an HDR transfer function (H.273 16 or 18).
+    /// Whether any part of a video track has an HDR transfer function (H.273 16 or 18).
     public var containsHDRVideo: Bool
     /// Whether a video track has alpha: in its pixels, or in an HEVC auxiliary layer.
     public var containsAlpha: Bool
@@ -74,8 +74,9 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         guard !video.isEmpty || !otherStreams.isEmpty else {
             throw MediaError(.badInput, LibAVLog.explain("\(path) has no streams"))
         }
+        addScans(input)
         addStaticMetadata(input)
-        containsHDRVideo = video.contains { $0.hdr }
+        containsHDRVideo = video.contains { $0.hdr || $0.colorSegments?.contains { $0.hdr } == true }
         containsAlpha = video.contains { $0.alpha == true }
     }
 
@@ -95,6 +96,7 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
                 return StreamHead.nalUnits(input, streamIndex: index, cancelFlag: CancelFlag())
             }
             if input.isSeekable, !track.picture { track.addFields(parameters, input) }
+            track.addHDRRecords(stream, boxes)
             if parameters.codec_id == AV_CODEC_ID_HEVC { track.addLevels(input, opened.context, boxes) }
             video.append(track)
         }

@@ -54,7 +54,7 @@ public struct ColorInfo: Hashable, Sendable, Encodable {
         case chromaLocation = "chroma_location"
     }
 
-    init(_ color: ColorDescription, _ parameters: AVCodecParameters) {
+    init(_ color: ColorDescription) {
         func point(_ code: UInt8, _ name: UnsafePointer<CChar>?) -> CodePoint {
             CodePoint(code: Int(code), name: name.map { String(cString: $0) } ?? "unknown")
         }

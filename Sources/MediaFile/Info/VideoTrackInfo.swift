@@ -56,6 +56,18 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     public var masteringDisplay: MasteringDisplayInfo?
     /// Content light levels; nil when not known.
     public var contentLight: ContentLightInfo?
+    /// Dolby Vision; nil without.
+    public var dolbyVision: DolbyVisionInfo?
+    /// HDR10+; nil without.
+    public var hdr10Plus: HDR10PlusInfo?
+    /// The environment that it was mastered in; nil when not known.
+    public var ambientViewing: AmbientViewingInfo?
+    /// Closed captions inside the video, `CEA-608` and `CEA-708`; nil without any.
+    public var captions: [String]?
+    /// HEVC: the parts with one color each, where the color changes; else nil.
+    public var colorSegments: [ColorSegmentInfo]?
+    /// HEVC and H.264: the number of pictures that were searched for the above; nil where all were.
+    public var searchedFrames: Int?
     /// HEVC: `vps_max_layers_minus1` + 1, which is 2 with an alpha layer; nil when not known.
     public var layers: Int?
     /// Whether there is alpha: in the pixels, or in a layer that the VPS or an alpha_channel_info message declares; nil
@@ -83,6 +95,12 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
     enum CodingKeys: String, CodingKey {
         case stream, codec, tag, profile, level, tier, chroma, width, height, rotation, frames, duration, interlaced
         case color, hdr, layers, alpha, picture, language, annotations
+        case captions
+        case dolbyVision = "dolby_vision"
+        case hdr10Plus = "hdr10_plus"
+        case ambientViewing = "ambient_viewing"
+        case colorSegments = "color_segments"
+        case searchedFrames = "searched_frames"
         case sampleEntries = "sample_entries"
         case bitDepth = "bit_depth"
         case fieldOrder = "field_order"
@@ -123,7 +141,7 @@ public struct VideoTrackInfo: Hashable, Sendable, Encodable {
         interlaced = parameters.field_order.rawValue > AV_FIELD_PROGRESSIVE.rawValue
         fieldOrder = FieldDetail(parameters.field_order).map { $0.isTopFirst ? "top" : "bottom" }
         let description = ColorDescription(parameters)
-        color = ColorInfo(description, parameters)
+        color = ColorInfo(description)
         hdr = description.isHDR
         masteringDisplay = Demuxer.masteringDisplay(stream).flatMap { MasteringDisplayInfo($0) }
         contentLight = Demuxer.contentLight(stream).flatMap { ContentLightInfo($0) }

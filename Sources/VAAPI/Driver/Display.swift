@@ -28,7 +28,8 @@ public final class Display {
         var minor: Int32 = 0
         let status = vaInitialize(handle, &major, &minor)
         guard status == VA_STATUS_SUCCESS else {
-            let error = VAError(status, "vaInitialize", message: log.explanation)
+            let error = VAError(
+                status, "vaInitialize", message: log.explanation, missingFile: log.missingFile)
             vaTerminate(handle)
             throw error
         }

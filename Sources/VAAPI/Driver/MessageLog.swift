@@ -20,9 +20,12 @@ final class MessageLog: Sendable {
     /// The last error, or else the driver file that libva tried last; nil without messages.
     var explanation: String? {
         lines.withLock { lines in
-            lines.error ?? lines.attempt.map { "libva tried \($0) last: is the driver's package installed?" }
+            lines.error ?? lines.attempt.map { "libva tried \($0) last" }
         }
     }
+
+    /// The driver file that libva tried last, if it reported no error about it; libva passes over files that do not exist.
+    var missingFile: String? { lines.withLock { $0.error == nil ? $0.attempt : nil } }
 
     /// Discards the messages so far.
     func forget() { lines.withLock { $0 = Lines() } }

@@ -9,8 +9,11 @@ public struct VAError: Error, Hashable, Sendable, CustomStringConvertible {
     public let call: String
     /// libva's last message; nil when there was none.
     public let message: String?
+    /// The driver's file, if the call failed because there is none.
+    public let missingFile: String?
 
-    init(_ status: Int32, _ call: String, message: String? = nil) {
+    init(_ status: Int32, _ call: String, message: String? = nil, missingFile: String? = nil) {
+        self.missingFile = missingFile
         self.status = status
         self.call = call
         self.message = message

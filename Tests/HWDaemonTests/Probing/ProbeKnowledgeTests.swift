@@ -129,7 +129,52 @@ struct ProbeKnowledgeTests {
         _ = knowledge.add(.answer(ProbeAnswer()), to: request)
         #expect(knowledge.snapshot.nodes.first?.reason?.contains("another") == true)
         _ = knowledge.add(.failure(.crashed, "it crashed"), to: request)
-        #expect(knowledge.snapshot.nodes == [RenderNode(node: "/dev/a", state: .crashed, reason: "it crashed")])
+        var crashed = RenderNode(node: "/dev/a", state: .crashed, reason: "it crashed")
+        crashed.cause = .driverCrashed
+        #expect(knowledge.snapshot.nodes == [crashed])
+    }
+
+    @Test func leavesHungDriversAloneForGrowingPauses() {
+        var knowledge = ProbeKnowledge()
+        func isAnswered(_ verification: ProbeRequest.Verification, after delay: Duration) -> Bool {
+            knowledge.answers(Self.node, verification, now: Self.start + delay, isUnchanged: { _ in true })
+        }
+        func hang(after delay: Duration) {
+            _ = knowledge.add(
+                .failure(.timedOut, "it hung"), to: ProbeRequest(Self.node), now: Self.start + delay)
+        }
+        hang(after: .zero)
+        #expect(isAnswered(.unlessKnown, after: .seconds(29)) && isAnswered(.never, after: .seconds(29)))
+        // On demand everything is tried.
+        #expect(!isAnswered(.always, after: .seconds(29)))
+        #expect(!isAnswered(.unlessKnown, after: .seconds(31)))
+        hang(after: .seconds(31))
+        #expect(isAnswered(.unlessKnown, after: .seconds(90)) && !isAnswered(.unlessKnown, after: .seconds(92)))
+        for _ in 0..<20 { hang(after: .seconds(100)) }
+        #expect(isAnswered(.never, after: .seconds(3699)) && !isAnswered(.never, after: .seconds(3701)))
+        knowledge.invalidate()
+        #expect(!isAnswered(.never, after: .seconds(101)))
+        // A driver that starts again is as good as new.
+        hang(after: .zero)
+        let ready = ProbeAnswer(node: RenderNode(node: "/dev/a", state: .ready), record: Self.record(Self.good))
+        _ = knowledge.add(.answer(ready), to: ProbeRequest(Self.node), now: Self.start)
+        hang(after: .seconds(200))
+        #expect(!isAnswered(.never, after: .seconds(231)))
+    }
+
+    @Test func repeatsNoFatalTrialOnRequestDuringThePause() {
+        let fatal = ProbeRecord.Result(id: "c", verified: false, reason: "it hung", passing: .fatal)
+        let wrong = ProbeRecord.Result(id: "d", verified: false, reason: "its frames are wrong")
+        var knowledge = ProbeKnowledge()
+        knowledge.addFatalFailure(of: Self.node, now: Self.start)
+        let answer = ProbeAnswer(
+            node: RenderNode(node: "/dev/a", state: .ready), record: Self.record(Self.good, fatal, wrong))
+        _ = knowledge.add(.answer(answer), to: ProbeRequest(Self.node), now: Self.start)
+        func known(after delay: Duration) -> [String]? {
+            knowledge.knownOnRequest(Self.node, now: Self.start + delay)?.results.map(\.id)
+        }
+        #expect(known(after: .seconds(29)) == ["b", "c"])
+        #expect(known(after: .seconds(31)) == ["b"])
     }
 
     @Test func keepsSoftwareEncodersWhoseVerificationCrashed() {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Times hwd_measure_light on 1080p pictures of noise, on one thread. Built by bench.py with Sources/CPixels/measure.c.
+// The tables follow Color/LightMeasure.swift, so that lookups are spread as they are for real pictures.
+#include "CPixels.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { width = 1920, height = 1080, top = 8191, rounds = 100 };
+
+static const double steps = 512, lowest = -32;
+
+static float light[top + 1];
+static uint16_t largest[top + 1], luminance[8192], codes[32768];
+
+static double pq(double nits) {
+    const double p = pow(nits / 10000, 2610.0 / 16384);
+    return pow((0.8359375 + 18.8515625 * p) / (1 + 18.6875 * p), 78.84375);
+}
+
+static double hlg(double value) {
+    const double a = 0.17883277, b = 1 - 4 * a, c = 0.5 - a * log(4 * a);
+    return value <= 0.5 ? value * value / 3 : (exp((value - c) / a) + b) / 12;
+}
+
+static void fill_tables(hwd_light_plan *plan) {
+    const float smallest = 0x1p-33f;
+    uint32_t bits;
+    memcpy(&bits, &smallest, sizeof bits);
+    plan->first = bits >> 16;
+    for (int i = 0; i <= top; i++) {
+        const double value = fmax(hlg(i / (double)top), exp2(lowest));
+        light[i] = (float)value;
+        largest[i] = (uint16_t)lround((log2(value) - lowest) * steps);
+    }
+    for (uint32_t i = 0; i < 8192; i++) {
+        const uint32_t middle = (i + plan->first) << 16 | 0x8000;
+        float value;
+        memcpy(&value, &middle, sizeof value);
+        luminance[i] = value > 1.01f ? luminance[i ? i - 1 : 0] : (uint16_t)lround((log2(value) - lowest + 1) * 0.2 * steps);
+    }
+    for (int i = 0; i < 32768; i++)
+        codes[i] = (uint16_t)lround(4095 * pq(fmin(1000 * exp2(i / steps + lowest + (lowest - 1) * 0.2), 10000)));
+    plan->light = light;
+    plan->largest = largest;
+    plan->luminance = luminance;
+    plan->codes = codes;
+    plan->top = top;
+}
+
+/// BT.2020's matrix from codes of video range to indexes.
+static void fill_matrix(hwd_light_plan *plan, double scale) {
+    const double kr = 0.2627, kb = 0.0593, kg = 1 - kr - kb, y = top / (219 * scale), c = top / (224 * scale);
+    const double rows[3][3] = {{y, 0, 2 * (1 - kr) * c},
+        {y, -2 * kb * (1 - kb) / kg * c, -2 * kr * (1 - kr) / kg * c}, {y, 2 * (1 - kb) * c, 0}};
+    for (int row = 0; row < 3; row++) {
+        for (int column = 0; column < 3; column++) plan->to_index[4 * row + column] = (float)rows[row][column];
+        plan->to_index[4 * row + 3]
+            = (float)(0.5 - 16 * scale * rows[row][0] - 128 * scale * (rows[row][1] + rows[row][2]));
+    }
+    plan->weights[0] = 0.2627f;
+    plan->weights[1] = 0.678f;
+    plan->weights[2] = 0.0593f;
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int compare(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/// The median of the CPU time of one picture, in milliseconds.
+static double measure(const char *format) {
+    hwd_light_plan plan = {.width = width / 2, .height = height / 2};
+    plan.source.words = strstr(format, "10") != NULL;
+    plan.source.interleaved = strcmp(format, "P010") == 0 || strcmp(format, "NV12") == 0;
+    plan.source.shift = strcmp(format, "P010") == 0 ? 6 : 0;
+    fill_tables(&plan);
+    fill_matrix(&plan, plan.source.words ? 4 : 1);
+    const size_t size = plan.source.words ? 2 : 1, luma = (size_t)width * height * size;
+    uint8_t *memory = malloc(luma * 3 / 2);
+    static uint32_t counts[2 * HWD_LIGHT_CODES];
+    if (!memory) return 0;
+    for (size_t i = 0; i < luma * 3 / 2 / size; i++) {
+        const int code = i < luma / size ? 300 + (int)(i % width) / 4 + rand() % 40 : 480 + rand() % 64;
+        if (size == 2) ((uint16_t *)(void *)memory)[i] = (uint16_t)(code << plan.source.shift);
+        else memory[i] = (uint8_t)(code / 4);
+    }
+    const size_t chroma = (size_t)width * size / (plan.source.interleaved ? 1 : 2);
+    const hwd_plane planes[3] = {{memory, width * size}, {memory + luma, chroma}, {memory + luma * 5 / 4, chroma}};
+    double times[rounds];
+    for (int i = 0; i < rounds; i++) {
+        memset(counts, 0, sizeof counts);
+        const double start = seconds();
+        hwd_measure_light(&plan, planes, counts);
+        times[i] = (seconds() - start) * 1000;
+    }
+    free(memory);
+    qsort(times, rounds, sizeof *times, compare);
+    return times[rounds / 2];
+}
+
+int main(void) {
+    const char *formats[] = {"P010", "I010", "NV12", "YU12"};
+    for (int i = 0; i < 4; i++) printf("%s %.2f\n", formats[i], measure(formats[i]));
+    return 0;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDWire
+
+/// How far a failed verification has been repeated: a fresh process tries it again before it is believed.
+enum SecondOpinion {
+    /// Nothing has failed yet.
+    case none
+    /// These results failed once and are tried again.
+    case sought([ProbeRecord.Result])
+    /// Both attempts are known.
+    case given
+
+    /// The request that follows an answer, and what is known then; nil if the answer is final.
+    ///
+    /// - Parameter request: the request that was answered.
+    func next(after answer: ProbeAnswer, to request: ProbeRequest) -> (request: ProbeRequest, state: SecondOpinion)? {
+        guard case .node = request.subject, var record = answer.record else { return nil }
+        switch self {
+        case .none:
+            let known = request.verification == .always ? [] : request.known?.results ?? []
+            let failed = record.results.filter { !$0.verified && $0.passing == nil && !known.contains($0) }
+            guard !failed.isEmpty else { return nil }
+            record.results.removeAll(where: failed.contains)
+            return (Self.repeated(request, record), .sought(failed))
+        case .sought(let failed):
+            let differing = failed.compactMap { first in Self.unstable(first, record.results) }
+            guard !differing.isEmpty else { return nil }
+            record.results.removeAll { result in differing.contains { $0.id == result.id } }
+            record.results += differing
+            return (Self.repeated(request, record), .given)
+        case .given: return nil
+        }
+    }
+
+    private static func repeated(_ request: ProbeRequest, _ record: ProbeRecord) -> ProbeRequest {
+        ProbeRequest(request.subject, verification: .unlessKnown, known: record)
+    }
+
+    /// The result of a path whose second attempt ended differently; nil if it ended alike.
+    private static func unstable(_ first: ProbeRecord.Result, _ results: [ProbeRecord.Result]) -> ProbeRecord.Result? {
+        guard let second = results.first(where: { $0.id == first.id }), second.verified || second.reason != first.reason
+        else { return nil }
+        let outcome = second.verified ? "frames came back intact" : second.reason ?? "it failed"
+        return ProbeRecord.Result(
+            id: first.id, verified: false,
+            reason: "unstable: first \(first.reason ?? "it failed"), then \(outcome)", passing: .unstable)
+    }
+}
