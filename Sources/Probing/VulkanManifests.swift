@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDModel
+internal import HWDSystem
 internal import HWDWire
 
 /// Faults of the manifests of Vulkan's drivers, which its loader passes over or reports as something else.
@@ -32,7 +33,7 @@ enum VulkanManifests {
         let name = path.printable(maxBytes: 256)
         let bytes: [UInt8]
         // The loader needs no manifest that cannot be read: another user's, or one just deleted.
-        do { bytes = try BoundedFile.read(path) } catch { return nil }
+        do { bytes = try BoundedFile.read(path, limit: 1 << 20) } catch { return nil }
         guard let manifest = try? JSON.decode(Manifest.self, from: bytes) else {
             return (.vulkanManifest, "the Vulkan driver's manifest \(name) is damaged")
         }

@@ -72,7 +72,8 @@ final class EncodeHDR {
         }
         if mode == .regenerate { return FrameMetadata() }
         var entries: [FrameSideData] = []
-        for entry in dynamic where !entries.contains(where: { $0.kind == entry.kind }) {
+        // An RPU behind an end of sequence NAL unit is read with the next picture, whose own one comes last.
+        for entry in dynamic.reversed() where !entries.contains(where: { $0.kind == entry.kind }) {
             let scaled = scale.map { entry.scaled(horizontal: $0.horizontal, vertical: $0.vertical) } ?? entry
             if let scaled { entries.append(scaled) } else { stale += 1 }
         }

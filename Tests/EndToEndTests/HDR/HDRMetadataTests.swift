@@ -102,6 +102,9 @@ extension EndToEndFaults {
             // Where the source has an end of sequence NAL unit, libavformat returns an RPU with the next picture.
             #expect(shown.count >= before.all.count - 3 && after.misplaced == 0)
             #expect(Set(shown) == Set(before.all))
+            // The first pictures of its shots, by libavcodec on both sides.
+            let shots = try [clip, output].map { try readings($0).enumerated().filter { $0.element.isShot == 1 }.map(\.offset) }
+            #expect(shots[0].count == 3 && shots[1] == shots[0], "\(shots)")
             let record = try #require(try SampleEntryBoxes(output).bodies["dvvC"])
             // Profile 8, level 1, RPU and base layer, compatibility 1 (HDR10).
             #expect(Array(record.prefix(5)) == [1, 0, 0x10, 0x0D, 0x10])
