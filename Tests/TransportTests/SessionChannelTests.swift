@@ -37,7 +37,7 @@ import Testing
         #expect(end?.sequence == 2 && end?.opcode == Opcode.end.rawValue)
     }
 
-    @Test(arguments: [(2, 5), (0, 5), (1, 15), (1, 63), (1, 79), (1, UInt32.max)] as [(UInt32, UInt32)])
+    @Test(arguments: [(2, 5), (0, 5), (1, 16), (1, 63), (1, 79), (1, UInt32.max)] as [(UInt32, UInt32)])
     func refusesMessagesOutOfSequenceAndUnknownOpcodes(sequence: UInt32, opcode: UInt32) throws {
         let (receiver, sender) = try channels()
         try sender.send(opcode: opcode, sequence: sequence)
