@@ -82,6 +82,11 @@ package struct CommandFailure: Error {
     package static let interruptedVerification = CommandFailure(
         exitCode: 130, reason: "interrupted; the output is complete and was not verified")
 
+    /// A failure to verify an output that is complete.
+    package var unverified: CommandFailure {
+        CommandFailure(exitCode: exitCode, reason: "the output is complete and was not verified: \(reason)")
+    }
+
     /// The same with what is left of the output; unchanged for other failures.
     func describing(output: String?) -> CommandFailure {
         guard exitCode == Self.interrupted.exitCode, reason == Self.interrupted.reason, let output else { return self }

@@ -73,19 +73,24 @@ public struct ConnectorSource: Sendable {
         }
         var cards: [String: Result<[String: ConnectorProperties], CardFailure>] = [:]
         return parts.map { card, name in
-            if cards[card] == nil {
+            // Opening a card wakes its GPU: without a display there is nothing to ask.
+            if cards[card] == nil, isConnected(card, name) {
                 cards[card] = Result { () throws(CardFailure) in try Card.properties("\(nodes)/\(card)") }
             }
             return connector(card, name, cards[card])
         }
     }
 
+    private func isConnected(_ card: String, _ name: String) -> Bool {
+        let status = (try? BoundedFile.read("\(sysfs)/\(card)-\(name)/status", limit: 64)) ?? []
+        return status.starts(with: Array("connected".utf8))
+    }
+
     private func connector(
         _ card: String, _ name: String, _ properties: Result<[String: ConnectorProperties], CardFailure>?
     ) -> Connector {
         let folder = "\(sysfs)/\(card)-\(name)"
-        let status = (try? BoundedFile.read("\(folder)/status", limit: 64)) ?? []
-        var connector = Connector(card: card, name: name, isConnected: status.starts(with: Array("connected".utf8)))
+        var connector = Connector(card: card, name: name, isConnected: isConnected(card, name))
         guard connector.isConnected else { return connector }
         do throws(BoundedFile.Failure) {
             let bytes = try BoundedFile.read("\(folder)/edid", limit: EDID.maxSize)

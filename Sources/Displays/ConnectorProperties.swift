@@ -47,6 +47,8 @@ enum Card {
             throw CardFailure(reason: "\(path) cannot be opened: \(String(cString: strerror(errno)))")
         }
         defer { close(file) }
+        // The first to open a card without a master becomes it; a display server that starts now must be able to.
+        _ = drmDropMaster(file)
         guard let resources = drmModeGetResources(file) else {
             throw CardFailure(reason: "\(path) has no connectors: \(String(cString: strerror(errno)))")
         }

@@ -109,7 +109,10 @@ import Testing
         if backend == .x265 {
             #expect(keys.contains(10), "\(keys)")
         } else if change.isInPlace, change.after["MaxKeyFrameInterval"] == nil {
-            #expect(keys == [0], "\(keys)")
+            // A driver with one QP for all pictures of a context (Mesa before 24.1) needs a new one for another QP, whose
+            // first picture is an IDR picture.
+            let isOtherQP = change.before["Quality"] != nil && change.after["Quality"] != nil
+            #expect(keys == (backend == .vaapi("radeonsi-22") && isOtherQP ? [0, 10] : [0]), "\(keys)")
         }
         // Intra pictures that become predicted, and a driver's rate control with another initial QP, need another format
         // description.

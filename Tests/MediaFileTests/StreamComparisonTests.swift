@@ -53,9 +53,31 @@ import Testing
     @Test func packetsCodedAnew() throws {
         let (old, new) = ((0..<100).map { UInt64($0 + 1) }, (0..<101).map { UInt64($0 + 1000) })
         #expect(try compare(records(old), records(new), codec: "alac").verdict == .changed)
-        #expect(try compare(records(old), records(new)).verdict == .changed)
+        // Streams are copied: with the same codec, other packets are another stream.
+        #expect(try compare(records(old), records(new)).sentence.contains("none of 100 packets is the input's"))
+        #expect(try compare(records(old), records(new)).verdict == .lost)
         #expect(try compare(records(old), records(Array(new.prefix(50))), codec: "alac").verdict == .lost)
         #expect(try compare(records(old), records(new, delay: 0.3), codec: "alac").verdict == .lost)
+    }
+
+    /// A long input may have a short output, or one without coded pictures.
+    @Test func picturesWithoutPartnersDoNotWait() throws {
+        for length in [0, 10, 100] {
+            var comparison = CodedPictureComparison(tolerance: 0.4)
+            for number in 0..<70_000 {
+                var picture = CodedPicture(time: Double(number))
+                picture.rpu = UInt64(number)
+                if number < length { try comparison.add(picture, .output) }
+                if number == length { comparison.end(.output) }
+                try comparison.add(picture, .input)
+            }
+            comparison.end(.input)
+            comparison.finish()
+            #expect(comparison.pairs == length && comparison.offset == 0)
+            let item = try #require(comparison.items(AskedChanges()).first)
+            let sentence = length == 0 ? "none of 70000 Dolby" : "\(70_000 - length) of 70000 Dolby Vision RPUs are missing"
+            #expect(item.verdict == .lost && item.sentence.hasPrefix(sentence), "\(item.sentence)")
+        }
     }
 
     @Test func metadataOfPictures() {

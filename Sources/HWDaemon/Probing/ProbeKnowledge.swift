@@ -191,7 +191,8 @@ extension ProbeKnowledge {
     }
 
     /// Keeps only these nodes, in this order; some may not have been probed yet.
-    mutating func retain(nodes names: [String]) {
+    mutating func retain(nodes names: [String], now: MonotonicTime) {
+        failures.retain(nodes: names, now: now)
         let known = nodes
         nodes = names.compactMap { name in known.first { $0.description.node == name } }
     }
@@ -246,7 +247,7 @@ extension ProbeKnowledge {
 
     /// Adds that a driver crashed or hung its probe, which the node's next verifications must wait for.
     mutating func addFatalFailure(of subject: ProbeRequest.Subject, now: MonotonicTime) {
-        if case .node(let name) = subject { failures.addFatalFailure(of: name, now: now) }
+        if case .node(let name) = subject { failures.addFailure(of: name, now: now) }
     }
 
     /// Adds a hardware encoder or decoder whose driver crashed or hung while a session opened it.

@@ -177,7 +177,7 @@ final class Prober {
         rounds.removeAll { $0 === round }
         // A node that is not in the daemon's list is reported once and forgotten.
         let single = round.device.map { knowledge.snapshot(of: $0) }
-        knowledge.retain(nodes: nodes)
+        knowledge.retain(nodes: nodes, now: .now)
         if round.isInBackground {
             if let node = round.device { knowledge.endVerification(of: node) }
         } else {

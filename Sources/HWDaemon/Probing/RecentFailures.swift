@@ -9,7 +9,7 @@ struct RecentFailures {
     /// How long sessions avoid an encoder or decoder whose driver failed; otherwise each would wait for the same hang.
     static let sessionPause = Duration.seconds(60)
     /// How long a node whose verification failed temporarily is left alone before a session has it verified again; twice
-    /// as long after each further crash or hang.
+    /// as long after each further crash, hang or unstable outcome.
     private static let verificationPause = Duration.seconds(30)
     private static let maxPause = Duration.seconds(3600)
     /// Failures kept: an encoder and a decoder of every node.
@@ -18,8 +18,8 @@ struct RecentFailures {
     private var sessionFailures: [(failure: CodecFailure, until: MonotonicTime)] = []
     /// When the nodes on which something failed temporarily are verified again.
     private var retries: [String: MonotonicTime] = [:]
-    /// How often in succession a node's driver crashed or hung its probe, and how long it is left alone then.
-    private var fatal: [String: (count: Int, until: MonotonicTime)] = [:]
+    /// How often in succession a node's driver crashed or hung its probe or was unstable, and how long it is left alone.
+    private var failures: [String: (count: Int, until: MonotonicTime)] = [:]
 
     /// Adds a failure of a session, replacing an earlier one of the same encoder or decoder.
     mutating func add(_ failure: CodecFailure, now: MonotonicTime) {
@@ -36,32 +36,43 @@ struct RecentFailures {
     /// Lets sessions and probes try everything again.
     mutating func forget() {
         sessionFailures = []
-        fatal = [:]
+        failures = [:]
     }
 
-    /// Adds a crash or hang of a node's driver in its probe.
-    mutating func addFatalFailure(of node: String, now: MonotonicTime) {
-        let count = (fatal[node]?.count ?? 0) + 1
+    /// Drops the nodes that do not exist any more; a pause still ends in time, for nodes that only clients name.
+    mutating func retain(nodes: [String], now: MonotonicTime) {
+        retries = retries.filter { nodes.contains($0.key) }
+        failures = failures.filter { nodes.contains($0.key) || now < $0.value.until }
+    }
+
+    /// Adds a crash, hang or unstable outcome of a node's driver in its probe.
+    mutating func addFailure(of node: String, now: MonotonicTime) {
+        let count = (failures[node]?.count ?? 0) + 1
         let until = now + Self.pause(after: count)
-        fatal[node] = (count, until)
+        failures[node] = (count, until)
         retries[node] = until
     }
 
-    /// Whether a node's driver crashed or hung so recently that it is not tried again on request.
-    func leavesAlone(_ node: String, now: MonotonicTime) -> Bool { fatal[node].map { now < $0.until } ?? false }
+    /// Whether a node's driver failed so recently that crashes and hangs are not tried again on request.
+    func leavesAlone(_ node: String, now: MonotonicTime) -> Bool { failures[node].map { now < $0.until } ?? false }
 
     /// Notes whether something on a node failed temporarily.
     mutating func note(_ record: ProbeRecord, of subject: ProbeRequest.Subject, now: MonotonicTime) {
         guard case .node(let node) = subject else { return }
         let kinds = record.results.compactMap(\.passing)
-        if !kinds.contains(.fatal) { fatal[node] = nil }
-        retries[node] = kinds.isEmpty ? nil : max(now + Self.verificationPause, fatal[node]?.until ?? now)
+        if kinds.contains(.unstable) {
+            // Answers within the pause repeat what is known, or follow a crash that is counted.
+            if !leavesAlone(node, now: now) { addFailure(of: node, now: now) }
+        } else if !kinds.contains(.fatal) {
+            failures[node] = nil
+        }
+        retries[node] = kinds.isEmpty ? nil : max(now + Self.verificationPause, failures[node]?.until ?? now)
     }
 
     /// Returns the nodes to verify again, and starts a new pause for each.
     mutating func takeNodesToRetry(among nodes: [String], now: MonotonicTime) -> [String] {
         let due = nodes.filter { node in retries[node].map { $0 < now } ?? false }
-        for node in due { retries[node] = now + Self.pause(after: fatal[node]?.count ?? 1) }
+        for node in due { retries[node] = now + Self.pause(after: failures[node]?.count ?? 1) }
         return due
     }
 

@@ -37,9 +37,11 @@ enum SecondOpinion {
         ProbeRequest(request.subject, verification: .unlessKnown, known: record)
     }
 
-    /// The result of a path whose second attempt ended differently; nil if it ended alike.
+    /// The result of a path whose second attempt ended differently; nil if it ended alike, or in a failure that may not
+    /// last: the daemon must know of a crash.
     private static func unstable(_ first: ProbeRecord.Result, _ results: [ProbeRecord.Result]) -> ProbeRecord.Result? {
-        guard let second = results.first(where: { $0.id == first.id }), second.verified || second.reason != first.reason
+        guard let second = results.first(where: { $0.id == first.id }), second.passing == nil,
+            second.verified || second.reason != first.reason
         else { return nil }
         let outcome = second.verified ? "frames came back intact" : second.reason ?? "it failed"
         return ProbeRecord.Result(

@@ -71,7 +71,7 @@ final class CopyJob {
                 "warning: \(pipeline.undecodable) leading pictures are left out: the stream begins after the pictures that "
                     + "they refer to")
         }
-        let receipt = try VerifyJob.receipt(
+        let (receipt, failure) = try VerifyJob.receipt(
             request.asked, request.input, request.output, earlyEnd: pipeline.earlyEnd, interruption)
         try CopySummary(
             input: request.input, output: request.output, frames: pipeline.packets,
@@ -81,7 +81,7 @@ final class CopyJob {
             receipt: receipt
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
-        if let failure = receipt.flatMap({ ReceiptReport(receipt: $0).failure }) { throw failure }
+        if let failure { throw failure }
     }
 
     /// A warning for files with a sample entry.

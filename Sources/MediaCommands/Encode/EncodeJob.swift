@@ -90,7 +90,7 @@ final class EncodeJob {
         try writer.finish()
         session.invalidate()
         progress.clear()
-        let receipt = try VerifyJob.receipt(
+        let (receipt, failure) = try VerifyJob.receipt(
             request.asked, request.input, request.output, earlyEnd: pipeline.earlyEnd, interruption)
         try EncodeSummary(
             EncodeSummary.Outcome(
@@ -102,7 +102,7 @@ final class EncodeJob {
                 earlyEnd: pipeline.earlyEnd, receipt: receipt)
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
-        if let failure = receipt.flatMap({ ReceiptReport(receipt: $0).failure }) { throw failure }
+        if let failure { throw failure }
     }
 
     private func readerOptions() throws -> MediaReader.Options {

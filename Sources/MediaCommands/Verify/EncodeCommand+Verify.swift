@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import Glibc
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWDSystem
 
 extension EncodeCommand {
     /// What this command's options change, for the verification of its output; nil without `--verify`.
@@ -36,6 +38,10 @@ extension EncodeCommand {
     func validateVerify() throws {
         guard verify else { return }
         if input == "-" { throw ValidationError("--verify reads the input twice, which standard input cannot.") }
+        var status = stat()
+        if stat(FileName.bytes(input), &status) == 0, [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT) {
+            throw ValidationError("--verify reads the input twice, and \(input) can be read only once.")
+        }
         if output == "-" { throw ValidationError("--verify reads the output, which standard output cannot.") }
     }
 }

@@ -11,23 +11,24 @@ struct VerifyJob {
     let output: String
     let asked: AskedChanges
 
-    /// The receipt of an output that a command completed; nil where it is not verified.
+    /// The receipt of an output that a command completed, nil where it is not verified, or why that failed.
     ///
-    /// - Throws: also for an interruption, which leaves the output as it is.
+    /// - Throws: only for an interruption, which leaves the output as it is.
     static func receipt(
         _ asked: AskedChanges?, _ input: String, _ output: String, earlyEnd: EarlyEnd?, _ interruption: Interruption
-    ) throws -> Receipt? {
-        guard let asked else { return nil }
+    ) throws -> (receipt: Receipt?, failure: CommandFailure?) {
+        guard let asked else { return (nil, nil) }
         guard earlyEnd == nil else {
             Console.note("\(output) is not verified: the input ends early")
-            return nil
+            return (nil, nil)
         }
         do {
-            return try VerifyJob(input: input, output: output, asked: asked)
+            let receipt = try VerifyJob(input: input, output: output, asked: asked)
                 .run(interruption, daemon: Daemon.findAndReport)
+            return (receipt, ReceiptReport(receipt: receipt).failure)
         } catch {
             let failure = CommandFailure(error)
-            guard failure.exitCode == CommandFailure.interrupted.exitCode else { throw failure }
+            guard failure.exitCode == CommandFailure.interrupted.exitCode else { return (nil, failure.unverified) }
             throw CommandFailure.interruptedVerification
         }
     }

@@ -13,6 +13,7 @@ public struct AskedChanges: Hashable, Sendable {
         ("rotation", "the display matrix"),
         ("fields", "whether frames hold two fields, and their order"),
         ("depth", "bits of a sample, up to the 10 that are coded"),
+        ("chroma", "chroma samples of a picture, 4:2:0 at most"),
         ("color", "primaries, transfer function, matrix and range, in boxes and in the coded stream"),
         ("mastering", "the mastering display (mdcv, SEI message 137), byte for byte"),
         ("light", "the content light levels (clli, SEI message 144), byte for byte"),
@@ -89,11 +90,12 @@ public struct AskedChanges: Hashable, Sendable {
             let converted: Set = [
                 "depth", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+",
             ]
-            let dynamic = converted.subtracting(["depth"])
+            // HDR in 8 bits has visible steps.
+            let metadata = converted.subtracting(["depth"])
             switch hdr {
             case .preserve: break
-            case .regenerate, .drop: if dynamic.contains(name) { return "asked for: hdr=\(hdr.rawValue)" }
-            case .sdr, .pq, .hlg: if converted.contains(name) { return "asked for: hdr=\(hdr.rawValue)" }
+            case .sdr: if converted.contains(name) { return "asked for: hdr=\(hdr.rawValue)" }
+            case .regenerate, .drop, .pq, .hlg: if metadata.contains(name) { return "asked for: hdr=\(hdr.rawValue)" }
             }
         }
         if let maxLevel, name == "levels" { return "asked for: max-level=\(maxLevel)" }

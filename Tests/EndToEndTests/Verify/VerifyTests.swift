@@ -100,11 +100,32 @@ extension EndToEnd {
                 (["verify", source, path("missing.mov")], 66),
                 (["verify", source, Clips.fixture("ATTRIBUTION.md").path], 65),
                 (["encode", "--verify", source, "-"], 64), (["encode", "--verify", "-", path("x.mov")], 64),
+                (["encode", "--verify", path("pipe"), path("x.mov")], 64),
             ]
+            try #require(mkfifo(path("pipe"), 0o600) == 0)
             for (arguments, status) in cases {
                 let run = try Programs.hwctl(arguments)
                 #expect(run.status == status, "\(arguments): \(run.errors)")
             }
+            #expect(!FileManager.default.fileExists(atPath: path("x.mov")))
+        }
+
+        /// HEVC is coded in 4:2:0, which the receipt names; SDR stays as it is where SDR is asked for.
+        @Test func chromaAndTagsOfSDR() throws {
+            try Programs.tool(
+                "ffmpeg",
+                [
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc=s=160x96:d=0.2", "-c:v", "libx264", "-pix_fmt",
+                    "yuv444p", "-color_primaries", "smpte170m", "-color_trc", "smpte170m", "-colorspace",
+                    "smpte170m", path("full.mov"),
+                ])
+            let run = try Programs.hwctl([
+                "encode", "--preset", "ultrafast", "--hdr", "sdr", "--verify", path("full.mov"), path("out.mov"),
+            ])
+            #expect(run.status == 0, "\(run.errors)")
+            let chroma = try ReceiptDocument(path("full.mov"), path("out.mov")).item("chroma")
+            #expect(chroma.verdict == "lost" && chroma.expected != nil)
+            #expect(chroma.sentence == "4:4:4 became 4:2:0")
         }
 
         @Test func text() throws {

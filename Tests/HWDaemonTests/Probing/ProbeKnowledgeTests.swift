@@ -57,6 +57,28 @@ struct ProbeKnowledgeTests {
         #expect(nodesToRetry(after: .seconds(90)).isEmpty)
     }
 
+    /// The pause doubles for each verification with an unstable outcome, not for answers that repeat it.
+    @Test func unstableDriversAreVerifiedLessAndLessOften() {
+        var knowledge = ProbeKnowledge()
+        let unstable = ProbeRecord.Result(id: "a", verified: false, reason: "unstable", passing: .unstable)
+        var now = Self.start
+        for pause in [30, 60, 120] {
+            for delay in [0, 1] {
+                _ = knowledge.add(
+                    .answer(
+                        ProbeAnswer(
+                            node: RenderNode(node: "/dev/a", state: .ready), record: Self.record(unstable))),
+                    to: ProbeRequest(Self.node), now: now + .seconds(delay))
+            }
+            #expect(knowledge.takeNodesToRetry(among: ["/dev/a"], now: now + .seconds(max(pause, 31))).isEmpty)
+            now = now + .seconds(pause + 2)
+            #expect(knowledge.takeNodesToRetry(among: ["/dev/a"], now: now) == ["/dev/a"])
+        }
+        // A node that is gone is not verified any more.
+        knowledge.retain(nodes: [], now: now)
+        #expect(knowledge.takeNodesToRetry(among: ["/dev/a"], now: now + .seconds(7200)).isEmpty)
+    }
+
     @Test func reportsWhetherRecordsChanged() {
         var knowledge = ProbeKnowledge(records: [.software: Self.record(Self.good)])
         func changes(_ outcome: ProbeChild.Outcome) -> Bool { knowledge.add(outcome, to: ProbeRequest(.software)) }
@@ -114,7 +136,7 @@ struct ProbeKnowledgeTests {
         #expect(knowledge.published == nil && knowledge.lastCompleteRound == nil)
         knowledge.publish(isCompleteRound: true, now: Self.start)
         #expect(knowledge.published?.nodes.map(\.node) == ["/dev/a"] && knowledge.lastCompleteRound == Self.start)
-        knowledge.retain(nodes: [])
+        knowledge.retain(nodes: [], now: Self.start)
         #expect(knowledge.published?.nodes.count == 1)
         knowledge.publish(isCompleteRound: false, now: Self.start + .seconds(1))
         #expect(knowledge.published?.nodes.isEmpty == true && knowledge.lastCompleteRound == Self.start)

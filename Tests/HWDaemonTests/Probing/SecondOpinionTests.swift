@@ -42,6 +42,16 @@ struct SecondOpinionTests {
         #expect(last.state.next(after: second, to: last.request) == nil)
     }
 
+    /// A crash must stay known as one, or the driver is tried again at once.
+    @Test func keepsASecondOutcomeThatIsPassing() throws {
+        let first = Self.answer(Self.failed("a", "too large"))
+        let again = try #require(SecondOpinion.none.next(after: first, to: Self.request))
+        for passing in [ProbeRecord.Result.Passing.fatal, .busy] {
+            let result = ProbeRecord.Result(id: "a", verified: false, reason: "another", passing: passing)
+            #expect(again.state.next(after: Self.answer(result), to: again.request) == nil)
+        }
+    }
+
     @Test func repeatsNothingThatWasKnownOrIsPassing() {
         let busy = ProbeRecord.Result(id: "a", verified: false, reason: "busy", passing: .busy)
         let wrong = Self.failed("b", "wrong")

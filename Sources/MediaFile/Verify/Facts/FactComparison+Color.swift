@@ -14,10 +14,12 @@ extension FactComparison {
                 "the output's sample entry says \(ReceiptText.points(box)) and its coded stream says "
                     + "\(ReceiptText.points(stream)); the input is \(from)")
         }
-        if let target = asked.hdr?.targetTransfer, target != old.transfer {
-            return target == new.transfer
+        // SDR stays as it is where SDR is asked for.
+        if let target = asked.hdr?.targetTransfer, target != old.transfer, asked.hdr != .sdr || old.isHDR {
+            let points: UInt8 = target == 1 ? 1 : 9
+            return (new.primaries, new.transfer, new.matrix) == (points, target, points)
                 ? ReceiptItem("color", .changed, "\(from) was converted to \(to), as asked for")
-                : ReceiptItem("color", .lost, "\(to), and transfer function \(target) was asked for")
+                : ReceiptItem("color", .lost, "\(to), and \(points)/\(target)/\(points) was asked for")
         }
         if matches(old, new) { return ReceiptItem("color", .kept, to) }
         guard old.isSpecified || old.isFullRange != new.isFullRange else {
@@ -68,7 +70,7 @@ extension FactComparison {
                     name, .lost, "the output has other \(title) values",
                     details: [hexadecimal("input", old), hexadecimal("output", new)])
             }
-            if let coded, coded != new, stream(input) ?? coded != coded || value(input) == stream(input) {
+            if let coded, coded != new, stream(input) != coded {
                 return ReceiptItem(
                     name, .lost, "the output's coded stream has other \(title) values than its boxes",
                     details: [hexadecimal("boxes", new), hexadecimal("stream", coded)])

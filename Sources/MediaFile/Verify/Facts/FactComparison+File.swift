@@ -6,27 +6,35 @@ extension FactComparison {
     var fileItems: [ReceiptItem?] { [otherStreams, chapters, metadata] }
 
     private var otherStreams: ReceiptItem? {
-        let copied: Set = ["audio", "subtitle"]
-        let videos = input.info.video.filter { $0.stream != input.video.streamIndex }
-        // Titles of chapters and a timecode are compared as such.
-        let others = input.info.otherStreams.filter { stream in
-            !copied.contains(stream.content) && !(input.chapters.count > 0 && stream.codec == "bin_data")
-                && stream.tag != "tmcd"
+        let streams = Self.others(input)
+        guard !streams.isEmpty else { return nil }
+        var found = Self.others(output).map(\.kind)
+        let missing = streams.filter { stream in
+            guard let place = found.firstIndex(of: stream.kind) else { return true }
+            found.remove(at: place)
+            return false
         }
-        let names =
-            videos.map { "stream \($0.stream) (\($0.picture ? "picture" : "video"), \($0.codec))" }
-            + others.map { "stream \($0.stream) (\($0.content), \($0.codec))" }
-        guard !names.isEmpty else { return nil }
-        let kept = output.info.video.count - 1 + output.info.otherStreams.count { !copied.contains($0.content) }
-        guard kept < names.count else {
-            return ReceiptItem("streams", .kept, "\(ReceiptText.count(names.count, "other stream"))")
+        guard !missing.isEmpty else {
+            return ReceiptItem("streams", .kept, "\(ReceiptText.count(streams.count, "other stream"))")
         }
         var item = ReceiptItem(
             "streams", .lost,
-            "\(names.count - kept) of \(ReceiptText.count(names.count, "other stream")) are not there",
-            details: names)
+            "\(missing.count) of \(ReceiptText.count(streams.count, "other stream")) are not there",
+            details: missing.map { "stream \($0.number) (\($0.kind))" })
         item.expected = "only one video stream, audio, subtitles and timecodes are copied"
         return item
+    }
+
+    /// The numbers of a file's streams beside the video, audio and subtitles, with contents and codecs.
+    private static func others(_ file: FileFacts) -> [(number: Int, kind: String)] {
+        let videos = file.info.video.filter { $0.stream != file.video.streamIndex }
+        // Titles of chapters belong to those; a timecode is written anew.
+        let others = file.info.otherStreams.filter { stream in
+            !["audio", "subtitle"].contains(stream.content) && stream.tag != "tmcd"
+                && !(file.chapters.count > 0 && stream.codec == "bin_data")
+        }
+        return videos.map { ($0.stream, "\($0.picture ? "picture" : "video"), \($0.codec)") }
+            + others.map { ($0.stream, "\($0.content), \($0.codec)") }
     }
 
     /// The largest difference of a chapter's times: one tick of a coarse time base.

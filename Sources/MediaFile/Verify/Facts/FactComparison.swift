@@ -11,7 +11,7 @@ struct FactComparison {
 
     /// One item for each thing that the input or the output has.
     var items: [ReceiptItem] {
-        let shape = [size, aspect, rotation, fields, depth]
+        let shape = [size, aspect, rotation, fields, depth, chroma]
         let hdr = [color, mastering, light, ambient, dolbyVision]
         return (shape + hdr + [alpha, levels] + fileItems).compactMap { $0 }
     }
@@ -73,6 +73,19 @@ struct FactComparison {
         // HEVC with alpha has 8 bits; other pictures are coded with 8 or 10.
         let needed = output.hasAlpha ? 8 : min(old, 10)
         return ReceiptItem("depth", new < needed ? .lost : old == new ? .kept : .changed, sentence)
+    }
+
+    private var chroma: ReceiptItem? {
+        guard let old = input.track?.chroma, let new = output.track?.chroma else { return nil }
+        if old == new { return ReceiptItem("chroma", .kept, new) }
+        // Chroma samples for each sample of luma, in eighths.
+        let samples = ["4:0:0": 0, "4:2:0": 4, "4:1:1": 4, "4:2:2": 8, "4:4:4": 16, "RGB": 16]
+        guard let from = samples[old], let to = samples[new], to < from else {
+            return ReceiptItem("chroma", .changed, "\(old) became \(new)")
+        }
+        var item = ReceiptItem("chroma", .lost, "\(old) became \(new)")
+        if new == "4:2:0" { item.expected = "pictures are coded in 4:2:0" }
+        return item
     }
 
     private var alpha: ReceiptItem? {

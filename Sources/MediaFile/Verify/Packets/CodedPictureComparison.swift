@@ -10,7 +10,9 @@ struct CodedPictureComparison {
     private var rpu = MessageComparison(name: "rpu", title: "Dolby Vision RPU")
     private var hdr10Plus = MessageComparison(name: "hdr10+", title: "HDR10+ message")
     private var captions = MessageComparison(name: "captions", title: "caption message")
-    private var waiting: (input: [CodedPicture], output: [CodedPicture]) = ([], [])
+    private var waiting: (input: ArraySlice<CodedPicture>, output: ArraySlice<CodedPicture>) = ([], [])
+    /// Files that have no further picture.
+    private var isEnded = (input: false, output: false)
     private let tolerance: Double
 
     /// Pictures of the input among which the output's first one is looked for.
@@ -30,12 +32,26 @@ struct CodedPictureComparison {
 
     /// Adds the next picture of one of the files in output order.
     mutating func add(_ picture: CodedPicture, _ side: StreamComparison.Side) throws(MediaError) {
-        if side == .input { waiting.input.append(picture) } else { waiting.output.append(picture) }
+        switch side {
+        case .input where isEnded.output && waiting.output.isEmpty: return miss(picture)
+        case .output where isEnded.input && waiting.input.isEmpty: return
+        case .input: waiting.input.append(picture)
+        case .output: waiting.output.append(picture)
+        }
         guard waiting.input.count + waiting.output.count <= Self.maxWaiting else {
             throw MediaError(.unsupported, "the files' pictures are too far apart to be compared")
         }
-        if offset == nil, waiting.input.count >= Self.startWindow, !waiting.output.isEmpty { findOffset() }
+        if offset == nil, isEnded.input || waiting.input.count >= Self.startWindow, !waiting.output.isEmpty { findOffset() }
         if offset != nil { match(isLast: false) }
+    }
+
+    /// Ends one of the files: the pictures that only the other one has need not wait.
+    mutating func end(_ side: StreamComparison.Side) {
+        if side == .input { isEnded.input = true } else { isEnded.output = true }
+        if offset != nil { match(isLast: false) }
+        guard isEnded.output, waiting.output.isEmpty else { return }
+        waiting.input.forEach { miss($0) }
+        waiting.input = []
     }
 
     /// Compares what is left.
@@ -60,20 +76,26 @@ struct CodedPictureComparison {
     }
 
     private mutating func match(isLast: Bool) {
-        var (old, new) = (waiting.input[...], waiting.output[...])
-        while let first = old.first, let second = new.first {
+        while let first = waiting.input.first, let second = waiting.output.first {
             let difference = second.time - (offset ?? 0) - first.time
             if abs(difference) <= tolerance {
                 pair(first, second)
-                old.removeFirst()
-                new.removeFirst()
+                waiting.input.removeFirst()
+                waiting.output.removeFirst()
             } else if difference > 0 {
-                old.removeFirst()
+                waiting.input.removeFirst()
             } else {
-                new.removeFirst()
+                waiting.output.removeFirst()
             }
         }
-        waiting = isLast ? ([], []) : (Array(old), Array(new))
+        if isLast { waiting = ([], []) }
+    }
+
+    /// Counts the messages of a picture behind the output's last one.
+    private mutating func miss(_ picture: CodedPicture) {
+        rpu.add(picture.time, picture.rpu, nil)
+        hdr10Plus.add(picture.time, picture.hdr10Plus, nil)
+        captions.add(picture.time, picture.captions, nil)
     }
 
     private mutating func pair(_ first: CodedPicture, _ second: CodedPicture) {

@@ -75,6 +75,10 @@ struct PacketComparison {
     /// Reads both files to their ends.
     mutating func run(isInterrupted: () -> Bool) throws(MediaError) {
         var open = feeds
+        // Y4M and series of pictures have no coded pictures.
+        for side in [StreamComparison.Side.input, .output] where !feeds.contains(where: { $0.side == side }) {
+            pictures.end(side)
+        }
         // The file that is behind is read next, so that little waits for its counterpart.
         while let place = open.indices.min(by: { open[$0].feed.position < open[$1].feed.position }) {
             if isInterrupted() { throw MediaError(.interrupted, "interrupted") }
@@ -86,7 +90,9 @@ struct PacketComparison {
             case .packet(let record, let stream)?:
                 let places = side == .input ? places.input : places.output
                 if let number = places[stream] { try streams[number].add(record, side) }
-            case nil: open.remove(at: place)
+            case nil:
+                pictures.end(side)
+                open.remove(at: place)
             }
         }
         pictures.finish()
