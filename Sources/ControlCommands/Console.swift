@@ -89,7 +89,9 @@ package struct CommandFailure: Error {
 
     /// The same with what is left of the output; unchanged for other failures.
     func describing(output: String?) -> CommandFailure {
-        guard exitCode == Self.interrupted.exitCode, reason == Self.interrupted.reason, let output else { return self }
+        guard exitCode == Self.interrupted.exitCode, reason == Self.interrupted.reason, let output else {
+            return self
+        }
         let rest = output == "-" ? "standard output is incomplete" : "nothing was written"
         return CommandFailure(exitCode: exitCode, reason: "\(reason); \(rest)")
     }

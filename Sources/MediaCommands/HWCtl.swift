@@ -28,7 +28,8 @@ struct HWCtl: ParsableCommand {
         version: HWCtlVersion.text,
         subcommands: [
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self,
-            ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self, DisplaysCommand.self, BenchCommand.self,
+            ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self, DisplaysCommand.self,
+            BenchCommand.self,
         ])
 
     static func main() { main(CommandArguments.prepare()) }

@@ -16,7 +16,10 @@ enum VideoFirmware {
         case "i915" where hasOnlyConstantQP(paths): intelFault(status: intelStatus(node))
         case "amdgpu" where !paths.contains(where: \.claimed):
             hasVideoEngine(node) == false
-                ? (.vcnFirmware, "the kernel offers no video engine of this GPU, as without their firmware (VCN or UVD)")
+                ? (
+                    .vcnFirmware,
+                    "the kernel offers no video engine of this GPU, as without their firmware (VCN or UVD)"
+                )
                 : nil
         default: nil
         }
@@ -25,7 +28,8 @@ enum VideoFirmware {
     /// Whether every encoder that the driver claims takes a QP and no bit rate.
     static func hasOnlyConstantQP(_ paths: [CodecPath]) -> Bool {
         let encoders = paths.filter { $0.operation == .encode && $0.claimed }
-        return !encoders.isEmpty && encoders.allSatisfy { ($0.hardware?.rateControl ?? []).allSatisfy { $0 == "CQP" } }
+        return !encoders.isEmpty
+            && encoders.allSatisfy { ($0.hardware?.rateControl ?? []).allSatisfy { $0 == "CQP" } }
     }
 
     /// What the HuC's status means (`I915_PARAM_HUC_STATUS` in i915_drm.h); nil if it runs or the device has none.

@@ -40,7 +40,8 @@ enum VulkanManifests {
         let library = manifest.driver.library
         // A path with a slash is relative to the manifest's folder, any other is the dynamic linker's to find.
         let isRelative = library.contains("/") && !library.hasPrefix("/")
-        let file = isRelative ? path.prefix(through: path.lastIndex(of: "/") ?? path.startIndex) + library : library[...]
+        let file =
+            isRelative ? path.prefix(through: path.lastIndex(of: "/") ?? path.startIndex) + library : library[...]
         guard let handle = dlopen(String(file), RTLD_LAZY | RTLD_LOCAL) else {
             let error = dlerror().map { String(cString: $0).printable(maxBytes: 256) } ?? "it cannot be loaded"
             return (.vulkanLibrary, "the library of the Vulkan driver's manifest \(name) does not load: \(error)")

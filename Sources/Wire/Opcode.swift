@@ -98,7 +98,8 @@ extension Opcode {
         case .setProperties, .copyProperties, .removePool: .client(.all, failure: .isAnswered)
         case .addPool: .client(.all, fdCounts: 1...1)
         case .invalidate: .client(.all)
-        case .prepare, .encodeFrame, .encodeFrameWithMetadata, .completeFrames, .releasePacket: .client(.compression)
+        case .prepare, .encodeFrame, .encodeFrameWithMetadata, .completeFrames, .releasePacket:
+            .client(.compression)
         case .decodeFrame, .finishDelayedFrames, .releaseFrame: .client(.decompression)
         case .canAcceptFormat, .changeFormat: .client(.decompression, failure: .isAnswered)
         case .transferFrame, .finishFrames: .client(.transfer)

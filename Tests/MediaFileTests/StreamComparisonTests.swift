@@ -75,7 +75,8 @@ import Testing
             comparison.finish()
             #expect(comparison.pairs == length && comparison.offset == 0)
             let item = try #require(comparison.items(AskedChanges()).first)
-            let sentence = length == 0 ? "none of 70000 Dolby" : "\(70_000 - length) of 70000 Dolby Vision RPUs are missing"
+            let sentence =
+                length == 0 ? "none of 70000 Dolby" : "\(70_000 - length) of 70000 Dolby Vision RPUs are missing"
             #expect(item.verdict == .lost && item.sentence.hasPrefix(sentence), "\(item.sentence)")
         }
     }

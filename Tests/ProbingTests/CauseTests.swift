@@ -10,7 +10,8 @@ import Testing
 struct CauseTests {
     private static func path(_ operation: CodecOperation, rateControl: [String]) -> CodecPath {
         var path = CodecPath(
-            id: "p", codec: "hevc", operation: operation, profile: "main", bitDepth: 8, device: "/dev/a", driver: "d")
+            id: "p", codec: "hevc", operation: operation, profile: "main", bitDepth: 8, device: "/dev/a",
+            driver: "d")
         path.claimed = true
         path.hardware = HardwareLimits(
             entrypoint: "VAEntrypointEncSliceLP", rateControl: rateControl, packedHeaders: [])
@@ -51,7 +52,8 @@ struct CauseTests {
         for text in ["", "{", "[]", "{\"ICD\":{}}", String(repeating: "[", count: 100_000)] {
             let damaged = try manifest("b.json", text)
             let fault = VulkanManifests.fault(of: [good, damaged])
-            #expect(fault?.cause == .vulkanManifest && fault?.reason.contains(damaged) == true, "\(text.prefix(20))")
+            #expect(
+                fault?.cause == .vulkanManifest && fault?.reason.contains(damaged) == true, "\(text.prefix(20))")
         }
         for library in ["libvulkan_nonesuch.so", "./nonesuch.so", "/nowhere/nonesuch.so"] {
             let fault = VulkanManifests.fault(of: [try manifest("c.json", document(library))])

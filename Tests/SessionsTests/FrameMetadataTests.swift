@@ -104,7 +104,8 @@ import Testing
         func frame(_ number: Int64, _ color: ColorDescription) -> EncodeFrame {
             EncodeFrame(
                 frameID: UInt64(number), pts: number, duration: 1, poolID: 1,
-                layout: FrameLayout.packed(.nv12, width: 64, height: 64).layout, metadata: FrameMetadata(color: color))
+                layout: FrameLayout.packed(.nv12, width: 64, height: 64).layout,
+                metadata: FrameMetadata(color: color))
         }
         try session.admit(frame(0, ColorDescription(primaries: 9, transfer: 16, matrix: 9)), in: pools)
         for color in [

@@ -50,7 +50,9 @@ enum TonePoints {
         let read = codes(point.value, .bt2020, 10)
         func forEach(_ body: (Int, Int, Int) -> Void) {
             for component in 0..<3 {
-                for y in 0..<(component == 0 ? 12 : 6) { for x in 0..<(component == 0 ? 40 : 20) { body(component, x, y) } }
+                for y in 0..<(component == 0 ? 12 : 6) {
+                    for x in 0..<(component == 0 ? 40 : 20) { body(component, x, y) }
+                }
             }
         }
         forEach { source[$0, $1, $2] = Int(read[$0].rounded()) }

@@ -135,11 +135,13 @@ extension EncodeFrameWithMetadata: DocumentedPayload {
     var namedValues: [NamedValue] {
         let metadata = frame.metadata ?? FrameMetadata()
         return [
-            NamedValue("frame", frame.frameID), NamedValue("pts", frame.pts), NamedValue("duration", frame.duration),
+            NamedValue("frame", frame.frameID), NamedValue("pts", frame.pts),
+            NamedValue("duration", frame.duration),
             NamedValue("pool", frame.poolID), NamedValue("flags", frame.flags.rawValue),
             NamedValue("BaseFrameQP", frame.baseFrameQP), NamedValue("has_color", metadata.color == nil ? 0 : 1),
         ] + named(metadata.color ?? ColorDescription()) + [
-            NamedValue("planes", frame.layout.planes.count), NamedValue("side_data", metadata.sideData.count), reserved,
+            NamedValue("planes", frame.layout.planes.count), NamedValue("side_data", metadata.sideData.count),
+            reserved,
         ] + named(frame.layout, "plane") + named(metadata.sideData)
     }
 }

@@ -55,11 +55,15 @@ private let picture = FrameDecoded(
             return bytes(EncodeFrameWithMetadata(extended))
         }
         func refuses(_ payload: [UInt8], _ comment: Comment) {
-            #expect(throws: SessionError.self, comment) { try EncodeFrameWithMetadata(decoding: payload.span.bytes) }
+            #expect(throws: SessionError.self, comment) {
+                try EncodeFrameWithMetadata(decoding: payload.span.bytes)
+            }
         }
         let (whole, sideData) = (encoded([FrameSideData(.contentLight, [1, 2, 3, 4])]), 48 + 2 * 16)
         for end in whole.indices { refuses(Array(whole.prefix(end)), "cut to \(end) bytes") }
-        for (offset, value) in [(sideData, 6), (sideData + 4, 3), (sideData + 7, 255), (43, 2), (43, 17), (42, 5), (36, 2), (40, 2)] {
+        for (offset, value) in [
+            (sideData, 6), (sideData + 4, 3), (sideData + 7, 255), (43, 2), (43, 17), (42, 5), (36, 2), (40, 2),
+        ] {
             var changed = whole
             changed[offset] = UInt8(value)
             refuses(changed, "byte \(offset) is \(value)")
@@ -67,7 +71,9 @@ private let picture = FrameDecoded(
         let rpu = FrameSideData(.dolbyVisionRPU, [0x7C, 1])
         refuses(encoded([rpu, rpu]), "two of one kind")
         refuses(encoded([FrameSideData(.masteringDisplay, [1])]), "a mastering display of one byte")
-        refuses(encoded([FrameSideData(.hdr10Plus, [UInt8](repeating: 0, count: FrameSideData.maxBytes + 1))]), "too much")
+        refuses(
+            encoded([FrameSideData(.hdr10Plus, [UInt8](repeating: 0, count: FrameSideData.maxBytes + 1))]),
+            "too much")
         let most = encoded([FrameSideData(.hdr10Plus, [UInt8](repeating: 0, count: FrameSideData.maxBytes))])
         #expect(most.count <= MessageHeader.maxLength)
         #expect(try EncodeFrameWithMetadata(decoding: most.span.bytes).frame.metadata?.sideData.count == 1)

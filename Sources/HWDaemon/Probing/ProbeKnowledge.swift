@@ -238,7 +238,8 @@ extension ProbeKnowledge {
     ///
     /// Other failures are tried again: firmware installed since then changes no file that is checked.
     func knownOnRequest(_ subject: ProbeRequest.Subject, now: MonotonicTime) -> ProbeRecord? {
-        guard case .node(let name) = subject, failures.leavesAlone(name, now: now), var record = records[subject] else {
+        guard case .node(let name) = subject, failures.leavesAlone(name, now: now), var record = records[subject]
+        else {
             return records[subject]?.successes
         }
         record.results.removeAll { !$0.verified && $0.passing != .fatal }

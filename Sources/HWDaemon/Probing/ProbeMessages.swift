@@ -52,7 +52,8 @@ final class ProbeMessages {
     /// The last distinct lines of a text, joined and bounded; nil if there is none.
     static func lastLines(of bytes: [UInt8]) -> String? {
         var lines: [String] = []
-        for line in bytes.split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }).reversed() {
+        for line in bytes.split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }).reversed()
+        {
             let text = String(decoding: line.prefix(Self.maxText), as: UTF8.self)
             let words = text.printable(maxBytes: Self.maxText).split(separator: " ").joined(separator: " ")
             guard !words.isEmpty, !words.hasPrefix(Self.ignoredPrefix), !lines.contains(words) else { continue }

@@ -14,7 +14,8 @@ enum SecondOpinion {
     /// The request that follows an answer, and what is known then; nil if the answer is final.
     ///
     /// - Parameter request: the request that was answered.
-    func next(after answer: ProbeAnswer, to request: ProbeRequest) -> (request: ProbeRequest, state: SecondOpinion)? {
+    func next(after answer: ProbeAnswer, to request: ProbeRequest) -> (request: ProbeRequest, state: SecondOpinion)?
+    {
         guard case .node = request.subject, var record = answer.record else { return nil }
         switch self {
         case .none:
@@ -39,7 +40,9 @@ enum SecondOpinion {
 
     /// The result of a path whose second attempt ended differently; nil if it ended alike, or in a failure that may not
     /// last: the daemon must know of a crash.
-    private static func unstable(_ first: ProbeRecord.Result, _ results: [ProbeRecord.Result]) -> ProbeRecord.Result? {
+    private static func unstable(_ first: ProbeRecord.Result, _ results: [ProbeRecord.Result]) -> ProbeRecord
+        .Result?
+    {
         guard let second = results.first(where: { $0.id == first.id }), second.passing == nil,
             second.verified || second.reason != first.reason
         else { return nil }

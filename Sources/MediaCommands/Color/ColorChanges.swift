@@ -23,7 +23,8 @@ struct ColorChanges {
     /// A warning about dynamic HDR metadata in one line; nil where none were left out.
     var metadataWarning: String? {
         guard withoutMetadata > 0 else { return nil }
-        return "warning: the dynamic HDR metadata of \(withoutMetadata) frames are left out: their colors were converted"
+        return
+            "warning: the dynamic HDR metadata of \(withoutMetadata) frames are left out: their colors were converted"
     }
 
     /// A warning in one line; nil without changes.

@@ -141,7 +141,8 @@ final class ConvertingSource: VideoSource {
         MediaError(
             .unsupported,
             "frame \(frame.index) is \(color.name)"
-                + (frame.format.hasAlpha ? " with alpha" : "") + ", which cannot be converted to \(plan.target.name)")
+                + (frame.format.hasAlpha ? " with alpha" : "")
+                + ", which cannot be converted to \(plan.target.name)")
     }
 
     private var layout: FrameLayout {

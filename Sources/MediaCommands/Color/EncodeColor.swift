@@ -50,7 +50,8 @@ struct EncodeColor {
         dropsHDRMetadata = codes(source) != codes(wanted)
         switch request.hdr {
         case .preserve where dropsHDRMetadata: mode = wanted.isHDR ? .pq : .sdr
-        case .sdr where !dropsHDRMetadata, .pq where !dropsHDRMetadata, .hlg where !dropsHDRMetadata: mode = .preserve
+        case .sdr where !dropsHDRMetadata, .pq where !dropsHDRMetadata, .hlg where !dropsHDRMetadata:
+            mode = .preserve
         default: mode = request.hdr
         }
         guard converts, format.hasAlpha else { return }
@@ -122,7 +123,8 @@ struct EncodeColor {
     func summary(_ video: VideoDescription) -> String? {
         guard converts else {
             return source.name == tags.name
-                ? nil : "the color description changes from \(source.name) to \(tags.name); samples stay as they are"
+                ? nil
+                : "the color description changes from \(source.name) to \(tags.name); samples stay as they are"
         }
         var line = "converting colors: \(source.name) → \(target.name), \(format.bitDepth) bit"
         if source.isHDR, let mapping = HDRMapping(to: target, isHLG: source.transfer == 18, video) {

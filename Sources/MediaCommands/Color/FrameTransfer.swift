@@ -61,7 +61,8 @@ final class FrameTransfer {
             TransferFrame(
                 frameID: sentCount, source: place,
                 target: TransferFrame.Place(
-                    poolID: try number(of: target.pool.memory), layout: target.layout.moved(by: UInt64(slot.offset))),
+                    poolID: try number(of: target.pool.memory), layout: target.layout.moved(by: UInt64(slot.offset))
+                ),
                 color: color))
         sentCount += 1
     }

@@ -20,7 +20,9 @@ extension DecodeCommand {
         if let referenceWhite, !(1...10000).contains(referenceWhite) {
             throw ValidationError("--reference-white takes 1 to 10000 cd/m², not \(referenceWhite).")
         }
-        if rawColor, !isPNG { throw ValidationError("--raw-color requires .png: other outputs are never tone-mapped.") }
+        if rawColor, !isPNG {
+            throw ValidationError("--raw-color requires .png: other outputs are never tone-mapped.")
+        }
         try validateAlpha()
         if let format, format.pixelFormat.isSemiPlanar || isRGB, !isRaw {
             throw ValidationError("--format \(format.rawValue) requires .yuv or .raw; other files are planar.")

@@ -78,7 +78,10 @@ struct DecodeCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The color that pictures with alpha are composited over.", valueName: "RRGGBB"))
     var background: String?
 
-    @Flag(help: "Write .png files as the stream codes them: HDR is not tone-mapped, and pictures are not turned upright.")
+    @Flag(
+        help:
+            "Write .png files as the stream codes them: HDR is not tone-mapped, and pictures are not turned upright."
+    )
     var rawColor = false
 
     enum Primaries: String, ExpressibleByArgument, CaseIterable {

@@ -137,7 +137,8 @@ final class DecodeJob {
     /// A note about pictures that viewers show in another orientation.
     private func turnNote(_ video: VideoDescription, _ format: PictureOutput.Format) -> String? {
         guard format.isForViewers, PictureOrientation(displayMatrix: video.displayMatrix) == nil else { return nil }
-        return "the picture is not turned by its display matrix, which is no quarter turn (\(video.rotation) degrees)"
+        return
+            "the picture is not turned by its display matrix, which is no quarter turn (\(video.rotation) degrees)"
     }
 
     /// Writes the frames; returns why the input ended early, and the alpha mode of the first frame with alpha.

@@ -26,7 +26,8 @@ extension EncodeCommand {
         }
         if retag {
             guard !hdr.converts else {
-                throw ValidationError("--retag changes the description alone, --hdr \(hdr.rawValue) the samples too.")
+                throw ValidationError(
+                    "--retag changes the description alone, --hdr \(hdr.rawValue) the samples too.")
             }
             guard ColorProperties.keys.contains(where: { properties[$0] != nil }) else {
                 let keys = ColorProperties.keys.map(\.rawValue).joined(separator: ", ")

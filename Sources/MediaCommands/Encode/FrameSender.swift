@@ -32,7 +32,8 @@ final class FrameSender {
 
     /// - Parameter makesPool: whether the reader decodes into a pool; false for frames of a decompression session.
     init(
-        _ session: CompressionSession, _ reader: MediaReader, _ fitter: FrameFitter, _ hdr: EncodeHDR, makesPool: Bool
+        _ session: CompressionSession, _ reader: MediaReader, _ fitter: FrameFitter, _ hdr: EncodeHDR,
+        makesPool: Bool
     ) throws {
         self.session = session
         self.hdr = hdr

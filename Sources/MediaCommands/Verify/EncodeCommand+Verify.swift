@@ -39,7 +39,9 @@ extension EncodeCommand {
         guard verify else { return }
         if input == "-" { throw ValidationError("--verify reads the input twice, which standard input cannot.") }
         var status = stat()
-        if stat(FileName.bytes(input), &status) == 0, [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT) {
+        if stat(FileName.bytes(input), &status) == 0,
+            [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
+        {
             throw ValidationError("--verify reads the input twice, and \(input) can be read only once.")
         }
         if output == "-" { throw ValidationError("--verify reads the output, which standard output cannot.") }

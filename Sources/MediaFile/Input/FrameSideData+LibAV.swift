@@ -7,7 +7,8 @@ extension FrameSideData {
     ///
     /// libavcodec returns an RPU without the two bytes of its NAL unit header, and HDR10+ only as parsed values.
     static func all(of frame: UnsafePointer<AVFrame>) -> [FrameSideData] {
-        guard let data = av_frame_get_side_data(frame, AV_FRAME_DATA_DOVI_RPU_BUFFER), let bytes = data.pointee.data,
+        guard let data = av_frame_get_side_data(frame, AV_FRAME_DATA_DOVI_RPU_BUFFER),
+            let bytes = data.pointee.data,
             data.pointee.size > 0, data.pointee.size <= maxBytes - 2
         else { return [] }
         let contents = UnsafeBufferPointer(start: bytes, count: data.pointee.size)

@@ -95,7 +95,8 @@ public struct AskedChanges: Hashable, Sendable {
             switch hdr {
             case .preserve: break
             case .sdr: if converted.contains(name) { return "asked for: hdr=\(hdr.rawValue)" }
-            case .regenerate, .drop, .pq, .hlg: if metadata.contains(name) { return "asked for: hdr=\(hdr.rawValue)" }
+            case .regenerate, .drop, .pq, .hlg:
+                if metadata.contains(name) { return "asked for: hdr=\(hdr.rawValue)" }
             }
         }
         if let maxLevel, name == "levels" { return "asked for: max-level=\(maxLevel)" }

@@ -17,6 +17,7 @@ public struct FrameMetadataRules: Hashable, Sendable {
 extension EncoderConfiguration {
     /// Whether frames that are sent with metadata get a Dolby Vision RPU of profile 8.4, whose base layer is HLG in 10 bits.
     public var generatesRPU: Bool {
-        frameMetadata.isInserted && !frameMetadata.preservesDynamic && color.transfer == 18 && profile.bitDepth == 10
+        frameMetadata.isInserted && !frameMetadata.preservesDynamic && color.transfer == 18
+            && profile.bitDepth == 10
     }
 }

@@ -175,7 +175,9 @@ public struct CompressionSession: Sendable {
 
     /// Refuses a Y'CbCr frame of another color than the stream's, which would be shown wrong; RGB frames are converted.
     private func checkColor(_ frame: EncodeFrame) throws(SessionError) {
-        guard request.pixelFormat.isYCbCr, let color = frame.metadata?.color, let stream = opened?.color else { return }
+        guard request.pixelFormat.isYCbCr, let color = frame.metadata?.color, let stream = opened?.color else {
+            return
+        }
         func differs(_ point: UInt8, _ streamPoint: UInt8) -> Bool {
             streamPoint != ColorDescription.unspecified && point != streamPoint
         }

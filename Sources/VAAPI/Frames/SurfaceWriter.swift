@@ -57,7 +57,9 @@ final class SurfaceWriter {
     private func canDerive(_ surface: VASurfaceID) throws(VAError) -> Bool {
         do throws(VAError) {
             let image = try Image(display, deriving: surface)
-            guard image.image.format.fourcc == fourcc, let (offsets, strides) = planes(image.image) else { return false }
+            guard image.image.format.fourcc == fourcc, let (offsets, strides) = planes(image.image) else {
+                return false
+            }
             let mapped = try image.map()
             let row = coded.width * (isDeep ? 2 : 1)
             let isWhole = Self.isReadable([

@@ -114,7 +114,8 @@ extension EndToEnd {
                 for frame in try FlatClip.read(path("out.mov"), patches: pairs.count, depth: 10) {
                     for (read, pair) in zip(frame, pairs) {
                         let off = read - FlatClip.unrounded(pair.sdr, .pq)
-                        #expect(max(off.max(), -off.min()) <= 2, "\(mode) of \(pair.value): \(off) codes of 10 bits")
+                        #expect(
+                            max(off.max(), -off.min()) <= 2, "\(mode) of \(pair.value): \(off) codes of 10 bits")
                     }
                 }
             }
@@ -183,7 +184,8 @@ extension EndToEnd {
             _ = try encode(path("other.hevc"), path("hdr.mov"), ["--hdr", "pq"])
             #expect(try tags(path("hdr.mov")) == ["bt2020", "smpte2084", "bt2020nc", "yuv420p10le"])
             let hdr = try FlatClip.read(path("hdr.mov"), patches: 4, depth: 10)
-            #expect(hdr.count == 7 && abs(Self.light(hdr[0][0]).x - 203) < 2 && abs(hdr[6][2].x - Double(pq[2].x)) <= 1)
+            #expect(
+                hdr.count == 7 && abs(Self.light(hdr[0][0]).x - 203) < 2 && abs(hdr[6][2].x - Double(pq[2].x)) <= 1)
         }
 
         @Test("A change of color in a stream that this process decodes")
@@ -238,7 +240,10 @@ extension EndToEnd {
             let raw = path("plain.y4m")
             try Programs.tool(
                 "ffmpeg",
-                ["-v", "error", "-f", "lavfi", "-i", "color=gray:s=64x64:r=25,format=yuv420p", "-frames:v", "2", raw])
+                [
+                    "-v", "error", "-f", "lavfi", "-i", "color=gray:s=64x64:r=25,format=yuv420p", "-frames:v", "2",
+                    raw,
+                ])
             report = try encode(raw, path("described.mov"), asked)
             #expect(report["PixelTransferDevice"] == nil)
             #expect(try tags(path("described.mov")) == ["bt709", "bt709", "bt709", "yuv420p"])
@@ -263,7 +268,8 @@ extension EndToEnd {
             #expect(try hwctl("encode", "--retag", path("in.mov"), path("o.mov")).status == 64)
             #expect(
                 try hwctl(
-                    "encode", "--retag", "--hdr", "sdr", "--property", "YCbCrMatrix=1", path("in.mov"), path("o.mov")
+                    "encode", "--retag", "--hdr", "sdr", "--property", "YCbCrMatrix=1", path("in.mov"),
+                    path("o.mov")
                 ).status == 64)
             let film = try hwctl("encode", "--property", "ColorPrimaries=8", path("in.mov"), path("o.mov"))
             #expect(film.status == 65 && film.complaints.count == 1 && film.errors.contains("film"))

@@ -32,7 +32,8 @@ extension EndToEnd {
                 isHLG
                 ? [(0.5, 0.5609868672599799), (0.75, 0.9034429577151295)]
                 : [
-                    (0.25, 0.21640950734349854), (0.5, 0.7196208521667193), (0.5806888810416109, 0.9033161183578814),
+                    (0.25, 0.21640950734349854), (0.5, 0.7196208521667193),
+                    (0.5806888810416109, 0.9033161183578814),
                     (0.75, 0.9999998770104223),
                 ]
             let color = isHLG ? FlatClip.Color.hlg : .pq
@@ -67,8 +68,10 @@ extension EndToEnd {
             try Programs.tool(
                 "ffmpeg",
                 [
-                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=96x64:r=25", "-frames:v", "2", "-c:v", "libx265",
-                    "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-x265-params", "log-level=none", "-tag:v", "hvc1",
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=96x64:r=25", "-frames:v", "2", "-c:v",
+                    "libx265",
+                    "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-x265-params", "log-level=none", "-tag:v",
+                    "hvc1",
                     path("plain.mov"),
                 ])
             var movie = try Data(contentsOf: URL(fileURLWithPath: path("plain.mov")))
@@ -82,7 +85,8 @@ extension EndToEnd {
             try movie.write(to: URL(fileURLWithPath: path("in.mov")))
             try decode(path("in.mov"), "upright.png")
             try decode(path("in.mov"), "stored.png", "--raw-color")
-            try Programs.tool("ffmpeg", ["-v", "error", "-i", path("stored.png"), "-vf", filter, path("judge.png")])
+            try Programs.tool(
+                "ffmpeg", ["-v", "error", "-i", path("stored.png"), "-vf", filter, path("judge.png")])
             #expect(try Probe(path("upright.png")).size == (matrix[0] == 0 ? (64, 96) : (96, 64)))
             #expect(try Probe(path("stored.png")).size == (96, 64))
             #expect(try pixels("upright.png") == pixels("judge.png"))

@@ -16,7 +16,9 @@ extension EndToEndFaults {
                 + [UInt8](repeating: 0, count: 11)
         }
 
-        private func encode(_ server: TestDaemon, _ options: [String], _ input: String, _ name: String) throws -> String {
+        private func encode(_ server: TestDaemon, _ options: [String], _ input: String, _ name: String) throws
+            -> String
+        {
             let output = server.folder.path(name)
             let run = try Programs.hwctl(["encode"] + options + [input, output], socket: server.socket)
             try #require(run.status == 0, "\(options): \(run.errors)")
@@ -27,7 +29,8 @@ extension EndToEndFaults {
         private func checkKept(_ output: String) throws {
             let (before, after) = (try CodedMetadata(Self.iPhone), try CodedMetadata(output))
             #expect(after.packets == 4 && after.rpus.count == 4 && after.misplaced == 0)
-            #expect(after.rpus.allSatisfy { before.rpus[$0.key] == $0.value }, "\(before.rpus.keys) \(after.rpus.keys)")
+            #expect(
+                after.rpus.allSatisfy { before.rpus[$0.key] == $0.value }, "\(before.rpus.keys) \(after.rpus.keys)")
             let (source, boxes) = (try SampleEntryBoxes(Self.iPhone), try SampleEntryBoxes(output))
             #expect(source.types == ["hvcC", "dvvC", "colr", "amve"])
             for type in ["dvvC", "amve"] { #expect(boxes.bodies[type] == source.bodies[type], "\(type)") }
@@ -38,7 +41,9 @@ extension EndToEndFaults {
             #expect(frames.text.components(separatedBy: "Dolby Vision RPU Data").count - 1 == 4)
         }
 
-        @Test("An encode keeps Dolby Vision's RPUs, its record and the ambient environment", arguments: ["mov", "mp4"])
+        @Test(
+            "An encode keeps Dolby Vision's RPUs, its record and the ambient environment",
+            arguments: ["mov", "mp4"])
         func preserved(_ ending: String) throws {
             let server = try TestDaemon()
             try checkKept(try encode(server, ["--preset", "ultrafast"], Self.iPhone, "o.\(ending)"))
@@ -61,7 +66,8 @@ extension EndToEndFaults {
                 let metadata = try CodedMetadata(output)
                 #expect(metadata.packets > 0 && metadata.rpus.isEmpty)
                 let boxes = try SampleEntryBoxes(output)
-                #expect(Set(boxes.types).isDisjoint(with: ["dvvC", "dvcC", "amve", "mdcv", "clli"]), "\(boxes.types)")
+                #expect(
+                    Set(boxes.types).isDisjoint(with: ["dvvC", "dvcC", "amve", "mdcv", "clli"]), "\(boxes.types)")
                 #expect(!boxes.brands.contains("dby1"))
                 let frames = try Programs.tool(
                     "ffprobe", ["-v", "error", "-select_streams", "v:0", "-show_frames", "-of", "json", output])
@@ -103,14 +109,17 @@ extension EndToEndFaults {
             #expect(shown.count >= before.all.count - 3 && after.misplaced == 0)
             #expect(Set(shown) == Set(before.all))
             // The first pictures of its shots, by libavcodec on both sides.
-            let shots = try [clip, output].map { try readings($0).enumerated().filter { $0.element.isShot == 1 }.map(\.offset) }
+            let shots = try [clip, output].map {
+                try readings($0).enumerated().filter { $0.element.isShot == 1 }.map(\.offset)
+            }
             #expect(shots[0].count == 3 && shots[1] == shots[0], "\(shots)")
             let record = try #require(try SampleEntryBoxes(output).bodies["dvvC"])
             // Profile 8, level 1, RPU and base layer, compatibility 1 (HDR10).
             #expect(Array(record.prefix(5)) == [1, 0, 0x10, 0x0D, 0x10])
             let narrow = server.folder.path("8.mp4")
             let run = try Programs.hwctl(
-                ["encode", "--preset", "ultrafast", "--profile", "main", Self.iPhone, narrow], socket: server.socket)
+                ["encode", "--preset", "ultrafast", "--profile", "main", Self.iPhone, narrow], socket: server.socket
+            )
             if run.status == 0 {
                 #expect(try CodedMetadata(narrow).rpus.isEmpty)
                 #expect(run.errors.contains("dynamic HDR metadata of 4 frames are left out"), "\(run.errors)")
@@ -129,7 +138,9 @@ extension EndToEndFaults {
             let frames = document?["frames"] as? [[String: Any]] ?? []
             return try frames.compactMap { frame in
                 let entries = frame["side_data_list"] as? [[String: Any]]
-                guard var found = entries?.first(where: { $0["side_data_type"] as? String == "Dolby Vision Metadata" })
+                guard
+                    var found = entries?.first(where: { $0["side_data_type"] as? String == "Dolby Vision Metadata" }
+                    )
                 else { return nil }
                 let isShot = found.removeValue(forKey: "scene_refresh_flag") as? Int
                 let json = try JSONSerialization.data(withJSONObject: found, options: .sortedKeys)
@@ -177,7 +188,9 @@ extension EndToEndFaults {
         func automatic() throws {
             let server = try TestDaemon()
             let raw = try RawFrames(.i010, width: 128, height: 96, count: 6, in: server.folder)
-            for (transfer, isSent) in [("ITU_R_2100_HLG", true), ("ITU_R_2100_HLG", false), ("SMPTE_ST_2084_PQ", true)] {
+            for (transfer, isSent) in [
+                ("ITU_R_2100_HLG", true), ("ITU_R_2100_HLG", false), ("SMPTE_ST_2084_PQ", true),
+            ] {
                 let encoder = try Encoder(
                     server.daemon, .i010, width: 128, height: 96,
                     properties: [
@@ -196,7 +209,8 @@ extension EndToEndFaults {
         /// Different RPUs of a real stream.
         private static func rpus(_ count: Int) throws -> [[UInt8]] {
             var found: [[UInt8]] = []
-            for rpu in try CodedMetadata(Clips.fixture("dolby_vision_81.hevc").path).all where !found.contains(rpu) {
+            for rpu in try CodedMetadata(Clips.fixture("dolby_vision_81.hevc").path).all where !found.contains(rpu)
+            {
                 found.append(rpu)
                 if found.count == count { break }
             }

@@ -109,7 +109,8 @@ extension EndToEndFaults {
         }
 
         static let payloads: [Violation] =
-            [.addPool, .encodeFrame, .encodeFrameWithMetadata, .completeFrames, .releasePacket].flatMap { (opcode: Opcode) in
+            [.addPool, .encodeFrame, .encodeFrameWithMetadata, .completeFrames, .releasePacket].flatMap {
+                (opcode: Opcode) in
                 [
                     Violation("\(opcode) cut short", reason: "too short") {
                         try $0.send(

@@ -70,7 +70,9 @@ enum HDRMessages {
     static func ambientViewing(_ nalUnits: [[UInt8]]) -> [UInt8]? {
         for unit in nalUnits where (try? NALUnitHeader(nal: unit))?.nalUnitType == .prefixSEI {
             let size = VideoTrackBoxes.ambientViewingSize
-            let message = (try? SEI(nal: unit))?.messages.first { $0.payloadType == 148 && $0.payload.count >= size }
+            let message = (try? SEI(nal: unit))?.messages.first {
+                $0.payloadType == 148 && $0.payload.count >= size
+            }
             if let message { return Array(message.payload.prefix(size)) }
         }
         return nil

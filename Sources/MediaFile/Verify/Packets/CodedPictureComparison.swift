@@ -41,7 +41,9 @@ struct CodedPictureComparison {
         guard waiting.input.count + waiting.output.count <= Self.maxWaiting else {
             throw MediaError(.unsupported, "the files' pictures are too far apart to be compared")
         }
-        if offset == nil, isEnded.input || waiting.input.count >= Self.startWindow, !waiting.output.isEmpty { findOffset() }
+        if offset == nil, isEnded.input || waiting.input.count >= Self.startWindow, !waiting.output.isEmpty {
+            findOffset()
+        }
         if offset != nil { match(isLast: false) }
     }
 
