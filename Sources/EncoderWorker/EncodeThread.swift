@@ -45,6 +45,10 @@ struct EncodeThread {
     private var metadata: FrameMetadataWriter?
     /// Measures the frames that RPUs are made for; nil where none are.
     private var meter: LightMeter?
+    /// What the meter is made for with the first frame that has metadata; nil afterwards.
+    private var measuredConfiguration: EncoderConfiguration?
+    /// Why no frame is measured; nil where frames are, or none needs to be.
+    private var meterNote: String?
     /// Durations of the frames inside the encoder, by pts.
     private var durations: [Int64: Int64] = [:]
 
@@ -107,8 +111,19 @@ struct EncodeThread {
         }
         self.encoder = encoder
         metadata = FrameMetadataWriter(configuration)
-        if configuration.generatesRPU { meter = LightMeter(try ImageDescription(encodedBy: configuration)) }
+        if configuration.generatesRPU { measuredConfiguration = configuration }
         describe(encoder)
+    }
+
+    /// Makes the meter once; a color that it cannot measure can still be encoded.
+    private mutating func makeMeter() {
+        guard let configuration = measuredConfiguration else { return }
+        measuredConfiguration = nil
+        do throws(SessionError) {
+            meter = LightMeter(try ImageDescription(encodedBy: configuration))
+        } catch {
+            meterNote = "no Dolby Vision RPU is made: \(error.reason)"
+        }
     }
 
     /// Sends the format description, and publishes the encoder's notices, where they are new.
@@ -117,7 +132,7 @@ struct EncodeThread {
             description = encoder.formatDescription
             worker.port.send(.formatDescription, encoder.formatDescription)
         }
-        let current = encoder.notes + (metadata?.notes ?? [])
+        let current = encoder.notes + (meterNote.map { [$0] } ?? []) + (metadata?.notes ?? [])
         if current != notes {
             notes = current
             worker.publish(notices: notes)
@@ -134,6 +149,7 @@ struct EncodeThread {
         var planes = frame.layout.planes(at: base)
         if let conversion { planes = try conversion.convert(planes, of: frame, in: pending.pool) }
         if let extra = frame.metadata {
+            makeMeter()
             metadata?.add(extra, pts: frame.pts, light: try meter?.light(of: planes))
         }
         let input = InputPicture(

@@ -90,7 +90,21 @@ import Testing
         writer.add(FrameMetadata(sideData: [FrameSideData(.hdr10Plus, [0xB5, 0, 0x3C, 0, 1, 4, 1])]), pts: 9)
         #expect(try types(&writer, pts: 9) == [1])
         for pts in entries.indices { #expect(try types(&writer, pts: Int64(pts)) == [1], "entry \(pts)") }
-        #expect(!writer.notes.isEmpty && writer.notes.allSatisfy { $0.contains("not written") })
+        #expect(writer.notes.allSatisfy { $0.contains("not written") })
+        let counts = writer.notes.compactMap { $0.split(separator: " ").compactMap { Int($0) }.first }
+        #expect(counts.reduce(0, +) == 6, "\(writer.notes)")
+    }
+
+    /// A reason quotes bytes of the stream, so that the notes must not have one for each reason.
+    @Test func notesAreBounded() throws {
+        var writer = FrameMetadataWriter(try configuration(["PreserveDynamicHDRMetadata": .bool(true)]))
+        for number in 0..<500 {
+            let bytes = [UInt8](repeating: 0, count: 16385 + number)
+            let entry = FrameSideData(.hdr10Plus, bytes)
+            writer.add(FrameMetadata(sideData: [entry, entry]), pts: Int64(number))
+        }
+        #expect(writer.notes.count == 1 && writer.notes[0].contains(" 500 frames"), "\(writer.notes)")
+        #expect(writer.notes.allSatisfy { $0.utf8.count < 256 })
     }
 
     @Test func framesOfAnotherColorThanTheStreamsAreRefused() throws {

@@ -80,7 +80,7 @@ public enum RPUCoefficientFormat: Hashable, Sendable {
         _ c: inout some SyntaxCoder, _ name: StaticString, _ value: inout Int, isSigned: Bool = true
     ) throws(BitstreamError) {
         guard case .fixed(let bits) = self else { return try c.u(name, 32, &value) }
-        var (whole, fraction) = (value >> bits, value & (1 << bits - 1))
+        var (whole, fraction) = (value >> bits, value & ((1 << bits) - 1))
         if isSigned {
             try c.se(name, &whole, -0x7FFF_FFFF...0x7FFF_FFFF)
         } else {

@@ -83,7 +83,14 @@ final class ConvertingSource: VideoSource {
                 return .frame(first.frame)
             }
             switch try read() {
-            case .frame(let frame)?: pending.append(try taken(frame))
+            case .frame(let frame)?:
+                do {
+                    pending.append(try taken(frame))
+                } catch {
+                    // The frames before this one are delivered first.
+                    (failure, isEnded) = (error, true)
+                    try? frame.release()
+                }
             case .packet(let packet)?: return .packet(packet)
             case nil: isEnded = true
             }

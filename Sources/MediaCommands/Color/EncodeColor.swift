@@ -113,6 +113,8 @@ struct EncodeColor {
     func applied(to video: VideoDescription) -> VideoDescription {
         var video = video
         video.color = tags
+        // An RPU describes samples: a conversion of any kind removes it.
+        if converts { video.dolbyVision = nil }
         guard dropsHDRMetadata else { return video }
         (video.masteringDisplay, video.contentLight, video.ambientViewing) = (nil, nil, nil)
         video.dolbyVision = nil
@@ -137,7 +139,10 @@ struct EncodeColor {
 
     /// What the output leaves out of the source's HDR metadata, one line each.
     func notes(_ video: VideoDescription) -> [String] {
-        guard dropsHDRMetadata else { return [] }
+        guard dropsHDRMetadata else {
+            guard converts, video.dolbyVision != nil else { return [] }
+            return ["left out: the Dolby Vision metadata, because the samples are converted"]
+        }
         return [
             (video.masteringDisplay != nil, "the mastering display color volume (mdcv)"),
             (video.contentLight != nil, "the content light levels (clli)"),

@@ -54,6 +54,7 @@ final class EncodeHDR {
             }
         } else if track.color.transfer == 18 {
             track.declareHLGDolbyVision()
+            if track.dolbyVision == nil { obstacle = "no level of Dolby Vision allows its size and rate" }
         } else {
             obstacle = "only those of HLG can be made anew"
         }
@@ -72,11 +73,13 @@ final class EncodeHDR {
         }
         if mode == .regenerate { return FrameMetadata() }
         var entries: [FrameSideData] = []
+        var isLeftOut = false
         // An RPU behind an end of sequence NAL unit is read with the next picture, whose own one comes last.
         for entry in dynamic.reversed() where !entries.contains(where: { $0.kind == entry.kind }) {
             let scaled = scale.map { entry.scaled(horizontal: $0.horizontal, vertical: $0.vertical) } ?? entry
-            if let scaled { entries.append(scaled) } else { stale += 1 }
+            if let scaled { entries.append(scaled) } else { isLeftOut = true }
         }
+        if isLeftOut { stale += 1 }
         return entries.isEmpty ? nil : FrameMetadata(sideData: entries)
     }
 
@@ -85,6 +88,7 @@ final class EncodeHDR {
         if let obstacle, stale > 0 {
             return ["warning: the dynamic HDR metadata of \(stale) frames are left out: \(obstacle)"]
         }
+        if mode == .regenerate, let obstacle { return ["warning: no dynamic HDR metadata are made: \(obstacle)"] }
         return stale > 0 ? ["warning: dynamic HDR metadata of \(stale) scaled frames are left out"] : []
     }
 }

@@ -83,7 +83,7 @@ final class EncodeJob {
             [
                 EncodeAlpha.warning(source.report), source.counts.warning, source.counts.metadataWarning,
                 changes.warning(width: video.width, height: video.height, format: color.format.rawValue),
-            ].compactMap { $0 } + hdr.warnings + (try lateNotices(session, properties))
+            ].compactMap { $0 } + hdr.warnings + lateNotices(session, properties)
         warnings += late
         progress.clear()
         late.forEach(Console.note)
@@ -154,14 +154,16 @@ final class EncodeJob {
         return properties
     }
 
-    /// What the session's notices have gained since it began.
+    /// What the session's notices have gained since it began; nothing where the session cannot answer any more, as the
+    /// output is complete without them.
     private func lateNotices(
         _ session: CompressionSession, _ properties: [PropertyKey: PropertyValue]
-    ) throws -> [String] {
-        guard case .string(let text)? = try session.copyProperties([.notices])[.notices],
-            properties[.notices] != .string(text)
-        else { return [] }
-        return ["note: \(text)"]
+    ) -> [String] {
+        guard case .string(let text)? = (try? session.copyProperties([.notices]))?[.notices] else { return [] }
+        var known: Set<Substring> = []
+        if case .string(let early)? = properties[.notices] { known = Set(early.split(separator: "; ")) }
+        let gained = text.split(separator: "; ").filter { !known.contains($0) }
+        return gained.isEmpty ? [] : ["note: \(gained.joined(separator: "; "))"]
     }
 
     private func fileSize(_ path: String) -> Int? {

@@ -21,13 +21,21 @@ public struct FrameMetadataWriter: Sendable {
         }
     }
 
+    /// Why metadata are not written.
+    private enum Cause: Hashable {
+        case notPreserved
+        case unreadable(FrameSideData.Kind)
+        case notGenerated
+    }
+
     private var rules: FrameMetadataRules
     /// Makes RPUs from the light of frames.
     private var generator: DolbyVisionGenerator
     /// Metadata of the frames inside the encoder, by presentation time.
     private var pending: [Int64: [FrameSideData]] = [:]
-    /// Entries that were not written, by reason.
-    private var leftOut: [String: Int] = [:]
+    /// Frames with entries that were not written, by the kind of reason: a reason quotes values of the metadata, so
+    /// that a stream can have any number of them.
+    private var leftOut: [Cause: (reason: String, count: Int)] = [:]
     private var sample: [UInt8] = []
 
     public init(_ configuration: EncoderConfiguration) {
@@ -40,7 +48,7 @@ public struct FrameMetadataWriter: Sendable {
 
     /// A sentence for each reason why metadata were not written.
     public var notes: [String] {
-        leftOut.sorted { $0.key < $1.key }.map { reason, count in
+        leftOut.values.sorted { $0.reason < $1.reason }.map { reason, count in
             "HDR metadata of \(count) \(count == 1 ? "frame is" : "frames are") not written: \(reason)"
         }
     }
@@ -51,16 +59,17 @@ public struct FrameMetadataWriter: Sendable {
     public mutating func add(_ metadata: FrameMetadata, pts: Int64, light: Light? = nil) {
         guard rules.isInserted else { return }
         var entries: [FrameSideData] = []
+        var causes: [Cause: String] = [:]
         for entry in metadata.sideData {
             if entry.kind.isDynamic, !rules.preservesDynamic {
-                if light == nil { leftOut["PreserveDynamicHDRMetadata is false", default: 0] += 1 }
+                if light == nil { causes[.notPreserved] = "PreserveDynamicHDRMetadata is false" }
                 continue
             }
             do throws(BitstreamError) {
                 try entry.check()
                 entries.append(entry)
             } catch {
-                leftOut[error.reason, default: 0] += 1
+                causes[.unreadable(entry.kind)] = error.reason
             }
         }
         if let light {
@@ -70,8 +79,11 @@ public struct FrameMetadataWriter: Sendable {
                 let unit = try generator.nalUnit(light: range, startsShot: light.startsShot, temporalID: 0)
                 entries.append(FrameSideData(.dolbyVisionRPU, unit))
             } catch {
-                leftOut[error.reason, default: 0] += 1
+                causes[.notGenerated] = error.reason
             }
+        }
+        for (cause, reason) in causes {
+            leftOut[cause, default: (String(reason.prefix(128)), 0)].count += 1
         }
         if !entries.isEmpty { pending[pts] = entries }
     }
@@ -114,7 +126,7 @@ extension RPUStaticLight {
 }
 
 extension FrameSideData {
-    /// Checks the syntax of dynamic metadata; those of the other kinds have no invalid values.
+    /// Checks the syntax of dynamic metadata; the sizes of the other kinds were checked when they were decoded.
     fileprivate func check() throws(BitstreamError) {
         switch kind {
         case .masteringDisplay, .contentLight, .ambientViewing: break

@@ -80,5 +80,5 @@ extension VAEncMiscParameterHRD {
     }
 
     /// Mesa shifts the fullness left by 6 in 32 bits (picture_hevc_enc.c).
-    private static let maxFullness: UInt64 = 1 << 26 - 1
+    private static let maxFullness: UInt64 = (1 << 26) - 1
 }

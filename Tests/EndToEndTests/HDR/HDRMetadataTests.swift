@@ -98,7 +98,7 @@ extension EndToEndFaults {
             #expect(try SampleEntryBoxes(copy).bodies["amve"] == SampleEntryBoxes(Self.iPhone).bodies["amve"])
         }
 
-        @Test("A raw stream's RPUs give a movie its Dolby Vision record; 8 bits leave them out, with a warning")
+        @Test("A raw stream's RPUs give a movie its Dolby Vision record; a profile of 8 bits is refused")
         func rawSource() throws {
             let server = try TestDaemon()
             let clip = Clips.fixture("dolby_vision_81.hevc").path
@@ -120,12 +120,7 @@ extension EndToEndFaults {
             let run = try Programs.hwctl(
                 ["encode", "--preset", "ultrafast", "--profile", "main", Self.iPhone, narrow], socket: server.socket
             )
-            if run.status == 0 {
-                #expect(try CodedMetadata(narrow).rpus.isEmpty)
-                #expect(run.errors.contains("dynamic HDR metadata of 4 frames are left out"), "\(run.errors)")
-            } else {
-                #expect(run.status == 64, "\(run.errors)")
-            }
+            #expect(run.status == 64 && !FileManager.default.fileExists(atPath: narrow), "\(run.errors)")
         }
 
         /// What ffprobe reads of the RPU of each frame, as JSON with sorted keys.
@@ -171,7 +166,7 @@ extension EndToEndFaults {
             }
         }
 
-        @Test("--hdr regenerate makes no RPU for PQ, and drops with a word what it does not make")
+        @Test("--hdr regenerate makes no RPU for PQ, and warns about what it does not make")
         func regeneratedPQ() throws {
             let server = try TestDaemon()
             let (clip, output) = (Clips.fixture("dolby_vision_81.hevc").path, server.folder.path("pq.mov"))
@@ -182,6 +177,43 @@ extension EndToEndFaults {
             #expect(try SampleEntryBoxes(output).bodies["dvvC"] == nil)
             // The static metadata stay.
             #expect(try SampleEntryBoxes(output).bodies["clli"] != nil)
+            let plain = try Programs.hwctl(
+                ["encode", "--preset", "ultrafast", "--hdr", "regenerate", Clips.fixture("pq.mov").path, output],
+                socket: server.socket)
+            #expect(
+                plain.status == 0 && plain.errors.contains("no dynamic HDR metadata are made"), "\(plain.errors)")
+        }
+
+        @Test("A conversion of the range removes the RPUs and the record, with a note")
+        func convertedRange() throws {
+            let server = try TestDaemon()
+            let output = server.folder.path("full.mov")
+            let run = try Programs.hwctl(
+                ["encode", "--preset", "ultrafast", "--property", "FullRangeVideo=true", Self.iPhone, output],
+                socket: server.socket)
+            #expect(run.status == 0 && run.errors.contains("left out: the Dolby Vision metadata"), "\(run.errors)")
+            #expect(try CodedMetadata(output).rpus.isEmpty)
+            #expect(try SampleEntryBoxes(output).bodies["dvvC"] == nil)
+        }
+
+        @Test("HLG of primaries that cannot be measured is encoded without RPUs")
+        func unmeasured() throws {
+            let server = try TestDaemon()
+            let raw = try RawFrames(.i010, width: 128, height: 96, count: 2, in: server.folder)
+            for metadata in [nil, FrameMetadata()] {
+                let encoder = try Encoder(
+                    server.daemon, .i010, width: 128, height: 96,
+                    properties: [
+                        .x265Preset: .string("ultrafast"), .transferFunction: .string("ITU_R_2100_HLG"),
+                        .colorPrimaries: .string("DCI_P3"), .yCbCrMatrix: .string("ITU_R_2020"),
+                    ])
+                for frame in raw.frames { try encoder.encode(frame, metadata: metadata) }
+                try encoder.finish()
+                let output = server.folder.path("o.mov")
+                try encoder.write(to: output)
+                let found = try CodedMetadata(output)
+                #expect(found.packets == 2 && found.rpus.isEmpty)
+            }
         }
 
         @Test("A session makes RPUs only for frames of HLG that are sent with metadata")
