@@ -82,7 +82,7 @@ struct FirmwareTests {
         #expect(hasty.firmware.map { $0["quality"] } == [fastest])
     }
 
-    /// Mesa leaves pictures out where the buffer is empty, unless it is told not to.
+    /// Mesa leaves pictures out where the buffer is empty, unless disable_frame_skip is 1.
     @Test func noPictureIsSkipped() throws {
         let clip = Clip(format: .nv12, width: 192, height: 144, frames: 30)
         let outcome = try run(EncodeJob(clip, ["ConstantBitRate": .int(20_000)]), "radeonsi-22")

@@ -179,7 +179,7 @@ def check_firmware(chip, row):
 
 
 def check_repetitions(chip, row):
-    """Verifies again and again: a driver's chance must not decide."""
+    """Verifies many times: all must end alike, although some drivers read uninitialized memory."""
     seen = {}
     for _ in range(REPETITIONS):
         answer, _, _, said = chip.probe()

@@ -44,7 +44,7 @@ void huc_run(
             journal("{\"huc\":{\"kernel\":%u,\"unreadable\":true}}", kernel);
             continue;
         }
-        // Functions 0 and 2 of the rate control are initialization and reset; a frame rate tells it from other kernels.
+        // Functions 0 and 2 of the rate control are initialization and reset; a frame rate distinguishes it from other kernels.
         uint32_t rate = word(bytes, 28), scale = word(bytes, 32);
         if (word(bytes, 0) <= 2 && rate && scale && half(bytes, 50) && half(bytes, 52)) report(kernel, bytes);
     }

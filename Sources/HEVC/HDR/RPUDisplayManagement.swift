@@ -13,7 +13,7 @@ public struct RPUDisplayManagement: Hashable, Sendable {
     /// The blocks of levels 3, 8, 9, 10, 11 and 254; nil when there is no second list (content mapping version 2.9).
     public var extension2: [RPUBlock]?
 
-    /// Fewer bits before the CRC mean that there is no second list: 56 with the CRC and the stop bit's byte.
+    /// A second list follows only if at least this many bits are left before the CRC: 56 with the CRC and the byte of the stop bit.
     static let minBitsOfSecondList = 16
     /// The most blocks of one list read or written; known levels allow 12 in the first list, 13 in the second.
     static let maxBlocks = 64

@@ -27,7 +27,7 @@ struct CodedPictureComparison {
 
     /// Whether all coded pictures of the output are the input's own.
     var isCopied: Bool { pairs > 0 && equalSlices == pairs }
-    /// Whether the digests of slices can still tell anything.
+    /// Whether the digests of slices can still show that pictures are copied.
     var needsSlices: Bool { equalSlices > 0 || pairs < Self.sliceWindow }
 
     /// Adds the next picture of one of the files in output order.
