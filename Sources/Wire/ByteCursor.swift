@@ -43,6 +43,11 @@ public struct ByteReader {
         return unsafe bytes.extracting(position..<bytes.byteCount).withUnsafeBytes { unsafe Array($0) }
     }
 
+    /// Reads the bytes that are left as UTF-8 text of at most `maxBytes`; U+FFFD stands for what is not UTF-8.
+    mutating func readText(maxBytes: Int, from bytes: RawSpan) -> String {
+        String(decoding: readRest(of: bytes), as: UTF8.self).prefix(maxUTF8Bytes: maxBytes)
+    }
+
     /// Reads the next `count` bytes.
     ///
     /// - Throws: `Parameter` when the payload ends before them.
@@ -108,6 +113,9 @@ public struct ByteWriter: Sendable {
 
     public mutating func write(bytes more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
 
+    /// Writes text as UTF-8 without its length, at most `maxBytes` of it.
+    mutating func write(text: String, maxBytes: Int) { write(bytes: text.prefix(maxUTF8Bytes: maxBytes).utf8) }
+
     /// Writes planes as `ByteReader.readPlanes` reads them, `FrameLayout.maxPlanes` at most.
     mutating func write(_ layout: FrameLayout) {
         for plane in layout.planes.prefix(FrameLayout.maxPlanes) {
@@ -115,5 +123,15 @@ public struct ByteWriter: Sendable {
             write(plane.stride)
             write(UInt32(0))
         }
+    }
+}
+
+extension String {
+    /// The scalars that fit into `limit` bytes of UTF-8.
+    fileprivate func prefix(maxUTF8Bytes limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var end = utf8.index(utf8.startIndex, offsetBy: limit)
+        while end.samePosition(in: unicodeScalars) == nil { utf8.formIndex(before: &end) }
+        return String(self[..<end])
     }
 }

@@ -54,6 +54,8 @@ public struct ReleaseFrame: SessionPayload, Hashable {
 /// The worker's report on a packet that was damaged, dropped or incomplete.
 public struct PacketReport: SessionPayload, Hashable {
     public static let opcode = Opcode.packetReport
+    /// The limit of `reason` in bytes of UTF-8.
+    public static let maxReasonBytes = 1024
 
     /// Bits of the `flags` field.
     public struct Flags: OptionSet, Hashable, Sendable {
@@ -72,7 +74,7 @@ public struct PacketReport: SessionPayload, Hashable {
     /// `VideoDecoderBadData` for damage; `ok` where an intact packet yields no picture.
     public var status: Status
     public var flags: Flags
-    /// A description of the fault; at most 1024 bytes are sent.
+    /// A description of the fault; at most `maxReasonBytes` of it are sent.
     public var reason: String
 
     public init(frameID: UInt64, status: Status, flags: Flags, reason: String) {
@@ -86,7 +88,7 @@ public struct PacketReport: SessionPayload, Hashable {
         writer.write(frameID)
         writer.write(status.rawValue)
         writer.write(flags.rawValue)
-        writer.write(bytes: reason.utf8.prefix(1024))
+        writer.write(text: reason, maxBytes: Self.maxReasonBytes)
     }
 
     public init(decoding bytes: RawSpan) throws(SessionError) {
@@ -94,7 +96,7 @@ public struct PacketReport: SessionPayload, Hashable {
         frameID = try reader.read(UInt64.self, from: bytes)
         status = Status(rawValue: try reader.read(Int32.self, from: bytes))
         flags = Flags(rawValue: try reader.read(UInt32.self, from: bytes))
-        reason = String(decoding: reader.readRest(of: bytes), as: UTF8.self)
+        reason = reader.readText(maxBytes: Self.maxReasonBytes, from: bytes)
     }
 }
 

@@ -40,10 +40,12 @@ extension TransferFrame: SessionPayload {
 /// The answer to a frame; the client may touch both its places again.
 public struct FrameTransferred: SessionPayload, Hashable {
     public static let opcode = Opcode.frameTransferred
+    /// The limit of `reason` in bytes of UTF-8.
+    public static let maxReasonBytes = 1024
     public var frameID: UInt64
     /// `ok`, or why there is no result: `PixelTransferNotSupported` for a color that cannot be converted.
     public var status: Status
-    /// The failure in words, else empty; at most 1024 bytes are sent.
+    /// The failure in words, else empty; at most `maxReasonBytes` of it are sent.
     public var reason: String
 
     public init(frameID: UInt64, status: Status = .ok, reason: String = "") {
@@ -56,7 +58,7 @@ public struct FrameTransferred: SessionPayload, Hashable {
         writer.write(frameID)
         writer.write(status.rawValue)
         writer.write(UInt32(0))
-        writer.write(bytes: reason.utf8.prefix(1024))
+        writer.write(text: reason, maxBytes: Self.maxReasonBytes)
     }
 
     public init(decoding bytes: RawSpan) throws(SessionError) {
@@ -64,6 +66,6 @@ public struct FrameTransferred: SessionPayload, Hashable {
         frameID = try reader.read(UInt64.self, from: bytes)
         status = Status(rawValue: try reader.read(Int32.self, from: bytes))
         try reader.readReserved(UInt32.self, from: bytes)
-        reason = String(decoding: reader.readRest(of: bytes), as: UTF8.self)
+        reason = reader.readText(maxBytes: Self.maxReasonBytes, from: bytes)
     }
 }

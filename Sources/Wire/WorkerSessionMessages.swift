@@ -202,9 +202,11 @@ public struct QualityMetrics: SessionPayload, Hashable {
 /// The last message of a session.
 public struct End: SessionPayload, Hashable {
     public static let opcode = Opcode.end
+    /// The limit of `reason` in bytes of UTF-8.
+    public static let maxReasonBytes = 32768
     /// `ok` after Invalidate, else the failure that ended it.
     public var status: Status
-    /// The cause in words; at most 32768 bytes are sent.
+    /// The cause in words; at most `maxReasonBytes` of it are sent.
     public var reason: String
 
     public init(status: Status, reason: String) {
@@ -214,12 +216,12 @@ public struct End: SessionPayload, Hashable {
 
     public func encode(into writer: inout ByteWriter) {
         writer.write(status.rawValue)
-        writer.write(bytes: reason.utf8.prefix(32768))
+        writer.write(text: reason, maxBytes: Self.maxReasonBytes)
     }
 
     public init(decoding bytes: RawSpan) throws(SessionError) {
         var reader = ByteReader()
         status = Status(rawValue: try reader.read(Int32.self, from: bytes))
-        reason = String(decoding: reader.readRest(of: bytes), as: UTF8.self)
+        reason = reader.readText(maxBytes: Self.maxReasonBytes, from: bytes)
     }
 }

@@ -190,6 +190,19 @@ private let picture = FrameDecoded(
         #expect(throws: SessionError.self) { try EncodeFrame(decoding: planes.span.bytes) }
     }
 
+    /// Bytes that are not UTF-8 grow when they are decoded, and the limit may fall inside a character.
+    @Test func reasonsKeepTheirLimit() throws {
+        let invalid = bytes(FrameTransferred(frameID: 1, status: .parameter)) + [UInt8](repeating: 0xF8, count: 700)
+        let transferred = try FrameTransferred(decoding: invalid.span.bytes)
+        #expect(transferred.reason.utf8.count == 1023)
+        #expect(try roundTrip(transferred))
+        let long = "a" + String(repeating: "ß", count: 20000)
+        let report = PacketReport(frameID: 1, status: .videoDecoderBadData, flags: [], reason: long)
+        #expect(try PacketReport(decoding: bytes(report).span.bytes).reason == long.prefix(512))
+        let end = End(status: .videoEncoderMalfunction, reason: long)
+        #expect(try End(decoding: bytes(end).span.bytes).reason == long.prefix(16384))
+    }
+
     @Test func headersEnforceTheirLimits() throws {
         #expect(throws: SessionError.self) { try MessageHeader(length: 65537, opcode: 1, fdCount: 0, sequence: 1) }
         #expect(throws: SessionError.self) { try MessageHeader(length: 0, opcode: 1, fdCount: 9, sequence: 1) }
