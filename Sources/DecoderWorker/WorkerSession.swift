@@ -53,7 +53,9 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         state = Mutex(setup.session)
         stats.set(.width, UInt64(request.format.width))
         stats.set(.height, UInt64(request.format.height))
-        port = try assigned.accept(setup.reply(to: start), setup.report)
+        port = try assigned.accept(
+            setup.reply(to: start), setup.report,
+            runsDriver: setup.choice.decoder.hardware || request.isConverted)
     }
 
     /// Chooses the decoder and, if it is hardware, opens it; a failure becomes an input of another choice.

@@ -41,7 +41,8 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
             avoidReason: start.vulkan.avoidReason)
         assigned.stats.set(.width, UInt64(request.width))
         assigned.stats.set(.height, UInt64(request.height))
-        port = try assigned.accept(setup.reply(to: start), setup.report)
+        port = try assigned.accept(
+            setup.reply(to: start), setup.report, runsDriver: hardware != nil || convertsFrames)
     }
 
     /// Serves the client until the session ends, which ends the process.

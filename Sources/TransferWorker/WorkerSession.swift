@@ -38,7 +38,8 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         state = Mutex(setup.session)
         stats.set(.width, UInt64(setup.conversion.source.width))
         stats.set(.height, UInt64(setup.conversion.source.height))
-        port = try assigned.accept(opened.reply(start.session), opened.report)
+        port = try assigned.accept(
+            opened.reply(start.session), opened.report, runsDriver: !(opened.converter is CPUConverter))
     }
 
     /// Serves the client until the session ends, which ends the process.

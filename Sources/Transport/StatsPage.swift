@@ -32,6 +32,10 @@ public final class StatsPage: Sendable {
         case endStatus
         /// When the I/O thread last waited for events, in monotonic nanoseconds; 0 until the session exists.
         case heartbeatNs
+        /// The number plus one of the first system call that the sandbox forbade; 0 while there is none.
+        case forbiddenCall
+        /// How many system calls the sandbox forbade.
+        case forbiddenCalls
     }
 
     /// The longest time between two heartbeats of a worker whose I/O thread is idle.
@@ -84,5 +88,15 @@ public final class StatsPage: Sendable {
     public func add(_ counter: Counter, _ value: UInt64) {
         guard let base = memory.mutableBytes?.baseAddress else { return }
         chwd_counter_add(base + counter.rawValue * 8, value)
+    }
+
+    /// Records each system call that a filter forbids, from now on; the page stays mapped until the process ends.
+    func recordForbiddenCalls() throws(SystemError) {
+        guard let base = memory.mutableBytes?.baseAddress else { return }
+        try syscall("sigaction(SIGSYS)") {
+            chwd_install_trap_handler(
+                base + Counter.forbiddenCall.rawValue * 8, base + Counter.forbiddenCalls.rawValue * 8)
+        }
+        _ = Unmanaged.passRetained(self)
     }
 }

@@ -13,21 +13,22 @@ public final class AssignedSession {
     public let stats: StatsPage
 
     private let kind: SessionKind
+    private let sandbox: SandboxRequest
     private let signals: SignalFD
     private var connection: OwnedFD?
 
     private static let replyTimeout = Duration.seconds(5)
 
-    /// Maps the broker's page of counters; if that fails, refuses the call and ends the process.
-    init(_ kind: SessionKind, _ start: WorkerStart, connection: consuming OwnedFD, signals: SignalFD) {
+    /// A session whose sandbox holds already.
+    init(
+        _ kind: SessionKind, _ start: WorkerStart, _ sandbox: SandboxRequest, stats: StatsPage,
+        connection: consuming OwnedFD, signals: SignalFD
+    ) {
         self.kind = kind
         self.start = start
+        self.sandbox = sandbox
+        self.stats = stats
         self.signals = signals
-        do throws(SessionError) {
-            stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
-        } catch {
-            Self.refuse(error, connection.rawValue)
-        }
         self.connection = consume connection
     }
 
@@ -41,7 +42,15 @@ public final class AssignedSession {
     }
 
     /// Answers the Create call; the connection then carries the session's messages.
-    public func accept(_ reply: some Encodable, _ report: WorkerReport) throws -> SessionPort {
+    ///
+    /// - Parameter runsDriver: whether the session may still load a driver; if not, the process gives up what only
+    ///   drivers need.
+    public func accept(
+        _ reply: some Encodable, _ report: WorkerReport, runsDriver: Bool
+    ) throws -> SessionPort {
+        if !runsDriver, sandbox.policy == .driver {
+            try Sandbox.apply(SandboxRequest(policy: .codec, mode: sandbox.mode))
+        }
         WorkerStartup.report(report)
         guard let connection = connection.take() else {
             throw SessionError(.invalidSession, "the Create call was answered before")

@@ -28,10 +28,19 @@ public enum WorkerStartup {
             try ProcessControl.setParentDeathSignal(SIGKILL, parent: getppid())
             guard !isBrokerGone else { exit(ExitStatus.ok.rawValue) }
             try ProcessControl.confine()
+            let stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
+            try Sandbox.start(recordingIn: stats)
+            guard let sandbox = try receiveSandbox(rehearse) else { exit(ExitStatus.ok.rawValue) }
+            // The next packet holds a client's bytes.
+            try Sandbox.apply(sandbox)
             var bytes: [UInt8] = []
-            guard let connection = try receiveSession(&bytes, rehearse) else { exit(ExitStatus.ok.rawValue) }
+            guard
+                let connection = try PacketSocket.receiveWithFile(
+                    from: WorkerDescriptor.broker, into: &bytes, deadline: MonotonicTime.now + startTimeout)
+            else { exit(ExitStatus.ok.rawValue) }
             let start = try JSON.decode(WorkerStart.self, from: bytes)
-            try serve(AssignedSession(kind, start, connection: connection, signals: signals))
+            try serve(
+                AssignedSession(kind, start, sandbox, stats: stats, connection: connection, signals: signals))
         } catch {
             // Before the Create reply the client only sees the connection close; the daemon logs this reason.
             let reason = "the \(kind.noun) process could not start: \(error)"
@@ -68,15 +77,19 @@ public enum WorkerStartup {
         return try? JSON.decode(WorkerStart.self, from: packet)
     }
 
-    /// Waits for the session to serve and its client's connection; nil when the broker is gone.
+    /// The time in which the start packet follows the sandbox's.
+    private static let startTimeout = Duration.seconds(5)
+
+    /// Waits for the sandbox of the session to come; nil when the broker is gone.
     ///
     /// A worker that finds none yet was started ahead of its session, and calls `rehearse` before it waits.
-    private static func receiveSession(_ bytes: inout [UInt8], _ rehearse: () -> Void) throws -> OwnedFD? {
-        do throws(TransportError) {
-            return try PacketSocket.receiveWithFile(from: WorkerDescriptor.broker, into: &bytes, deadline: .now)
-        } catch  where error.code == .timedOut {
+    private static func receiveSandbox(_ rehearse: () -> Void) throws -> SandboxRequest? {
+        var packet = try PacketSocket.receive(from: WorkerDescriptor.broker)
+        if case .wouldBlock = packet {
             rehearse()
-            return try PacketSocket.receiveWithFile(from: WorkerDescriptor.broker, into: &bytes, deadline: nil)
+            packet = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: nil)
         }
+        guard case .bytes(let bytes) = packet else { return nil }
+        return try JSON.decode(SandboxRequest.self, from: bytes)
     }
 }

@@ -162,6 +162,7 @@ static bool apply(struct personality *personality, const char *word) {
         *(unsigned *)((char *)personality + moments[i].offset) = (unsigned)number;
         return true;
     }
+    if (!strncmp(word, "evil-", 5)) return (personality->forbidden = forbidden_named(word + 5));
     if (!strcmp(word, "8-bit-only")) {
         personality->encode[1] = personality->decode[1] = false;
         return true;

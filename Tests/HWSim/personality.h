@@ -51,8 +51,16 @@ struct personality {
     bool no_derive, no_import, no_timeouts, liar, corrupt, crash_init, fail_init, hang_init, busy, busy_maximum, two_segments, size_ceiling,
         no_huc, padded_pitch;
     // The how-manieth picture to encode or to decode, from 1; 0 is never.
+    const char *forbidden;  // what it tries at picture FORBIDDEN_PICTURE (forbidden.c); NULL is nothing
     unsigned crash_at, hang_at, hang_map_at, fail_at, decode_crash_at, decode_hang_at, decode_fail_at;
 };
+
+// After all pictures of a verification.
+enum { FORBIDDEN_PICTURE = 20 };
+// The static name of an attempt, or NULL where the word names none.
+const char *forbidden_named(const char *word);
+// Tries it; a success ends the process with SIGUSR2.
+void forbidden_try(const char *name);
 
 // False, with a sentence, when a word is unknown.
 bool personality_read(struct personality *, const char *words, char *message, unsigned size);

@@ -30,7 +30,9 @@ extension Broker {
             start.failures.append(failure)
             let next: SessionWorker
             do throws(Refusal) {
-                next = try startWorker(start, worker.kind, connection: connection.rawValue, worker.logger)
+                next = try startWorker(
+                    start, worker.kind, pixelFormat: running.pixelFormat, connection: connection.rawValue,
+                    worker.logger)
             } catch { throw error.error }
             workers[id] = next
             var again = running

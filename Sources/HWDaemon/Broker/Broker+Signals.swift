@@ -2,6 +2,7 @@
 internal import Glibc
 internal import HWDModel
 internal import HWDTransport
+internal import HWDWire
 internal import Logging
 
 // Handles signals: shutdown in steps (SIGTERM, SIGINT), and reload (SIGHUP).
@@ -130,7 +131,9 @@ extension Broker {
         settings = new
         registry.limits = SessionRegistry.Limits(new)
         prober.reconfigure(timeout: new.probeTimeout, deviceList: Configuration.deviceList(new))
-        for spare in spares.values { spare.setEnabled(new.spareWorkers > 0) }
+        for spare in spares.values { 
+            spare.change(isEnabled: new.spareWorkers > 0, isConfined: new.sandbox != .off)
+        }
         prepareSpares()
         closeIdleConnections()
         StandardErrorLog.setLevel(new.logLevel)

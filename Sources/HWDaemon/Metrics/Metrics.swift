@@ -21,6 +21,7 @@ struct Metrics {
     private var refused = LabelledCounter("kind", "code", "reason")
     private var fallbacks = LabelledCounter("reason")
     private var deaths = LabelledCounter("signal")
+    private var forbidden = LabelledCounter("kind", "call")
     private var reloads = LabelledCounter("result")
     private var past = SessionWork()
     private var probes: UInt64 = 0
@@ -40,6 +41,7 @@ struct Metrics {
             session.kind.rawValue, Self.encoder(session), Self.hardware(session), "\(end.status.rawValue)",
             end.cause.rawValue)
         if let signal = end.signal { deaths.count(SessionEnd.signalName(signal)) }
+        if let calls = end.forbiddenCalls { forbidden.count(session.kind.rawValue, calls.name ?? "other") }
         past += work
     }
 
@@ -86,6 +88,9 @@ struct Metrics {
         text.counter(
             "hwdaemon_fallbacks", "Sessions that use software although hardware was allowed, by reason.", fallbacks)
         text.counter("hwdaemon_worker_deaths", "Session processes killed by a signal.", deaths)
+        text.counter(
+            "hwdaemon_sandbox_violations", "Sessions whose process made a system call that its sandbox forbids, by the "
+                + "first such call.", forbidden)
         let work = present.work.reduce(past, +)
         text.counter("hwdaemon_frames_in", "Frames received from clients.", work.framesIn)
         text.counter("hwdaemon_frames_out", "Frames sent to clients.", work.framesOut)

@@ -31,7 +31,8 @@ extension Broker {
             guard !isStopping else { throw .shuttingDown }
             try registry.admit(uid: uid)
             let start = workerStart(id, call, parameters.kind, snapshot)
-            let worker = try startWorker(start, parameters.kind, connection: connection.fileDescriptor, log)
+            let worker = try startWorker(
+                start, parameters.kind, pixelFormat: parameters.pixelFormat, connection: connection.fileDescriptor, log)
             workers[id] = worker
             registry.add(
                 SessionRegistry.Running(
@@ -90,13 +91,13 @@ extension Broker {
 
     /// Starts a worker for a call.
     func startWorker(
-        _ start: WorkerStart, _ kind: SessionKind, connection: Int32, _ log: Logger
+        _ start: WorkerStart, _ kind: SessionKind, pixelFormat: String, connection: Int32, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
         let id = start.session
         do {
             return try SessionWorker(
                 SessionWorker.Assignment(
-                    start: start, kind: kind,
+                    start: start, kind: kind, sandbox: sandbox(start, kind, pixelFormat: pixelFormat),
                     stallLimits: SessionWorker.StallLimits(
                         software: settings.stallTimeout, hardware: settings.hardwareStallTimeout)),
                 process: try takeProcess(kind), connection: connection, loop: loop, logger: log,
@@ -108,9 +109,21 @@ extension Broker {
         }
     }
 
+    /// What a session's process may do: it runs no driver if the session has no hardware to choose and converts no colors.
+    private func sandbox(_ start: WorkerStart, _ kind: SessionKind, pixelFormat: String) -> SandboxRequest {
+        let hardware = kind.hardware(start.hardware, start.snapshot)
+        let convertsColors = kind == .transfer || PixelFormat(rawValue: pixelFormat)?.isRGB != false
+        return SandboxRequest(
+            policy: hardware.isEmpty && !convertsColors ? .codec : .driver, mode: settings.sandbox,
+            nodes: Devices.nodes(deviceList: Configuration.deviceList(settings)),
+            paths: Configuration.sandboxPaths(settings))
+    }
+
     /// A spare of the kind if there is one, else a process started now.
     private func takeProcess(_ kind: SessionKind) throws(SystemError) -> WorkerProcess {
-        guard let spare = spares[kind] else { return try WorkerProcess(configuration.executable(kind.program)) }
+        guard let spare = spares[kind] else {
+            return try WorkerProcess(configuration.executable(kind.program), isConfined: settings.sandbox != .off)
+        }
         return try spare.take()
     }
 
@@ -147,6 +160,10 @@ extension Broker {
             recover(worker, end, connection: connection)
         {
             return
+        }
+        if let calls = end.forbiddenCalls {
+            worker?.logger.warning(
+                "the sandbox forbade system calls", metadata: ["call": "\(calls.name ?? "other")", "count": "\(calls.count)"])
         }
         worker?.logger.log(
             level: end.isMalfunction ? .warning : .info, "session ended",

@@ -12,6 +12,8 @@ struct SessionEnd: Hashable, Sendable {
     var cause = Cause.closed
     /// The signal that killed the process, if one did.
     var signal: Int32?
+    /// What the sandbox forbade the process, if anything.
+    var forbiddenCalls: ForbiddenCalls?
 
     /// What ended a session, as a label of the metrics.
     enum Cause: String {
@@ -49,8 +51,19 @@ struct SessionEnd: Hashable, Sendable {
     /// - Parameters:
     ///   - reported: the worker's own report, which is untrusted.
     ///   - stopped: why the broker killed the worker, if it did.
+    ///   - forbidden: what its sandbox forbade; the reason names it.
     static func error(
-        reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit, _ kind: SessionKind
+        reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit, _ kind: SessionKind,
+        _ forbidden: ForbiddenCalls? = nil
+    ) -> SessionError {
+        let error = error(reported, stopped, exit, kind)
+        guard let forbidden else { return error }
+        return SessionError(
+            error.status, "\(error.reason); it tried to \(forbidden.attempt), which its sandbox forbids")
+    }
+
+    private static func error(
+        _ reported: SessionError?, _ stopped: SessionError?, _ exit: ChildProcess.Exit, _ kind: SessionKind
     ) -> SessionError {
         if let reported { return SessionError(reported.status, reported.reason.printable()) }
         if let stopped { return stopped }

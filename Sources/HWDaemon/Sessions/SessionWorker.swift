@@ -27,6 +27,7 @@ final class SessionWorker {
     struct Assignment {
         var start: WorkerStart
         var kind: SessionKind
+        var sandbox: SandboxRequest
         /// The hardware limit applies to a worker that may open hardware until it reports which codec it uses: nothing
         /// else takes long before that.
         var stallLimits: StallLimits
@@ -98,6 +99,7 @@ final class SessionWorker {
             let copy = try OwnedFD.duplicate(connection)
             hangUpWatch = try loop.watchHangUp(copy.rawValue) { [weak self] in self?.clientHungUp() }
             unanswered = consume copy
+            try PacketSocket.send(try JSON.encode(assignment.sandbox), to: channel.rawValue)
             try PacketSocket.send(try JSON.encode(start), file: connection, to: channel.rawValue)
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
             channelWatch = try loop.watch(channel.rawValue, .readable) { [weak self] _ in self?.receive() }
@@ -214,13 +216,14 @@ final class SessionWorker {
         childWatch = nil
         if let hangUpWatch { loop.forget(hangUpWatch) }
         loop.cancel(hangUpTimer)
-        let error = SessionEnd.error(reported: reported, stopped: stopped, exit: exit, kind)
+        let forbidden = ForbiddenCalls(stats)
+        let error = SessionEnd.error(reported: reported, stopped: stopped, exit: exit, kind, forbidden)
         let signal: Int32? = if case .signaled(let number) = exit { number } else { nil }
         handlers.end(
             SessionEnd(
                 status: error.status, reason: error.reason, framesIn: stats[.framesIn],
                 framesOut: stats[.framesOut],
                 cause: SessionEnd.Cause(reported: reported, stopped: stopped, exit: exit),
-                signal: signal))
+                signal: signal, forbiddenCalls: forbidden))
     }
 }

@@ -22,11 +22,15 @@ struct WorkerProcess {
     }
 
     /// Starts an executable.
-    init(_ executable: String) throws(SystemError) {
+    ///
+    /// - Parameter isConfined: whether it confines itself (`Sandbox`).
+    init(_ executable: String, isConfined: Bool) throws(SystemError) {
         stats = try StatsPage()
         let pair = try UnixSocket.packetPair()
         child = try ChildProcess(
-            spawning: executable, environment: Self.environment,
+            spawning: executable,
+            environment: isConfined
+                ? Self.environment : Self.environment.merging([Sandbox.variable: "off"]) { $1 },
             files: [
                 ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker),
                 ChildProcess.File(stats.fileDescriptor, as: WorkerDescriptor.stats),
@@ -50,6 +54,8 @@ final class SpareWorker {
 
     /// Whether spares are started (`SpareWorkers`).
     private var isEnabled: Bool
+    /// Whether its process confines itself.
+    private var isConfined: Bool
     private let executable: String
     private let refills: Bool
     private let loop: EventLoop
@@ -57,8 +63,9 @@ final class SpareWorker {
     private var refill: EventLoop.Timer?
     private var isStopped = false
 
-    init(executable: String, isEnabled: Bool, refills: Bool, loop: EventLoop) {
+    init(executable: String, isEnabled: Bool, isConfined: Bool, refills: Bool, loop: EventLoop) {
         self.isEnabled = isEnabled
+        self.isConfined = isConfined
         self.executable = executable
         self.refills = refills
         self.loop = loop
@@ -66,7 +73,8 @@ final class SpareWorker {
 
     /// Starts a spare; if that fails there is none, and the next session's own start reports why.
     func prepare() {
-        guard isEnabled, spare == nil, !isStopped, let process = try? WorkerProcess(executable) else { return }
+        guard isEnabled, spare == nil, !isStopped, let process = try? WorkerProcess(executable, isConfined: isConfined)
+        else { return }
         do {
             let watch = try loop.watch(process.child.fileDescriptor, .readable) { [weak self] _ in self?.drop() }
             spare = (process, watch)
@@ -83,18 +91,22 @@ final class SpareWorker {
                 self?.prepare()
             }
         }
-        guard let (process, watch) = spare else { return try WorkerProcess(executable) }
+        guard let (process, watch) = spare else {
+            return try WorkerProcess(executable, isConfined: isConfined)
+        }
         spare = nil
         loop.remove(watch)
         // It may have died so recently that the loop has not seen its end yet.
-        if try process.child.tryReap() != nil { return try WorkerProcess(executable) }
+        if try process.child.tryReap() != nil {
+            return try WorkerProcess(executable, isConfined: isConfined)
+        }
         return process
     }
 
-    /// Enables or disables spares; disabling ends the present one.
-    func setEnabled(_ isEnabled: Bool) {
-        self.isEnabled = isEnabled
-        if !isEnabled { drop() }
+    /// Enables or disables spares and their confinement; a present one that does not fit ends.
+    func change(isEnabled: Bool, isConfined: Bool) {
+        if !isEnabled || isConfined != self.isConfined { drop() }
+        (self.isEnabled, self.isConfined) = (isEnabled, isConfined)
     }
 
     /// Ends the spare and starts no more.

@@ -33,6 +33,11 @@ struct Configuration {
         getenv("HWDAEMON_DEVICES").map { String(cString: $0) } ?? settings.devices
     }
 
+    /// The paths that drivers may write to: those of `HWDAEMON_SANDBOX_PATHS`, even if empty, else the settings'.
+    static func sandboxPaths(_ settings: Settings) -> [String] {
+        Devices.parse(getenv("HWDAEMON_SANDBOX_PATHS").map { String(cString: $0) } ?? settings.sandboxPaths ?? "")
+    }
+
     /// The path of a worker's or probe's executable.
     func executable(_ name: String) -> String { "\(libexec)/\(name)" }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDWire
 internal import Logging
 
 /// How values of one kind are written in configuration files.
@@ -77,11 +78,11 @@ extension SettingKind<Duration> {
 
 extension SettingKind<String?> {
     /// Absolute paths separated by colons.
-    static var devices: SettingKind {
+    static func paths(atMost limit: Int) -> SettingKind {
         SettingKind(takes: "absolute paths, separated by colons") { (text) throws(SettingFault) in
             let paths = Devices.parse(text)
-            guard !paths.isEmpty, paths.count <= Devices.maxCount else {
-                throw SettingFault("1 to \(Devices.maxCount) devices are needed")
+            guard !paths.isEmpty, paths.count <= limit else {
+                throw SettingFault("1 to \(limit) paths are needed")
             }
             if let path = paths.first(where: { !$0.hasPrefix("/") }) {
                 throw SettingFault("'\(path)' is not an absolute path")
@@ -89,6 +90,21 @@ extension SettingKind<String?> {
             return text
         } show: {
             $0 ?? ""
+        }
+    }
+}
+
+extension SettingKind<SandboxRequest.Mode> {
+    /// The name of a mode.
+    static var sandboxMode: SettingKind {
+        let names = SandboxRequest.Mode.allCases.map(\.rawValue).joined(separator: ", ")
+        return SettingKind(takes: "one of \(names)") { (text) throws(SettingFault) in
+            guard let mode = SandboxRequest.Mode(rawValue: text) else {
+                throw SettingFault("'\(text)' is not one of them")
+            }
+            return mode
+        } show: {
+            $0.rawValue
         }
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDWire
 internal import Logging
 
 /// The administrator's settings: limits, timeouts, devices, log level.
@@ -19,6 +20,9 @@ struct Settings: Hashable, Sendable {
     var spareWorkers = 1
     /// Nodes to probe, separated by colons; nil for every render node.
     var devices: String?
+    var sandbox = SandboxRequest.Mode.enforce
+    /// Separated by colons; nil for none.
+    var sandboxPaths: String?
     var logLevel = Logger.Level.info
 
     /// The defaults of a private daemon: its only client waits for it to end, reports failed sessions itself, and
@@ -112,8 +116,16 @@ enum SettingsTable {
             "DrainTimeout", \.drainTimeout, .time(0...3600),
             "Time that running sessions have to finish when the daemon is asked to stop."),
         SettingsRow(
-            "Devices", \.devices, .devices,
+            "Devices", \.devices, .paths(atMost: Devices.maxCount),
             "Device nodes to use instead of every /dev/dri/renderD*; HWDAEMON_DEVICES overrides it."),
+        SettingsRow(
+            "Sandbox", \.sandbox, .sandboxMode,
+            "Whether sessions' processes may make only the system calls, and open only the files, that codecs and "
+                + "drivers need; report lets calls through, and the kernel's audit log names them."),
+        SettingsRow(
+            "SandboxPaths", \.sandboxPaths, .paths(atMost: 16),
+            "Paths beneath which drivers may read and write, besides what they need; HWDAEMON_SANDBOX_PATHS "
+                + "overrides it."),
         SettingsRow("LogLevel", \.logLevel, .logLevel, "The least severe level that is logged."),
     ]
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+
+/// What a filter does with a system call.
+enum CallRule: Hashable, Sendable {
+    /// It runs.
+    case allow
+    /// It fails with an error number, unreported: harmless attempts of libraries that cope with the failure.
+    case refuse(Int32)
+    /// It fails with an error number and is reported.
+    case forbid(Int32)
+    /// It ends the process and is reported.
+    case end
+}
+
+/// A condition on one argument of a system call: `argument & mask == value`.
+struct ArgumentTest: Hashable, Sendable {
+    /// 0 to 5.
+    var argument: Int
+    var mask: UInt64
+    var value: UInt64
+
+    /// Compares 32 bits: an int, of which the kernel ignores the upper half.
+    static func int(_ argument: Int, is value: Int32) -> ArgumentTest {
+        ArgumentTest(argument: argument, mask: 0xffff_ffff, value: UInt64(UInt32(bitPattern: value)))
+    }
+
+    /// Whether all of some bits are set.
+    static func bits(_ argument: Int, _ bits: Int32) -> ArgumentTest {
+        let bits = UInt64(UInt32(bitPattern: bits))
+        return ArgumentTest(argument: argument, mask: bits, value: bits)
+    }
+
+    /// Whether a pointer or a length is zero.
+    static func isZero(_ argument: Int) -> ArgumentTest {
+        ArgumentTest(argument: argument, mask: .max, value: 0)
+    }
+}
+
+/// A system call and what a filter does with it.
+struct CallRow: Hashable, Sendable {
+    /// The kernel's name (`openat`).
+    var name: String
+    /// The first test that holds decides.
+    var cases: [(test: ArgumentTest, rule: CallRule)]
+    /// The rule where no test holds.
+    var otherwise: CallRule
+
+    init(_ name: String, _ otherwise: CallRule, _ cases: [(test: ArgumentTest, rule: CallRule)] = []) {
+        (self.name, self.cases, self.otherwise) = (name, cases, otherwise)
+    }
+
+    static func == (a: CallRow, b: CallRow) -> Bool {
+        a.name == b.name && a.otherwise == b.otherwise && a.cases.elementsEqual(b.cases) { $0 == $1 }
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+internal import HWDWire
+
+/// The files that a sandboxed process may open, as Landlock enforces them.
+struct FileRules: Hashable, Sendable {
+    /// Rights (linux/landlock.h).
+    struct Rights: OptionSet, Hashable, Sendable {
+        let rawValue: UInt64
+        static let execute = Rights(rawValue: 1 << 0)
+        static let writeFile = Rights(rawValue: 1 << 1)
+        static let readFile = Rights(rawValue: 1 << 2)
+        static let readDirectory = Rights(rawValue: 1 << 3)
+        static let truncate = Rights(rawValue: 1 << 14)
+        static let controlDevice = Rights(rawValue: 1 << 15)
+        static let read: Rights = [.readFile, .readDirectory]
+        /// Everything but executing: files and directories may be made and removed.
+        static let all = Rights(rawValue: 0xfffe)
+        /// Rights that a file can have; the others belong to directories.
+        static let ofFiles: Rights = [.execute, .writeFile, .readFile, .truncate, .controlDevice]
+
+        /// The rights that a version of Landlock knows.
+        static func known(to version: Int) -> Rights {
+            switch version {
+            case ...1: Rights(rawValue: 0x1fff)
+            case 2: Rights(rawValue: 0x3fff)
+            case 3, 4: Rights(rawValue: 0x7fff)
+            default: Rights(rawValue: 0xffff)
+            }
+        }
+    }
+
+    /// A path and the rights beneath it. A path that does not exist is skipped.
+    struct Row: Hashable, Sendable {
+        var path: String
+        var rights: Rights
+    }
+
+    /// LANDLOCK_ACCESS_NET_BIND_TCP and _CONNECT_TCP: none is granted.
+    static let networkRights: UInt64 = 0b11
+    /// LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET and _SIGNAL: neither reaches processes outside.
+    static let scopes: UInt64 = 0b11
+
+    var rows: [Row]
+
+    /// The rules of a policy.
+    ///
+    /// - Parameter environment: the process's; its variables name folders of drivers.
+    init(_ request: SandboxRequest, environment: (String) -> String?) {
+        rows = Self.system.map { Row(path: $0, rights: .read) } + [Row(path: "/dev/null", rights: [.readFile, .writeFile])]
+        guard request.policy == .driver else { return }
+        rows += Self.driver.map { Row(path: $0, rights: .read) }
+        for variable in Self.variables {
+            for path in (environment(variable) ?? "").split(separator: ":") where path.hasPrefix("/") {
+                rows.append(Row(path: String(path), rights: .read))
+            }
+        }
+        let nodes = request.nodes.isEmpty ? ["/dev/dri"] : request.nodes
+        rows += (nodes + Self.nvidia).map { Row(path: $0, rights: [.read, .writeFile, .controlDevice]) }
+        rows += request.paths.map { Row(path: $0, rights: .all) }
+    }
+
+    /// What every process reads: libraries, the processors that libnuma and libx265 count, time zones.
+    private static let system = [
+        "/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo",
+        "/sys/devices/system", "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm",
+        "/proc/sys/kernel", "/dev/urandom",
+    ]
+
+    /// What libva, Mesa, Intel's and NVIDIA's drivers and the Vulkan loader read.
+    private static let driver = [
+        "/usr/local/lib", "/etc/libva.conf", "/etc/drirc", "/usr/share/drirc.d", "/usr/share/libdrm", "/etc/vulkan",
+        "/usr/share/vulkan", "/usr/local/share/vulkan", "/usr/share/glvnd", "/etc/glvnd", "/usr/share/nvidia",
+        "/sys/devices", "/sys/dev", "/sys/bus/pci", "/sys/class/drm", "/sys/module", "/proc/driver", "/proc/devices",
+    ]
+
+    /// Variables that name folders or files of drivers, separated by colons.
+    private static let variables = [
+        "LIBVA_DRIVERS_PATH", "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES", "VK_LAYER_PATH",
+        "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH", "LD_LIBRARY_PATH",
+    ]
+
+    private static let nvidia = ["/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm", "/dev/nvidia-modeset", "/dev/dxg"]
+}

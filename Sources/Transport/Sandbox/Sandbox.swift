@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+internal import CHWDLinux
+internal import Glibc
+public import HWDWire
+
+/// Confines the calling process: the system calls it may make (seccomp) and the files it may open (Landlock).
+///
+/// What is given up is given up for good; each step only adds to the last. See docs/admin.md for what a confined
+/// process can reach.
+public enum Sandbox {
+    /// Set to `off` in the environment of processes that are not to be confined at all.
+    public static let variable = "HWDAEMON_SANDBOX"
+
+    /// Forbids what no codec and no driver needs: other programs and processes, the network, the system's state.
+    ///
+    /// - Parameter stats: the page in which forbidden calls are recorded.
+    public static func start(recordingIn stats: StatsPage) throws(SystemError) {
+        try stats.recordForbiddenCalls()
+        guard environment(variable) != "off" else { return }
+        try install(CallTable.start(process: getpid()), onlyReports: false)
+    }
+
+    /// Applies a policy. No other thread may exist: Landlock restricts the calling thread and those it starts.
+    ///
+    /// A kernel without Landlock restricts the system calls only.
+    public static func apply(_ request: SandboxRequest) throws(SystemError) {
+        guard request.mode != .off, environment(variable) != "off" else { return }
+        if request.mode == .enforce { try restrictFiles(FileRules(request, environment: environment)) }
+        try install(CallTable.session(request.policy), onlyReports: request.mode == .report)
+    }
+
+    /// What the kernel lacks for a sandbox; nil if it lacks nothing.
+    public static var missing: String? {
+        let version = chwd_landlock_version()
+        return version < 0 ? "this kernel has no Landlock (\(String(cString: chwd_error_text(-version)))): "
+            + "files are not restricted, system calls are" : nil
+    }
+
+    private static func install(_ table: CallTable, onlyReports: Bool) throws(SystemError) {
+        let program = FilterProgram(
+            table, architecture: chwd_audit_architecture(), onlyReports: onlyReports
+        ) { name in
+            UInt32(exactly: chwd_call_number(name))
+        }
+        let instructions = program.instructions.map {
+            chwd_instruction(
+                code: $0.code, jump_true: $0.jumpTrue, jump_false: $0.jumpFalse, operand: $0.operand)
+        }
+        try syscall("seccomp") { chwd_install_filter(instructions, instructions.count) }
+    }
+
+    private static func restrictFiles(_ rules: FileRules) throws(SystemError) {
+        let version = Int(chwd_landlock_version())
+        guard version > 0 else { return }
+        let known = FileRules.Rights.known(to: version)
+        let set = OwnedFD(
+            try syscall("landlock_create_ruleset") {
+                chwd_landlock_create(known.rawValue, FileRules.networkRights, FileRules.scopes)
+            })
+        let number = set.rawValue
+        for row in rules.rows {
+            let rights = row.rights.intersection(known)
+            do throws(SystemError) {
+                try syscall("landlock_add_rule", row.path) {
+                    chwd_landlock_allow(number, row.path, rights.rawValue, FileRules.Rights.ofFiles.rawValue)
+                }
+            } catch {
+                // A path that cannot be opened now is not needed, or not allowed anyway.
+                guard [ENOENT, EACCES, ENOTDIR, ELOOP].contains(error.errno) else { throw error }
+            }
+        }
+        try syscall("landlock_restrict_self") { chwd_landlock_restrict(number) }
+    }
+
+    private static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+}
+
+/// The system calls of a process that its sandbox forbade, as the process recorded them.
+public struct ForbiddenCalls: Hashable, Sendable {
+    /// The first call's name; nil for one that no policy names.
+    public let name: String?
+    /// How many calls were forbidden.
+    public let count: UInt64
+
+    /// Reads the untrusted page; nil if it records none.
+    public init?(_ stats: StatsPage) {
+        guard let number = Int32(exactly: stats[.forbiddenCall]), number > 0 else { return nil }
+        name = chwd_call_name(number - 1).map { String(cString: $0) }
+        count = stats[.forbiddenCalls]
+    }
+
+    /// What was tried, for the end of a sentence: "start a program (execve)".
+    public var attempt: String {
+        guard let name else { return "make an unusual system call" }
+        return CallTable.purpose(of: name).map { "\($0) (\(name))" } ?? "call \(name)"
+    }
+}

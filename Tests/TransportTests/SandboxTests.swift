@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import CHWDLinux
+import Glibc
+import HWDWire
+import Testing
+
+@testable import HWDTransport
+
+/// Runs a filter as the kernel does, on the bytes of a `struct seccomp_data`; classic BPF as in Documentation/networking/filter.
+private func run(
+    _ program: FilterProgram, call: UInt32, arguments: [UInt64] = [], architecture: UInt32 = 0xc000_003e
+) throws -> UInt32 {
+    var data = [UInt32](repeating: 0, count: 16)
+    (data[0], data[1]) = (call, architecture)
+    for (index, argument) in arguments.enumerated() {
+        data[4 + 2 * index] = UInt32(truncatingIfNeeded: argument)
+        data[5 + 2 * index] = UInt32(truncatingIfNeeded: argument >> 32)
+    }
+    var (accumulator, next) = (UInt32(0), 0)
+    while true {
+        try #require(next < program.instructions.count)
+        let instruction = program.instructions[next]
+        next += 1
+        let operand = instruction.operand
+        switch instruction.code {
+        case 0x20:
+            try #require(operand % 4 == 0 && operand < 64)
+            accumulator = data[Int(operand / 4)]
+        case 0x54: accumulator &= operand
+        case 0x15: next += Int(accumulator == operand ? instruction.jumpTrue : instruction.jumpFalse)
+        case 0x35: next += Int(accumulator >= operand ? instruction.jumpTrue : instruction.jumpFalse)
+        case 0x06: return operand
+        default:
+            Issue.record("an instruction that no filter has: \(instruction)")
+            return 0
+        }
+    }
+}
+
+private let killProcess: UInt32 = 0x8000_0000
+private let allow: UInt32 = 0x7fff_0000
+private let log: UInt32 = 0x7ffc_0000
+private let trap: UInt32 = 0x0003_0000
+private let ending: UInt32 = 0x0003_8000
+private func errno(_ number: Int32) -> UInt32 { 0x0005_0000 | UInt32(number) }
+
+/// The numbers of system calls on x86-64 (arch/x86/entry/syscalls/syscall_64.tbl), whatever this machine is.
+private let numbers: [String: UInt32] = [
+    "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "poll": 7, "lseek": 8, "mmap": 9, "mprotect": 10,
+    "munmap": 11, "ioctl": 16, "access": 21, "socket": 41, "connect": 42, "sendmsg": 46, "recvmsg": 47, "bind": 49,
+    "clone": 56, "fork": 57, "vfork": 58, "execve": 59, "kill": 62, "rename": 82, "mkdir": 83, "unlink": 87,
+    "ptrace": 101, "prctl": 157, "mount": 165, "futex": 202, "tgkill": 234, "openat": 257, "unshare": 272,
+    "prlimit64": 302, "process_vm_readv": 310, "memfd_create": 319, "bpf": 321, "execveat": 322, "userfaultfd": 323,
+    "io_uring_setup": 425, "clone3": 435,
+]
+
+@Suite struct SandboxTests {
+    private func program(_ table: CallTable, onlyReports: Bool = false) -> FilterProgram {
+        FilterProgram(table, architecture: 0xc000_003e, onlyReports: onlyReports) { numbers[$0] }
+    }
+
+    private func call(_ name: String, _ arguments: UInt64..., in program: FilterProgram) throws -> UInt32 {
+        try run(program, call: try #require(numbers[name]), arguments: arguments)
+    }
+
+    @Test("From its start on, a process starts no program, reaches no other process and no network")
+    func start() throws {
+        let program = program(.start(process: 4711))
+        for name in [
+            "execve", "execveat", "ptrace", "mount", "bpf", "io_uring_setup", "userfaultfd", "unshare",
+            "process_vm_readv",
+        ] {
+            #expect(try call(name, in: program) == ending, "\(name)")
+        }
+        for name in ["read", "openat", "ioctl", "mmap", "futex"] {
+            #expect(try call(name, in: program) == allow, "\(name)")
+        }
+        // AF_UNIX, AF_INET, AF_NETLINK; an int, of which the kernel ignores the upper half.
+        #expect(try call("socket", 1, in: program) == allow)
+        #expect(try call("socket", 1 | 7 << 32, in: program) == allow)
+        #expect(try call("socket", 2, in: program) == trap | UInt32(EACCES))
+        #expect(try call("socket", 16, in: program) == trap | UInt32(EACCES))
+        #expect(try call("kill", 4711, 6, in: program) == allow)
+        for other: UInt64 in [0, 1, 4712, 0xffff_ffff, UInt64(bitPattern: -1)] {
+            #expect(try call("kill", other, 9, in: program) == trap | UInt32(EPERM))
+        }
+        // The flags of pthread_create, and those of fork.
+        #expect(try call("clone", 0x3d0f00, in: program) == allow)
+        #expect(try call("clone", 0x0120_0011, in: program) == trap | UInt32(EPERM))
+        #expect(try call("fork", in: program) == trap | UInt32(EPERM))
+        #expect(try call("clone3", in: program) == errno(ENOSYS))
+    }
+
+    @Test("A session makes the calls of its policy and no others")
+    func session() throws {
+        let (codec, driver) = (program(.session(.codec)), program(.session(.driver)))
+        for program in [codec, driver] {
+            for name in ["futex", "recvmsg", "sendmsg", "openat", "memfd_create", "munmap"] {
+                #expect(try call(name, in: program) == allow, "\(name)")
+            }
+            #expect(try call("execve", in: program) == ending)
+            // Not in the table: bind, and numbers that no kernel has.
+            #expect(try call("bind", in: program) == trap | UInt32(ENOSYS))
+            #expect(try run(program, call: 9999) == trap | UInt32(ENOSYS))
+            #expect(try call("socket", 1, in: program) == errno(EACCES))
+            // PR_SET_NAME, PR_SET_MM.
+            #expect(try call("prctl", 15, in: program) == allow)
+            #expect(try call("prctl", 35, in: program) == trap | UInt32(EPERM))
+            // A limit is read, not set; pointers have 64 bits.
+            #expect(try call("prlimit64", 0, 3, 0, 1 << 40, in: program) == allow)
+            #expect(try call("prlimit64", 0, 3, 1 << 40, 0, in: program) == trap | UInt32(EPERM))
+        }
+        // PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC.
+        for name in ["mmap", "mprotect"] {
+            #expect(try call(name, 0, 4096, 3, in: codec) == allow)
+            #expect(try call(name, 0, 4096, 5, in: codec) == trap | UInt32(EACCES))
+            #expect(try call(name, 0, 4096, 5, in: driver) == allow)
+        }
+        #expect(try call("ioctl", in: codec) == errno(ENOTTY))
+        #expect(try call("ioctl", in: driver) == allow)
+        #expect(try call("mkdir", in: codec) == trap | UInt32(ENOSYS))
+        #expect(try call("mkdir", in: driver) == errno(EACCES))
+    }
+
+    @Test("Calls of another architecture end the process, and a mode that reports lets all others through")
+    func modes() throws {
+        for table in [CallTable.start(process: 1), .session(.codec), .session(.driver)] {
+            let program = program(table)
+            #expect(try run(program, call: 0, architecture: 0x4000_0003) == killProcess)
+            // x32: bit 30.
+            #expect(try run(program, call: 0x4000_0000) == killProcess)
+            let reporting = self.program(table, onlyReports: true)
+            #expect(try call("execve", in: reporting) == log)
+            #expect(try call("read", in: reporting) == allow)
+        }
+    }
+
+    @Test("Every name of the tables is a system call, in one row")
+    func names() {
+        for table in [CallTable.start(process: 1), .session(.codec), .session(.driver)] {
+            #expect(Set(table.rows.map(\.name)).count == table.rows.count)
+            for row in table.rows {
+                #expect(chwd_call_number(row.name) >= 0, "\(row.name)")
+            }
+        }
+        #expect(chwd_call_name(chwd_call_number("openat")).map { String(cString: $0) } == "openat")
+        #expect(chwd_call_number("execvp") == -1 && chwd_call_name(-1) == nil)
+    }
+
+    @Test("Files: a codec reads libraries, a driver reads its folders and writes its nodes")
+    func files() throws {
+        let variables = ["LIBVA_DRIVERS_PATH": "/opt/drivers:relative", "VK_DRIVER_FILES": "/opt/icd.json"]
+        let codec = FileRules(SandboxRequest(policy: .codec)) { variables[$0] }
+        #expect(!codec.rows.contains { $0.path.hasPrefix("/dev/") && $0.path != "/dev/null" && $0.path != "/dev/urandom" })
+        #expect(codec.rows.allSatisfy { $0.path == "/dev/null" || $0.rights.isSubset(of: .read) })
+        let driver = FileRules(
+            SandboxRequest(policy: .driver, nodes: ["/dev/dri/renderD129"], paths: ["/var/opt"])
+        ) { variables[$0] }
+        let rights = Dictionary(driver.rows.map { ($0.path, $0.rights) }) { $0.union($1) }
+        #expect(rights["/opt/drivers"] == .read && rights["/opt/icd.json"] == .read && rights["relative"] == nil)
+        #expect(rights["/dev/dri/renderD129"] == [.read, .writeFile, .controlDevice])
+        #expect(rights["/dev/dri"] == nil && rights["/dev/dri/renderD128"] == nil)
+        #expect(rights["/var/opt"] == .all)
+        #expect(!driver.rows.contains { $0.rights.contains(.execute) })
+        for path in ["/", "/etc", "/home", "/root", "/tmp", "/var", "/proc", "/sys", "/dev", "/run"] {
+            #expect(rights[path] == nil, "\(path)")
+        }
+        // linux/landlock.h: ABI 2 has no truncation and no control of devices.
+        #expect(FileRules.Rights.known(to: 2).rawValue == 0x3fff)
+        #expect(FileRules.Rights.known(to: 7).rawValue == 0xffff)
+    }
+}
