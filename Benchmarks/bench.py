@@ -5,7 +5,8 @@
 Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
-  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr: one part only
+  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata,
+                 receipt: one part only
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
 import hashlib
@@ -18,80 +19,13 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BIN = os.path.join(ROOT, ".build/release")
+import hdr
+from common import BIN, MEDIA, ROOT, ROUNDS, SECONDS, SMALL, environment, make_y4m, run, source, table, timed
+
 BENCH = os.path.join(ROOT, "Benchmarks/.build/release/session-bench")
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-SECONDS = float(os.environ.get("BENCH_SECONDS", "10"))
 ONLY = os.environ.get("BENCH_ONLY", "")
 CASE = os.environ.get("BENCH_CASE", "")
 CRF = "28"
-MEDIA = os.path.join(ROOT, "../shared/media")
-SMALL = os.path.join(ROOT, "Tests/Media/bbb_720p.mp4")
-
-
-def environment(**more):
-    clean = {k: v for k, v in os.environ.items() if k != "HWDAEMON_SOCKET"}
-    return {**clean, **more}
-
-
-def run(command, **kwargs):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), **kwargs)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
-    return done
-
-
-def source(name, fallback):
-    path = os.path.join(MEDIA, name)
-    return path if os.path.exists(path) else fallback
-
-
-def make_y4m(folder, clip, size, depth, frames):
-    """A Y4M file of that many frames; the clip repeats."""
-    path = os.path.join(folder, f"{size.replace('x', '_')}_{depth}_{frames}.y4m")
-    if not os.path.exists(path):
-        pixel = "yuv420p" if depth == 8 else "yuv420p10le"
-        run(["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", clip, "-vf", f"scale={size.replace('x', ':')}",
-             "-frames:v", str(frames), "-pix_fmt", pixel, "-strict", "-1", "-an", "-y", path])
-    return path
-
-
-def peak_of_workers(seen):
-    """The highest resident size (KiB) so far of the workers."""
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            with open(f"/proc/{entry}/comm") as comm:
-                if comm.read().strip() not in ("hwdaemon-encode", "hwdaemon-decode"):
-                    continue
-            with open(f"/proc/{entry}/status") as status:
-                for line in status:
-                    if line.startswith("VmHWM"):
-                        seen[entry] = int(line.split()[1])
-        except OSError:
-            continue
-    return seen
-
-
-def timed(command, watch=False):
-    """Wall seconds, CPU seconds including descendants, and the peak resident KiB of the process or of the worker."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
-    seen = {}
-    if watch:
-        while process.poll() is None:
-            peak_of_workers(seen)
-            time.sleep(0.25)
-    _, status, usage = os.wait4(process.pid, 0) if not watch else (0, process.returncode, None)
-    seconds = time.perf_counter() - start
-    if status != 0:
-        sys.exit(f"{' '.join(command)}: status {status}\n{process.stderr.read().decode(errors='replace')[-2000:]}")
-    process.stderr.close()
-    if watch:
-        return seconds, None, max(seen.values(), default=0)
-    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
 
 def vcl_digest(path):
@@ -133,11 +67,6 @@ def compare(rows, label, ours, theirs, frames, check=None):
            f"{(peak_left - peak_right) / 1024:+.0f}", same)
     rows.append(row)
     print("  " + " | ".join(map(str, row)), file=sys.stderr, flush=True)
-
-
-def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
 HEAD = ["case", "frames", "hwctl fps", "other fps", "speed ratio", "rounds", "CPU ratio", "worker MiB", "other MiB",
@@ -373,49 +302,10 @@ def alpha(folder):
         ["preset", "fps with alpha", "fps of the base", "time", "CPU time", "goal (time)"], rows)
 
 
-def light(folder):
-    """CPU time for measuring the light of a 1080p picture (level 1 of Dolby Vision) on one thread."""
-    tool = os.path.join(folder, "measure-light")
-    run(["clang", "-O2", "-I", os.path.join(ROOT, "Sources/CPixels/include"), "-o", tool,
-         os.path.join(ROOT, "Benchmarks/measure-light.c"), os.path.join(ROOT, "Sources/CPixels/measure.c"), "-lm"])
-    rows = []
-    for line in run([tool]).stdout.decode().splitlines():
-        name, milliseconds = line.split()
-        rows.append((f"{name} HLG", f"{milliseconds} ms", "≤ 3 ms"))
-    return "Light of a 1080p picture, one thread:\n\n" + table(["format", "measured", "goal"], rows)
-
-
-def sdr(folder):
-    """The cost of HDR to SDR: a 1080p HLG clip encoded with --hdr sdr, against the same encode without it."""
-    rows = []
-    hlg = source("hdr_hlg_1080p_real.mp4", os.path.join(ROOT, "Tests/Media/hlg.mov"))
-    clip = os.path.join(folder, "hlg_1080p.mov")
-    frames = 60
-    run(["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", hlg, "-frames:v", str(frames), "-vf", "scale=1920:1080",
-         "-an", "-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le", "-x265-params",
-         "crf=20:log-level=error", "-color_primaries", "bt2020", "-color_trc", "arib-std-b67", "-colorspace", "bt2020nc",
-         "-tag:v", "hvc1", "-y", clip])
-    for preset in ("ultrafast", "medium"):
-        output = os.path.join(folder, "sdr.mov")
-        plain = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset, clip, output]
-        for name, options in (("8 bit", []), ("10 bit", ["--profile", "main10"])):
-            sides = (plain + ["--hdr", "sdr"] + options, plain)
-            wall, cpu = ([], []), ([], [])
-            for index in range(ROUNDS):
-                for side in ((0, 1) if index % 2 == 0 else (1, 0)):
-                    seconds, used, _ = timed(sides[side])
-                    wall[side].append(seconds)
-                    cpu[side].append(used)
-            times, work = (statistics.median(a / b for a, b in zip(*both)) for both in (wall, cpu))
-            rows.append((f"{preset}, to {name}", f"{frames / statistics.median(wall[0]):.1f}",
-                         f"{frames / statistics.median(wall[1]):.1f}", f"{times:.2f}", f"{work:.2f}",
-                         "≤ 1.3" if preset == "medium" else "–"))
-    return "1080p HLG to SDR (--hdr sdr), default quality, against the same encode of the HLG pictures (10 bit):\n\n" + table(
-        ["preset", "fps with --hdr sdr", "fps without", "time", "CPU time", "goal (time)"], rows)
-
-
 def main():
-    parts = {"sessions": sessions, "colour": color, "light": light, "alpha": alpha, "sdr": sdr, "compressed": compressed, "decoding": decoding, "throughput": throughput}
+    parts = {"sessions": sessions, "colour": color, "light": hdr.light, "alpha": alpha, "sdr": hdr.sdr,
+             "metadata": hdr.metadata, "receipt": hdr.receipt, "compressed": compressed, "decoding": decoding,
+             "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name, part in parts.items():

@@ -27,9 +27,9 @@ static inline long result(long value) { return value < 0 ? -errno : value; }
 
 // --- Unix sockets
 
-int hwd_socket_stream(void) { return result(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+int chwd_socket_stream(void) { return result(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
-int hwd_socketpair(int seqpacket, int out[2]) {
+int chwd_socketpair(int seqpacket, int out[2]) {
     int type = seqpacket ? SOCK_SEQPACKET : SOCK_STREAM;
     return result(socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, out));
 }
@@ -45,24 +45,24 @@ static int address(struct sockaddr_un *to, const char *name, size_t length, int 
     return offsetof(struct sockaddr_un, sun_path) + length + 1;
 }
 
-int hwd_bind(int fd, const char *name, size_t length, int abstract) {
+int chwd_bind(int fd, const char *name, size_t length, int abstract) {
     struct sockaddr_un to;
     int size = address(&to, name, length, abstract);
     return size < 0 ? size : result(bind(fd, (struct sockaddr *)&to, size));
 }
 
-int hwd_bind_auto(int fd) {
+int chwd_bind_auto(int fd) {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     return result(bind(fd, (struct sockaddr *)&to, sizeof to.sun_family));
 }
 
-int hwd_connect(int fd, const char *name, size_t length, int abstract) {
+int chwd_connect(int fd, const char *name, size_t length, int abstract) {
     struct sockaddr_un to;
     int size = address(&to, name, length, abstract);
     return size < 0 ? size : result(connect(fd, (struct sockaddr *)&to, size));
 }
 
-ssize_t hwd_socket_name(int fd, char *name, size_t capacity, int *abstract) {
+ssize_t chwd_socket_name(int fd, char *name, size_t capacity, int *abstract) {
     struct sockaddr_un at;
     memset(&at, 0, sizeof at);
     socklen_t size = sizeof at;
@@ -77,9 +77,9 @@ ssize_t hwd_socket_name(int fd, char *name, size_t capacity, int *abstract) {
     return length;
 }
 
-int hwd_accept(int fd) { return result(accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
+int chwd_accept(int fd) { return result(accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
 
-int hwd_peer_credentials(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid) {
+int chwd_peer_credentials(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid) {
     struct ucred peer;
     socklen_t size = sizeof peer;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) return -errno;
@@ -89,7 +89,7 @@ int hwd_peer_credentials(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid) {
     return 0;
 }
 
-int hwd_set_send_timeout(int fd, int64_t nanoseconds) {
+int chwd_set_send_timeout(int fd, int64_t nanoseconds) {
     struct timeval limit = {nanoseconds / 1000000000, nanoseconds % 1000000000 / 1000};
     // The kernel takes zero as no limit; the shortest wait stands for a deadline that has passed.
     if (nanoseconds >= 0 && limit.tv_sec == 0 && limit.tv_usec == 0) limit.tv_usec = 1;
@@ -97,7 +97,7 @@ int hwd_set_send_timeout(int fd, int64_t nanoseconds) {
     return result(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
 }
 
-int hwd_set_send_buffer(int fd, int bytes) {
+int chwd_set_send_buffer(int fd, int bytes) {
     return result(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes));
 }
 
@@ -105,15 +105,15 @@ int hwd_set_send_buffer(int fd, int bytes) {
 
 union control {
     struct cmsghdr align;
-    char bytes[CMSG_SPACE(sizeof(int) * HWD_MAX_FDS)];
+    char bytes[CMSG_SPACE(sizeof(int) * CHWD_MAX_FDS)];
 };
 
-ssize_t hwd_sendmsg(int fd, const void *head, size_t head_size, const void *body, size_t body_size,
+ssize_t chwd_sendmsg(int fd, const void *head, size_t head_size, const void *body, size_t body_size,
                     const int *fds, size_t fd_count) {
     struct iovec parts[2] = {{(void *)head, head_size}, {(void *)body, body_size}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     union control control;
-    if (fd_count > HWD_MAX_FDS) return -EINVAL;
+    if (fd_count > CHWD_MAX_FDS) return -EINVAL;
     if (fd_count > 0) {
         memset(&control, 0, CMSG_SPACE(sizeof(int) * fd_count));
         message.msg_control = control.bytes;
@@ -127,7 +127,7 @@ ssize_t hwd_sendmsg(int fd, const void *head, size_t head_size, const void *body
     return result(sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
-ssize_t hwd_recvmsg(int fd, void *buffer, size_t capacity, int fds[HWD_MAX_FDS], int *fd_count, int *truncated) {
+ssize_t chwd_recvmsg(int fd, void *buffer, size_t capacity, int fds[CHWD_MAX_FDS], int *fd_count, int *truncated) {
     struct iovec part = {buffer, capacity};
     union control control;
     struct msghdr message = {
@@ -139,35 +139,35 @@ ssize_t hwd_recvmsg(int fd, void *buffer, size_t capacity, int fds[HWD_MAX_FDS],
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
         size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < count && *fd_count < HWD_MAX_FDS; i++)
+        for (size_t i = 0; i < count && *fd_count < CHWD_MAX_FDS; i++)
             memcpy(&fds[(*fd_count)++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
     }
     *truncated = (message.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0;
     return received;
 }
 
-ssize_t hwd_recv_without_fds(int fd, void *buffer, size_t capacity, int *had_fds, int *truncated) {
-    int fds[HWD_MAX_FDS];
-    ssize_t received = hwd_recvmsg(fd, buffer, capacity, fds, had_fds, truncated);
+ssize_t chwd_recv_without_fds(int fd, void *buffer, size_t capacity, int *had_fds, int *truncated) {
+    int fds[CHWD_MAX_FDS];
+    ssize_t received = chwd_recvmsg(fd, buffer, capacity, fds, had_fds, truncated);
     for (int i = 0; i < *had_fds; i++) close(fds[i]);
     return received;
 }
 
-ssize_t hwd_peek(int fd, void *buffer, size_t capacity) {
+ssize_t chwd_peek(int fd, void *buffer, size_t capacity) {
     return result(recv(fd, buffer, capacity, MSG_PEEK | MSG_DONTWAIT));
 }
 
 // --- Memory
 
-int hwd_memfd_create(const char *name) { return result(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)); }
+int chwd_memfd_create(const char *name) { return result(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)); }
 
-int hwd_add_seals(int fd, int seals) { return result(fcntl(fd, F_ADD_SEALS, seals)); }
+int chwd_add_seals(int fd, int seals) { return result(fcntl(fd, F_ADD_SEALS, seals)); }
 
-int hwd_get_seals(int fd) { return result(fcntl(fd, F_GET_SEALS)); }
+int chwd_get_seals(int fd) { return result(fcntl(fd, F_GET_SEALS)); }
 
 // --- Processes
 
-int hwd_spawn(pid_t *pid, const char *path, char *const argv[], char *const envp[], const int *sources,
+int chwd_spawn(pid_t *pid, const char *path, char *const argv[], char *const envp[], const int *sources,
               const int *targets, size_t count, int window, int new_session) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -198,15 +198,15 @@ int hwd_spawn(pid_t *pid, const char *path, char *const argv[], char *const envp
     return -error;
 }
 
-char **hwd_environ(void) { return environ; }
+char **chwd_environ(void) { return environ; }
 
-int hwd_pidfd_open(pid_t pid) { return result(syscall(SYS_pidfd_open, pid, 0)); }
+int chwd_pidfd_open(pid_t pid) { return result(syscall(SYS_pidfd_open, pid, 0)); }
 
-int hwd_pidfd_send_signal(int pidfd, int signal) {
+int chwd_pidfd_send_signal(int pidfd, int signal) {
     return result(syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0));
 }
 
-int hwd_pidfd_wait(int pidfd, int block, int *signaled, int *status) {
+int chwd_pidfd_wait(int pidfd, int block, int *signaled, int *status) {
     siginfo_t info = {0};
     if (waitid(P_PIDFD, pidfd, &info, WEXITED | (block ? 0 : WNOHANG)) < 0) return -errno;
     if (info.si_pid == 0) return 0;
@@ -215,15 +215,15 @@ int hwd_pidfd_wait(int pidfd, int block, int *signaled, int *status) {
     return 1;
 }
 
-int hwd_set_parent_death_signal(int signal) { return result(prctl(PR_SET_PDEATHSIG, signal)); }
+int chwd_set_parent_death_signal(int signal) { return result(prctl(PR_SET_PDEATHSIG, signal)); }
 
-int hwd_set_dumpable(int on) { return result(prctl(PR_SET_DUMPABLE, on, 0, 0, 0)); }
+int chwd_set_dumpable(int on) { return result(prctl(PR_SET_DUMPABLE, on, 0, 0, 0)); }
 
-int hwd_set_no_new_privileges(void) { return result(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); }
+int chwd_set_no_new_privileges(void) { return result(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); }
 
-int hwd_set_name(const char *name) { return result(prctl(PR_SET_NAME, name)); }
+int chwd_set_name(const char *name) { return result(prctl(PR_SET_NAME, name)); }
 
-int hwd_set_limit(int resource, uint64_t soft, uint64_t hard) {
+int chwd_set_limit(int resource, uint64_t soft, uint64_t hard) {
     static const int resources[] = {RLIMIT_CORE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NPROC};
     if (resource < 0 || (size_t)resource >= sizeof resources / sizeof *resources) return -EINVAL;
     struct rlimit limit = {soft, hard};
@@ -232,14 +232,14 @@ int hwd_set_limit(int resource, uint64_t soft, uint64_t hard) {
 
 // --- Events
 
-int hwd_epoll_create(void) { return result(epoll_create1(EPOLL_CLOEXEC)); }
+int chwd_epoll_create(void) { return result(epoll_create1(EPOLL_CLOEXEC)); }
 
-int hwd_epoll_control(int epoll, int operation, int fd, uint32_t events, uint64_t token) {
+int chwd_epoll_control(int epoll, int operation, int fd, uint32_t events, uint64_t token) {
     struct epoll_event event = {.events = events, .data.u64 = token};
     return result(epoll_ctl(epoll, operation, fd, &event));
 }
 
-int hwd_epoll_wait(int epoll, uint64_t *tokens, uint32_t *events, int capacity, int timeout_ms) {
+int chwd_epoll_wait(int epoll, uint64_t *tokens, uint32_t *events, int capacity, int timeout_ms) {
     struct epoll_event ready[64];
     int count = epoll_wait(epoll, ready, capacity < 64 ? capacity : 64, timeout_ms);
     if (count < 0) return -errno;
@@ -250,9 +250,9 @@ int hwd_epoll_wait(int epoll, uint64_t *tokens, uint32_t *events, int capacity, 
     return count;
 }
 
-int hwd_eventfd(void) { return result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+int chwd_eventfd(void) { return result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 
-int hwd_signalfd(const int *signals, size_t count) {
+int chwd_signalfd(const int *signals, size_t count) {
     sigset_t set;
     sigemptyset(&set);
     for (size_t i = 0; i < count; i++) sigaddset(&set, signals[i]);
@@ -260,14 +260,14 @@ int hwd_signalfd(const int *signals, size_t count) {
     return error ? -error : result(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-int hwd_signalfd_next(int fd) {
+int chwd_signalfd_next(int fd) {
     struct signalfd_siginfo info;
     ssize_t size = read(fd, &info, sizeof info);
     if (size < 0) return -errno;
     return size == sizeof info ? (int)info.ssi_signo : -EIO;
 }
 
-const char *hwd_error_text(int number) {
+const char *chwd_error_text(int number) {
     const char *text = strerrordesc_np(number);
     return text ? text : "unknown error";
 }

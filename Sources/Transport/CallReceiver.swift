@@ -45,7 +45,7 @@ public struct CallReceiver: Sendable {
 
     private mutating func step(from fd: Int32) -> Result<Step?, TransportError> {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4096) { scratch in
-            let seen = hwd_peek(fd, scratch.baseAddress, scratch.count)
+            let seen = chwd_peek(fd, scratch.baseAddress, scratch.count)
             if seen == 0 { return .success(.endOfFile) }
             if seen < 0 { return Self.outcome(seen, "recv") }
             let end = scratch[..<seen].firstIndex(of: 0)
@@ -55,7 +55,7 @@ public struct CallReceiver: Sendable {
             }
             var fds: Int32 = 0
             var truncated: Int32 = 0
-            let taken = hwd_recv_without_fds(fd, scratch.baseAddress, end.map { $0 + 1 } ?? seen, &fds, &truncated)
+            let taken = chwd_recv_without_fds(fd, scratch.baseAddress, end.map { $0 + 1 } ?? seen, &fds, &truncated)
             if taken < 0 { return Self.outcome(taken, "recvmsg") }
             guard fds == 0, truncated == 0 else {
                 return .failure(

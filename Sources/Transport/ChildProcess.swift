@@ -66,13 +66,13 @@ public final class ChildProcess: @unchecked Sendable {
         for file in files { moved.append(try OwnedFD.duplicate(file.source, atLeast: window).take()) }
 
         // Reserves the pidfd's number: if descriptors run out, this fails before a child exists.
-        let reserved = OwnedFD(try syscall("eventfd") { hwd_eventfd() })
+        let reserved = OwnedFD(try syscall("eventfd") { chwd_eventfd() })
 
         let argv = CStrings([executable] + arguments)
         let envp = CStrings(Self.environment(adding: environment))
         var child: pid_t = 0
         try syscall("posix_spawn", executable) {
-            hwd_spawn(
+            chwd_spawn(
                 &child, executable, argv.pointers, envp.pointers, moved, targets, files.count, window,
                 newSession ? 1 : 0)
         }
@@ -80,7 +80,7 @@ public final class ChildProcess: @unchecked Sendable {
         _ = consume reserved
         do throws(SystemError) {
             // The child is not reaped yet, so its number cannot have been reused.
-            pidfd = OwnedFD(try syscall("pidfd_open") { hwd_pidfd_open(child) })
+            pidfd = OwnedFD(try syscall("pidfd_open") { chwd_pidfd_open(child) })
         } catch {
             Glibc.kill(child, SIGKILL)
             waitpid(child, nil, 0)
@@ -99,7 +99,7 @@ public final class ChildProcess: @unchecked Sendable {
         var signaled: Int32 = 0
         var status: Int32 = 0
         let number = pidfd.rawValue
-        if try syscall("waitid", nil, { hwd_pidfd_wait(number, 0, &signaled, &status) }) == 1 {
+        if try syscall("waitid", nil, { chwd_pidfd_wait(number, 0, &signaled, &status) }) == 1 {
             known = signaled != 0 ? .signaled(status) : .exited(status)
         }
         return known
@@ -117,7 +117,7 @@ public final class ChildProcess: @unchecked Sendable {
     public func kill(_ signal: Int32) throws(SystemError) {
         let number = pidfd.rawValue
         do throws(SystemError) {
-            try syscall("pidfd_send_signal") { hwd_pidfd_send_signal(number, signal) }
+            try syscall("pidfd_send_signal") { chwd_pidfd_send_signal(number, signal) }
         } catch {
             if error.errno != ESRCH { throw error }
         }
@@ -125,7 +125,7 @@ public final class ChildProcess: @unchecked Sendable {
 
     private static func environment(adding additions: [String: String]) -> [String] {
         var lines: [String] = []
-        var next = hwd_environ()
+        var next = chwd_environ()
         while let entry = next?.pointee {
             let line = String(cString: entry)
             if additions[String(line.prefix { $0 != "=" })] == nil { lines.append(line) }

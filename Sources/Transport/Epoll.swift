@@ -12,13 +12,13 @@ public final class Epoll: Sendable {
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
         /// There is data to read, or the end of the stream.
-        public static let readable = Events(rawValue: UInt32(HWD_EPOLL_IN))
+        public static let readable = Events(rawValue: UInt32(CHWD_EPOLL_IN))
         /// A write does not block.
-        public static let writable = Events(rawValue: UInt32(HWD_EPOLL_OUT))
+        public static let writable = Events(rawValue: UInt32(CHWD_EPOLL_OUT))
         /// Both directions are closed; reported whether requested or not.
-        public static let hangUp = Events(rawValue: UInt32(HWD_EPOLL_HUP))
+        public static let hangUp = Events(rawValue: UInt32(CHWD_EPOLL_HUP))
         /// The descriptor has an error; reported whether requested or not.
-        public static let error = Events(rawValue: UInt32(HWD_EPOLL_ERR))
+        public static let error = Events(rawValue: UInt32(CHWD_EPOLL_ERR))
     }
 
     /// A descriptor that is ready.
@@ -38,34 +38,34 @@ public final class Epoll: Sendable {
     private let epoll: OwnedFD
 
     /// Creates an instance without descriptors.
-    public init() throws(SystemError) { epoll = OwnedFD(try syscall("epoll_create1") { hwd_epoll_create() }) }
+    public init() throws(SystemError) { epoll = OwnedFD(try syscall("epoll_create1") { chwd_epoll_create() }) }
 
     /// Adds a descriptor, which the caller keeps; its events carry `token`.
     public func add(_ fd: Int32, token: UInt64, events: Events) throws(SystemError) {
-        try control(Int32(HWD_EPOLL_ADD), fd, token, events)
+        try control(Int32(CHWD_EPOLL_ADD), fd, token, events)
     }
 
     /// Adds a descriptor for one event: its hang-up or an error.
     ///
     /// The entry belongs to the open file description and stays after `close` as long as another process has a copy.
     public func addHangUp(_ fd: Int32, token: UInt64) throws(SystemError) {
-        let events = Events(rawValue: UInt32(HWD_EPOLL_ONESHOT))
+        let events = Events(rawValue: UInt32(CHWD_EPOLL_ONESHOT))
         do throws(SystemError) {
-            try control(Int32(HWD_EPOLL_ADD), fd, token, events)
+            try control(Int32(CHWD_EPOLL_ADD), fd, token, events)
         } catch {
             // An earlier descriptor of the same description had this number.
             guard error.errno == EEXIST else { throw error }
-            try control(Int32(HWD_EPOLL_MOD), fd, token, events)
+            try control(Int32(CHWD_EPOLL_MOD), fd, token, events)
         }
     }
 
     /// Replaces a descriptor's token and events.
     public func modify(_ fd: Int32, token: UInt64, events: Events) throws(SystemError) {
-        try control(Int32(HWD_EPOLL_MOD), fd, token, events)
+        try control(Int32(CHWD_EPOLL_MOD), fd, token, events)
     }
 
     /// Removes a descriptor; needed before close if a duplicate stays open.
-    public func remove(_ fd: Int32) throws(SystemError) { try control(Int32(HWD_EPOLL_DEL), fd, 0, []) }
+    public func remove(_ fd: Int32) throws(SystemError) { try control(Int32(CHWD_EPOLL_DEL), fd, 0, []) }
 
     /// Waits for up to 64 events.
     ///
@@ -74,7 +74,7 @@ public final class Epoll: Sendable {
         try withBuffers { tokens, events throws(SystemError) in
             while true {
                 let timeout = MonotonicTime.pollTimeout(until: deadline)
-                let count = hwd_epoll_wait(epoll.rawValue, tokens, events, 64, timeout)
+                let count = chwd_epoll_wait(epoll.rawValue, tokens, events, 64, timeout)
                 if count > 0 {
                     return (0..<Int(count)).map { Event(token: tokens[$0], events: Events(rawValue: events[$0])) }
                 }
@@ -87,7 +87,7 @@ public final class Epoll: Sendable {
     private func control(
         _ operation: Int32, _ fd: Int32, _ token: UInt64, _ events: Events
     ) throws(SystemError) {
-        try syscall("epoll_ctl") { hwd_epoll_control(epoll.rawValue, operation, fd, events.rawValue, token) }
+        try syscall("epoll_ctl") { chwd_epoll_control(epoll.rawValue, operation, fd, events.rawValue, token) }
     }
 
     private func withBuffers(
@@ -109,7 +109,7 @@ public final class SignalFD: Sendable {
 
     /// Blocks the signals in the calling thread and those it starts later: create it first in `main`.
     public init(_ signals: [Int32]) throws(SystemError) {
-        fd = OwnedFD(try syscall("signalfd") { hwd_signalfd(signals, signals.count) })
+        fd = OwnedFD(try syscall("signalfd") { chwd_signalfd(signals, signals.count) })
     }
 
     /// Readable when a signal is pending; valid as long as this object exists.
@@ -118,7 +118,7 @@ public final class SignalFD: Sendable {
     /// The next pending signal's number; nil when there is none.
     public func next() throws(SystemError) -> Int32? {
         do throws(SystemError) {
-            return try syscall("read(signalfd)") { hwd_signalfd_next(fd.rawValue) }
+            return try syscall("read(signalfd)") { chwd_signalfd_next(fd.rawValue) }
         } catch {
             if error.errno == EAGAIN { return nil }
             throw error
@@ -131,7 +131,7 @@ public final class EventFD: Sendable {
     private let fd: OwnedFD
 
     /// Creates a descriptor that is not signaled.
-    public init() throws(SystemError) { fd = OwnedFD(try syscall("eventfd") { hwd_eventfd() }) }
+    public init() throws(SystemError) { fd = OwnedFD(try syscall("eventfd") { chwd_eventfd() }) }
 
     /// Readable while signaled; valid as long as this object exists.
     public var fileDescriptor: Int32 { fd.rawValue }

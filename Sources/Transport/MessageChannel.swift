@@ -19,7 +19,7 @@ public final class MessageChannel: @unchecked Sendable {
     public init(_ socket: consuming OwnedFD, sendBuffer: Int32 = 1 << 20) throws(SystemError) {
         try socket.setNonblocking(true)
         let number = socket.rawValue
-        try syscall("setsockopt(SO_SNDBUF)") { hwd_set_send_buffer(number, sendBuffer) }
+        try syscall("setsockopt(SO_SNDBUF)") { chwd_set_send_buffer(number, sendBuffer) }
         fd = socket
     }
 

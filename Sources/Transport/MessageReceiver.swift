@@ -27,7 +27,7 @@ final class MessageReceiver {
     private static let capacity = 2 * (MessageHeader.size + MessageHeader.maxLength)
 
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
-    private let arrived = UnsafeMutablePointer<Int32>.allocate(capacity: Int(HWD_MAX_FDS))
+    private let arrived = UnsafeMutablePointer<Int32>.allocate(capacity: Int(CHWD_MAX_FDS))
     private var start = 0
     private var end = 0
     private var fds: [Int32] = []
@@ -100,7 +100,7 @@ final class MessageReceiver {
         let read: Int
         do throws(SystemError) {
             read = try syscall("recvmsg") {
-                hwd_recvmsg(fd, room.baseAddress, room.count, arrived, &count, &truncated)
+                chwd_recvmsg(fd, room.baseAddress, room.count, arrived, &count, &truncated)
             }
         } catch {
             switch error.errno {
@@ -115,9 +115,9 @@ final class MessageReceiver {
         fds.append(contentsOf: UnsafeBufferPointer(start: arrived, count: Int(count)))
         // The kernel drops what does not fit, and what this process cannot open.
         guard truncated == 0 else {
-            throw count < HWD_MAX_FDS
+            throw count < CHWD_MAX_FDS
                 ? fail("file descriptors were lost: this process is at its limit of open files", .system)
-                : fail("more than \(HWD_MAX_FDS) file descriptors came at once")
+                : fail("more than \(CHWD_MAX_FDS) file descriptors came at once")
         }
         end += read
         return read

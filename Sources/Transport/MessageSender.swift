@@ -51,7 +51,7 @@ final class MessageSender: @unchecked Sendable {
         _ payload: UnsafeRawBufferPointer, _ fds: UnsafeBufferPointer<Int32>, to fd: Int32
     ) throws(SystemError) {
         var sent = try syscall("sendmsg") {
-            hwd_sendmsg(
+            chwd_sendmsg(
                 fd, header.baseAddress, header.count, payload.baseAddress, payload.count, fds.baseAddress,
                 fds.count)
         }
@@ -74,7 +74,7 @@ final class MessageSender: @unchecked Sendable {
     private func sendRemainder(to fd: Int32, payload: UnsafeRawBufferPointer, from sent: Int) -> Int {
         let headSent = min(sent, header.count)
         let bodySent = sent - headSent
-        return hwd_sendmsg(
+        return chwd_sendmsg(
             fd, header.baseAddress.map { $0 + headSent }, header.count - headSent,
             payload.baseAddress.map { $0 + bodySent }, payload.count - bodySent, nil, 0)
     }

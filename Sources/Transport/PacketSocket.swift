@@ -41,7 +41,7 @@ public enum PacketSocket {
         do throws(SystemError) {
             try syscall("sendmsg") {
                 bytes.withUnsafeBytes {
-                    hwd_sendmsg(fd, $0.baseAddress, $0.count, nil, 0, files, files.count)
+                    chwd_sendmsg(fd, $0.baseAddress, $0.count, nil, 0, files, files.count)
                 }
             }
         } catch {
@@ -62,9 +62,9 @@ public enum PacketSocket {
         do throws(SystemError) {
             // Peeks first, so that an empty socket costs no buffer.
             var byte: UInt8 = 0
-            if try syscall("recv", nil, { hwd_peek(fd, &byte, 1) }) == 0 { return .endOfFile }
+            if try syscall("recv", nil, { chwd_peek(fd, &byte, 1) }) == 0 { return .endOfFile }
             buffer = [UInt8](repeating: 0, count: maxPacket)
-            count = try syscall("recvmsg") { hwd_recv_without_fds(fd, &buffer, buffer.count, &fds, &truncated) }
+            count = try syscall("recvmsg") { chwd_recv_without_fds(fd, &buffer, buffer.count, &fds, &truncated) }
         } catch {
             switch error.errno {
             case EAGAIN: return .wouldBlock
@@ -105,7 +105,7 @@ public enum PacketSocket {
         from fd: Int32, into bytes: inout [UInt8], deadline: MonotonicTime?
     ) throws(TransportError) -> OwnedFD? {
         var buffer = [UInt8](repeating: 0, count: maxPacket)
-        var files = [Int32](repeating: -1, count: Int(HWD_MAX_FDS))
+        var files = [Int32](repeating: -1, count: Int(CHWD_MAX_FDS))
         var fileCount: Int32 = 0
         var truncated: Int32 = 0
         var count = 0
@@ -114,7 +114,7 @@ public enum PacketSocket {
             isReady = try wait(fd, for: POLLIN, until: deadline)
             if isReady {
                 count = try syscall("recvmsg") {
-                    hwd_recvmsg(fd, &buffer, buffer.count, &files, &fileCount, &truncated)
+                    chwd_recvmsg(fd, &buffer, buffer.count, &files, &fileCount, &truncated)
                 }
             }
         } catch {

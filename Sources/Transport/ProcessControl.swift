@@ -36,13 +36,13 @@ public enum ProcessControl {
     /// - Returns: false if it has already ended, so that `parent` is no longer the parent.
     @discardableResult
     public static func setParentDeathSignal(_ signal: Int32, parent: Int32) throws(SystemError) -> Bool {
-        try syscall("prctl(PR_SET_PDEATHSIG)") { hwd_set_parent_death_signal(signal) }
+        try syscall("prctl(PR_SET_PDEATHSIG)") { chwd_set_parent_death_signal(signal) }
         return getppid() == parent
     }
 
     /// Withdraws the request for a signal when the parent ends.
     public static func clearParentDeathSignal() throws(SystemError) {
-        try syscall("prctl(PR_SET_PDEATHSIG)") { hwd_set_parent_death_signal(0) }
+        try syscall("prctl(PR_SET_PDEATHSIG)") { chwd_set_parent_death_signal(0) }
     }
 
     /// Sends this process SIGALRM, which ends it, after a time rounded up to seconds; replaces an earlier request.
@@ -61,12 +61,12 @@ public enum ProcessControl {
     ///
     /// execve(2) sets it again, so child processes are not affected.
     public static func setDumpable(_ on: Bool) throws(SystemError) {
-        try syscall("prctl(PR_SET_DUMPABLE)") { hwd_set_dumpable(on ? 1 : 0) }
+        try syscall("prctl(PR_SET_DUMPABLE)") { chwd_set_dumpable(on ? 1 : 0) }
     }
 
     /// Permanently prevents execve from granting privileges (PR_SET_NO_NEW_PRIVS).
     private static func setNoNewPrivileges() throws(SystemError) {
-        try syscall("prctl(PR_SET_NO_NEW_PRIVS)") { hwd_set_no_new_privileges() }
+        try syscall("prctl(PR_SET_NO_NEW_PRIVS)") { chwd_set_no_new_privileges() }
     }
 
     /// Sets a resource's soft and hard limit to one value.
@@ -78,14 +78,14 @@ public enum ProcessControl {
     public static func limit(_ resource: Resource, soft: UInt64, hard: UInt64) throws(SystemError) {
         let number =
             switch resource {
-            case .coreSize: HWD_RLIMIT_CORE
-            case .openFiles: HWD_RLIMIT_NOFILE
-            case .addressSpace: HWD_RLIMIT_AS
-            case .processorTime: HWD_RLIMIT_CPU
-            case .fileSize: HWD_RLIMIT_FSIZE
-            case .processes: HWD_RLIMIT_NPROC
+            case .coreSize: CHWD_RLIMIT_CORE
+            case .openFiles: CHWD_RLIMIT_NOFILE
+            case .addressSpace: CHWD_RLIMIT_AS
+            case .processorTime: CHWD_RLIMIT_CPU
+            case .fileSize: CHWD_RLIMIT_FSIZE
+            case .processes: CHWD_RLIMIT_NPROC
             }
-        try syscall("setrlimit") { hwd_set_limit(Int32(number), soft, hard) }
+        try syscall("setrlimit") { chwd_set_limit(Int32(number), soft, hard) }
     }
 
     /// Ignores SIGPIPE: writes to a closed pipe fail with `EPIPE` instead.

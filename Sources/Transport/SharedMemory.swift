@@ -30,12 +30,13 @@ public final class SharedMemory: @unchecked Sendable {
     ///   - readOnlyToOthers: adds `F_SEAL_FUTURE_WRITE`: only this mapping can write.
     public init(creating name: String, size: Int, readOnlyToOthers: Bool = false) throws(SystemError) {
         guard size > 0 else { throw SystemError(errno: EINVAL, call: "memfd_create", subject: name) }
-        let memory = OwnedFD(try syscall("memfd_create") { hwd_memfd_create(name) })
+        let memory = OwnedFD(try syscall("memfd_create") { chwd_memfd_create(name) })
         let number = memory.rawValue
         try syscall("ftruncate", name) { negated(ftruncate(number, size)) }
         let mapping = try Self.map(number, size, PROT_READ | PROT_WRITE)
-        let seals = HWD_SEAL_SEAL | HWD_SEAL_SHRINK | HWD_SEAL_GROW | (readOnlyToOthers ? HWD_SEAL_FUTURE_WRITE : 0)
-        let sealed = hwd_add_seals(number, Int32(bitPattern: UInt32(seals)))
+        let seals =
+            CHWD_SEAL_SEAL | CHWD_SEAL_SHRINK | CHWD_SEAL_GROW | (readOnlyToOthers ? CHWD_SEAL_FUTURE_WRITE : 0)
+        let sealed = chwd_add_seals(number, Int32(bitPattern: UInt32(seals)))
         guard sealed == 0 else {
             munmap(mapping.baseAddress, mapping.count)
             throw SystemError(errno: -sealed, call: "fcntl(F_ADD_SEALS)", subject: name)
@@ -79,11 +80,11 @@ public final class SharedMemory: @unchecked Sendable {
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw SessionError(.parameter, "the file descriptor of a pool is not a memfd")
         }
-        let seals = hwd_get_seals(number)
+        let seals = chwd_get_seals(number)
         guard seals >= 0 else {
             throw SessionError(.parameter, "the file descriptor of a pool is not a memfd: it cannot be sealed")
         }
-        guard UInt32(seals) & UInt32(HWD_SEAL_SHRINK) != 0 else {
+        guard UInt32(seals) & UInt32(CHWD_SEAL_SHRINK) != 0 else {
             throw SessionError(.parameter, "the memfd of a pool is not sealed against shrinking (F_SEAL_SHRINK)")
         }
         // The size counts only once the seal was seen: before, the owner could shrink the file and then seal it.
@@ -99,7 +100,7 @@ public final class SharedMemory: @unchecked Sendable {
             throw SessionError(
                 .parameter, "the memfd of a pool has \(size) bytes, at most \(max) are allowed")
         }
-        if access == .readWrite, UInt32(seals) & UInt32(HWD_SEAL_WRITE | HWD_SEAL_FUTURE_WRITE) != 0 {
+        if access == .readWrite, UInt32(seals) & UInt32(CHWD_SEAL_WRITE | CHWD_SEAL_FUTURE_WRITE) != 0 {
             throw SessionError(.parameter, "the memfd of a pool is sealed against writing but must be writable")
         }
         return size
@@ -107,8 +108,8 @@ public final class SharedMemory: @unchecked Sendable {
 
     /// Whether the seals of a memfd that another process sent forbid writing.
     public static func isSealedAgainstWriting(_ memory: borrowing OwnedFD) -> Bool {
-        let seals = hwd_get_seals(memory.rawValue)
-        return seals >= 0 && UInt32(seals) & UInt32(HWD_SEAL_WRITE | HWD_SEAL_FUTURE_WRITE) != 0
+        let seals = chwd_get_seals(memory.rawValue)
+        return seals >= 0 && UInt32(seals) & UInt32(CHWD_SEAL_WRITE | CHWD_SEAL_FUTURE_WRITE) != 0
     }
 
     /// Whether the seals and the descriptor of a memfd that another process sent allow mapping it for writing.

@@ -71,18 +71,18 @@ public final class StatsPage: Sendable {
     /// Reads a counter.
     public subscript(counter: Counter) -> UInt64 {
         guard let base = memory.bytes.baseAddress else { return 0 }
-        return hwd_counter_load(base + counter.rawValue * 8)
+        return chwd_counter_load(base + counter.rawValue * 8)
     }
 
     /// Sets a counter; without effect in the broker.
     public func set(_ counter: Counter, _ value: UInt64) {
         guard let base = memory.mutableBytes?.baseAddress else { return }
-        hwd_counter_store(base + counter.rawValue * 8, value)
+        chwd_counter_store(base + counter.rawValue * 8, value)
     }
 
     /// Adds to a counter; without effect in the broker.
     public func add(_ counter: Counter, _ value: UInt64) {
         guard let base = memory.mutableBytes?.baseAddress else { return }
-        hwd_counter_add(base + counter.rawValue * 8, value)
+        chwd_counter_add(base + counter.rawValue * 8, value)
     }
 }

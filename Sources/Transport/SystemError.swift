@@ -20,7 +20,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// `call subject: text (errno number)`.
     public var description: String {
-        let text = String(cString: hwd_error_text(errno))
+        let text = String(cString: chwd_error_text(errno))
         return "\(call)\(subject.map { " \($0)" } ?? ""): \(text) (errno \(errno))"
     }
 }

@@ -32,7 +32,7 @@ public final class Thread: @unchecked Sendable {
             { argument in
                 guard let argument else { return nil }
                 let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-                _ = hwd_set_name(start.name)
+                _ = chwd_set_name(start.name)
                 start.body()
                 return nil
             }, start.toOpaque())

@@ -18,7 +18,7 @@ public enum UnixSocket {
         let lock = try lockDirectory(of: path)
         defer { _ = lock.rawValue }
         try removeStale(path)
-        let socket = OwnedFD(try syscall("socket") { hwd_socket_stream() })
+        let socket = OwnedFD(try syscall("socket") { chwd_socket_stream() })
         // bind creates the node with the socket's mode less the umask, so it is never more permissive than requested.
         try syscall("fchmod", path) { negated(fchmod(socket.rawValue, mode)) }
         try bind(socket, path)
@@ -28,8 +28,8 @@ public enum UnixSocket {
 
     /// Listens on an abstract address that the kernel chooses; `address(of:)` returns it.
     public static func listenAbstractAutobind() throws(SystemError) -> OwnedFD {
-        let socket = OwnedFD(try syscall("socket") { hwd_socket_stream() })
-        try syscall("bind") { hwd_bind_auto(socket.rawValue) }
+        let socket = OwnedFD(try syscall("socket") { chwd_socket_stream() })
+        try syscall("bind") { chwd_bind_auto(socket.rawValue) }
         return try startListening(consume socket)
     }
 
@@ -37,7 +37,7 @@ public enum UnixSocket {
     public static func address(of fd: Int32) throws(SystemError) -> String {
         var abstract: Int32 = 0
         var name = [CChar](repeating: 0, count: 128)
-        let length = try syscall("getsockname") { hwd_socket_name(fd, &name, name.count, &abstract) }
+        let length = try syscall("getsockname") { chwd_socket_name(fd, &name, name.count, &abstract) }
         let text = String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return abstract != 0 ? "@" + text : text
     }
@@ -48,14 +48,14 @@ public enum UnixSocket {
     ///   listener's backlog stayed full.
     public static func connect(to address: String, timeout: Duration = .seconds(5)) throws(SystemError) -> OwnedFD {
         let deadline = MonotonicTime.now + timeout
-        let socket = OwnedFD(try syscall("socket") { hwd_socket_stream() })
+        let socket = OwnedFD(try syscall("socket") { chwd_socket_stream() })
         let (name, abstract) = parse(address)
         while true {
             let left = Int64(clamping: deadline.nanoseconds(since: .now))
-            try syscall("setsockopt(SO_SNDTIMEO)") { hwd_set_send_timeout(socket.rawValue, left) }
+            try syscall("setsockopt(SO_SNDTIMEO)") { chwd_set_send_timeout(socket.rawValue, left) }
             // An interrupted connect made no connection and can be repeated within the remaining time.
             let result = name.withUnsafeBytes { bytes in
-                hwd_connect(
+                chwd_connect(
                     socket.rawValue, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, abstract)
             }
             if result == 0 { break }
@@ -63,7 +63,7 @@ public enum UnixSocket {
             let timedOut = result == -EAGAIN || result == -EINTR
             throw SystemError(errno: timedOut ? ETIMEDOUT : -result, call: "connect", subject: address)
         }
-        try syscall("setsockopt(SO_SNDTIMEO)") { hwd_set_send_timeout(socket.rawValue, -1) }
+        try syscall("setsockopt(SO_SNDTIMEO)") { chwd_set_send_timeout(socket.rawValue, -1) }
         try socket.setNonblocking(true)
         return socket
     }
@@ -71,7 +71,7 @@ public enum UnixSocket {
     /// Accepts the next connection of a nonblocking listener; nil when there is none.
     public static func accept(_ listener: Int32) throws(SystemError) -> OwnedFD? {
         while true {
-            let result = hwd_accept(listener)
+            let result = chwd_accept(listener)
             if result >= 0 { return OwnedFD(result) }
             switch -result {
             case EINTR, ECONNABORTED: continue
@@ -89,7 +89,7 @@ public enum UnixSocket {
 
     private static func makePair(seqpacket: Int32) throws(SystemError) -> SocketPair {
         var ends: [Int32] = [-1, -1]
-        try syscall("socketpair") { hwd_socketpair(seqpacket, &ends) }
+        try syscall("socketpair") { chwd_socketpair(seqpacket, &ends) }
         return SocketPair(first: OwnedFD(ends[0]), second: OwnedFD(ends[1]))
     }
 
@@ -102,7 +102,7 @@ public enum UnixSocket {
         let number = socket.rawValue
         try syscall("bind", address) {
             name.withUnsafeBytes {
-                hwd_bind(number, $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count, abstract)
+                chwd_bind(number, $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count, abstract)
             }
         }
     }
@@ -190,7 +190,7 @@ public struct PeerCredentials: Hashable, Sendable {
     /// Reads `SO_PEERCRED` of a connected socket.
     public init(of fd: Int32) throws(SystemError) {
         var (pid, uid, gid): (Int32, UInt32, UInt32) = (0, 0, 0)
-        try syscall("getsockopt(SO_PEERCRED)") { hwd_peer_credentials(fd, &pid, &uid, &gid) }
+        try syscall("getsockopt(SO_PEERCRED)") { chwd_peer_credentials(fd, &pid, &uid, &gid) }
         (self.pid, self.uid, self.gid) = (pid, uid, gid)
     }
 }

@@ -77,7 +77,7 @@ public struct SendQueue: Sendable {
     public mutating func flush(to fd: Int32) throws(SystemError) -> Bool {
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes { all in
-                hwd_sendmsg(fd, all.baseAddress.map { $0 + sent }, all.count - sent, nil, 0, nil, 0)
+                chwd_sendmsg(fd, all.baseAddress.map { $0 + sent }, all.count - sent, nil, 0, nil, 0)
             }
             if count == -Int(EAGAIN) { return false }
             if count == -Int(EINTR) { continue }

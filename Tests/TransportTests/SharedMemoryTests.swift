@@ -40,7 +40,7 @@ import Testing
             #expect(ftruncate(memory.file.rawValue, size) == -1)
             #expect(errno == EPERM)
         }
-        #expect(hwd_add_seals(memory.file.rawValue, Int32(HWD_SEAL_WRITE)) == -EPERM)
+        #expect(chwd_add_seals(memory.file.rawValue, Int32(CHWD_SEAL_WRITE)) == -EPERM)
     }
 
     @Test func mapsAFileShrunkBeforeSealingAtItsFinalSizeOrNotAtAll() throws {
@@ -51,7 +51,7 @@ import Testing
                 if file == -2 { return }
                 guard file >= 0 else { continue }
                 _ = ftruncate(file, 0)
-                _ = hwd_add_seals(file, Int32(HWD_SEAL_SHRINK))
+                _ = chwd_add_seals(file, Int32(CHWD_SEAL_SHRINK))
                 number.store(-1, ordering: .releasing)
             }
         }
@@ -60,7 +60,7 @@ import Testing
             shrinker.join()
         }
         for round in 0..<5000 {
-            let file = OwnedFD(hwd_memfd_create("pool"))
+            let file = OwnedFD(chwd_memfd_create("pool"))
             try #require(ftruncate(file.rawValue, 1 << 16) == 0)
             let copy = try file.duplicate()
             number.store(file.rawValue, ordering: .releasing)
@@ -98,7 +98,7 @@ import Testing
         #expect(refused?.status == .parameter)
         #expect(refused?.reason.contains("F_SEAL_SHRINK") == true)
         // Sealed against growing only is not enough.
-        #expect(hwd_add_seals(number, Int32(HWD_SEAL_GROW)) == 0)
+        #expect(chwd_add_seals(number, Int32(CHWD_SEAL_GROW)) == 0)
         #expect(
             refusal { () throws(SessionError) in try receive(OwnedFD(fcntl(number, F_DUPFD_CLOEXEC, 0))) }?.status
                 == .parameter)
@@ -107,7 +107,7 @@ import Testing
     @Test(arguments: [(0, 1), (4095, 4096), (1 << 20 + 1, 1)])
     func refusesSizesOutOfRange(_ size: Int, _ minimum: Int) throws {
         let file = try memfd(size)
-        #expect(hwd_add_seals(file.rawValue, Int32(HWD_SEAL_SHRINK)) == 0)
+        #expect(chwd_add_seals(file.rawValue, Int32(CHWD_SEAL_SHRINK)) == 0)
         let number = file.rawValue
         let refused = refusal { () throws(SessionError) in
             try receive(OwnedFD(fcntl(number, F_DUPFD_CLOEXEC, 0)), minimum: minimum)

@@ -69,7 +69,7 @@ func rawHeader(length: UInt32, opcode: UInt32 = 7, fdCount: UInt32 = 0, sequence
 /// Sends bytes and descriptors without a header.
 @discardableResult
 func rawSend(_ bytes: [UInt8], fds: [Int32] = [], to fd: Int32) -> Int {
-    hwd_sendmsg(fd, bytes, bytes.count, nil, 0, fds, fds.count)
+    chwd_sendmsg(fd, bytes, bytes.count, nil, 0, fds, fds.count)
 }
 
 /// A received message, copied.
@@ -111,7 +111,7 @@ func inode(_ fd: Int32) -> UInt64 {
 }
 
 func memfd(_ size: Int = 0) throws -> OwnedFD {
-    let number = hwd_memfd_create("test")
+    let number = chwd_memfd_create("test")
     try #require(number >= 0)
     let fd = OwnedFD(number)
     if size > 0 { try #require(ftruncate(fd.rawValue, size) == 0) }

@@ -107,7 +107,7 @@ final class RawSession {
         var files = fds
         while !left.isEmpty {
             let count = left.withUnsafeBytes {
-                hwd_sendmsg(number, $0.baseAddress, $0.count, nil, 0, files, files.count)
+                chwd_sendmsg(number, $0.baseAddress, $0.count, nil, 0, files, files.count)
             }
             if count == -Int(EAGAIN) {
                 usleep(1000)
@@ -194,7 +194,7 @@ final class RawSession {
 
 /// A memfd without seals.
 func unsealedMemory(_ size: Int) throws -> OwnedFD {
-    let number = hwd_memfd_create("test")
+    let number = chwd_memfd_create("test")
     try #require(number >= 0)
     let file = OwnedFD(number)
     try #require(ftruncate(file.rawValue, size) == 0)
@@ -204,6 +204,6 @@ func unsealedMemory(_ size: Int) throws -> OwnedFD {
 /// A memfd of any size, sealed but not mapped here.
 func sealedMemory(_ size: Int) throws -> OwnedFD {
     let file = try unsealedMemory(size)
-    try #require(hwd_add_seals(file.rawValue, Int32(HWD_SEAL_SHRINK)) == 0)
+    try #require(chwd_add_seals(file.rawValue, Int32(CHWD_SEAL_SHRINK)) == 0)
     return file
 }

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the benchmarks share: paths, settings from the environment, running and timing of programs, tables."""
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BIN = os.path.join(ROOT, ".build/release")
+MEDIA = os.path.join(ROOT, "../shared/media")
+SMALL = os.path.join(ROOT, "Tests/Media/bbb_720p.mp4")
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+SECONDS = float(os.environ.get("BENCH_SECONDS", "10"))
+
+
+def environment(**more):
+    clean = {k: v for k, v in os.environ.items() if k != "HWDAEMON_SOCKET"}
+    return {**clean, **more}
+
+
+def run(command, **kwargs):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), **kwargs)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr.decode(errors='replace')[-2000:]}")
+    return done
+
+
+def source(name, fallback):
+    path = os.path.join(MEDIA, name)
+    return path if os.path.exists(path) else fallback
+
+
+def make_y4m(folder, clip, size, depth, frames):
+    """A Y4M file of that many frames; the clip repeats."""
+    path = os.path.join(folder, f"{size.replace('x', '_')}_{depth}_{frames}.y4m")
+    if not os.path.exists(path):
+        pixel = "yuv420p" if depth == 8 else "yuv420p10le"
+        run(["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", clip, "-vf", f"scale={size.replace('x', ':')}",
+             "-frames:v", str(frames), "-pix_fmt", pixel, "-strict", "-1", "-an", "-y", path])
+    return path
+
+
+def peak_of_workers(seen):
+    """The highest resident size (KiB) so far of the workers."""
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/comm") as comm:
+                if comm.read().strip() not in ("hwdaemon-encode", "hwdaemon-decode"):
+                    continue
+            with open(f"/proc/{entry}/status") as status:
+                for line in status:
+                    if line.startswith("VmHWM"):
+                        seen[entry] = int(line.split()[1])
+        except OSError:
+            continue
+    return seen
+
+
+def timed(command, watch=False):
+    """Wall seconds, CPU seconds including descendants, and the peak resident KiB of the process or of the worker."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
+    seen = {}
+    if watch:
+        while process.poll() is None:
+            peak_of_workers(seen)
+            time.sleep(0.25)
+    _, status, usage = os.wait4(process.pid, 0) if not watch else (0, process.returncode, None)
+    seconds = time.perf_counter() - start
+    if status != 0:
+        sys.exit(f"{' '.join(command)}: status {status}\n{process.stderr.read().decode(errors='replace')[-2000:]}")
+    process.stderr.close()
+    if watch:
+        return seconds, None, max(seen.values(), default=0)
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+
+
+def interleaved(sides):
+    """Wall and CPU seconds of each run of two commands, a pair of lists each; the order alternates."""
+    wall, cpu = ([], []), ([], [])
+    for index in range(ROUNDS):
+        for side in ((0, 1) if index % 2 == 0 else (1, 0)):
+            seconds, used, _ = timed(sides[side])
+            wall[side].append(seconds)
+            cpu[side].append(used)
+    return wall, cpu
+
+
+def median_ratio(pair):
+    """The median of the rounds' ratios, first side over second: a machine's speed changes from round to round."""
+    return statistics.median(a / b for a, b in zip(*pair))
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Benchmarks of HDR: measuring light, converting to SDR, carrying dynamic metadata, verifying a transcode."""
+import os
+import statistics
+
+from common import BIN, ROOT, ROUNDS, interleaved, median_ratio, run, source, table, timed
+
+
+def light(folder):
+    """CPU time for measuring the light of a 1080p picture (level 1 of Dolby Vision) on one thread."""
+    tool = os.path.join(folder, "measure-light")
+    run(["clang", "-O2", "-I", os.path.join(ROOT, "Sources/CPixels/include"), "-o", tool,
+         os.path.join(ROOT, "Benchmarks/measure-light.c"), os.path.join(ROOT, "Sources/CPixels/measure.c"), "-lm"])
+    rows = []
+    for line in run([tool]).stdout.decode().splitlines():
+        name, milliseconds = line.split()
+        rows.append((f"{name} HLG", f"{milliseconds} ms", "≤ 3 ms"))
+    return "Light of a 1080p picture, one thread:\n\n" + table(["format", "measured", "goal"], rows)
+
+
+def hlg_clip(folder, frames):
+    """A 1080p HLG clip in 10 bits of that many frames."""
+    clip = os.path.join(folder, f"hlg_1080p_{frames}.mov")
+    hlg = source("hdr_hlg_1080p_real.mp4", os.path.join(ROOT, "Tests/Media/hlg.mov"))
+    run(["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", hlg, "-frames:v", str(frames), "-vf", "scale=1920:1080",
+         "-an", "-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le", "-x265-params",
+         "crf=20:log-level=error", "-color_primaries", "bt2020", "-color_trc", "arib-std-b67", "-colorspace", "bt2020nc",
+         "-tag:v", "hvc1", "-y", clip])
+    return clip
+
+
+def sdr(folder):
+    """The cost of HDR to SDR: a 1080p HLG clip encoded with --hdr sdr, against the same encode without it."""
+    rows = []
+    frames = 60
+    clip, output = hlg_clip(folder, frames), os.path.join(folder, "sdr.mov")
+    for preset in ("ultrafast", "medium"):
+        plain = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset, clip, output]
+        for name, options in (("8 bit", []), ("10 bit", ["--profile", "main10"])):
+            wall, cpu = interleaved((plain + ["--hdr", "sdr"] + options, plain))
+            rows.append((f"{preset}, to {name}", f"{frames / statistics.median(wall[0]):.1f}",
+                         f"{frames / statistics.median(wall[1]):.1f}", f"{median_ratio(wall):.2f}",
+                         f"{median_ratio(cpu):.2f}", "≤ 1.3" if preset == "medium" else "–"))
+    return "1080p HLG to SDR (--hdr sdr), default quality, against the same encode of the HLG pictures (10 bit):\n\n" + table(
+        ["preset", "fps with --hdr sdr", "fps without", "time", "CPU time", "goal (time)"], rows)
+
+
+def metadata(folder):
+    """The cost of one Dolby Vision RPU for each picture of a 1080p clip: kept, and made anew, against dropped."""
+    rows = []
+    frames = 240
+    clip, output = os.path.join(folder, "dolby_vision.mov"), os.path.join(folder, "metadata.mov")
+    encode = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", "ultrafast"]
+    run(encode + ["--hdr", "regenerate", hlg_clip(folder, frames), clip])
+    for mode, goal in (("preserve", "≤ 1.02"), ("regenerate", "–")):
+        wall, cpu = interleaved([encode + ["--hdr", side, clip, output] for side in (mode, "drop")])
+        rows.append((f"--hdr {mode}", f"{frames / statistics.median(wall[0]):.1f}",
+                     f"{frames / statistics.median(wall[1]):.1f}", f"{median_ratio(wall):.3f}",
+                     f"{median_ratio(cpu):.3f}", goal))
+    return "1080p with one RPU a picture, ultrafast, against the same encode with --hdr drop:\n\n" + table(
+        ["mode", "fps", "fps with --hdr drop", "time", "CPU time", "goal (time)"], rows)
+
+
+def receipt(folder):
+    """The time of `hwctl verify` over a transcode of 10 s of 1080p."""
+    clip, output = hlg_clip(folder, 300), os.path.join(folder, "receipt.mov")
+    run([f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", "ultrafast", clip, output])
+    runs = [timed([f"{BIN}/hwctl", "verify", clip, output])[:2] for _ in range(ROUNDS)]
+    wall, cpu = (statistics.median(values) for values in zip(*runs))
+    return "`hwctl verify` over a transcode of 300 frames of 1080p, 10 bits:\n\n" + table(
+        ["seconds", "CPU seconds", "frames per second"], [(f"{wall:.1f}", f"{cpu:.1f}", f"{300 / wall:.0f}")])
