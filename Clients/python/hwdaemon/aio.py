@@ -18,7 +18,7 @@ from . import errors
 from ._core import create
 from ._core.compression import MAX_PTS, CompressionLink, EncodeOptions
 from ._core.create import TimeBase
-from ._core.decompression import DecompressionLink
+from ._core.decompression import DecodeOptions, DecompressionLink
 from ._core.link import Link
 from ._core.loop import Waiters
 from ._core.steps import Steps
@@ -163,7 +163,7 @@ class DecompressionSession(Session[DecompressionLink]):
 
     async def decode(self, data: Any, pts: Optional[int] = None, duration: int = 0, *, do_not_output: bool = False) -> int:
         """Sends a packet; returns its number. Another task must take the pictures meanwhile, or `pictures_now`."""
-        return await self._run(self._link.decode(data, pts, duration, do_not_output), "decoding a packet")
+        return await self._run(self._link.decode(data, pts, duration, DecodeOptions(do_not_output)), "decoding a packet")
 
     def pictures_now(self) -> List[Picture]:
         """The pictures that have come."""

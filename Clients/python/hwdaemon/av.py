@@ -45,3 +45,13 @@ def packet(coded: Packet, stream: Any, session: CompressionSession) -> Any:
     result.pts, result.dts, result.duration = coded.pts, coded.dts, coded.duration
     result.is_keyframe = coded.is_sync
     return result
+
+
+def format_description(stream: Any) -> bytes:
+    """What a DecompressionSession needs for the packets of a stream that PyAV reads: an hvcC record, or parameter sets.
+
+    Raises ValueError for a stream that is not HEVC.
+    """
+    if stream.codec_context.name != "hevc" or not stream.codec_context.extradata:
+        raise ValueError(f"the stream is {stream.codec_context.name}, not HEVC with parameter sets")
+    return bytes(stream.codec_context.extradata)

@@ -6,10 +6,10 @@ from typing import Any, Iterator, List, Mapping, Optional
 
 from ._core import create
 from ._core.create import TimeBase
-from ._core.decompression import DecompressionLink
+from ._core.decompression import DecodeOptions, DecompressionLink
 from ._core.steps import run
 from .daemon import Daemon, default_daemon
-from .errors import Timeout
+from .errors import StatusError, Timeout
 from .images import Picture
 from .packets import PacketReport
 from .session import Session
@@ -77,18 +77,19 @@ class DecompressionSession(Session[DecompressionLink]):
 
         The packet is sent when this returns, whether its result is used or not.
         """
-        self._run(self._decode(data, pts, duration, do_not_output), "decoding a packet", timeout)
+        self.send(data, pts, duration, do_not_output=do_not_output, timeout=timeout)
         return self._link.take_pictures()
 
     def send(
         self, data: Any, pts: Optional[int] = None, duration: int = 0, *, do_not_output: bool = False,
-        timeout: Optional[float] = None
+        synchronous: bool = False, timeout: Optional[float] = None
     ) -> int:
-        """Sends a packet; returns its number, which pictures and reports have as `frame`."""
-        return self._run(self._link.decode(data, pts, duration, do_not_output), "decoding a packet", timeout)
+        """Sends a packet; returns its number, which pictures and reports have as `frame`.
 
-    def _decode(self, data: Any, pts: Optional[int], duration: int, do_not_output: bool) -> Any:
-        yield from self._link.decode(data, pts, duration, do_not_output)
+        `do_not_output` decodes without a picture; `synchronous` waits until the decoder has taken the packet.
+        """
+        options = DecodeOptions(do_not_output, synchronous)
+        return self._run(self._link.decode(data, pts, duration, options), "decoding a packet", timeout)
 
     def pictures(self, timeout: float = 0.0) -> Iterator[Picture]:
         """The pictures that have come; waits for the first for at most `timeout` seconds."""
@@ -128,7 +129,16 @@ class DecompressionSession(Session[DecompressionLink]):
 
     def can_accept(self, format_description: bytes) -> bool:
         """Whether packets of another format can follow in this session."""
-        return self._run(self._link.can_accept(format_description), "asking for a format")
+        try:
+            self.check_format(format_description)
+            return True
+        except StatusError:
+            self._link.check()
+            return False
+
+    def check_format(self, format_description: bytes) -> None:
+        """Raises StatusError, with the reason, if packets of another format cannot follow in this session."""
+        self._run(self._link.check_format(format_description), "asking for a format")
 
     def change_format(self, format_description: bytes) -> None:
         """The packets that follow are of this format. Raises StatusError."""

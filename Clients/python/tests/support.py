@@ -17,7 +17,7 @@ from typing import Any, Callable, List, Optional, Sequence
 
 import hwdaemon
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(os.environ.get("HWDAEMON_ROOT", Path(__file__).resolve().parents[3]))
 PROGRAMS = Path(os.environ.get("HWDAEMON_PROGRAMS", ROOT / ".build/debug"))
 
 

@@ -78,6 +78,12 @@ class CompressionTests(unittest.TestCase):
         self.assertLessEqual({0, 5}, keys)
         self.assertEqual(len(packets), 8)
 
+    def test_a_session_without_frames_is_finished_at_once(self):
+        with CompressionSession(64, 48, "nv12", daemon=daemon()) as session:
+            self.assertEqual(session.finish(), [])
+            session.encode(clip(64, 48, 1)[0], pts=0)
+            self.assertEqual(len(session.finish()), 1)
+
     def test_alpha_has_a_layer_of_its_own(self):
         frames = clip(64, 48, 4, "yuva420p")
         packets = encode(frames, 64, 48, "yuva420p")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Deque, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from .. import control
-from ..errors import DECODER_MALFUNCTION, StatusError
+from ..errors import DECODER_MALFUNCTION
 from ..formats import MAX_DIMENSION, PIXEL_FORMATS, fault
 from ..images import Picture
 from ..packets import PacketReport
@@ -22,6 +22,13 @@ MAX_PACKET = 64 << 20
 MAX_ARENAS = 64
 _SMALLEST_SLOT = 256 << 10
 _ASYNCHRONOUS, _DO_NOT_OUTPUT = 1, 2
+
+
+class DecodeOptions(NamedTuple):
+    """What `decode` takes beside a packet and its times."""
+
+    do_not_output: bool = False
+    synchronous: bool = False
 
 
 class DecompressionLink(Link):
@@ -46,7 +53,7 @@ class DecompressionLink(Link):
 
     # Packets.
 
-    def decode(self, data: Any, pts: Optional[int], duration: int, do_not_output: bool) -> Steps[int]:
+    def decode(self, data: Any, pts: Optional[int], duration: int, options: DecodeOptions) -> Steps[int]:
         """Copies a packet and sends it. Returns its number."""
         self.check()
         packet = memoryview(data).cast("B")
@@ -64,13 +71,16 @@ class DecompressionLink(Link):
         assert start is not None
         slots.memory.view[start : start + len(packet)] = packet
         number = self._packets_sent + 1
-        flags = _ASYNCHRONOUS | (_DO_NOT_OUTPUT if do_not_output else 0)
+        flags = (0 if options.synchronous else _ASYNCHRONOUS) | (_DO_NOT_OUTPUT if options.do_not_output else 0)
         time = payloads.NO_TIME if pts is None else pts
-        self.channel.send(payloads.DECODE_FRAME, payloads.pack_decode(
-            PacketToDecode(number, time, duration, pool, flags, start, len(packet))))
+        payload = payloads.pack_decode(PacketToDecode(number, time, duration, pool, flags, start, len(packet)))
         self._packets_sent = number
         self._in_flight[number] = (slots, start, pool)
         self.use_pool(pool, 1)
+        if options.synchronous:
+            yield from self.request(payloads.DECODE_FRAME, payload)
+        else:
+            self.channel.send(payloads.DECODE_FRAME, payload)
         return number
 
     def _slots_for(self, size: int) -> Steps[Slots]:
@@ -100,13 +110,8 @@ class DecompressionLink(Link):
             self.answer(finish)
         return None
 
-    def can_accept(self, format_description: bytes) -> Steps[bool]:
-        try:
-            yield from self.request(payloads.CAN_ACCEPT_FORMAT, _bounded(format_description))
-        except StatusError:
-            self.check()
-            return False
-        return True
+    def check_format(self, format_description: bytes) -> Steps[None]:
+        yield from self.request(payloads.CAN_ACCEPT_FORMAT, _bounded(format_description))
 
     def change_format(self, format_description: bytes) -> Steps[None]:
         yield from self.request(payloads.CHANGE_FORMAT, _bounded(format_description))
@@ -142,8 +147,8 @@ class DecompressionLink(Link):
 
     def _take_report(self, frame: int, status: int, flags: int, reason: str) -> None:
         self._reports_received += 1
-        # A packet can have reports of its own, of its alpha, and of both together with a lost reference.
-        if not 0 < frame <= self._packets_sent or self._reports_received > 8 * self._packets_sent:
+        # A packet can be damaged, lack its picture, and lack its alpha.
+        if not 0 < frame <= self._packets_sent or self._reports_received > 4 * self._packets_sent:
             raise Violation("it reported a packet that was never sent, or one too often")
         self.reports.append(PacketReport(frame, status, bool(flags & 1), bool(flags & 2), bool(flags & 4), reason))
 
