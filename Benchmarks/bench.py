@@ -6,7 +6,7 @@ Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
   BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata,
-                 receipt: one part only
+                 receipt, sandbox: one part only
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
 import hashlib
@@ -20,7 +20,8 @@ import tempfile
 import time
 
 import hdr
-from common import BIN, MEDIA, ROOT, ROUNDS, SECONDS, SMALL, environment, make_y4m, run, source, table, timed
+from common import BIN, MEDIA, ROOT, ROUNDS, SECONDS, SMALL, environment, interleaved, make_y4m, median_ratio, run
+from common import source, table, timed
 
 BENCH = os.path.join(ROOT, "Benchmarks/.build/release/session-bench")
 ONLY = os.environ.get("BENCH_ONLY", "")
@@ -302,9 +303,25 @@ def alpha(folder):
         ["preset", "fps with alpha", "fps of the base", "time", "CPU time", "goal (time)"], rows)
 
 
+def sandbox(folder):
+    """The cost of the sandbox: an encode and a decode, against the same with HWDAEMON_SANDBOX=off."""
+    rows = []
+    clip = make_y4m(folder, source("sdr720_bbb_h264_aac.mp4", SMALL), "1280x720", 8, 480)
+    coded = os.path.join(folder, "sandbox.mov")
+    run([f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", "ultrafast", clip, coded])
+    for name, command in (
+        ("encode 720p ultrafast", ["encode", "--hardware", "off", "--preset", "ultrafast", clip, coded + ".mov"]),
+        ("decode 720p", ["decode", "--hardware", "off", coded, "-"]),
+    ):
+        confined = [f"{BIN}/hwctl"] + command
+        wall, cpu = interleaved((confined, ["env", "HWDAEMON_SANDBOX=off"] + confined))
+        rows.append((name, f"{median_ratio(wall):.3f}", f"{median_ratio(cpu):.3f}", "≤ 1.02"))
+    return "Sandbox, against the same without it:\n\n" + table(["work", "time", "CPU time", "goal (CPU time)"], rows)
+
+
 def main():
     parts = {"sessions": sessions, "colour": color, "light": hdr.light, "alpha": alpha, "sdr": hdr.sdr,
-             "metadata": hdr.metadata, "receipt": hdr.receipt, "compressed": compressed, "decoding": decoding,
+             "metadata": hdr.metadata, "receipt": hdr.receipt, "sandbox": sandbox, "compressed": compressed, "decoding": decoding,
              "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:

@@ -4,6 +4,7 @@ internal import Glibc
 internal import HWDModel
 internal import HWDSystem
 internal import HWDTransport
+internal import HWDWire
 internal import Logging
 
 /// `hwdaemon`: the command line.
@@ -132,6 +133,7 @@ struct HWDaemonCommand: ParsableCommand {
             logger.notice(
                 "hwdaemon \(HWDaemonVersion.text) is listening",
                 metadata: ["socket": "\(configuration.endpoint)", "libexec": "\(configuration.libexec)"])
+            if settings.sandbox == .enforce, let missing = Sandbox.missing { logger.notice("\(missing)") }
             try broker.run()
         } catch {
             logger.critical("\(error)")

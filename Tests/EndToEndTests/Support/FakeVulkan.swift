@@ -60,6 +60,8 @@ enum FakeVulkan {
     ) -> [String: String] {
         [
             "VK_DRIVER_FILES": files, "XDG_CACHE_HOME": folder.path("cache"), "STATE_DIRECTORY": folder.root,
+            // Drivers are elsewhere than a sandbox expects them.
+            "HWDAEMON_SANDBOX_PATHS": folder.root,
         ].merging(more) { $1 }
     }
 
