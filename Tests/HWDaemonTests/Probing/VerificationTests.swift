@@ -139,7 +139,8 @@ struct VerificationTests {
 
     /// An administrator who sets a driver's debug variable finds its text in the log, in lines of the log's own.
     @Test func logsWhatSuccessfulProbesPrint() throws {
-        let probe = "#!/bin/sh\nprintf 'a driver\\047s text\\nin \\033[31mlines\\n' >&2\nexec \(BrokerProcess.products)/hwdaemon-"
+        let printing = #"printf 'a driver\047s text\nin \033[31mlines\n' >&2"#
+        let probe = "#!/bin/sh\n\(printing)\nexec \(BrokerProcess.products)/hwdaemon-"
         let broker = try BrokerProcess(
             workers: ["hwdaemon-probe": probe + "probe\n", "hwdaemon-verify": probe + "verify\n"])
         #expect(try broker.probe().paths.allSatisfy(\.verified))
