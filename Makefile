@@ -48,6 +48,7 @@ check: deps
 	@$(RUN_TESTS) --name check --timeout 1500 -- --filter '$(LONG)'
 	@scripts/check-sample
 	@scripts/check-protocol
+	@scripts/check-python
 
 # Runs the end-to-end tests with `hwctl verify` over each file that they encode.
 receipts: deps

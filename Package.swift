@@ -98,7 +98,8 @@ let package = Package(
                 "CHWDDRM", "HWDModel", "HWDSessions", "HWDShaders", "HWDSystem", "HWDTransport", "HWDVAAPI",
                 "HWDWire", "HWDX265",
             ],
-            path: "Sources/Probing", swiftSettings: common),
+            path: "Sources/Probing", exclude: ["trial-pictures.json"], swiftSettings: common,
+            plugins: ["HWDEmbedText"]),
         .target(
             name: "HWDLibAV", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions", "CHWDLibAV"],
             path: "Sources/LibAV", swiftSettings: common),

@@ -10,6 +10,9 @@ struct HWDEmbedText: BuildToolPlugin {
         case "HWDWire":
             let folder = (target as? SourceModuleTarget)?.directoryURL ?? context.package.directoryURL
             return [embed(context, folder.appendingPathComponent("org.hwdaemon.varlink"), in: "Interface")]
+        case "HWDProbing":
+            let folder = (target as? SourceModuleTarget)?.directoryURL ?? context.package.directoryURL
+            return [embed(context, folder.appendingPathComponent("trial-pictures.json"), in: "TrialPictures")]
         case "HWDSessions":
             let file = context.package.directoryURL.appendingPathComponent("capabilities.json")
             return [embed(context, file, in: "Capabilities")]

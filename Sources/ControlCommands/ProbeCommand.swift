@@ -16,7 +16,8 @@ package struct ProbeCommand: ParsableCommand {
 
             A path is one codec, direction and profile on one device. It is claimed if the driver or library reports \
             it, and verified if a few frames passed through it with the right result. Results of the verification are \
-            kept as long as device, driver, kernel, libraries and catalogue stay the same.
+            kept as long as device, driver, kernel, libraries and catalogue stay the same. Decoders of H.264, VP9 and AV1 \
+            are listed where a driver claims them, for apps that use the driver themselves: sessions decode HEVC.
 
             Vulkan devices convert colors. A device is verified if small pictures that it converted in both directions \
             match the formulas, and its use of memfd pages if it converted a picture there without a copy. CHOSEN marks \
@@ -69,7 +70,8 @@ package struct ProbeCommand: ParsableCommand {
     private func paths(_ snapshot: ProbeSnapshot) -> String {
         var rows = [["PATH", "ON", "CLAIMED", "VERIFIED", "BY", "REASON"]]
         for path in snapshot.paths {
-            var remarks = path.reason.map { [$0] } ?? []
+            let pciID = snapshot.nodes.first { $0.node == path.device }?.pciID
+            var remarks = path.reason.map { [remark($0, path.cause, pciID)] } ?? []
             if !path.quirks.isEmpty { remarks.append("quirks: \(path.quirks.joined(separator: ", "))") }
             rows.append([
                 path.id, path.device ?? "software", path.claimed ? "yes" : "no", path.verified ? "yes" : "no",
@@ -80,9 +82,8 @@ package struct ProbeCommand: ParsableCommand {
     }
 
     /// The reason with the remedy of its cause, unless that is part of it.
-    private func reason(_ node: RenderNode) -> String {
-        let reason = node.reason ?? ""
-        guard let remedy = node.cause?.remedy(pciID: node.pciID), !reason.contains(remedy) else { return reason }
+    private func remark(_ reason: String, _ cause: ProbeCause?, _ pciID: String?) -> String {
+        guard let remedy = cause?.remedy(pciID: pciID), !reason.contains(remedy) else { return reason }
         return "\(reason) (\(remedy))"
     }
 
@@ -91,7 +92,7 @@ package struct ProbeCommand: ParsableCommand {
         for node in snapshot.nodes {
             rows.append([
                 node.node, node.state.rawValue, node.pciAddress ?? "-", node.kernelDriver ?? "-",
-                node.driver ?? "-", reason(node),
+                node.driver ?? "-", remark(node.reason ?? "", node.cause, node.pciID),
             ])
             // The name for configurations: the node's number can change at the next boot.
             if let link = node.byPath { rows.append(["  \(link)"]) }

@@ -14,7 +14,7 @@ public struct DecodedPicture: Hashable, Sendable {
     public let planes: [[UInt16]]
 }
 
-/// libavcodec's HEVC decoder on one thread, in software or on a node's hardware: verifies what an encoder wrote.
+/// A decoder of libavcodec on one thread, in software or on a node's hardware: verifies encoders and hardware decoders.
 public final class ReferenceDecoder {
     private let codec: CodecContext
     private let packet: PacketOwner
@@ -28,24 +28,25 @@ public final class ReferenceDecoder {
         return "\(version >> 16).\(version >> 8 & 0xff).\(version & 0xff)"
     }
 
-    /// Whether this libavcodec has the decoder; some are built without.
+    /// Whether this libavcodec has the HEVC decoder; some are built without.
     public static var isAvailable: Bool { avcodec_find_decoder(AV_CODEC_ID_HEVC) != nil }
 
     /// The path of the libavcodec that is loaded; nil where the system does not provide it.
     public static var libraryFile: String? { LoadedLibrary.path(of: "libavcodec.so") }
 
-    /// Opens a decoder for length-prefixed NAL units.
+    /// Opens a decoder.
     ///
     /// - Parameters:
-    ///   - record: the hvcC record (ISO/IEC 14496-15, 8.3.3.1) with the parameter sets, less than 1 MiB.
+    ///   - codec: `hevc` for length-prefixed NAL units, `h264` for a byte stream, `vp9`, `av1`.
+    ///   - record: the hvcC record (ISO/IEC 14496-15, 8.3.3.1) with the parameter sets, less than 1 MiB; empty for others.
     ///   - node: the render node whose VA-API driver is to decode; nil for software. There is no fallback.
-    public init(record: [UInt8], node: String? = nil) throws(LibAVError) {
+    public init(codec name: String = "hevc", record: [UInt8], node: String? = nil) throws(LibAVError) {
         av_log_set_level(AV_LOG_QUIET)
-        guard let decoder = avcodec_find_decoder(AV_CODEC_ID_HEVC) else {
-            throw LibAVError("this libavcodec has no HEVC decoder")
+        guard let decoder = Self.decoder(name, inHardware: node != nil) else {
+            throw LibAVError("this libavcodec has no decoder of \(name)\(node == nil ? "" : " with VA-API")")
         }
         guard let codec = CodecContext(decoder), let packet = PacketOwner(), let frame = FrameOwner(),
-            record.count < 1 << 20, codec.setExtradata(record)
+            record.count < 1 << 20, record.isEmpty || codec.setExtradata(record)
         else { throw LibAVError("no memory for a decoder") }
         (self.codec, self.packet, self.frame) = (codec, packet, frame)
         codec.pointer.pointee.thread_count = 1
@@ -61,12 +62,36 @@ public final class ReferenceDecoder {
         // A damaged picture must fail instead of being concealed.
         codec.pointer.pointee.err_recognition = Int32(AV_EF_EXPLODE | AV_EF_CAREFUL)
         let code = codec.open(decoder)
-        guard code >= 0 else { throw LibAVError("libavcodec's HEVC decoder does not open", code) }
+        guard code >= 0 else { throw LibAVError("libavcodec's decoder of \(name) does not open", code) }
+    }
+
+    /// The preferred decoder, or the one that uses VA-API; nil where there is none.
+    private static func decoder(_ name: String, inHardware: Bool) -> UnsafePointer<AVCodec>? {
+        let ids = [
+            "hevc": AV_CODEC_ID_HEVC, "h264": AV_CODEC_ID_H264, "vp9": AV_CODEC_ID_VP9, "av1": AV_CODEC_ID_AV1,
+        ]
+        guard let id = ids[name] else { return nil }
+        guard inHardware else { return avcodec_find_decoder(id) }
+        // The preferred decoder of AV1 is another library's, which has no hardware.
+        var place: UnsafeMutableRawPointer?
+        while let codec = av_codec_iterate(&place) {
+            if codec.pointee.id == id, av_codec_is_decoder(codec) != 0, usesVAAPI(codec) { return codec }
+        }
+        return nil
+    }
+
+    private static func usesVAAPI(_ codec: UnsafePointer<AVCodec>) -> Bool {
+        var index: Int32 = 0
+        while let configuration = avcodec_get_hw_config(codec, index) {
+            if configuration.pointee.device_type == AV_HWDEVICE_TYPE_VAAPI { return true }
+            index += 1
+        }
+        return false
     }
 
     /// Decodes one access unit; returns the pictures that are ready, in output order.
     ///
-    /// - Parameter unit: its NAL units with 4-byte lengths.
+    /// - Parameter unit: of HEVC, NAL units with 4-byte lengths.
     public func decode(_ unit: [UInt8]) throws(LibAVError) -> [DecodedPicture] {
         guard packet.fill(unit) else { throw LibAVError("no memory for a packet") }
         defer { av_packet_unref(packet.pointer) }

@@ -9,7 +9,7 @@ public enum CodecOperation: String, Codable, Hashable, Sendable {
 public struct CodecPath: Hashable, Codable, Sendable {
     /// The path's name in the catalogue (`hevc-main10-encode`).
     public var id: String
-    /// `hevc`.
+    /// `hevc`, `h264`, `vp9` or `av1`.
     public var codec: String
     public var operation: CodecOperation
     /// The profile (`main`, `main10`).
@@ -26,6 +26,8 @@ public struct CodecPath: Hashable, Codable, Sendable {
     public var verified: Bool
     /// Why it is not verified; nil when it is.
     public var reason: String?
+    /// The known cause of that; nil for others.
+    public var cause: ProbeCause?
     /// Names of the catalogue's quirks that apply to the device and path.
     public var quirks: [String]
     /// The catalogue's features of the path, minus those that quirks disable.
@@ -52,7 +54,8 @@ public struct CodecPath: Hashable, Codable, Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case id, codec, operation, profile, device, driver, claimed, verified, reason, quirks, features, hardware
+        case id, codec, operation, profile, device, driver, claimed, verified, reason, cause, quirks, features,
+            hardware
         case bitDepth = "bit_depth"
     }
 }

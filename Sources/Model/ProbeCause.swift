@@ -22,17 +22,24 @@ public enum ProbeCause: String, Codable, Sendable, CaseIterable {
     case vulkanManifest = "vulkan_manifest"
     /// The library that a Vulkan driver's manifest names cannot be loaded.
     case vulkanLibrary = "vulkan_library"
+    /// A cause that a later version of the daemon reports.
+    case unknown
 
-    /// What an administrator can do about it.
+    /// Reads a cause; one of a later version is `unknown`.
+    public init(from decoder: any Decoder) throws {
+        self = ProbeCause(rawValue: try decoder.singleValueContainer().decode(String.self)) ?? .unknown
+    }
+
+    /// What an administrator can do about it; nil where the reason names it, or it is unknown.
     ///
     /// - Parameter pciID: the device's vendor and device numbers (`8086:8a52`); nil where they are unknown.
-    public func remedy(pciID: String? = nil) -> String {
+    public func remedy(pciID: String? = nil) -> String? {
         switch self {
         case .driverMissing: "install \(Self.package(pciID) ?? "the VA-API driver of this device")"
         case .driverFailed: "install a driver that knows this device, and look at the kernel's log"
         case .driverCrashed, .driverHung, .unstable:
             "install another version of \(Self.package(pciID) ?? "the VA-API driver"), and report the fault to its authors"
-        case .permission: "add the user to the node's group"
+        case .permission, .unknown: nil
         case .hucFirmware: "install firmware-misc-nonfree and start the computer again"
         case .vcnFirmware: "install firmware-amd-graphics and start the computer again"
         case .vulkanManifest: "install the package that owns the manifest again, or delete the manifest"

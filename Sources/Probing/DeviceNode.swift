@@ -68,7 +68,8 @@ struct DeviceNode: ~Copyable {
     private mutating func fail(_ error: Int32, _ status: stat?) {
         switch error {
         case ENOENT, ENOTDIR, ENXIO, ENODEV: description.state = .absent
-        case EACCES, EPERM: (description.state, description.cause) = (.permission, .permission)
+        case EACCES: (description.state, description.cause) = (.permission, .permission)
+        case EPERM: description.state = .permission
         default: break
         }
         description.reason = Self.reason(error, description.node, status)

@@ -43,8 +43,8 @@ struct HardwareProbe {
             node.description.state = .driverFailed
             node.description.cause = cause
             node.description.reason = "the VA-API driver failed: \(error)"
-            if cause == .driverMissing {
-                node.description.reason? += ": \(cause.remedy(pciID: node.description.pciID))"
+            if cause == .driverMissing, let remedy = cause.remedy(pciID: node.description.pciID) {
+                node.description.reason? += ": \(remedy)"
             }
         }
         return ProbeAnswer(node: node.description)
@@ -68,7 +68,9 @@ struct HardwareProbe {
         let profiles = try display.profiles()
         var candidates: [Candidate] = []
         for entry in catalogue.capabilities.paths where entry.enabled {
-            candidates.append(try candidate(entry, display, profiles, node.description))
+            let candidate = try candidate(entry, display, profiles, node.description)
+            // That a driver lacks what no session uses explains nothing.
+            if entry.servesSessions || candidate.path.claimed { candidates.append(candidate) }
         }
         return Claims(
             candidates: candidates, libva: "libva \(display.version)",
@@ -121,6 +123,12 @@ struct HardwareProbe {
                 verifier.verify(&candidate.path) { soFar in
                     guard let judge else { return Verifier.Fault(reason: Verifier.noDecoder) }
                     report(.trying(soFar.recordSoFar, path: entry.id))
+                    guard entry.servesSessions else {
+                        guard let picture = TrialPictures.picture(entry.codec, bitDepth: entry.bitDepth) else {
+                            return Verifier.Fault(reason: "there is no picture to verify it with")
+                        }
+                        return picture.decode(node: name, judge: judge)
+                    }
                     let trial = HardwareTrial(bitDepth: entry.bitDepth, limits, judge: judge)
                     return entry.operation == .encode
                         ? trial.encode(node: file, hardware) : trial.decode(node: name)
@@ -132,7 +140,9 @@ struct HardwareProbe {
         let encoders = verified.filter { $0.entry.operation == .encode }
         node.description.reason = encoders.isEmpty ? Self.reason(paths) : nil
         if encoders.isEmpty, verifier.isBusy { node.description.state = .busy }
-        if encoders.isEmpty, verifier.isUnstable { node.description.cause = .unstable }
+        if encoders.isEmpty {
+            node.description.cause = paths.first { $0.operation == .encode && $0.claimed }?.cause
+        }
         if let file = node.fileDescriptor,
             let fault = VideoFirmware.fault(node: file, node.description.kernelDriver, paths)
         {

@@ -26,9 +26,9 @@ struct HardwareTrial {
     /// - Parameter node: the open node's descriptor.
     func encode(node: Int32, _ path: HardwarePath) -> Verifier.Fault? {
         var isTransient = false
-        let stream: TrialStream
+        let stream: CodedStream
         do throws(SessionError) {
-            stream = try TrialStream(pattern, .vaapi) { (configuration) throws(SessionError) in
+            stream = try CodedStream(pattern, .vaapi) { (configuration) throws(SessionError) in
                 do throws(VAAPIFailure) {
                     return try VAAPIEncoder(node: node, path: path, configuration)
                 } catch {
@@ -50,7 +50,7 @@ struct HardwareTrial {
             return Verifier.Fault(reason: "the driver produced a picture of 0 bytes")
         }
         do throws(JudgeError) {
-            return pattern.compare(try judge.decode(stream.units, record: stream.record)).map {
+            return pattern.compare(try judge.decode(stream, node: nil)).map {
                 Verifier.Fault(reason: $0)
             }
         } catch {
@@ -62,13 +62,13 @@ struct HardwareTrial {
     ///
     /// - Parameter node: the node's path.
     func decode(node: String) -> Verifier.Fault? {
-        let stream: TrialStream
-        do throws(SessionError) { stream = try TrialStream.software(pattern) } catch {
+        let stream: CodedStream
+        do throws(SessionError) { stream = try CodedStream.software(pattern) } catch {
             return Verifier.Fault(reason: "there is no stream to decode: \(error.reason)")
         }
         do throws(JudgeError) {
-            let expected = try judge.decode(stream.units, record: stream.record)
-            let found = try judge.decode(stream.units, record: stream.record, node: node)
+            let expected = try judge.decode(stream, node: nil)
+            let found = try judge.decode(stream, node: node)
             guard found.count == expected.count else {
                 return Verifier.Fault(reason: "\(expected.count) frames were coded and \(found.count) came back")
             }

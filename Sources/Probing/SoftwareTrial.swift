@@ -15,9 +15,9 @@ enum SoftwareTrial {
     /// Encodes and decodes the test pattern at one bit depth and compares the pictures.
     static func run(bitDepth: Int, judge: any StreamJudge) -> Outcome {
         let pattern = TestPattern(bitDepth: bitDepth)
-        let stream: TrialStream
+        let stream: CodedStream
         do throws(SessionError) {
-            stream = try TrialStream.software(pattern)
+            stream = try CodedStream.software(pattern)
         } catch {
             return Outcome(
                 encoderFault: "encoding failed: \(error.reason)",
@@ -25,7 +25,7 @@ enum SoftwareTrial {
         }
         let pictures: [JudgedPicture]
         do throws(JudgeError) {
-            pictures = try judge.decode(stream.units, record: stream.record)
+            pictures = try judge.decode(stream, node: nil)
         } catch {
             return Outcome(
                 encoderFault: "its stream did not decode: \(error.reason)", decoderFault: error.reason)

@@ -11,26 +11,28 @@ public protocol StreamJudge {
 
     /// Decodes a stream.
     ///
-    /// - Parameters:
-    ///   - units: access units of NAL units with 4-byte length prefixes.
-    ///   - record: the hvcC record (ISO/IEC 14496-15, 8.3.3.1) with the parameter sets.
+    /// - Parameter node: the render node whose hardware decodes; nil for software.
     /// - Returns: the pictures in output order.
-    func decode(_ units: [[UInt8]], record: [UInt8]) throws(JudgeError) -> [JudgedPicture]
-
-    /// Decodes a stream on a node's hardware.
-    ///
     /// - Throws: also if the library would fall back to software.
-    func decode(_ units: [[UInt8]], record: [UInt8], node: String) throws(JudgeError) -> [JudgedPicture]
+    func decode(_ stream: CodedStream, node: String?) throws(JudgeError) -> [JudgedPicture]
 }
 
 extension StreamJudge {
     /// By default unknown.
     public var file: String? { nil }
+}
 
-    /// By default unsupported.
-    public func decode(_ units: [[UInt8]], record: [UInt8], node: String) throws(JudgeError) -> [JudgedPicture] {
-        throw JudgeError("\(name) does not decode in hardware")
-    }
+/// A stream to decode.
+public struct CodedStream: Hashable, Sendable {
+    /// `hevc`, `h264`, `vp9` or `av1`.
+    public var codec = "hevc"
+    /// For HEVC the hvcC record (ISO/IEC 14496-15, 8.3.3.1) with the parameter sets; else empty.
+    public var record: [UInt8] = []
+    /// Access units.
+    ///
+    /// HEVC: NAL units with 4-byte length prefixes. H.264: a byte stream (annex B) with parameter sets. VP9: frames. AV1:
+    /// temporal units in the low-overhead format (5.2) with sequence headers.
+    public var units: [[UInt8]] = []
 }
 
 /// Why a stream could not be decoded.

@@ -3,16 +3,11 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDX265
 
-/// The test pattern, encoded.
-struct TrialStream {
-    /// The hvcC record with the parameter sets.
-    var record: [UInt8] = []
-    /// Access units of NAL units with 4-byte length prefixes.
-    var units: [[UInt8]] = []
-
+// The test pattern, encoded.
+extension CodedStream {
     /// Encodes a pattern in software, for a trial of a decoder.
-    static func software(_ pattern: TestPattern) throws(SessionError) -> TrialStream {
-        try TrialStream(pattern, .x265) { (configuration) throws(SessionError) in try X265Encoder(configuration) }
+    static func software(_ pattern: TestPattern) throws(SessionError) -> CodedStream {
+        try CodedStream(pattern, .x265) { (configuration) throws(SessionError) in try X265Encoder(configuration) }
     }
 
     /// Encodes a pattern at a constant quantization parameter.
@@ -31,7 +26,6 @@ struct TrialStream {
             try properties.set([PropertyKey.x265Preset.rawValue: .string("superfast")], isOpen: false)
         }
         let encoder = try open(EncoderConfiguration(request: request, properties: properties))
-        record = encoder.formatDescription
         var units: [[UInt8]] = []
         let collect: EncodedPictureHandler = { (_, bytes) throws(SessionError) in
             units.append(bytes.withUnsafeBytes { Array($0) })
@@ -42,6 +36,6 @@ struct TrialStream {
             }
         }
         try encoder.finish(collect)
-        self.units = units
+        self.init(record: encoder.formatDescription, units: units)
     }
 }

@@ -70,9 +70,6 @@ struct Verifier {
     /// Whether something failed because the device was busy.
     var isBusy: Bool { results.contains { $0.passing == .busy } }
 
-    /// Whether two attempts at something ended differently.
-    var isUnstable: Bool { results.contains { $0.passing == .unstable } }
-
     /// The results, for the next probe; nil if nothing was verified.
     var record: ProbeRecord? { results.isEmpty ? nil : ProbeRecord(key: key, results: results, judge: judge) }
 
@@ -89,6 +86,7 @@ struct Verifier {
         let result = verify(path.id, trial)
         path.verified = result?.verified ?? false
         path.reason = result.map(\.reason) ?? Self.notTried
+        path.cause = result?.cause
     }
 
     /// The result of something that is claimed; nil if it is neither tried now nor known.

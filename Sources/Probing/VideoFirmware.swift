@@ -3,12 +3,14 @@ internal import CHWDDRM
 internal import Glibc
 internal import HWDModel
 
-/// Firmware without which a GPU's video engines do less than they could: drivers then merely claim less.
+/// Firmware of a GPU's video engines.
+///
+/// Where it is missing, drivers start and claim fewer codecs or modes.
 enum VideoFirmware {
     /// What is missing, and what that means.
     typealias Fault = (cause: ProbeCause, reason: String)
 
-    /// Asks the kernel where a driver's claims are those of a device without its firmware; nil if nothing is missing.
+    /// What is missing, by the kernel; nil if nothing is, or if the driver claims more than it could without firmware.
     ///
     /// - Parameter node: the open render node.
     static func fault(node: Int32, _ kernelDriver: String?, _ paths: [CodecPath]) -> Fault? {
@@ -18,7 +20,7 @@ enum VideoFirmware {
             hasVideoEngine(node) == false
                 ? (
                     .vcnFirmware,
-                    "the kernel offers no video engine of this GPU, as without their firmware (VCN or UVD)"
+                    "the kernel offers no video engine of this GPU: their firmware (VCN or UVD) is missing, or it has none"
                 )
                 : nil
         default: nil

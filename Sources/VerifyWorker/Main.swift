@@ -14,21 +14,11 @@ private struct LibAVJudge: StreamJudge {
     var isAvailable: Bool { ReferenceDecoder.isAvailable }
     var file: String? { ReferenceDecoder.libraryFile }
 
-    func decode(_ units: [[UInt8]], record: [UInt8]) throws(JudgeError) -> [JudgedPicture] {
-        try decode(units) { () throws(LibAVError) in try ReferenceDecoder(record: record) }
-    }
-
-    func decode(_ units: [[UInt8]], record: [UInt8], node: String) throws(JudgeError) -> [JudgedPicture] {
-        try decode(units) { () throws(LibAVError) in try ReferenceDecoder(record: record, node: node) }
-    }
-
-    private func decode(
-        _ units: [[UInt8]], _ open: () throws(LibAVError) -> ReferenceDecoder
-    ) throws(JudgeError) -> [JudgedPicture] {
+    func decode(_ stream: CodedStream, node: String?) throws(JudgeError) -> [JudgedPicture] {
         do throws(LibAVError) {
-            let decoder = try open()
+            let decoder = try ReferenceDecoder(codec: stream.codec, record: stream.record, node: node)
             var pictures: [DecodedPicture] = []
-            for unit in units { pictures += try decoder.decode(unit) }
+            for unit in stream.units { pictures += try decoder.decode(unit) }
             pictures += try decoder.finish()
             return pictures.map {
                 JudgedPicture(width: $0.width, height: $0.height, bitDepth: $0.bitDepth, planes: $0.planes)

@@ -3,7 +3,7 @@ public import HWDModel
 
 // Questions about hardware that an app asks before it opens a session.
 
-/// The decoders found by the last probe.
+/// The decoders found by the last probe, verified or not, of codecs that sessions decode and of others.
 public enum ListDecoders: ControlMethod {
     public static let method = "\(Interface.name).ListDecoders"
 
@@ -18,7 +18,7 @@ public enum ListDecoders: ControlMethod {
 
 /// The kind of stream that an app asks about.
 public struct HardwareQuestion: Codable, Hashable, Sendable, ClosedParameters {
-    /// `hevc`.
+    /// `hevc`; about decoders also `h264`, `vp9`, `av1`.
     public var codec: String
     /// Bits of a coded sample; 8 when nil.
     public var bitDepth: Int?
@@ -69,7 +69,7 @@ public enum IsHardwareEncodeSupported: ControlMethod {
     }
 }
 
-/// Whether a decompression session that requires hardware would get it.
+/// Whether a decompression session that requires hardware would get it, or whether hardware decodes another codec.
 public enum IsHardwareDecodeSupported: ControlMethod {
     public static let method = "\(Interface.name).IsHardwareDecodeSupported"
 
@@ -78,8 +78,10 @@ public enum IsHardwareDecodeSupported: ControlMethod {
     public struct Reply: Codable, Hashable, Sendable {
         public var supported: Bool
         /// The decoder that such a session would use; nil where there is none.
+        ///
+        /// Of another codec, the one for apps that use the driver themselves.
         public var decoderID: String?
-        /// Why there is none.
+        /// Why there is none, or why no session uses it.
         public var reason: String?
 
         public init(decoderID: String?, reason: String?) {

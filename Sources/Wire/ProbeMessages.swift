@@ -123,6 +123,8 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
         public var reason: String?
         /// Why the result may be transient; such a result is not stored for long.
         public var passing: Passing?
+        /// The known cause of the failure; nil for others.
+        public var cause: ProbeCause?
 
         /// A cause of a transient result.
         public enum Passing: String, Codable, Hashable, Sendable {
@@ -134,7 +136,10 @@ public struct ProbeRecord: Codable, Hashable, Sendable {
             case unstable
         }
 
-        public init(id: String, verified: Bool, reason: String?, passing: Passing? = nil) {
+        public init(
+            id: String, verified: Bool, reason: String?, passing: Passing? = nil, cause: ProbeCause? = nil
+        ) {
+            self.cause = cause
             self.id = id
             self.verified = verified
             self.reason = reason

@@ -138,4 +138,28 @@ struct FirmwareTests {
         let notes = outcome.result.notes.map { String($0.prefix { $0 != ":" }) }
         #expect(notes == (personality == "radeonsi-22" ? ["QP", "BaseFrameQP"] : []), "\(outcome.result.notes)")
     }
+
+    /// Mesa 22 with UVD uses a buffer and bounds of its own; where that is not known, nothing would say so.
+    @Test func ignoredBoundsAreReported() throws {
+        let bounds: [String: PropertyValue] = ["MinAllowedFrameQP": .int(15), "MaxAllowedFrameQP": .int(33)]
+        let rate = try run(bounds.merging(["AverageBitRate": .int(3_210_000)]) { $1 }, "radeonsi-22-uvd")
+        let received = try #require(rate.firmware.last)
+        #expect(received["buffer"] == 20_000_000 && received.qp == 0...51, "\(received)")
+        #expect(
+            rate.result.notes.contains("MinAllowedFrameQP, MaxAllowedFrameQP: the driver ignores bounds of the QP"))
+        #expect(rate.result.notes.contains { $0.contains("ignores the decoder's buffer of 3210000 bits") })
+        let limited = try run(
+            ["Quality": .double(0.5), "DataRateLimits": .array([.int(1_000_000), .int(1)])], "radeonsi-22-uvd")
+        #expect(limited.result.notes.contains("Quality: the driver ignores bounds of the QP"))
+        #expect(
+            limited.result.notes.contains {
+                $0.hasPrefix("DataRateLimits: the driver ignores the decoder's buffer")
+            })
+        for (properties, personality) in [
+            (["QP": .int(20)], "radeonsi-22-uvd"),
+            (bounds.merging(["AverageBitRate": .int(3_210_000)]) { $1 }, "radeonsi-22"),
+        ] {
+            #expect(try run(properties, personality).result.notes.allSatisfy { !$0.contains("ignores") })
+        }
+    }
 }

@@ -137,6 +137,8 @@ enum SimulatedDriver {
                 "LIBVA_DRIVERS_PATH": libraries, "HWSIM_PERSONALITY": personality, "HWSIM_RECON": dump.path,
                 "HWSIM_TRACE": trace.path,
                 "LIBVA_MESSAGING_LEVEL": "0", "SWIFT_BACKTRACE": "enable=no",
+                // Quirks of UVD are those of its chips.
+                "VAAPI_TOOL_PCI_ID": personality.hasPrefix("radeonsi-22-uvd") ? "1002:67df" : "",
             ])
         guard said.status == 0 else {
             throw StreamDecoders.Failure(description: "hwd-vaapi-tool ended with \(said.status): \(said.error)")

@@ -46,7 +46,8 @@ static VAStatus create_context(VADriverContextP driver_context, VAConfigID confi
             made = context->submission != NULL;
             if (made && copy.entrypoint != VAEntrypointVLD) made = (context->encoder = encoder_create()) != NULL;
 #ifdef HWSIM_DECODER
-            if (made && copy.entrypoint == VAEntrypointVLD) {
+            context->codec = codec_of(copy.profile);
+            if (made && copy.entrypoint == VAEntrypointVLD && !context->codec) {
                 context->decoder =
                     hwsim_decoder_create(width, height, copy.format == VA_RT_FORMAT_YUV420_10 ? 10 : 8);
                 made = context->decoder != NULL;

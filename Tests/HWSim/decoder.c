@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bits.h"
+#include "decoder_frame.h"
 #include "decoder_headers.h"
 #include "decoder_references.h"
 
@@ -77,7 +78,7 @@ void hwsim_decoder_destroy(struct hwsim_decoder *decoder) {
 
 // --- Pictures
 
-static void fill_grey(struct hwsim_picture *target) {
+void decoder_fill_grey(struct hwsim_picture *target) {
     for (int plane = 0; plane < 2; plane++) {
         int rows = plane ? target->height / 2 : target->height;
         int samples = plane ? target->width / 2 * 2 : target->width;
@@ -90,7 +91,7 @@ static void fill_grey(struct hwsim_picture *target) {
     }
 }
 
-static void copy_frame(const AVFrame *frame, struct hwsim_picture *target) {
+void decoder_copy_frame(const AVFrame *frame, struct hwsim_picture *target) {
     bool wide = target->depth > 8;
     for (int y = 0; y < frame->height; y++) {
         uint8_t *out = target->planes[0] + (ptrdiff_t)y * target->strides[0];
@@ -196,7 +197,7 @@ VAStatus hwsim_decoder_decode(
     const char *wrong = check(decoder, picture, matrix, slices, count, target);
     if (wrong) {
         snprintf(message, message_size, "%s", wrong);
-        fill_grey(target);
+        decoder_fill_grey(target);
         return VA_STATUS_ERROR_INVALID_PARAMETER;
     }
 
@@ -215,7 +216,7 @@ VAStatus hwsim_decoder_decode(
     for (int i = 0; i < count && !wrong; i++) wrong = append_slice(decoder, type, picture, &references, &slices[i]);
     if (wrong) {
         snprintf(message, message_size, "%s", wrong);
-        fill_grey(target);
+        decoder_fill_grey(target);
         return VA_STATUS_ERROR_INVALID_PARAMETER;
     }
     if (decoder->payload.failed || decoder->plain.failed || decoder->stream.failed)
@@ -228,10 +229,10 @@ VAStatus hwsim_decoder_decode(
         || frame->height != picture->pic_height_in_luma_samples) {
         av_frame_unref(decoder->frame);
         snprintf(message, message_size, "the slices cannot be decoded");
-        fill_grey(target);
+        decoder_fill_grey(target);
         return VA_STATUS_ERROR_DECODING_ERROR;
     }
-    copy_frame(frame, target);
+    decoder_copy_frame(frame, target);
     av_frame_unref(decoder->frame);
     decoder->holdings.list[decoder->holdings.count++] =
         (struct decoder_held){picture->CurrPic.picture_id, picture->CurrPic.pic_order_cnt};

@@ -61,7 +61,7 @@ static void describe(VADriverContextP context, struct driver *driver) {
     context->pDriverData = driver;
     context->version_major = 1;
     context->version_minor = 17;
-    context->max_profiles = 4;
+    context->max_profiles = 6;
     context->max_entrypoints = 4;
     context->max_attributes = VAConfigAttribTypeMax;
     context->max_image_formats = 2;

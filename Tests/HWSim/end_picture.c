@@ -138,25 +138,13 @@ static VAStatus encode(VADriverContextP driver_context, struct context *context)
 }
 
 #ifdef HWSIM_DECODER
-static VAStatus decode(VADriverContextP driver_context, struct context *context) {
+// Called locked and returns locked.
+static VAStatus decode_hevc(VADriverContextP driver_context, struct context *context, struct surface *target) {
     struct driver *driver = DRIVER(driver_context);
     const struct submission *submission = context->submission;
-    struct surface *target = heap_find(&driver->heap, OBJECT_SURFACE, context->target);
     char message[MESSAGE_SIZE] = "";
     unsigned count = 0;
-    if (!submission->has_decode_picture || !submission->part_count || !target) return VA_STATUS_ERROR_INVALID_PARAMETER;
-    if (target->busy) return VA_STATUS_ERROR_SURFACE_BUSY;
-    const struct personality *personality = &driver->personality;
-    unsigned number = ++driver->decoded;
-    if (number == personality->decode_crash_at) raise(SIGSEGV);
-    if (personality->decode_hang_at && number >= personality->decode_hang_at) {
-        target->hung = true;
-        return VA_STATUS_SUCCESS;
-    }
-    if (personality->decode_fail_at && number >= personality->decode_fail_at) {
-        driver_complain(driver_context, "decoding: picture %u was asked to fail", number);
-        return VA_STATUS_ERROR_DECODING_ERROR;
-    }
+    if (!submission->has_decode_picture || !submission->part_count) return VA_STATUS_ERROR_INVALID_PARAMETER;
     for (unsigned i = 0; i < submission->part_count; i++) count += submission->parts[i].count;
     struct hwsim_slice *slices = calloc(count, sizeof *slices), *next = slices;
     if (!slices) return VA_STATUS_ERROR_ALLOCATION_FAILED;
@@ -185,6 +173,38 @@ static VAStatus decode(VADriverContextP driver_context, struct context *context)
     }
     if (status || *message) driver_complain(driver_context, "decoding: %s", *message ? message : "slices lie outside");
     free(slices);
+    return status;
+}
+
+static VAStatus decode(VADriverContextP driver_context, struct context *context) {
+    struct driver *driver = DRIVER(driver_context);
+    const struct personality *personality = &driver->personality;
+    struct surface *target = heap_find(&driver->heap, OBJECT_SURFACE, context->target);
+    if (!target) return VA_STATUS_ERROR_INVALID_PARAMETER;
+    if (target->busy) return VA_STATUS_ERROR_SURFACE_BUSY;
+    unsigned number = ++driver->decoded;
+    if (number == personality->decode_crash_at) raise(SIGSEGV);
+    if (personality->decode_hang_at && number >= personality->decode_hang_at) {
+        target->hung = true;
+        return VA_STATUS_SUCCESS;
+    }
+    if (personality->decode_fail_at && number >= personality->decode_fail_at) {
+        driver_complain(driver_context, "decoding: picture %u was asked to fail", number);
+        return VA_STATUS_ERROR_DECODING_ERROR;
+    }
+    VAStatus status = VA_STATUS_SUCCESS;
+    if (context->codec) {
+        const char *wrong = codec_decode(context->codec, &context->submission->other, &target->picture);
+        target->serial = ++driver->serial;
+        if (wrong) {
+            driver_complain(driver_context, "decoding: %s", wrong);
+            status = VA_STATUS_ERROR_DECODING_ERROR;
+        }
+    } else {
+        status = decode_hevc(driver_context, context, target);
+    }
+    // The lowest bit of the first sample.
+    if (personality->wrong_samples) target->picture.planes[0][0] ^= target->picture.depth > 8 ? 1 << 6 : 1;
     return status;
 }
 #endif

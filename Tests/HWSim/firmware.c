@@ -95,6 +95,13 @@ void firmware_submit(const struct firmware *firmware, const struct personality *
     if (personality->parser == PARSER_MESA && personality->latched_bounds && old.has_sequence && old.target == firmware->target)
         return;
     *running = *firmware;
+    if (personality->fixed_rate_control) {
+        running->buffer = 20000000;
+        running->level = 48;
+        running->min_qp = 0;
+        running->max_qp = 51;
+        return;
+    }
     if (personality->parser == PARSER_IHD) {
         running->min_qp = firmware->min_qp < 10 ? 10 : firmware->min_qp;
         running->max_qp = firmware->max_qp < 10 ? 51 : firmware->max_qp > 51 ? 51 : firmware->max_qp;

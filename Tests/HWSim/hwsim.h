@@ -11,6 +11,7 @@
 #include <va/va_enc_hevc.h>
 
 #include "bits.h"
+#include "codec.h"
 #include "hwsim_picture.h"
 #include "personality.h"
 
@@ -85,6 +86,7 @@ struct context {
     struct submission *submission;
     struct encoder *encoder;
     struct hwsim_decoder *decoder;
+    enum codec codec;  // of a decoder that is not HEVC's, which keeps nothing; else 0
 };
 
 struct calls;

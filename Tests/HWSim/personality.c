@@ -6,11 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec.h"
+
 enum { NO = 0, YES = 1, MUST = 2 };  // VA_FEATURE_*
 
 #define ALL_HEADERS                                                                                     \
     (VA_ENC_PACKED_HEADER_SEQUENCE | VA_ENC_PACKED_HEADER_PICTURE | VA_ENC_PACKED_HEADER_SLICE |        \
         VA_ENC_PACKED_HEADER_MISC | VA_ENC_PACKED_HEADER_RAW_DATA)
+
+#define ALL_CODECS (CODEC_H264 | CODEC_VP9 | CODEC_AV1)
 
 // CTBs from 16; coding blocks from 8, transform blocks 4 to 32, trees of up to three levels.
 #define BLOCKS(smallest_ctb, hierarchy)                                                                             \
@@ -30,7 +34,7 @@ enum { NO = 0, YES = 1, MUST = 2 };  // VA_FEATURE_*
 #define AMD_ENCODER                                                                                             \
     .entrypoint = VAEntrypointEncSlice, .encode = {true, true}, .decode = {true, true}, .smallest_width = 130,   \
     .smallest_height = 128, .largest_width = 4096, .largest_height = 2304, .align_width = 64, .align_height = 16, \
-    .references = {1, 0}, .slices = 128, .quality_levels = 32, .blocks = {.value = 0x000000cf},                  \
+    .decoders = ALL_CODECS, .references = {1, 0}, .slices = 128, .quality_levels = 32, .blocks = {.value = 0x000000cf},                  \
     .tells_features = true, .own_headers = true, .parser = PARSER_MESA, .deep_luma_map = true
 
 static const struct personality bases[] = {
@@ -50,7 +54,7 @@ static const struct personality bases[] = {
     },
     {
         // Intel's low-power encoder of Gen11 (Ice Lake), with HuC firmware.
-        .name = "ihd-icl",
+        .name = "ihd-icl", .decoders = CODEC_H264 | CODEC_VP9,
         .vendor = "Intel iHD driver for Intel(R) Gen Graphics - 23.1.1 (HWSim)",
         INTEL_ENCODER,
         .prediction_direction = VA_PREDICTION_DIRECTION_PREVIOUS | VA_PREDICTION_DIRECTION_BI_NOT_EMPTY,
@@ -58,7 +62,7 @@ static const struct personality bases[] = {
     },
     {
         // That of Gen12 (Tiger Lake), which codes pyramids, too.
-        .name = "ihd-tgl",
+        .name = "ihd-tgl", .decoders = ALL_CODECS,
         .vendor = "Intel iHD driver for Intel(R) Gen Graphics - 23.1.1 (HWSim, Gen12)",
         INTEL_ENCODER,
         .prediction_direction = VA_PREDICTION_DIRECTION_PREVIOUS | VA_PREDICTION_DIRECTION_FUTURE |
@@ -77,6 +81,17 @@ static const struct personality bases[] = {
         .hidden_minimum = true, .largest_intra_period = true, .only_endless_waits = true,
     },
     {
+        // The same driver with UVD, as on Polaris and Vega: each picture has the driver's own buffer and bounds.
+        .name = "radeonsi-22-uvd",
+        .vendor = "Mesa Gallium driver 22.3.6 for AMD HWSim (polaris10, LLVM 15.0.6, DRM 3.49)",
+        AMD_ENCODER,
+        .packed_headers = VA_ENC_PACKED_HEADER_SEQUENCE,
+        .rate_control = VA_RC_CQP | VA_RC_CBR | VA_RC_VBR,
+        .features = {.value = 0x10041050},
+        .first_sequence_resets = true, .one_qp = true, .may_skip = true, .stale_status = true,
+        .hidden_minimum = true, .largest_intra_period = true, .only_endless_waits = true, .fixed_rate_control = true,
+    },
+    {
         // Mesa 25's radeonsi: it reads the client's headers, and writes them anew.
         .name = "radeonsi-25",
         .vendor = "Mesa Gallium driver 25.0.7-2 for AMD HWSim (radeonsi, navi23, ACO, DRM 3.61)",
@@ -89,14 +104,14 @@ static const struct personality bases[] = {
     },
     {
         // Intel's older driver on Kaby Lake: HEVC decoders only.
-        .name = "i965",
+        .name = "i965", .decoders = CODEC_H264 | CODEC_VP9,
         .vendor = "Intel i965 driver for Intel(R) Kaby Lake - 2.4.1 (HWSim)",
         .decode = {true, true},
         .smallest_width = 16, .smallest_height = 16, .largest_width = 4096, .largest_height = 4096,
     },
     {
         // The VA-API driver for NVDEC: no encoder, and no derived images.
-        .name = "nvidia",
+        .name = "nvidia", .decoders = ALL_CODECS,
         .vendor = "VA-API NVDEC driver [HWSim]",
         .decode = {true, true},
         .smallest_width = 16, .smallest_height = 16, .largest_width = 8192, .largest_height = 8192,
@@ -134,6 +149,9 @@ static const struct flag flags[] = {
     {"size-limited", offsetof(struct personality, size_ceiling)},
     {"no-huc", offsetof(struct personality, no_huc)},
     {"padded-pitch", offsetof(struct personality, padded_pitch)},
+    {"other-codecs", offsetof(struct personality, other_codecs)},
+    {"refuses-codecs", offsetof(struct personality, refuses_codecs)},
+    {"wrong-samples", offsetof(struct personality, wrong_samples)},
     {"luma-map", offsetof(struct personality, luma_map)},
 };
 
@@ -197,6 +215,7 @@ bool personality_read(struct personality *personality, const char *words, char *
     }
     // Without HuC firmware, which runs it, there is no rate control.
     if (personality->no_huc) personality->rate_control = VA_RC_CQP;
+    if (personality->other_codecs) personality->decoders = ALL_CODECS;
     if (personality->size_ceiling) {
         personality->largest_width = 1280;
         personality->largest_height = 720;

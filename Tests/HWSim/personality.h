@@ -16,6 +16,7 @@ struct personality {
 
     VAEntrypoint entrypoint;  // of the encoder; 0 is none
     bool encode[2], decode[2];  // Main, Main10
+    unsigned decoders;          // of H.264, VP9 and AV1: CODEC_… of codec.h
     int smallest_width, smallest_height, largest_width, largest_height;
     int align_width, align_height;  // of the coded size when it writes its own headers
     uint32_t packed_headers;  // VA_ENC_PACKED_HEADER_*
@@ -45,11 +46,12 @@ struct personality {
     bool stale_status;            // the status of coded segments is uninitialized memory
     bool hidden_minimum;          // smaller pictures fail when they are coded, not before
     bool only_endless_waits;      // finite timeouts of vaSyncBuffer are not implemented, nor is vaSyncSurface2
+    bool fixed_rate_control;      // each picture sets the HRD's buffer and the QP bounds to the driver's own
     bool luma_map;                // a derived image claims two planes and maps luma only
     bool deep_luma_map;           // that of a P010 surface does
 
     bool no_derive, no_import, no_timeouts, liar, corrupt, crash_init, fail_init, hang_init, busy, busy_maximum, two_segments, size_ceiling,
-        no_huc, padded_pitch;
+        no_huc, padded_pitch, other_codecs, refuses_codecs, wrong_samples;
     // The how-manieth picture to encode or to decode, from 1; 0 is never.
     unsigned crash_at, hang_at, hang_map_at, fail_at, decode_crash_at, decode_hang_at, decode_fail_at;
 };

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The driver's capabilities, and configurations.
+#include "codec.h"
 #include "hwsim.h"
 
 static int depth_index(VAProfile profile) {
     return profile == VAProfileHEVCMain ? 0 : profile == VAProfileHEVCMain10 ? 1 : -1;
 }
 
+static bool decodes_codec(const struct personality *personality, VAProfile profile) {
+    return (personality->decoders & codec_of(profile)) != 0;
+}
+
 VAStatus query_check(const struct driver *driver, VAProfile profile, VAEntrypoint entrypoint) {
     const struct personality *personality = &driver->personality;
+    if (decodes_codec(personality, profile))
+        return entrypoint == VAEntrypointVLD ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT;
     int depth = depth_index(profile);
     if (depth < 0 || (!personality->encode[depth] && !personality->decode[depth]))
         return VA_STATUS_ERROR_UNSUPPORTED_PROFILE;
@@ -22,6 +29,9 @@ static VAStatus query_profiles(VADriverContextP context, VAProfile *list, int *c
     for (int depth = 0; depth < 2; depth++)
         if (personality->encode[depth] || personality->decode[depth])
             list[(*count)++] = depth ? VAProfileHEVCMain10 : VAProfileHEVCMain;
+    static const VAProfile others[] = {VAProfileH264High, VAProfileVP9Profile0, VAProfileVP9Profile2, VAProfileAV1Profile0};
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
+        if (decodes_codec(personality, others[i])) list[(*count)++] = others[i];
     return VA_STATUS_SUCCESS;
 }
 
@@ -29,6 +39,7 @@ static VAStatus query_entrypoints(VADriverContextP context, VAProfile profile, V
     const struct personality *personality = &DRIVER(context)->personality;
     int depth = depth_index(profile);
     *count = 0;
+    if (decodes_codec(personality, profile)) list[(*count)++] = VAEntrypointVLD;
     if (depth >= 0 && personality->decode[depth]) list[(*count)++] = VAEntrypointVLD;
     if (depth >= 0 && personality->encode[depth]) list[(*count)++] = personality->entrypoint;
     return *count ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_UNSUPPORTED_PROFILE;
@@ -57,7 +68,10 @@ static uint32_t encode_attribute(const struct personality *personality, VAConfig
 static uint32_t attribute(
     const struct driver *driver, VAProfile profile, VAEntrypoint entrypoint, VAConfigAttribType type) {
     switch (type) {
-        case VAConfigAttribRTFormat: return depth_index(profile) ? VA_RT_FORMAT_YUV420_10 : VA_RT_FORMAT_YUV420;
+        case VAConfigAttribRTFormat:
+            if (profile == VAProfileAV1Profile0) return VA_RT_FORMAT_YUV420 | VA_RT_FORMAT_YUV420_10;
+            return profile == VAProfileHEVCMain10 || profile == VAProfileVP9Profile2 ? VA_RT_FORMAT_YUV420_10
+                                                                                   : VA_RT_FORMAT_YUV420;
         case VAConfigAttribMaxPictureWidth: return (uint32_t)driver->personality.largest_width;
         case VAConfigAttribMaxPictureHeight: return (uint32_t)driver->personality.largest_height;
         case VAConfigAttribDecSliceMode:
@@ -101,6 +115,7 @@ static VAStatus create_config(VADriverContextP context, VAProfile profile, VAEnt
     VAConfigAttrib *list, int count, VAConfigID *id) {
     struct driver *driver = DRIVER(context);
     VAStatus status = query_check(driver, profile, entrypoint);
+    if (!status && driver->personality.refuses_codecs && codec_of(profile)) status = VA_STATUS_ERROR_UNSUPPORTED_PROFILE;
     if (status) return status;
     struct config config = {
         .profile = profile,
@@ -164,12 +179,13 @@ static VAStatus query_surface_attributes(
     const struct personality *personality = &driver->personality;
     pthread_mutex_lock(&driver->lock);
     const struct config *config = heap_find(&driver->heap, OBJECT_CONFIG, id);
-    bool ten = config && config->format == VA_RT_FORMAT_YUV420_10;
+    bool ten = config && config->format & VA_RT_FORMAT_YUV420_10, eight = config && config->format & VA_RT_FORMAT_YUV420;
     pthread_mutex_unlock(&driver->lock);
     if (!config) return VA_STATUS_ERROR_INVALID_CONFIG;
     const uint32_t get = VA_SURFACE_ATTRIB_GETTABLE, set = get | VA_SURFACE_ATTRIB_SETTABLE;
     const VASurfaceAttrib all[] = {
-        surface_attribute(VASurfaceAttribPixelFormat, set, (int)(ten ? VA_FOURCC_P010 : VA_FOURCC_NV12)),
+        surface_attribute(VASurfaceAttribPixelFormat, set, (int)VA_FOURCC_NV12),
+        surface_attribute(VASurfaceAttribPixelFormat, set, (int)VA_FOURCC_P010),
         surface_attribute(VASurfaceAttribMaxWidth, get, personality->largest_width),
         surface_attribute(VASurfaceAttribMaxHeight, get, personality->largest_height),
         surface_attribute(VASurfaceAttribMemoryType, set,
@@ -183,6 +199,7 @@ static VAStatus query_surface_attributes(
     VASurfaceAttrib told[sizeof all / sizeof *all];
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
         bool minimum = all[i].type == VASurfaceAttribMinWidth || all[i].type == VASurfaceAttribMinHeight;
+        if (all[i].type == VASurfaceAttribPixelFormat && !(all[i].value.value.i == (int)VA_FOURCC_P010 ? ten : eight)) continue;
         if ((minimum && personality->hidden_minimum) ||
             (all[i].type == VASurfaceAttribExternalBufferDescriptor && personality->no_import))
             continue;

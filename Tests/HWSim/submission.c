@@ -12,6 +12,7 @@ void submission_clear(struct submission *submission) {
         free(submission->parts[i].slices);
         free(submission->parts[i].data);
     }
+    codec_clear(&submission->other);
     free(submission->slices);
     free(submission->parts);
     submission->slices = NULL;
@@ -181,7 +182,8 @@ static VAStatus begin_picture(VADriverContextP driver_context, VAContextID id, V
         status = VA_STATUS_ERROR_INVALID_SURFACE;
     } else if (context->busy) {
         status = VA_STATUS_ERROR_OPERATION_FAILED;
-    } else if ((surface->fourcc == VA_FOURCC_P010) != (context->config.format == VA_RT_FORMAT_YUV420_10)) {
+    } else if (!(context->config.format &
+                   (surface->fourcc == VA_FOURCC_P010 ? VA_RT_FORMAT_YUV420_10 : VA_RT_FORMAT_YUV420))) {
         driver_complain(driver_context, "vaBeginPicture: the surface's format is not the context's");
         status = VA_STATUS_ERROR_INVALID_SURFACE;
     } else {
@@ -203,6 +205,8 @@ static VAStatus render_picture(VADriverContextP driver_context, VAContextID id, 
         const struct buffer *buffer = heap_find(&driver->heap, OBJECT_BUFFER, ids[i]);
         if (!buffer) status = VA_STATUS_ERROR_INVALID_BUFFER;
         else if (context->encoder) status = take_encode(&driver->personality, context, buffer);
+        else if (context->codec)
+            status = codec_take(&context->submission->other, buffer->type, buffer->data, buffer->size, buffer->count);
         else status = take_decode(context->submission, buffer);
         if (status)
             driver_complain(driver_context, "vaRenderPicture: buffer %d of %d (type %d, %u bytes): status 0x%x", i + 1,

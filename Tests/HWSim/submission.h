@@ -45,6 +45,8 @@ struct submission {
     VAIQMatrixBufferHEVC matrix;
     struct decode_part *parts;
     unsigned part_count;
+
+    struct codec_picture other;  // of another codec than HEVC
 };
 
 // Forgets what belongs to one picture only.

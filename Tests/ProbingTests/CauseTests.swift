@@ -56,15 +56,32 @@ struct CauseTests {
                 fault?.cause == .vulkanManifest && fault?.reason.contains(damaged) == true, "\(text.prefix(20))")
         }
         for library in ["libvulkan_nonesuch.so", "./nonesuch.so", "/nowhere/nonesuch.so"] {
-            let fault = VulkanManifests.fault(of: [try manifest("c.json", document(library))])
+            let broken = try manifest("c.json", document(library))
+            let fault = VulkanManifests.fault(of: [broken])
             #expect(fault?.cause == .vulkanLibrary && fault?.reason.contains("nonesuch.so") == true)
+            // The driver that loads is the one that has no device.
+            #expect(VulkanManifests.fault(of: [broken, good]) == nil)
         }
+        // Libraries of 32 bits are installed beside those of 64: neither their manifests nor their names are faults.
+        let narrow = document("./nonesuch.so").replacingOccurrences(
+            of: "\"library_path\"", with: "\"library_arch\":\"32\",\"library_path\"")
+        #expect(VulkanManifests.fault(of: [try manifest("d.json", narrow)]) == nil)
+        var elf = try Data(contentsOf: URL(fileURLWithPath: "/proc/self/exe"), options: .mappedIfSafe).prefix(4096)
+        elf[4] = 1  // EI_CLASS: ELFCLASS32
+        try elf.write(to: folder.appendingPathComponent("narrow.so"))
+        #expect(VulkanManifests.fault(of: [try manifest("e.json", document("./narrow.so"))]) == nil)
     }
 
-    @Test func hasARemedyForEveryCause() {
-        for cause in ProbeCause.allCases { #expect(!cause.remedy().isEmpty) }
-        #expect(ProbeCause.driverMissing.remedy(pciID: "1002:73bf").contains("mesa-va-drivers"))
-        #expect(ProbeCause.driverMissing.remedy(pciID: "8086:8a52").contains("intel-media-va-driver"))
-        #expect(ProbeCause.driverMissing.remedy(pciID: "10de:2330").contains("nvidia-vaapi-driver"))
+    @Test func namesThePackageOfEachVendor() {
+        #expect(ProbeCause.driverMissing.remedy(pciID: "1002:73bf")?.contains("mesa-va-drivers") == true)
+        #expect(ProbeCause.driverMissing.remedy(pciID: "8086:8a52")?.contains("intel-media-va-driver") == true)
+        #expect(ProbeCause.driverMissing.remedy(pciID: "10de:2330")?.contains("nvidia-vaapi-driver") == true)
+    }
+
+    @Test func readsCausesOfLaterVersions() throws {
+        let later = Data(#"{"node": "/dev/a", "state": "ready", "cause": "driver_on_strike"}"#.utf8)
+        #expect(try JSONDecoder().decode(RenderNode.self, from: later).cause == .unknown)
+        let known = Data(#"{"node": "/dev/a", "state": "ready", "cause": "driver_hung"}"#.utf8)
+        #expect(try JSONDecoder().decode(RenderNode.self, from: known).cause == .driverHung)
     }
 }

@@ -11,11 +11,11 @@ private struct Judge: StreamJudge {
     var name: String { "libavcodec" }
     var isAvailable: Bool { true }
 
-    func decode(_ units: [[UInt8]], record: [UInt8]) throws(JudgeError) -> [JudgedPicture] {
+    func decode(_ stream: CodedStream, node: String?) throws(JudgeError) -> [JudgedPicture] {
         do throws(LibAVError) {
-            let decoder = try ReferenceDecoder(record: record)
+            let decoder = try ReferenceDecoder(record: stream.record)
             var pictures: [DecodedPicture] = []
-            for unit in damage(units) { pictures += try decoder.decode(unit) }
+            for unit in damage(stream.units) { pictures += try decoder.decode(unit) }
             pictures += try decoder.finish()
             return change(
                 pictures.map {

@@ -41,8 +41,11 @@ private enum Vendor {
         #expect(
             builtIn.paths.map(\.id) == [
                 "hevc-main-encode", "hevc-main10-encode", "hevc-main-decode", "hevc-main10-decode",
+                "h264-high-decode", "vp9-profile0-decode", "vp9-profile2-decode", "av1-main-decode",
+                "av1-main-10-bit-decode",
             ])
-        #expect(builtIn.paths.allSatisfy { ($0.bitDepth == 10) == ($0.vaProfile == "VAProfileHEVCMain10") })
+        #expect(builtIn.paths.allSatisfy { ($0.bitDepth == 10) == ($0.vaRTFormat == "YUV420_10") })
+        #expect(builtIn.paths.filter(\.servesSessions).map(\.id) == builtIn.paths.prefix(4).map(\.id))
         #expect(builtIn.quirks.allSatisfy { $0.link != nil && !$0.why.isEmpty })
     }
 

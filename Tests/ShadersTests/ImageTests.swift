@@ -125,6 +125,32 @@ extension VulkanTests {
             }
         }
 
+        /// Tiled surfaces, as Intel's and AMD's drivers export them, are read only with a modifier that the device lists.
+        @Test func refusesModifiersThatADeviceDoesNotList() throws {
+            func listed(_ modifier: UInt64, planes: UInt32 = 1, sampled: Bool = true)
+                -> VkDrmFormatModifierPropertiesEXT
+            {
+                VkDrmFormatModifierPropertiesEXT(
+                    drmFormatModifier: modifier, drmFormatModifierPlaneCount: planes,
+                    drmFormatModifierTilingFeatures: sampled ? VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT.rawValue : 0)
+            }
+            // I915_FORMAT_MOD_Y_TILED, I915_FORMAT_MOD_Y_TILED_CCS, and AMD's GFX10 with 64 KiB blocks (drm_fourcc.h).
+            let (tiled, compressed, amd) = (
+                UInt64(0x0100_0000_0000_0002), UInt64(0x0100_0000_0000_0004), UInt64(0x0200_0000_0101_6D02)
+            )
+            try VulkanDevice.checkModifier(tiled, among: [listed(0), listed(tiled)], "GPU")
+            for (modifier, known, words) in [
+                (tiled, [listed(0)], "does not support"), (amd, [listed(0), listed(tiled)], "0x20000000101"),
+                (tiled, [], "does not support"), (compressed, [listed(compressed, planes: 2)], "2 planes"),
+                (tiled, [listed(tiled, sampled: false)], "does not read"),
+            ] {
+                let error = #expect(throws: SessionError.self) {
+                    try VulkanDevice.checkModifier(modifier, among: known, "GPU")
+                }
+                #expect(error?.status == .pixelTransferNotSupported && error?.reason.contains(words) == true)
+            }
+        }
+
         @Test func deviceWithoutTheExtensionRefusesDMABufs() throws {
             let device = try TestDevice.get()
             try #require(!device.description.importsDMABufImages, "this device takes dma-bufs: write a test of it")

@@ -43,7 +43,7 @@ struct VAAPITool {
                 }
             }
             let encoder = try VAAPIEncoder(node: file, path: try path(configuration, file), configuration)
-            let refusals = job.offersDMABufs ? offerDMABufs(encoder, job.clip) : []
+            let refusals = job.offersDMABufs ? try offerDMABufs(encoder, job.clip) : []
             if job.importsFrames {
                 var files: [FileHandle] = []
                 result = try job.run(encoder) { index, handler in
@@ -85,16 +85,12 @@ struct VAAPITool {
     ) throws -> FileHandle {
         let clip = job.clip
         let frame = clip.native(index)
-        var name = Array("\(FileManager.default.temporaryDirectory.path)/frame-XXXXXX".utf8CString)
-        let descriptor = mkstemp(&name)
-        unlink(name)
-        guard descriptor >= 0 else { throw SessionError(.allocationFailed, String(cString: strerror(errno))) }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        let file = try unlinkedFile()
         try file.write(contentsOf: Data(frame.bytes))
         try encoder.encode(
             importing: DMABufFrame(
                 fourcc: clip.format.fourcc, width: clip.width, height: clip.height, modifier: 0,
-                objects: [DMABufFrame.Object(file: descriptor, size: UInt32(frame.bytes.count))],
+                objects: [DMABufFrame.Object(file: file.fileDescriptor, size: UInt32(frame.bytes.count))],
                 planes: frame.layout.planes.map {
                     DMABufFrame.Plane(object: 0, offset: UInt32($0.offset), pitch: $0.stride)
                 }),
@@ -103,13 +99,28 @@ struct VAAPITool {
         return file
     }
 
-    /// The errors for a frame of the wrong size and for one whose descriptor is no dma-buf.
-    private static func offerDMABufs(_ encoder: VAAPIEncoder, _ clip: Clip) -> [String] {
+    private static func unlinkedFile() throws -> FileHandle {
+        var name = Array("\(FileManager.default.temporaryDirectory.path)/frame-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&name)
+        unlink(name)
+        guard descriptor >= 0 else { throw SessionError(.allocationFailed, String(cString: strerror(errno))) }
+        return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    }
+
+    /// The errors for a frame of the wrong size, for one whose descriptor is no dma-buf, and for one that would be taken
+    /// if it were linear, in Intel's tiling Y (I915_FORMAT_MOD_Y_TILED in drm_fourcc.h).
+    private static func offerDMABufs(_ encoder: VAAPIEncoder, _ clip: Clip) throws -> [String] {
         let (width, height) = (clip.width, clip.height)
-        return [width + 2, width].map { width in
+        let tiled = try unlinkedFile()
+        try tiled.truncate(atOffset: 1 << 28)
+        defer { withExtendedLifetime(tiled) {} }
+        let offers: [(width: Int, file: Int32, modifier: UInt64)] = [
+            (width + 2, 0, 0), (width, 0, 0), (width, tiled.fileDescriptor, 0x0100_0000_0000_0002),
+        ]
+        return offers.map { offer in
             let frame = DMABufFrame(
-                fourcc: clip.format.fourcc, width: width, height: height, modifier: 0,
-                objects: [DMABufFrame.Object(file: 0, size: 1 << 28)],
+                fourcc: clip.format.fourcc, width: offer.width, height: height, modifier: offer.modifier,
+                objects: [DMABufFrame.Object(file: offer.file, size: 1 << 28)],
                 planes: [
                     DMABufFrame.Plane(object: 0, offset: 0, pitch: 4096),
                     DMABufFrame.Plane(object: 0, offset: 1 << 24, pitch: 4096),

@@ -11,7 +11,7 @@ CHIPS = {
 }
 PCI_IDS = {
     "icl": "8086:8a52", "ehl": "8086:4571", "tgl": "8086:9a49", "rkl": "8086:4c8a", "adl": "8086:4680",
-    "dg1": "8086:4905", "dg2": "8086:5690",
+    "dg1": "8086:4905", "dg2": "8086:5690", "polaris10": "1002:67df", "vega10": "1002:687f",
 }
 # The cause that a probe must report if the firmware of the video engines is missing.
 FIRMWARE = {"radeonsi": "vcn_firmware", "iHD": "huc_firmware"}
@@ -19,7 +19,7 @@ FIRMWARE = {"radeonsi": "vcn_firmware", "iHD": "huc_firmware"}
 UNKNOWN = {("12", "gfx1150")}
 # Encoders that take neither bounds of the QP nor a buffer: Mesa 22's driver sets its own for UVD before each picture, QP 0
 # to 51 and 20 Mbit (getEncParamPresetH265 in picture_hevc_enc.c).
-UNBOUNDED = {("12", "polaris10"), ("12", "vega10")}
+FIXED_RATE_CONTROL = {("12", "polaris10"), ("12", "vega10")}
 
 # Debian 12's iHD crashes on these chips when it encodes on a simulated kernel, so only their probes are checked.
 CRASHES = {("12", "dg1"), ("12", "dg2")}
@@ -83,7 +83,7 @@ class Handed:
                 self.statuses.append(picture["status"])
             self.coded += "coded" in line
 
-    def faults(self, job, debian, chip):
+    def faults(self, job, notes, debian, chip):
         """Sentences on what differs from the request."""
         faults = []
         if job.name in ("rate", "constant", "10 bit", "levels", "real time", "long") and self.target != RATE:
@@ -96,14 +96,19 @@ class Handed:
             faults.append(f"peak {self.peak} instead of {RATE}")
         if job.name == "limited" and self.peak and self.peak != RATE // 8 * 8:
             faults.append(f"peak {self.peak} instead of {RATE // 8 * 8}")
-        if job.name in ("rate", "constant", "10 bit") and (debian, chip) not in UNBOUNDED:
+        if job.name in ("rate", "constant", "10 bit") and (debian, chip) not in FIXED_RATE_CONTROL:
             if self.bounds != (15, 33):
                 faults.append(f"QP {self.bounds} instead of 15 to 33")
-        if job.name in ("rate", "fast") and self.target and (debian, chip) not in UNBOUNDED:
+        if job.name in ("rate", "fast") and self.target and (debian, chip) not in FIXED_RATE_CONTROL:
             if self.buffer is None or self.buffer > 2 * self.target:
                 faults.append(f"buffer {self.buffer} for {self.target}")
             if not self.level or not 16 <= self.level <= 64:
                 faults.append(f"buffer level {self.level}/64")
+        if (debian, chip) in FIXED_RATE_CONTROL and job.name in ("rate", "constant"):
+            if not any("ignores bounds of the QP" in note for note in notes):
+                faults.append("Notices do not name the ignored bounds")
+            if not any("ignores the decoder's buffer" in note for note in notes):
+                faults.append("Notices do not name the ignored buffer")
         if any(self.statuses):
             refused = [status for status in self.statuses if status]
             faults.append(f"{len(refused)} of {len(self.statuses)} pictures refused with {refused[0]}")

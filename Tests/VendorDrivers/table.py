@@ -18,6 +18,16 @@ def claims(row):
     return f"{depths('Enc')} / {depths('VLD')}"
 
 
+def other_codecs(row):
+    """The other codecs that the driver decodes; the bit depths of VP9 are those of profiles 0 and 2."""
+    listed = row.get("vainfo", [])
+    vp9 = [depth for profile, depth in (("0", "8"), ("2", "10")) if f"VAProfileVP9Profile{profile} VAEntrypointVLD" in listed]
+    found = ["H.264"] if "VAProfileH264High VAEntrypointVLD" in listed else []
+    found += [f"VP9 {' '.join(vp9)}"] if vp9 else []
+    found += ["AV1"] if "VAProfileAV1Profile0 VAEntrypointVLD" in listed else []
+    return ", ".join(found) or "–"
+
+
 def rates(row):
     job = row.get("jobs", {}).get("rate")
     if not job or "target" not in job:
@@ -43,7 +53,9 @@ def pictures(row):
 
 def seconds(rows):
     taken = [row["seconds"] for row in rows if "seconds" in row]
-    return f"{min(taken)} to {max(taken)} s" if taken else "–"
+    if not taken:
+        return "–"
+    return f"{min(taken)} s" if min(taken) == max(taken) else f"{min(taken)} to {max(taken)} s"
 
 
 def main():
@@ -51,11 +63,11 @@ def main():
     for name in sys.argv[1:]:
         with open(name) as file:
             for row in json.load(file):
-                key = (row["debian"], row["driver_name"], claims(row), *rates(row), level(row), pictures(row))
+                key = (row["debian"], row["driver_name"], claims(row), other_codecs(row), *rates(row), level(row), pictures(row))
                 groups.setdefault(key, []).append(row)
     print(
-        "| Debian | driver | chips | encodes / decodes | target / peak / buffer | QP | fullness at 50 Mbit/s | sessions | probe |")
-    print("|---|---|---|---|---|---|---|---|---|")
+        "| Debian | driver | chips | encodes / decodes | other decoders | target / peak / buffer | QP | fullness at 50 Mbit/s | sessions | probe |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for (debian, driver, *cells), rows in groups.items():
         chips = ", ".join(row["chip"] for row in rows)
         print(f"| {debian} | {driver} | {chips} | " + " | ".join(cells) + f" | {seconds(rows)} |")

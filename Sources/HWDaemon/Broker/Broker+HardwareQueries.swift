@@ -6,10 +6,10 @@ internal import HWDWire
 
 // Answers ListDecoders, IsHardwareEncodeSupported and IsHardwareDecodeSupported.
 extension Broker {
-    /// Replies with the decoders that sessions may use.
+    /// Replies with the decoders that were found.
     func listDecoders(_ connection: ClientConnection) {
         prober.whenKnown { snapshot in
-            connection.reply(with: ListDecoders.Reply(decoders: DecoderPolicy.verified(snapshot)))
+            connection.reply(with: ListDecoders.Reply(decoders: DecoderPolicy.list(snapshot)))
         }
     }
 

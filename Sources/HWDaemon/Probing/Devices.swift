@@ -26,9 +26,8 @@ enum Devices {
     /// Opening a device can have side effects (a watchdog starts counting), so clients cannot name any file.
     static func mayProbe(_ node: String, nodes: [String]) -> Bool {
         if nodes.contains(node) { return true }
-        guard node.hasPrefix("/dev/dri/renderD"), let number = UInt8(node.dropFirst(16)) else { return false }
-        // The minors of render nodes (drm(7)).
-        return 128...191 ~= number
+        // The minors of render nodes (drm(7)), each in one spelling.
+        return (128...191).contains { node == "/dev/dri/renderD\($0)" }
     }
 
     /// Whether Vulkan may find a GPU: one of these nodes, or a device of a driver that is not part of the DRM.

@@ -30,7 +30,9 @@ extension ProbeRecord {
         record.key.catalogue = key.catalogue.bounded
         record.judge = judge.map { Judge(name: $0.name.bounded, file: $0.file.bounded, stamp: $0.stamp.bounded) }
         record.results = results.prefix(ProbeBounds.maxPaths).map {
-            Result(id: $0.id.bounded, verified: $0.verified, reason: $0.reason?.bounded, passing: $0.passing)
+            Result(
+                id: $0.id.bounded, verified: $0.verified, reason: $0.reason?.bounded, passing: $0.passing,
+                cause: $0.cause)
         }
         return record
     }

@@ -14,6 +14,15 @@ final class ProbeChild {
         case failure(RenderNode.State, String)
     }
 
+    /// How a process ended.
+    struct End {
+        var outcome: Outcome
+        /// nil if no trial had started.
+        var progress: Progress?
+        /// What it and the drivers printed, in lines that can be logged; nil if nothing was.
+        var printed: String?
+    }
+
     /// The path being tried, and the results until then.
     struct Progress {
         var record: ProbeRecord
@@ -39,7 +48,7 @@ final class ProbeChild {
     private let trialTimeout: Duration
     /// How messages name the subject.
     private let subject: String
-    private let done: (Outcome, Progress?) -> Void
+    private let done: (End) -> Void
 
     /// Starts a probe; `done` is called once, when the process has ended.
     ///
@@ -48,7 +57,7 @@ final class ProbeChild {
     ///   - trialTimeout: time for each trial of a path.
     init(
         _ request: ProbeRequest, executable: String, timeout: Duration, trialTimeout: Duration, loop: EventLoop,
-        done: @escaping (Outcome, Progress?) -> Void
+        done: @escaping (End) -> Void
     ) throws {
         self.loop = loop
         self.timeout = timeout
@@ -121,8 +130,12 @@ final class ProbeChild {
         if let childWatch { loop.remove(childWatch) }
         loop.cancel(timer)
         (channelWatch, childWatch, timer) = (nil, nil, nil)
-        let printed = messages?.read().map { "; it printed: \($0)" } ?? ""
-        done(answer.map { .answer(explain($0, printed)) } ?? failure(exit, printed), progress)
+        let messages = messages?.read() ?? []
+        let printed = ProbeMessages.lastLines(of: messages).map { "; it printed: \($0)" } ?? ""
+        done(
+            End(
+                outcome: answer.map { .answer(explain($0, printed)) } ?? failure(exit, printed), progress: progress,
+                printed: ProbeMessages.allLines(of: messages)))
     }
 
     /// An answer whose driver did not start, with what the driver printed: its status often says nothing.

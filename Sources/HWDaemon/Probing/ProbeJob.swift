@@ -31,8 +31,8 @@ struct ProbeJob {
     let round: ProbeRound
     /// Whether a probe without a decoder has run and could not answer.
     var needsJudge = false
-    /// Whether failures were tried again.
-    var secondOpinion = SecondOpinion.none
+    /// How far failures were repeated.
+    var repetition = RepeatedVerification.firstAttempt
 
     /// Whether frames may go through a node's hardware.
     var verifiesNode: Bool {

@@ -98,6 +98,17 @@ struct ProbeKnowledge {
     }
 }
 
+extension RenderNode.State {
+    /// The cause of a probe that ended in this state without an answer; nil for other states.
+    var cause: ProbeCause? {
+        switch self {
+        case .crashed: .driverCrashed
+        case .timedOut: .driverHung
+        default: nil
+        }
+    }
+}
+
 // Results of probes.
 extension ProbeKnowledge {
     /// Adds a probe's outcome; an answer about another subject counts as a failure.
@@ -154,11 +165,7 @@ extension ProbeKnowledge {
                 untried: answer.untried.prefix(ProbeBounds.maxPaths).map(\.bounded))
         case .failure(let state, let reason):
             var description = RenderNode(node: name, state: state, reason: reason.bounded)
-            switch state {
-            case .crashed: description.cause = .driverCrashed
-            case .timedOut: description.cause = .driverHung
-            default: break
-            }
+            description.cause = state.cause
             return Node(description: description)
         }
     }
@@ -221,24 +228,24 @@ extension ProbeKnowledge {
     ) -> Bool {
         knows(subject)
             && (reusable.answers(subject, verification, isUnchanged: isUnchanged)
-                || isLeftAlone(subject, verification, now: now))
+                || isPaused(subject, verification, now: now))
     }
 
-    /// Whether a node's driver, which hung before it claimed anything, is left alone for now.
-    private func isLeftAlone(
+    /// Whether a node's driver, which hung before it claimed anything, is not tried again yet.
+    private func isPaused(
         _ subject: ProbeRequest.Subject, _ verification: ProbeRequest.Verification, now: MonotonicTime
     ) -> Bool {
         guard case .node(let name) = subject, verification != .always,
             let state = nodes.first(where: { $0.description.node == name })?.description.state
         else { return false }
-        return state == .timedOut && failures.leavesAlone(name, now: now)
+        return state == .timedOut && failures.isPaused(name, now: now)
     }
 
     /// What a probe on request need not try: what was verified, and what crashed or hung a driver a moment ago.
     ///
     /// Other failures are tried again: firmware installed since then changes no file that is checked.
     func knownOnRequest(_ subject: ProbeRequest.Subject, now: MonotonicTime) -> ProbeRecord? {
-        guard case .node(let name) = subject, failures.leavesAlone(name, now: now), var record = records[subject]
+        guard case .node(let name) = subject, failures.isPaused(name, now: now), var record = records[subject]
         else {
             return records[subject]?.successes
         }

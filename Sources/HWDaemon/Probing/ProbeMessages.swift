@@ -3,12 +3,15 @@ internal import Glibc
 internal import HWDModel
 internal import HWDTransport
 
-/// What a probe's process and the drivers in it print on their standard error: untrusted text, of which little is kept.
+/// What a probe's process and the drivers in it print on their standard error: untrusted text, of which the first 64 KiB
+/// are read, and little is reported.
 final class ProbeMessages {
     /// Bytes that are read; the pipe refuses what it cannot hold, so that no driver waits for a reader.
     private static let maxBytes = 1 << 16
-    /// The last lines that are kept, and their bytes together.
+    /// The last lines that are reported, and their bytes together.
     private static let (maxLines, maxText) = (3, 300)
+    /// Bytes that are logged.
+    private static let maxLogged = 1 << 13
     /// Lines of x265, whose streams the trials of decoders use.
     private static let ignoredPrefix = "x265 ["
 
@@ -37,16 +40,24 @@ final class ProbeMessages {
     /// Closes this process's copy of the writing end.
     func closeChildEnd() { writeEnd = nil }
 
-    /// The last lines of what was printed until now, joined; nil if nothing was.
-    func read() -> String? {
+    /// What was printed until now.
+    func read() -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
         while bytes.count < Self.maxBytes {
             let count = Glibc.read(readEnd.rawValue, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
             if count <= 0 { break }
             bytes += buffer.prefix(count)
         }
-        return Self.lastLines(of: bytes)
+        return bytes
+    }
+
+    /// The lines of a text for the log, separated by `; ` and bounded; nil if there is none.
+    static func allLines(of bytes: [UInt8]) -> String? {
+        let lines = bytes.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
+        let texts = lines.map { String(decoding: $0, as: UTF8.self) }.filter { !$0.hasPrefix(ignoredPrefix) }
+        return texts.isEmpty ? nil : texts.joined(separator: "; ").printable(maxBytes: maxLogged)
     }
 
     /// The last distinct lines of a text, joined and bounded; nil if there is none.

@@ -15,7 +15,7 @@ final class ProbeQueue {
     /// Called right before a job starts; returns its up-to-date request.
     var willStart: (ProbeJob) -> ProbeRequest = { $0.request }
     /// Called once for each job that ended.
-    var ended: (ProbeJob, ProbeChild.Outcome, ProbeChild.Progress?) -> Void = { _, _, _ in }
+    var ended: (ProbeJob, ProbeChild.End) -> Void = { _, _ in }
 
     private let libexec: String
     private let loop: EventLoop
@@ -70,16 +70,17 @@ final class ProbeQueue {
                 job.request, executable: "\(libexec)/\(job.program)", timeout: timeout(of: job),
                 trialTimeout: job.request.subject == .vulkan ? max(timeout, Self.softwareTimeout) : timeout,
                 loop: loop
-            ) { [weak self] outcome, progress in
+            ) { [weak self] end in
                 guard let self else { return }
                 if let key { running[key] = nil }
-                ended(job, outcome, progress)
+                ended(job, end)
                 start()
             }
             key = ObjectIdentifier(child)
             running[ObjectIdentifier(child)] = (child, job.verifiesNode)
         } catch {
-            ended(job, .failure(.failed, "the probe could not be started: \(error)"), nil)
+            let reason = "the probe could not be started: \(error)"
+            ended(job, ProbeChild.End(outcome: .failure(.failed, reason)))
         }
     }
 

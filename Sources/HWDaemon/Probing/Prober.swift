@@ -8,8 +8,8 @@ internal import Logging
 final class Prober {
     /// The pause after a round that failed for lack of memory or descriptors, before a session starts another.
     private static let pauseAfterFailure = Duration.seconds(10)
-    /// Paths of one node that may crash or hang a probe before the node is given up.
-    private static let maxCrashes = 8
+    /// Paths of one node that may crash or hang a probe before the node is given up: more than the catalogue has.
+    private static let maxCrashes = 12
 
     /// What is known so far.
     private(set) var knowledge: ProbeKnowledge
@@ -32,7 +32,7 @@ final class Prober {
         self.logger = logger
         knowledge = ProbeKnowledge(records: cache.load())
         queue.willStart = { [weak self] in self?.currentRequest($0) ?? $0.request }
-        queue.ended = { [weak self] in self?.ended($0, $1, $2) }
+        queue.ended = { [weak self] in self?.ended($0, $1) }
     }
 
     /// The nodes that exist now, or that the device list names.
@@ -71,7 +71,7 @@ final class Prober {
         queue.append(
             subjects.map { subject in
                 // Failures are retried on request: firmware installed since then changes no file that is checked.
-                // Drivers that crashed or hung a moment ago are left alone for a while, unless everything is to be tried.
+                // Drivers that crashed or hung a moment ago are not tried again yet, unless everything is to be tried.
                 let known =
                     verification == .unlessKnown
                     ? knowledge.knownOnRequest(subject, now: .now) : knowledge.records[subject]
@@ -118,28 +118,32 @@ final class Prober {
     /// The request of a job that is about to start: another round may have verified its subject meanwhile.
     private func currentRequest(_ job: ProbeJob) -> ProbeRequest {
         var request = job.request
-        if case .none = job.secondOpinion, job.round.isInBackground, job.round.crashCount == 0 {
+        if case .firstAttempt = job.repetition, job.round.isInBackground, job.round.crashCount == 0 {
             request.known = knowledge.records[request.subject]?.lasting
         }
         return request
     }
 
-    private func ended(_ job: ProbeJob, _ outcome: ProbeChild.Outcome, _ progress: ProbeChild.Progress?) {
+    private func ended(_ job: ProbeJob, _ end: ProbeChild.End) {
+        if let printed = end.printed {
+            logger.debug("a probe printed: \(printed)", metadata: ["node": "\(job.subjectName)"])
+        }
         var next = job
         next.needsJudge = true
-        switch outcome {
+        switch end.outcome {
         case .answer(let answer) where job.mustRepeatWithJudge(after: answer) && !queue.isStopped:
             queue.insertFirst(next)
         case .answer(let answer):
-            guard !queue.isStopped, let again = job.secondOpinion.next(after: answer, to: job.request) else {
-                return finish(job, outcome)
+            guard !queue.isStopped, let again = job.repetition.next(after: answer, to: job.request) else {
+                return finish(job, end.outcome)
             }
-            (next.request, next.secondOpinion) = again
+            (next.request, next.repetition) = again
             queue.insertFirst(next)
-        case .failure(_, let reason):
-            guard let progress, let record = record(after: progress, reason, job) else {
-                return finish(job, outcome)
-            }
+        case .failure(let state, let reason):
+            guard let progress = end.progress else { return finish(job, end.outcome) }
+            let result = ProbeRecord.Result(
+                id: progress.path, verified: false, reason: reason, passing: .fatal, cause: state.cause)
+            guard let record = record(after: progress, result, job) else { return finish(job, end.outcome) }
             // What was found before the crash counts, even if everything was to be tried anew.
             next.request = ProbeRequest(job.request.subject, verification: .unlessKnown, known: record)
             queue.insertFirst(next)
@@ -147,17 +151,19 @@ final class Prober {
     }
 
     /// The record for another probe, which skips the path that crashed or hung its driver; nil to give up.
-    private func record(after progress: ProbeChild.Progress, _ reason: String, _ job: ProbeJob) -> ProbeRecord? {
+    private func record(
+        after progress: ProbeChild.Progress, _ result: ProbeRecord.Result, _ job: ProbeJob
+    ) -> ProbeRecord? {
         guard job.request.subject != .software, job.round.crashCount < Self.maxCrashes, !queue.isStopped else {
             return nil
         }
         job.round.crashCount += 1
         if job.round.crashCount == 1 { knowledge.addFatalFailure(of: job.request.subject, now: .now) }
-        logger.warning("\(reason)", metadata: ["node": "\(job.subjectName)", "path": "\(progress.path)"])
+        logger.warning(
+            "\(result.reason ?? "")", metadata: ["node": "\(job.subjectName)", "path": "\(progress.path)"])
         var record = progress.record.bounded
         record.results.removeAll { $0.id == progress.path }
-        record.results.append(
-            ProbeRecord.Result(id: progress.path, verified: false, reason: reason, passing: .fatal))
+        record.results.append(result)
         return record
     }
 

@@ -8,8 +8,8 @@ internal import HWDWire
 struct RecentFailures {
     /// How long sessions avoid an encoder or decoder whose driver failed; otherwise each would wait for the same hang.
     static let sessionPause = Duration.seconds(60)
-    /// How long a node whose verification failed temporarily is left alone before a session has it verified again; twice
-    /// as long after each further crash, hang or unstable outcome.
+    /// How long a node whose verification failed temporarily is not tried again unless a client asks for it; twice as
+    /// long after each further crash, hang or unstable outcome.
     private static let verificationPause = Duration.seconds(30)
     private static let maxPause = Duration.seconds(3600)
     /// Failures kept: an encoder and a decoder of every node.
@@ -18,7 +18,7 @@ struct RecentFailures {
     private var sessionFailures: [(failure: CodecFailure, until: MonotonicTime)] = []
     /// When the nodes on which something failed temporarily are verified again.
     private var retries: [String: MonotonicTime] = [:]
-    /// How often in succession a node's driver crashed or hung its probe or was unstable, and how long it is left alone.
+    /// How often in succession a node's driver crashed or hung its probe or was unstable, and until when its node is paused.
     private var failures: [String: (count: Int, until: MonotonicTime)] = [:]
 
     /// Adds a failure of a session, replacing an earlier one of the same encoder or decoder.
@@ -54,7 +54,7 @@ struct RecentFailures {
     }
 
     /// Whether a node's driver failed so recently that crashes and hangs are not tried again on request.
-    func leavesAlone(_ node: String, now: MonotonicTime) -> Bool { failures[node].map { now < $0.until } ?? false }
+    func isPaused(_ node: String, now: MonotonicTime) -> Bool { failures[node].map { now < $0.until } ?? false }
 
     /// Notes whether something on a node failed temporarily.
     mutating func note(_ record: ProbeRecord, of subject: ProbeRequest.Subject, now: MonotonicTime) {
@@ -62,7 +62,7 @@ struct RecentFailures {
         let kinds = record.results.compactMap(\.passing)
         if kinds.contains(.unstable) {
             // Answers within the pause repeat what is known, or follow a crash that is counted.
-            if !leavesAlone(node, now: now) { addFailure(of: node, now: now) }
+            if !isPaused(node, now: now) { addFailure(of: node, now: now) }
         } else if !kinds.contains(.fatal) {
             failures[node] = nil
         }

@@ -65,7 +65,7 @@ extension SessionKind {
     func hasVerifiedHardware(in snapshot: ProbeSnapshot) -> Bool {
         switch self {
         case .compression: snapshot.encoders.contains(where: \.hardware)
-        case .decompression: snapshot.paths.contains { $0.operation == .decode && $0.device != nil && $0.verified }
+        case .decompression: DecoderPolicy.candidates(snapshot).contains { $0.hardware && $0.verified }
         case .transfer: true
         }
     }

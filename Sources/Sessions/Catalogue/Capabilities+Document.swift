@@ -128,6 +128,9 @@ extension Capabilities {
             if let format = path.pixelFormats.first(where: { PixelFormat(rawValue: $0)?.isYCbCr != true }) {
                 throw SessionError(.parameter, "\(path.id): there is no pixel format \(format)")
             }
+            guard path.servesSessions || path.operation == .decode else {
+                throw SessionError(.parameter, "\(path.id): encoders of \(path.codec) are not supported")
+            }
             guard !path.vaEntrypoints.isEmpty else {
                 throw SessionError(.parameter, "\(path.id): va_entrypoints is empty")
             }

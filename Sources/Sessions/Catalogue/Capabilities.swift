@@ -22,7 +22,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
         public var id: String
         /// Whether a probe checks it.
         public var enabled: Bool
-        /// `hevc`.
+        /// `hevc`, or for decoders `h264`, `vp9` or `av1`.
         public var codec: String
         public var operation: CodecOperation
         public var profile: String
@@ -40,6 +40,9 @@ public struct Capabilities: Codable, Hashable, Sendable {
         public var pixelFormats: [String]
         /// Optional features that sessions may use.
         public var features: [CodecFeature]
+
+        /// Whether sessions may use it; others are reported where a driver claims them, for apps that use it directly.
+        public var servesSessions: Bool { codec == CompressionRequest.codec }
     }
 
     /// A driver's deviation and the workaround for it.

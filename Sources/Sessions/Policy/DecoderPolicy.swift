@@ -11,6 +11,8 @@ public enum DecoderPolicy {
         public var requireHardware: Bool
         /// The only decoder that may be used; nil for any.
         public var codecID: String?
+        /// `hevc`, or another codec that an app asks about.
+        public var codec = CompressionRequest.codec
         /// Bits of a coded sample.
         public var bitDepth: Int
         /// Nil when it is not known yet, which fits every decoder.
@@ -62,7 +64,7 @@ public enum DecoderPolicy {
     ) throws(SessionError) -> Choice {
         let failed = Set(failures.map(\.codecID))
         if request.enableHardware {
-            let usable = hardware(snapshot).first { decoder, path in
+            let usable = hardware(snapshot, request.codec).first { decoder, path in
                 path.bitDepth == request.bitDepth && path.verified && request.fits(path)
                     && (request.codecID ?? decoder.id) == decoder.id && !failed.contains(decoder.id)
             }
@@ -84,19 +86,14 @@ public enum DecoderPolicy {
     /// Every decoder that was found, usable or not, hardware first.
     public static func candidates(_ snapshot: ProbeSnapshot) -> [DecoderDescription] {
         var seen: Set<String> = []
-        return (hardware(snapshot).map(\.decoder) + [.software]).filter { seen.insert($0.id).inserted }
+        return
+            (hardware(snapshot, CompressionRequest.codec).sorted { $0.path.verified && !$1.path.verified }
+            .map(\.decoder) + [.software]).filter { seen.insert($0.id).inserted }
     }
 
-    /// The decoders with a verified path, hardware first; software is always one of them.
-    public static func verified(_ snapshot: ProbeSnapshot) -> [DecoderDescription] {
-        var decoders: [DecoderDescription] = []
-        for (decoder, path) in hardware(snapshot) where path.verified {
-            if let index = decoders.firstIndex(where: { $0.id == decoder.id }) {
-                decoders[index].bitDepths = Set(decoders[index].bitDepths + decoder.bitDepths).sorted()
-            } else {
-                decoders.append(decoder)
-            }
-        }
+    /// Every decoder that was found: of hardware one for each codec and bit depth, then software's, which always works.
+    public static func list(_ snapshot: ProbeSnapshot) -> [DecoderDescription] {
+        let decoders = hardware(snapshot, nil).map(\.decoder)
         var software = DecoderDescription.software
         if let path = snapshot.paths.first(where: { $0.operation == .decode && $0.device == nil && $0.claimed }) {
             software.name = "\(path.driver) (software)"
@@ -104,12 +101,14 @@ public enum DecoderPolicy {
         return decoders + [software]
     }
 
-    /// Every hardware decoder that was found, once for each of its paths.
-    private static func hardware(_ snapshot: ProbeSnapshot) -> [(decoder: DecoderDescription, path: CodecPath)] {
+    /// Every hardware decoder of a codec (nil for all) that was found, once for each of its paths.
+    private static func hardware(
+        _ snapshot: ProbeSnapshot, _ codec: String?
+    ) -> [(decoder: DecoderDescription, path: CodecPath)] {
         snapshot.paths.compactMap { path in
-            guard path.operation == .decode, path.codec == "hevc", path.claimed, let device = path.device else {
-                return nil
-            }
+            guard path.operation == .decode, path.codec == codec ?? path.codec, path.claimed,
+                let device = path.device
+            else { return nil }
             // The bus address is stable across boots, the node's number is not.
             let address = snapshot.nodes.first { $0.node == device }?.pciAddress
             let name = address ?? device.split(separator: "/").last.map(String.init) ?? device
@@ -117,7 +116,9 @@ public enum DecoderPolicy {
                 id: "org.hwdaemon.decoder.vaapi.\(name)", name: "\(path.driver) (hardware)",
                 bitDepths: [path.bitDepth],
                 device: device, pciAddress: address)
+            decoder.codec = path.codec
             (decoder.maxWidth, decoder.maxHeight) = (path.hardware?.maxWidth, path.hardware?.maxHeight)
+            (decoder.verified, decoder.reason) = (path.verified, path.reason)
             return (decoder, path)
         }
     }
@@ -127,7 +128,7 @@ public enum DecoderPolicy {
         _ request: Request, snapshot: ProbeSnapshot, failures: [CodecFailure]
     ) -> String {
         if let failure = failures.first { return "\(failure.codecID) failed: \(failure.reason)" }
-        let found = hardware(snapshot)
+        let found = hardware(snapshot, request.codec)
         let software = DecoderDescription.software.id
         if let id = request.codecID, id != software, !found.contains(where: { $0.decoder.id == id }) {
             let known = Set(found.map(\.decoder.id)).sorted() + [software]
@@ -143,12 +144,22 @@ public enum DecoderPolicy {
         if let (decoder, path) = depth.first {
             return "\(decoder.id) is not used: \(path.reason ?? "it is not verified yet")"
         }
-        if !found.isEmpty { return "no hardware decoder here decodes \(request.bitDepth)-bit HEVC" }
+        if !found.isEmpty {
+            return "no hardware decoder here decodes \(request.bitDepth)-bit \(name(of: request.codec))"
+        }
         let why = snapshot.nodes.map { node in
             let isStarted = node.opened && node.state != .driverFailed
-            return "\(node.node): \(isStarted ? "no HEVC decoder found on it" : node.reason ?? "it cannot be used")"
+            return
+                "\(node.node): \(isStarted ? "no \(name(of: request.codec)) decoder found on it" : node.reason ?? "it cannot be used")"
         }
         return why.joined(separator: "; ")
+    }
+}
+
+extension DecoderPolicy {
+    /// How messages name a codec.
+    private static func name(of codec: String) -> String {
+        ["hevc": "HEVC", "h264": "H.264", "vp9": "VP9", "av1": "AV1"][codec] ?? codec
     }
 }
 

@@ -63,7 +63,7 @@ struct EncoderSettings {
         let limits = Self.limits(path, attributes, adjustments, takesSliceHeaders: takesSliceHeaders)
         structure = PictureStructure(configuration, limits: limits)
         try Self.checkLevels(configuration, path, structure, limits, takesSliceHeaders: takesSliceHeaders)
-        notes += Self.notes(configuration, structure, rate)
+        notes += Self.notes(configuration, structure, rate) + Self.boundNotes(configuration, rate, adjustments)
         syntax = StreamSyntax(
             configuration, size: size, structure: structure, tools: tools, initialQP: rate.initialQP,
             bitRate: rate.bitsPerSecond > 0 ? Int64(rate.bitsPerSecond) : nil)

@@ -94,6 +94,26 @@ extension EncoderSettings {
         return "BaseFrameQP: the driver ignores the QP of single pictures in \(mode)"
     }
 
+    /// The quirk `rate_bounds` says that the driver uses bounds of the QP and a decoder's buffer of its own.
+    static func boundNotes(
+        _ configuration: EncoderConfiguration, _ rate: RateSettings, _ adjustments: Adjustments
+    ) -> [String] {
+        guard adjustments.isSet("rate_bounds") == false, !rate.isConstantQP else { return [] }
+        var names: [String] = []
+        if configuration.minQP != nil { names.append(PropertyKey.minAllowedFrameQP.rawValue) }
+        if configuration.maxQP != nil { names.append(PropertyKey.maxAllowedFrameQP.rawValue) }
+        // A limited quality is expressed by the lower bound.
+        if case .quality = configuration.rateControl { names.append(PropertyKey.quality.rawValue) }
+        var notes: [String] = []
+        if !names.isEmpty { notes.append("\(names.joined(separator: ", ")): the driver ignores bounds of the QP") }
+        if rate.bufferBits > 0 {
+            let limited = configuration.dataRateLimit.map { _ in "DataRateLimits: " } ?? ""
+            notes.append(
+                "\(limited)the driver ignores the decoder's buffer of \(rate.bufferBits) bits and uses its own")
+        }
+        return notes
+    }
+
     /// The fastest level where speed is prioritized, else the one that GStreamer sends (`target-usage` 4).
     ///
     /// Drivers' own defaults are fast ones: Mesa's is its speed preset.

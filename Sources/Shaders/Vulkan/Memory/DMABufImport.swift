@@ -43,26 +43,34 @@ extension VulkanDevice {
 
     /// Checks that images of a format, modifier and size can be imported and sampled, with one memory plane.
     private func check(_ format: VkFormat, _ modifier: UInt64, _ width: Int, _ height: Int) throws(SessionError) {
-        let known = modifiers(of: format)
-        guard let found = known.first(where: { $0.drmFormatModifier == modifier }) else {
-            throw SessionError(
-                .pixelTransferNotSupported,
-                "\(description.name) does not support the dma-buf's modifier 0x\(String(modifier, radix: 16))")
-        }
-        // Further memory planes, of compression, would have to be described and validated too.
-        guard found.drmFormatModifierPlaneCount == 1 else {
-            throw SessionError(
-                .pixelTransferNotSupported,
-                "the dma-buf's modifier 0x\(String(modifier, radix: 16)) has \(found.drmFormatModifierPlaneCount) planes"
-            )
-        }
-        guard found.drmFormatModifierTilingFeatures & VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT.rawValue != 0,
-            let limits = importLimits(format, modifier), width <= limits.width, height <= limits.height
-        else {
+        try Self.checkModifier(modifier, among: modifiers(of: format), description.name)
+        guard let limits = importLimits(format, modifier), width <= limits.width, height <= limits.height else {
             throw SessionError(
                 .pixelTransferNotSupported,
                 "\(description.name) does not read images of \(width)x\(height) with the dma-buf's modifier "
                     + "0x\(String(modifier, radix: 16))")
+        }
+    }
+
+    /// Checks that a device lists a modifier for images that are sampled and have one memory plane.
+    ///
+    /// - Throws: `PixelTransferNotSupported` otherwise: nothing else says how the memory is tiled.
+    static func checkModifier(
+        _ modifier: UInt64, among known: [VkDrmFormatModifierPropertiesEXT], _ device: String
+    ) throws(SessionError) {
+        func refuse(_ reason: String) -> SessionError {
+            SessionError(.pixelTransferNotSupported, reason)
+        }
+        let name = "the dma-buf's modifier 0x\(String(modifier, radix: 16))"
+        guard let found = known.first(where: { $0.drmFormatModifier == modifier }) else {
+            throw refuse("\(device) does not support \(name)")
+        }
+        // Further memory planes, of compression, would have to be described and validated too.
+        guard found.drmFormatModifierPlaneCount == 1 else {
+            throw refuse("\(name) has \(found.drmFormatModifierPlaneCount) planes")
+        }
+        guard found.drmFormatModifierTilingFeatures & VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT.rawValue != 0 else {
+            throw refuse("\(device) does not read images with \(name)")
         }
     }
 

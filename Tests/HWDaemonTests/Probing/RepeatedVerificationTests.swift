@@ -6,7 +6,7 @@ import Testing
 @testable import HWDaemon
 
 @Suite("Second attempts of verifications")
-struct SecondOpinionTests {
+struct RepeatedVerificationTests {
     private static let request = ProbeRequest(.node("/dev/a"))
 
     private static func answer(_ results: ProbeRecord.Result...) -> ProbeAnswer {
@@ -22,7 +22,7 @@ struct SecondOpinionTests {
 
     @Test func believesAFailureThatIsRepeated() throws {
         let first = Self.answer(Self.good, Self.failed("b", "wrong"))
-        let again = try #require(SecondOpinion.none.next(after: first, to: Self.request))
+        let again = try #require(RepeatedVerification.firstAttempt.next(after: first, to: Self.request))
         // Only the failure is tried again.
         #expect(again.request.verification == .unlessKnown)
         #expect(again.request.known?.results == [Self.good])
@@ -31,7 +31,7 @@ struct SecondOpinionTests {
 
     @Test func callsDifferingOutcomesUnstable() throws {
         let first = Self.answer(Self.failed("a", "too large"), Self.failed("b", "wrong"))
-        let again = try #require(SecondOpinion.none.next(after: first, to: Self.request))
+        let again = try #require(RepeatedVerification.firstAttempt.next(after: first, to: Self.request))
         let second = Self.answer(Self.good, Self.failed("b", "damaged"))
         let last = try #require(again.state.next(after: second, to: again.request))
         let results = try #require(last.request.known?.results)
@@ -45,7 +45,7 @@ struct SecondOpinionTests {
     /// A crash must stay known as one, or the driver is tried again at once.
     @Test func keepsASecondOutcomeThatIsPassing() throws {
         let first = Self.answer(Self.failed("a", "too large"))
-        let again = try #require(SecondOpinion.none.next(after: first, to: Self.request))
+        let again = try #require(RepeatedVerification.firstAttempt.next(after: first, to: Self.request))
         for passing in [ProbeRecord.Result.Passing.fatal, .busy] {
             let result = ProbeRecord.Result(id: "a", verified: false, reason: "another", passing: passing)
             #expect(again.state.next(after: Self.answer(result), to: again.request) == nil)
@@ -57,10 +57,10 @@ struct SecondOpinionTests {
         let wrong = Self.failed("b", "wrong")
         var request = Self.request
         request.known = Self.answer(wrong).record
-        #expect(SecondOpinion.none.next(after: Self.answer(busy, wrong), to: request) == nil)
+        #expect(RepeatedVerification.firstAttempt.next(after: Self.answer(busy, wrong), to: request) == nil)
         request.verification = .always
-        #expect(SecondOpinion.none.next(after: Self.answer(wrong), to: request) != nil)
-        #expect(SecondOpinion.none.next(after: Self.answer(wrong), to: ProbeRequest(.vulkan)) == nil)
+        #expect(RepeatedVerification.firstAttempt.next(after: Self.answer(wrong), to: request) != nil)
+        #expect(RepeatedVerification.firstAttempt.next(after: Self.answer(wrong), to: ProbeRequest(.vulkan)) == nil)
     }
 
     @Test func keepsLittleOfWhatAProbePrints() {

@@ -2,35 +2,36 @@
 internal import HWDModel
 internal import HWDWire
 
-/// How far a failed verification has been repeated: a fresh process tries it again before it is believed.
-enum SecondOpinion {
+/// How far a failed verification has been repeated: a failure is repeated in a fresh process before it is reported.
+enum RepeatedVerification {
     /// Nothing has failed yet.
-    case none
-    /// These results failed once and are tried again.
-    case sought([ProbeRecord.Result])
-    /// Both attempts are known.
-    case given
+    case firstAttempt
+    /// These results failed once and are repeated.
+    case repeating([ProbeRecord.Result])
+    /// Both attempts have ended.
+    case finished
 
     /// The request that follows an answer, and what is known then; nil if the answer is final.
     ///
     /// - Parameter request: the request that was answered.
-    func next(after answer: ProbeAnswer, to request: ProbeRequest) -> (request: ProbeRequest, state: SecondOpinion)?
-    {
+    func next(after answer: ProbeAnswer, to request: ProbeRequest) -> (
+        request: ProbeRequest, state: RepeatedVerification
+    )? {
         guard case .node = request.subject, var record = answer.record else { return nil }
         switch self {
-        case .none:
+        case .firstAttempt:
             let known = request.verification == .always ? [] : request.known?.results ?? []
             let failed = record.results.filter { !$0.verified && $0.passing == nil && !known.contains($0) }
             guard !failed.isEmpty else { return nil }
             record.results.removeAll(where: failed.contains)
-            return (Self.repeated(request, record), .sought(failed))
-        case .sought(let failed):
+            return (Self.repeated(request, record), .repeating(failed))
+        case .repeating(let failed):
             let differing = failed.compactMap { first in Self.unstable(first, record.results) }
             guard !differing.isEmpty else { return nil }
             record.results.removeAll { result in differing.contains { $0.id == result.id } }
             record.results += differing
-            return (Self.repeated(request, record), .given)
-        case .given: return nil
+            return (Self.repeated(request, record), .finished)
+        case .finished: return nil
         }
     }
 
@@ -49,6 +50,7 @@ enum SecondOpinion {
         let outcome = second.verified ? "frames came back intact" : second.reason ?? "it failed"
         return ProbeRecord.Result(
             id: first.id, verified: false,
-            reason: "unstable: first \(first.reason ?? "it failed"), then \(outcome)", passing: .unstable)
+            reason: "unstable: first \(first.reason ?? "it failed"), then \(outcome)", passing: .unstable,
+            cause: .unstable)
     }
 }

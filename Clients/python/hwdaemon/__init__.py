@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""HWDaemon's HEVC compression, decompression and pixel-transfer sessions, in pure Python.
+
+`hwdaemon.aio` has the same sessions for asyncio, `hwdaemon.av` helps PyAV to write their packets.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Optional
+
+from .bitstream import annex_b, annex_b_parameter_sets, parameter_sets
+from .compression import CompressionSession
+from .control import Probe
+from .daemon import Daemon, default_daemon
+from .decompression import DecompressionSession
+from .errors import (
+    STATUS_NAMES, CallError, ConnectionClosed, Error, NotPermitted, NotRunning, SessionEnded, StatusError, Timeout)
+from .images import Frame, Image, Picture
+from .metadata import BT709, HLG, PQ, Color, Rectangle, SideData
+from .packets import Packet, PacketReport
+from .transfer import TransferSession
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BT709", "HLG", "PQ", "STATUS_NAMES", "CallError", "Color", "CompressionSession", "ConnectionClosed", "Daemon",
+    "DecompressionSession", "Error", "Frame", "Image", "NotPermitted", "NotRunning", "Packet", "PacketReport", "Picture", "Probe",
+    "Rectangle", "SessionEnded", "SideData", "StatusError", "Timeout", "TransferSession", "annex_b", "annex_b_parameter_sets",
+    "call", "default_daemon", "parameter_sets", "probe",
+]
+
+
+def probe(device: Optional[str] = None, verify: Optional[bool] = None, timeout: float = 120.0) -> Probe:
+    """Probes the machine: its encoders, paths and render nodes, each with the reason where it cannot be used."""
+    return default_daemon().probe(device, verify, timeout)
+
+
+def call(method: str, parameters: Optional[Mapping[str, Any]] = None, timeout: float = 30.0) -> Dict[str, Any]:
+    """The reply to any method of the daemon: `call("ListEncoders")`."""
+    return default_daemon().call(method, parameters, timeout)

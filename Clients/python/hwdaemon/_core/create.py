@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""The parameters of the Create calls."""
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
+
+from ..formats import fourcc
+
+TimeBase = Union[Fraction, Tuple[int, int]]
+Properties = Optional[Mapping[str, Any]]
+
+
+def _time_base(value: TimeBase) -> Dict[str, int]:
+    numerator, denominator = (value.numerator, value.denominator) if isinstance(value, Fraction) else value
+    return {"numerator": int(numerator), "denominator": int(denominator)}
+
+
+def _specification(kind: str, hardware: Optional[bool], more: Properties) -> Dict[str, Any]:
+    """`kind` is "Encoder" or "Decoder"; None prefers hardware."""
+    specification: Dict[str, Any] = {}
+    if hardware is True:
+        specification[f"RequireHardwareAcceleratedVideo{kind}"] = True
+    elif hardware is False:
+        specification[f"EnableHardwareAcceleratedVideo{kind}"] = False
+    return {**specification, **(more or {})}
+
+
+def compression(
+    size: Tuple[int, int], pixel_format: str, codec: Optional[str], time_base: TimeBase, hardware: Optional[bool],
+    specification: Properties, properties: Mapping[str, Any]
+) -> Dict[str, Any]:
+    form = fourcc(pixel_format)
+    return {
+        "codec": codec or ("hevc-with-alpha" if form == "YUVA" else "hevc"), "width": size[0], "height": size[1],
+        "pixel_format": form, "time_base": _time_base(time_base),
+        "encoder_specification": _specification("Encoder", hardware, specification), "properties": dict(properties)}
+
+
+def decompression(
+    format_description: bytes, pixel_format: Optional[str], time_base: TimeBase, hardware: Optional[bool],
+    specification: Properties, properties: Mapping[str, Any]
+) -> Dict[str, Any]:
+    parameters = {
+        "codec": "hevc", "format_description": bytes(format_description).hex(), "time_base": _time_base(time_base),
+        "decoder_specification": _specification("Decoder", hardware, specification), "properties": dict(properties)}
+    if pixel_format is not None:
+        parameters["pixel_format"] = fourcc(pixel_format)
+    return parameters
+
+
+def _image(description: Union[str, Mapping[str, str]]) -> Dict[str, str]:
+    image = {"pixel_format": description} if isinstance(description, str) else dict(description)
+    image["pixel_format"] = fourcc(image.get("pixel_format", ""))
+    return image
+
+
+def transfer(
+    size: Tuple[int, int], source: Union[str, Mapping[str, str]], target: Union[str, Mapping[str, str]],
+    device: Optional[str], options: Mapping[str, Any]
+) -> Dict[str, Any]:
+    parameters = {"width": size[0], "height": size[1], "source": _image(source), "target": _image(target)}
+    if options:
+        parameters["options"] = dict(options)
+    if device is not None:
+        parameters["device"] = device
+    return parameters

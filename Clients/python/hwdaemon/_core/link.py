@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: MIT
+"""What all kinds of sessions share: Create, requests and replies, pools, the end and its cause."""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from .. import control
+from ..errors import INVALID_SESSION, Error, SessionEnded, StatusError
+from . import payloads, varlink
+from .channel import Channel, Message
+from .memory import Memory
+from .payloads import Violation
+from .steps import Steps, Wait
+
+MAX_POOLS = 16
+
+
+class Link:
+    """A client's end of a session's connection."""
+
+    METHOD: ClassVar[str]
+    #: The status of a worker that died or broke the protocol.
+    MALFUNCTION: ClassVar[int]
+    created: Any
+
+    def __init__(self) -> None:
+        self.ended: Optional[SessionEnded] = None
+        self.session = ""
+        #: Counts what happened, so that tasks that wait look again.
+        self.progress = 0
+        #: Called before the connection is closed.
+        self.will_close: Callable[[], None] = lambda: None
+        self.channel: Channel
+        self._address = ""
+        self._answers: Dict[int, Optional[Tuple[int, bytes]]] = {}
+        self._abandoned: Set[int] = set()
+        self._pools: Dict[int, Tuple[Memory, int]] = {}
+        self._pool_users: Dict[int, int] = {}
+        self._next_pool = 1
+
+    def open(self, address: str, parameters: Mapping[str, Any]) -> Steps[Dict[str, Any]]:
+        """Sends the Create call; returns the reply."""
+        connection = yield from varlink.connect(address)
+        try:
+            created = yield from varlink.exchange(connection, varlink.INTERFACE + self.METHOD, parameters, upgrade=True)
+        except BaseException:
+            connection.close()
+            raise
+        self._address, self.session = address, str(created.get("session", ""))
+        self.channel = Channel(connection)
+        return created
+
+    # Waiting.
+
+    def until(self, condition: Callable[[], bool], seconds: Optional[float] = None) -> Steps[None]:
+        """Handles messages until the condition holds. Raises SessionEnded; what came before the end counts.
+
+        A condition that can come true without a message is looked at after `seconds`.
+        """
+        while True:
+            self.advance()
+            if condition():
+                return
+            if self.ended is None and self.channel.at_end:
+                self._end((yield from self._cause()))
+            if self.ended is not None:
+                raise self.ended
+            yield Wait(self.channel.fileno(), self.channel.events, seconds)
+
+    def advance(self) -> None:
+        """Sends and handles what is possible without waiting."""
+        if self.ended is not None:
+            return
+        try:
+            self.channel.flush()
+            for message in self.channel.receive():
+                self._dispatch(message)
+                if self.ended is not None:
+                    return
+        except Violation as violation:
+            self._end(SessionEnded(self.MALFUNCTION, f"the worker broke the protocol: {violation}"))
+        except OSError as error:
+            self._end(SessionEnded(self.MALFUNCTION, f"the session's connection failed: {error.strerror}"))
+
+    def check(self) -> None:
+        """Raises the error that ended the session."""
+        if self.ended is not None:
+            raise self.ended
+
+    # Messages.
+
+    def _dispatch(self, message: Message) -> None:
+        self.progress += 1
+        try:
+            if message.opcode == payloads.REPLY:
+                self._take_reply(message.payload)
+            elif message.opcode == payloads.END:
+                status, reason = payloads.unpack_end(message.payload)
+                self._end(SessionEnded(status or INVALID_SESSION, reason))
+            else:
+                self.handle(message)
+        finally:
+            # What `handle` did not take.
+            for descriptor in message.descriptors:
+                os.close(descriptor)
+
+    def handle(self, message: Message) -> None:
+        """Handles a message of this kind of session; takes descriptors out of it. Raises Violation."""
+        raise Violation(f"it sent opcode {message.opcode} to a client")
+
+    def _take_reply(self, payload: bytes) -> None:
+        sequence, status, body = payloads.unpack_reply(payload)
+        if sequence in self._abandoned:
+            self._abandoned.remove(sequence)
+        elif sequence in self._answers and self._answers[sequence] is None:
+            self._answers[sequence] = (status, body)
+        else:
+            raise Violation(f"it replied to message {sequence}, which asks for no reply")
+
+    def receive_memory(self, message: Message, size: int) -> Memory:
+        """The memory whose descriptor comes with a message."""
+        if not message.descriptors:
+            raise Violation("memory comes without a descriptor")
+        try:
+            return Memory.receive(message.descriptors.pop(0), size)
+        except ValueError as error:
+            raise Violation(str(error)) from None
+
+    # Requests.
+
+    def post(self, opcode: int, payload: bytes = b"", descriptors: Sequence[int] = ()) -> int:
+        """Sends a message that is answered by a reply; `answer` takes it, or `abandon`."""
+        self.check()
+        number = self.channel.send(opcode, payload, descriptors)
+        self._answers[number] = None
+        return number
+
+    def is_answered(self, number: int) -> bool:
+        return self._answers.get(number) is not None
+
+    def answer(self, number: int) -> bytes:
+        """The body of a reply that has come. Raises StatusError for a failure."""
+        answer = self._answers.pop(number)
+        assert answer is not None
+        status, body = answer
+        if status:
+            raise StatusError(status, payloads.text(body))
+        return body
+
+    def abandon(self, number: int) -> None:
+        """Forgets a request; its reply is ignored."""
+        if number in self._answers and self._answers.pop(number) is None:
+            self._abandoned.add(number)
+
+    def request(self, opcode: int, payload: bytes = b"", descriptors: Sequence[int] = ()) -> Steps[bytes]:
+        number = self.post(opcode, payload, descriptors)
+        try:
+            yield from self.until(lambda: self.is_answered(number))
+            return self.answer(number)
+        finally:
+            self.abandon(number)
+
+    def set_properties(self, properties: Mapping[str, Any]) -> Steps[None]:
+        yield from self.request(payloads.SET_PROPERTIES, _json(dict(properties)))
+
+    def copy_properties(self, names: List[str]) -> Steps[Dict[str, Any]]:
+        body = yield from self.request(payloads.COPY_PROPERTIES, _json(names))
+        try:
+            values = json.loads(body)
+        except (ValueError, RecursionError):
+            values = None
+        if not isinstance(values, dict):
+            self._end(SessionEnded(self.MALFUNCTION, "the worker broke the protocol: its properties are no JSON object"))
+            self.check()
+        return dict(values or {})
+
+    # Pools.
+
+    def register(self, memory: Memory) -> Steps[int]:
+        """The number of the pool that a memory is in this session; registers it if it is none yet."""
+        found = self._pools.get(id(memory))
+        if found is not None:
+            return found[1]
+        while len(self._pools) >= MAX_POOLS:
+            yield from self._unregister_idle()
+        number, self._next_pool = self._next_pool, self._next_pool + 1
+        # The entry keeps the memory, and so its identity and descriptor, for as long as the pool is registered.
+        self._pools[id(memory)] = (memory, number)
+        try:
+            yield from self.request(payloads.ADD_POOL, payloads.pack_memory(number, memory.size), [memory.descriptor])
+        except BaseException:
+            self._pools.pop(id(memory), None)
+            raise
+        return number
+
+    def _unregister_idle(self) -> Steps[None]:
+        for memory, number in list(self._pools.values()):
+            if not self._pool_users.get(number):
+                yield from self.unregister(memory)
+                return
+        yield from self.until(lambda: any(not self._pool_users.get(number) for _, number in self._pools.values()))
+
+    def unregister(self, memory: Memory) -> Steps[None]:
+        """Removes a pool in which nothing is in flight."""
+        _, number = self._pools.pop(id(memory), (memory, 0))
+        if number:
+            yield from self.request(payloads.REMOVE_POOL, number.to_bytes(4, "little"))
+
+    def use_pool(self, number: int, change: int) -> None:
+        """Counts what is in flight in a pool."""
+        count = self._pool_users.get(number, 0) + change
+        if count:
+            self._pool_users[number] = count
+        else:
+            self._pool_users.pop(number, None)
+
+    @property
+    def has_events(self) -> bool:
+        """Whether there is something to fetch."""
+        return False
+
+    # The end.
+
+    def _end(self, error: SessionEnded) -> None:
+        if self.ended is None:
+            self.ended = error
+            self.progress += 1
+            self.will_close()
+            self.channel.close()
+            self.did_end()
+
+    def did_end(self) -> None:
+        """Lets go of what was in flight."""
+
+    def _cause(self) -> Steps[SessionEnded]:
+        """Asks the daemon how the worker died, because the connection closed without an `end` message."""
+        question = {"session": self.session, "timeout_ms": 2000}
+        try:
+            connection = yield from varlink.connect(self._address)
+            with connection:
+                reply = yield from varlink.exchange(connection, varlink.INTERFACE + "GetSessionResult", question)
+            result = control.typed(control.SessionResult, reply)
+        except (Error, OSError):
+            result = control.SessionResult(False, 0, "", 0, 0)
+        if not result.finished:
+            return SessionEnded(self.MALFUNCTION, "the session's process ended and the daemon does not know why")
+        return SessionEnded(result.code or self.MALFUNCTION, result.reason)
+
+    def close(self) -> Steps[None]:
+        """Ends the session, and waits for the worker's `end`."""
+        if self.ended is not None:
+            return
+        try:
+            self.channel.send(payloads.INVALIDATE)
+            yield from self.until(lambda: False)
+        except (SessionEnded, OSError):
+            pass
+        finally:
+            self.abort()
+
+    def abort(self) -> None:
+        """Ends the session at once."""
+        self._end(SessionEnded(INVALID_SESSION, "the session was closed"))
+
+
+def _json(value: object) -> bytes:
+    data = json.dumps(value, allow_nan=False).encode()
+    if len(data) > payloads.MAX_PAYLOAD:
+        raise ValueError(f"properties have {len(data)} bytes; {payloads.MAX_PAYLOAD} is the limit")
+    return data

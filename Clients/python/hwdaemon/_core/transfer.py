@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""The messages of pixel-transfer sessions."""
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, NamedTuple, Optional
+
+from .. import control
+from ..errors import INVALID_SESSION, StatusError
+from ..formats import Layout, layout
+from ..images import Frame, Image, Source
+from ..metadata import Color
+from . import payloads
+from .channel import Message
+from .link import Link
+from .payloads import FrameToTransfer, Violation
+from .slots import SLOT_INTERVAL, Slots
+from .steps import Steps
+
+
+class _Transfer(NamedTuple):
+    source: Image
+    source_pool: int
+    target: Frame
+    target_pool: int
+
+
+class TransferLink(Link):
+    METHOD = "CreateTransferSession"
+    MALFUNCTION = INVALID_SESSION
+    created: control.TransferCreated
+
+    def __init__(self, width: int, height: int, source: str, target: str) -> None:
+        super().__init__()
+        self.source_layout = layout(source, width, height)
+        self.target_layout = layout(target, width, height)
+        self._sources: Optional[Slots] = None
+        self._targets: Optional[Slots] = None
+        self._in_flight: Dict[int, _Transfer] = {}
+        self._done: Dict[int, Any] = {}
+        self._frames_sent = 0
+
+    def create(self, address: str, parameters: Mapping[str, Any]) -> Steps[None]:
+        self.created = control.typed(control.TransferCreated, (yield from self.open(address, parameters)))
+
+    def frame(self) -> Steps[Frame]:
+        """A source frame in the session's own pool; waits until a slot is free."""
+        self.check()
+        if self._sources is None:
+            self._sources = self._make_slots(self.source_layout)
+        return (yield from self._take(self._sources, self.source_layout))
+
+    def _target(self) -> Steps[Frame]:
+        if self._targets is None:
+            self._targets = self._make_slots(self.target_layout)
+        return (yield from self._take(self._targets, self.target_layout))
+
+    def _make_slots(self, form: Layout) -> Slots:
+        # Half of a session's memory each; one more than can be in flight, which the app fills or reads meanwhile.
+        count = min(self.created.max_frames_in_flight + 1, max(2, (1 << 29) // form.size))
+        return Slots(form.size, count)
+
+    def _take(self, slots: Slots, form: Layout) -> Steps[Frame]:
+        if slots.is_full:
+            yield from self.until(lambda: not slots.is_full, SLOT_INTERVAL)
+        start = slots.take()
+        assert start is not None
+        return Frame(slots.memory, form, start, lambda: slots.give_back(start))
+
+    def submit(self, source: Source, color: Optional[Color]) -> Steps[int]:
+        """Sends a frame; copies what is not in shared memory already. Returns its number."""
+        self.check()
+        image = source if isinstance(source, Image) else None
+        if image is None or (image.pixel_format, image.width, image.height) != (
+                self.source_layout.pixel_format, self.source_layout.width, self.source_layout.height):
+            frame = yield from self.frame()
+            frame.fill(source)
+            image = frame
+        target = yield from self._target()
+        source_pool = yield from self.register(image.memory)
+        target_pool = yield from self.register(target.memory)
+        yield from self.until(lambda: len(self._in_flight) < self.created.max_frames_in_flight)
+        number = self._frames_sent + 1
+        self.channel.send(payloads.TRANSFER_FRAME, payloads.pack_transfer(
+            FrameToTransfer(number, source_pool, target_pool, color, image.places, target.places)))
+        self._frames_sent = number
+        self._in_flight[number] = _Transfer(image, source_pool, target, target_pool)
+        image.pin()
+        target.pin()
+        self.use_pool(source_pool, 1)
+        self.use_pool(target_pool, 1)
+        return number
+
+    def result(self, number: int) -> Steps[Frame]:
+        """The converted frame. Raises StatusError where the conversion is not supported; the session continues."""
+        if number not in self._in_flight and number not in self._done:
+            self.check()
+            raise ValueError(f"frame {number} was not sent, or its result was fetched")
+        yield from self.until(lambda: number in self._done)
+        result = self._done.pop(number)
+        if isinstance(result, StatusError):
+            raise result
+        frame: Frame = result
+        return frame
+
+    def handle(self, message: Message) -> None:
+        if message.opcode != payloads.FRAME_TRANSFERRED:
+            super().handle(message)
+        number, status, reserved, reason = payloads.unpack_status(message.payload)
+        if reserved or number not in self._in_flight:
+            raise Violation(f"it answered frame {number}, which is not in flight")
+        transfer = self._in_flight.pop(number)
+        for image, pool in ((transfer.source, transfer.source_pool), (transfer.target, transfer.target_pool)):
+            image.unpin()
+            self.use_pool(pool, -1)
+        self._done[number] = StatusError(status, reason) if status else transfer.target
+
+    @property
+    def has_events(self) -> bool:
+        return bool(self._done)
+
+    def did_end(self) -> None:
+        for transfer in self._in_flight.values():
+            transfer.source.unpin()
+            transfer.target.unpin()
+        self._in_flight.clear()

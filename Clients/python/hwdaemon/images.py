@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""Frames in shared memory: those that an app fills, and pictures that a worker has written."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Tuple, Union
+
+from ._core.memory import Memory
+from .formats import PIXEL_FORMATS, Layout, Plane, PlaneFormat
+from .metadata import Color, Rectangle, SideData
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+#: What can be copied into a frame: another image, one buffer with all planes without padding, or one buffer for each plane.
+#: Buffers are numpy arrays, bytes, memoryviews and the like.
+Source = Union["Image", "Array", bytes, bytearray, memoryview, Sequence[Any]]
+
+
+class Image:
+    """A picture in shared memory."""
+
+    def __init__(self, memory: Memory, pixel_format: str, size: Tuple[int, int], places: Sequence[Plane]) -> None:
+        self.memory = memory
+        #: Its DRM fourcc.
+        self.pixel_format = pixel_format
+        self.width, self.height = size
+        #: Where its planes are in `memory`.
+        self.places = tuple(places)
+        self._pins = 0
+
+    @property
+    def formats(self) -> Tuple[PlaneFormat, ...]:
+        return PIXEL_FORMATS[self.pixel_format]
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a session still reads it; it must not be written then."""
+        return self._pins > 0
+
+    @property
+    def planes(self) -> Tuple[Array, ...]:
+        """The planes as numpy arrays in the shared memory: (rows, columns), or (rows, columns, components).
+
+        The arrays keep the image alive. Needs numpy.
+        """
+        return tuple(self._plane(number) for number in range(len(self.places)))
+
+    def _plane(self, number: int) -> Array:
+        import numpy
+
+        self._check()
+        place, form = self.places[number], self.formats[number]
+        rows, columns, size = form.rows(self.height), form.columns(self.width), form.sample_size
+        shape: Tuple[int, ...] = (rows, columns)
+        strides: Tuple[int, ...] = (place.stride, size * form.components)
+        if form.components > 1:
+            shape, strides = (*shape, form.components), (*strides, size)
+        start = self.memory.array.__array_interface__["data"][0] + place.offset
+        return numpy.asarray(_Interface(self, {
+            "version": 3, "typestr": form.sample, "shape": shape, "strides": strides,
+            "data": (start, not self.memory.writable)}))
+
+    def _check(self) -> None:
+        """Raises ValueError if its memory may no longer be used."""
+
+    def tobytes(self) -> bytes:
+        """A copy of all planes without padding, one behind the other."""
+        self._check()
+        view, parts = self.memory.view, []
+        for place, form in zip(self.places, self.formats):
+            row = form.row_bytes(self.width)
+            parts += [view[start : start + row] for start in _rows(place, form.rows(self.height))]
+        return b"".join(parts)
+
+    def fill(self, source: Source) -> None:
+        """Copies samples into this image. Raises ValueError for another size, type of samples or number of planes."""
+        if not self.memory.writable:
+            raise ValueError("the image belongs to a worker and cannot be written")
+        if self.in_use:
+            raise ValueError("a session still reads the frame")
+        for number, data in enumerate(self._split(source)):
+            if hasattr(data, "__array_interface__"):
+                self._copy_array(number, data)
+            else:
+                self._copy_bytes(number, data)
+
+    def _split(self, source: Any) -> Sequence[Any]:
+        """A source's planes."""
+        if isinstance(source, Image):
+            if (source.pixel_format, source.width, source.height) != (self.pixel_format, self.width, self.height):
+                raise ValueError(f"{source} does not fit {self}")
+            source = source.tobytes()
+        if isinstance(source, (list, tuple)):
+            if len(source) != len(self.places):
+                raise ValueError(f"{self.pixel_format} has {len(self.places)} planes, not {len(source)}")
+            return source
+        if len(self.places) == 1:
+            return [source]
+        data = _flat(source)
+        sizes = Layout(self.pixel_format, self.width, self.height, self.places, 0).packed_sizes
+        if len(data) != sum(sizes):
+            raise ValueError(f"{self} has {sum(sizes)} bytes without padding, not {len(data)}")
+        return [data[sum(sizes[:number]) : sum(sizes[: number + 1])] for number in range(len(sizes))]
+
+    def _copy_array(self, number: int, data: Any) -> None:
+        import numpy
+
+        target, array = self._plane(number), numpy.asarray(data)
+        if array.dtype != target.dtype:
+            raise ValueError(f"plane {number} of {self.pixel_format} has samples of type {target.dtype}, not {array.dtype}")
+        if array.size != target.size:
+            raise ValueError(f"plane {number} of {self} has the shape {target.shape}, not {array.shape}")
+        numpy.copyto(target, array.reshape(target.shape))
+
+    def _copy_bytes(self, number: int, data: Any) -> None:
+        place, form, flat = self.places[number], self.formats[number], _flat(data)
+        row, rows, target = form.row_bytes(self.width), form.rows(self.height), self.memory.view
+        if len(flat) != row * rows:
+            raise ValueError(f"plane {number} of {self} has {row * rows} bytes, not {len(flat)}")
+        if place.stride == row:
+            target[place.offset : place.offset + row * rows] = flat
+            return
+        for line, start in enumerate(_rows(place, rows)):
+            target[start : start + row] = flat[line * row : (line + 1) * row]
+
+    def pin(self) -> None:
+        """Keeps the memory while a session reads it."""
+        self._pins += 1
+
+    def unpin(self) -> None:
+        self._pins -= 1
+
+    def __str__(self) -> str:
+        return f"{self.pixel_format} of {self.width}x{self.height}"
+
+
+class _Interface:
+    """What numpy makes an array of; the array refers to it, and so to the image."""
+
+    def __init__(self, owner: Image, interface: Any) -> None:
+        self.owner = owner
+        self.__array_interface__ = interface
+
+
+def _rows(place: Plane, count: int) -> range:
+    return range(place.offset, place.offset + place.stride * count, place.stride)
+
+
+def _flat(data: Any) -> memoryview:
+    view = memoryview(data)
+    return view.cast("B") if view.c_contiguous else memoryview(view.tobytes())
+
+
+class Frame(Image):
+    """A frame that an app fills; its memory is used again once nothing refers to the frame and no session reads it."""
+
+    def __init__(self, memory: Memory, layout: Layout, start: int, free: Callable[[], None]) -> None:
+        super().__init__(memory, layout.pixel_format, (layout.width, layout.height), layout.at(start))
+        self._free = free
+
+    def __del__(self) -> None:
+        free = getattr(self, "_free", None)
+        if free is not None:
+            free()
+
+
+class Picture(Image):
+    """A decoded picture. Its samples are the worker's memory: a session has few, so release or drop pictures soon."""
+
+    def __init__(self, image: Tuple[Memory, str, Tuple[int, int], Sequence[Plane]], release: Callable[[], None]) -> None:
+        super().__init__(*image)
+        self._give_back: Optional[Callable[[], None]] = release
+        self._released = False
+        #: The number of its packet, as `decode` returned it.
+        self.frame = 0
+        self.pts: Optional[int] = None
+        self.duration = 0
+        self.is_sync = False
+        #: The picture, or one that it refers to, was damaged.
+        self.is_damaged = False
+        #: Decoded in hardware.
+        self.is_hardware = False
+        #: Side data did not fit their message.
+        self.lacks_side_data = False
+        #: Alpha comes from the stream; it is premultiplied; the stream has alpha, but this picture's is missing.
+        self.has_alpha = self.is_premultiplied = self.is_alpha_missing = False
+        self.color = Color()
+        #: Bits of a coded sample.
+        self.coded_bit_depth = 0
+        #: The part to show.
+        self.clean_aperture = Rectangle(0, 0, self.width, self.height)
+        #: Width and height of a sample, if specified.
+        self.aspect_ratio: Optional[Tuple[int, int]] = None
+        self.side_data: Tuple[SideData, ...] = ()
+
+    def release(self) -> None:
+        """Returns the memory to the worker, at the latest when no session reads it; arrays of it must not be used then."""
+        self._released = True
+        if not self.in_use and self._give_back is not None:
+            give_back, self._give_back = self._give_back, None
+            give_back()
+
+    def unpin(self) -> None:
+        super().unpin()
+        if self._released:
+            self.release()
+
+    def _check(self) -> None:
+        if self._released:
+            raise ValueError("the picture was released")
+
+    def __del__(self) -> None:
+        if getattr(self, "_give_back", None) is not None:
+            self._pins = 0
+            self.release()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""What the three kinds of sessions share."""
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Dict, Generic, Optional, Type, TypeVar
+
+from . import errors
+from ._core.link import Link
+from ._core.readiness import Readiness
+from ._core.steps import Steps, run
+
+T = TypeVar("T")
+L = TypeVar("L", bound=Link)
+S = TypeVar("S", bound="Session[Any]")
+
+
+class Session(Generic[L]):
+    """A session with a worker, and a context manager that closes it. Use it in one thread at a time.
+
+    Every method that waits has a timeout and then raises `Timeout`; the session continues. `SessionEnded` is raised by
+    each call once the session has ended, `StatusError` and `ValueError` by a call that failed while the session continues.
+    """
+
+    _link: L
+
+    def __init__(self, link: L, timeout: float) -> None:
+        self._link = link
+        #: Seconds that a method waits unless it has a timeout of its own.
+        self.timeout = timeout
+        self._readiness: Optional[Readiness] = None
+
+    def _run(self, steps: Steps[T], what: str, timeout: Optional[float] = None) -> T:
+        try:
+            return run(steps, self.timeout if timeout is None else timeout, what)
+        finally:
+            self._update()
+
+    def _update(self) -> None:
+        if self._readiness is not None:
+            link, is_open = self._link, self._link.ended is None
+            self._readiness.update(link.has_events or not is_open, link.channel.has_output, is_open)
+
+    def _advance(self) -> None:
+        self._link.advance()
+        self._update()
+
+    @property
+    def session_id(self) -> str:
+        """The daemon's name for it, for `Daemon.session_result`."""
+        return self._link.session
+
+    @property
+    def using_hardware(self) -> bool:
+        return bool(getattr(self._link.created, "using_hardware", False))
+
+    @property
+    def fallback_reason(self) -> Optional[str]:
+        """Why it does not use hardware, where hardware was allowed."""
+        reason = self._link.created.fallback_reason
+        return None if reason is None else str(reason)
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when packets, pictures or results have come, or the session has ended."""
+        if self._readiness is None:
+            self._readiness = Readiness(self._link.channel.fileno())
+            self._update()
+        return self._readiness.fileno()
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of a property, None if it has none. Raises StatusError for an unknown one."""
+        return self._run(self._link.copy_properties([name]), f"reading {name}").get(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Sets one property. Raises StatusError; the session continues."""
+        self.set({name: value})
+
+    def set(self, properties: Optional[Dict[str, Any]] = None, **more: Any) -> None:
+        """Sets properties, all or none; None unsets one. Raises StatusError; the session continues."""
+        self._run(self._link.set_properties({**(properties or {}), **more}), "setting properties")
+
+    def properties(self) -> Dict[str, Any]:
+        """All properties that have a value."""
+        return self._run(self._link.copy_properties([]), "reading properties")
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Ends the session; what it has not returned is lost."""
+        try:
+            run(self._link.close(), timeout, "closing the session")
+        except errors.Timeout:
+            self._link.abort()
+        finally:
+            self._update()
+
+    def __enter__(self: S) -> S:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            # The error is what the app should see, at once.
+            self._link.abort()
+            self._update()
+
+    def __del__(self) -> None:
+        link = getattr(self, "_link", None)
+        if link is not None and hasattr(link, "channel"):
+            link.abort()

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Pixel-transfer sessions: frames to frames of another layout and color."""
+from __future__ import annotations
+
+from typing import Any, Mapping, Optional, Union
+
+from ._core import create
+from ._core.steps import run
+from ._core.transfer import TransferLink
+from .daemon import Daemon, default_daemon
+from .images import Frame, Source
+from .metadata import Color
+from .session import Session
+
+
+class TransferSession(Session[TransferLink]):
+    """Converts frames.
+
+        with TransferSession(1920, 1080, {"pixel_format": "p010", "transfer": "pq"}, "ab4h") as session:
+            half_floats = session.convert(frame).planes[0]
+    """
+
+    def __init__(
+        self,
+        width: int,
+        height: int,
+        source: Union[str, Mapping[str, str]],
+        target: Union[str, Mapping[str, str]],
+        *,
+        device: Optional[str] = None,
+        daemon: Optional[Daemon] = None,
+        timeout: float = 30.0,
+        **options: Any,
+    ) -> None:
+        """Creates a session; returns when the daemon has chosen its converter.
+
+        - source, target: a pixel format, or the members of TransferImage (pixel_format, primaries, transfer, matrix, range,
+          siting, alpha).
+        - device: "auto" (the default), "vulkan", "cpu" or a GPU's PCI address.
+        - options: the members of TransferOptions, such as reference_white.
+
+        Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ValueError for a wrong pixel format or size.
+        """
+        parameters = create.transfer((width, height), source, target, device, options)
+        formats = (str(parameters[side]["pixel_format"]) for side in ("source", "target"))
+        super().__init__(TransferLink(width, height, *formats), timeout)
+        run(self._link.create((daemon or default_daemon()).address, parameters), timeout, "creating a session")
+
+    @property
+    def device(self) -> str:
+        """The converting device, for people."""
+        return self._link.created.device
+
+    @property
+    def device_reason(self) -> Optional[str]:
+        """Why it is that device."""
+        return self._link.created.device_reason
+
+    @property
+    def using_gpu(self) -> bool:
+        return self._link.created.using_gpu
+
+    def frame(self, timeout: Optional[float] = None) -> Frame:
+        """A source frame in shared memory to fill without a copy. Waits until there is room."""
+        return self._run(self._link.frame(), "waiting for a frame", timeout)
+
+    def submit(self, source: Source, color: Optional[Color] = None, timeout: Optional[float] = None) -> int:
+        """Sends a frame, as `CompressionSession.encode` does; returns its number for `result`."""
+        return self._run(self._link.submit(source, color), "sending a frame", timeout)
+
+    def result(self, number: int, timeout: Optional[float] = None) -> Frame:
+        """Waits for a converted frame.
+
+        Raises StatusError if the color is not supported; the session continues.
+        """
+        return self._run(self._link.result(number), "converting a frame", timeout)
+
+    def convert(self, source: Source, color: Optional[Color] = None, timeout: Optional[float] = None) -> Frame:
+        """A converted frame: `submit` and `result`."""
+        return self.result(self.submit(source, color, timeout), timeout)

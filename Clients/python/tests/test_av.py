@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""Files that PyAV writes of a session's packets."""
+import importlib.util
+import io
+import tempfile
+import unittest
+
+import hwdaemon
+import hwdaemon.av
+
+from .support import clip, daemon, ffmpeg
+
+
+@unittest.skipUnless(importlib.util.find_spec("av"), "needs PyAV (package av)")
+class StreamTests(unittest.TestCase):
+    def write(self, path, frames, pixel_format="nv12", **options):
+        import av
+        with av.open(path, "w") as file, hwdaemon.CompressionSession(
+                320, 180, pixel_format, time_base=(1, 30), daemon=daemon(), **options) as session:
+            stream = hwdaemon.av.add_stream(file, session)
+            for number, frame in enumerate(frames):
+                session.encode(frame, pts=number, duration=1)
+                for packet in session.packets():
+                    file.mux(hwdaemon.av.packet(packet, stream, session))
+            for packet in session.finish():
+                file.mux(hwdaemon.av.packet(packet, stream, session))
+
+    def check(self, suffix, tag, pixel_format="nv12", **options):
+        import av
+        frames = clip(320, 180, 24, {"nv12": "nv12", "p010": "p010le"}[pixel_format])
+        with tempfile.NamedTemporaryFile(suffix=suffix) as file:
+            self.write(file.name, frames, pixel_format, **options)
+            with av.open(file.name) as opened:
+                stream = opened.streams.video[0]
+                self.assertEqual((stream.codec_context.name, stream.width, stream.height), ("hevc", 320, 180))
+                if tag:
+                    self.assertEqual(stream.codec_context.codec_tag, tag)
+                pictures = list(opened.decode(stream))
+            self.assertEqual(len(pictures), 24)
+            times = [float(picture.pts * picture.time_base) for picture in pictures]
+            for number, time in enumerate(times):
+                self.assertAlmostEqual(time - times[0], number / 30, delta=0.001)
+            decoded = ffmpeg("-i", file.name, "-pix_fmt", {"nv12": "nv12", "p010": "p010le"}[pixel_format], "-f", "rawvideo", "-")
+            self.assertEqual(len(decoded), sum(map(len, frames)))
+            file.seek(0)
+            return file.read()
+
+    def test_mp4_has_hvc1_and_every_frame(self):
+        data = self.check(".mp4", "hvc1")
+        self.assertIn(b"hvc1", data)
+        self.assertNotIn(b"hev1", data)
+
+    def test_ten_bits_in_mov(self):
+        self.check(".mov", "hvc1", "p010")
+
+    def test_matroska(self):
+        self.check(".mkv", "")
+
+
+if __name__ == "__main__":
+    unittest.main()
