@@ -59,6 +59,25 @@ static void drain(hwd_session *session, FILE *out, int timeout_ms) {
     check(result, "the session");
 }
 
+static hwd_session *create(hwd_daemon *daemon, uint32_t width, uint32_t height, int rate) {
+    hwd_compression_config config;
+    HWD_INIT(config);
+    config.width = width;
+    config.height = height;
+    config.pixel_format = HWD_NV12;
+    config.time_base.numerator = 1;
+    config.time_base.denominator = rate;
+    config.properties = "{\"Quality\": 0.6, \"MaxKeyFrameIntervalDuration\": 2}";
+    hwd_session *session;
+    check(hwd_compression_create(daemon, &config, &session), "hwd_compression_create");
+
+    hwd_session_info info;
+    HWD_INIT(info);
+    check(hwd_get_info(session, &info), "hwd_get_info");
+    fprintf(stderr, "%s%s%s\n", info.codec_id, info.fallback_reason ? ": " : "", info.fallback_reason ? info.fallback_reason : "");
+    return session;
+}
+
 int main(int argc, char **argv) {
     unsigned width, height;
     int rate = argc == 5 ? atoi(argv[2]) : 0;
@@ -76,22 +95,7 @@ int main(int argc, char **argv) {
     hwd_daemon *daemon;
     check(hwd_open(NULL, HWD_OPEN_PRIVATE, &daemon), "hwd_open");
 
-    hwd_compression_config config;
-    HWD_INIT(config);
-    config.width = width;
-    config.height = height;
-    config.pixel_format = HWD_NV12;
-    config.time_base.numerator = 1;
-    config.time_base.denominator = rate;
-    config.properties = "{\"Quality\": 0.6, \"MaxKeyFrameIntervalDuration\": 2}";
-    hwd_session *session;
-    check(hwd_compression_create(daemon, &config, &session), "hwd_compression_create");
-
-    hwd_session_info info;
-    HWD_INIT(info);
-    check(hwd_get_info(session, &info), "hwd_get_info");
-    fprintf(stderr, "%s%s%s\n", info.codec_id, info.fallback_reason ? ": " : "", info.fallback_reason ? info.fallback_reason : "");
-
+    hwd_session *session = create(daemon, width, height, rate);
     hwd_frame frame;
     HWD_INIT(frame);
     for (int64_t number = 0;; number++) {

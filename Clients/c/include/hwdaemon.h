@@ -24,16 +24,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#if defined(__GNUC__)
 #define HWD_API __attribute__((visibility("default")))
-#else
-#define HWD_API
-#endif
 
-#define HWD_VERSION_MAJOR 0
-#define HWD_VERSION_MINOR 1
-#define HWD_VERSION_PATCH 0
+#define HWD_VERSION 100 /* 10000 major + 100 minor + patch */
 
 /* Clears a structure of this header and states its size. */
 #define HWD_INIT(x) ((void)memset(&(x), 0, sizeof(x)), (void)((x).size = sizeof(x)))
@@ -59,22 +52,14 @@ extern "C" {
 
 /* VideoToolbox's statuses (VTErrors.h). */
 enum {
-    HWD_PROPERTY_NOT_SUPPORTED = -12900,
-    HWD_PROPERTY_READ_ONLY = -12901,
-    HWD_PARAMETER = -12902,
-    HWD_INVALID_SESSION = -12903,
-    HWD_ALLOCATION_FAILED = -12904,
-    HWD_PIXEL_TRANSFER_NOT_SUPPORTED = -12905,
-    HWD_COULD_NOT_FIND_VIDEO_DECODER = -12906,
-    HWD_COULD_NOT_CREATE_INSTANCE = -12907,
-    HWD_COULD_NOT_FIND_VIDEO_ENCODER = -12908,
-    HWD_VIDEO_DECODER_BAD_DATA = -12909,
-    HWD_VIDEO_DECODER_UNSUPPORTED_DATA_FORMAT = -12910,
-    HWD_VIDEO_DECODER_MALFUNCTION = -12911,
-    HWD_VIDEO_ENCODER_MALFUNCTION = -12912,
-    HWD_VIDEO_DECODER_NOT_AVAILABLE_NOW = -12913,
-    HWD_VIDEO_ENCODER_NOT_AVAILABLE_NOW = -12915,
-    HWD_FORMAT_DESCRIPTION_CHANGE_NOT_SUPPORTED = -12916
+    HWD_PROPERTY_NOT_SUPPORTED = -12900, HWD_PROPERTY_READ_ONLY = -12901,
+    HWD_PARAMETER = -12902, HWD_INVALID_SESSION = -12903,
+    HWD_ALLOCATION_FAILED = -12904, HWD_PIXEL_TRANSFER_NOT_SUPPORTED = -12905,
+    HWD_COULD_NOT_FIND_VIDEO_DECODER = -12906, HWD_COULD_NOT_CREATE_INSTANCE = -12907,
+    HWD_COULD_NOT_FIND_VIDEO_ENCODER = -12908, HWD_VIDEO_DECODER_BAD_DATA = -12909,
+    HWD_VIDEO_DECODER_UNSUPPORTED_DATA_FORMAT = -12910, HWD_VIDEO_DECODER_MALFUNCTION = -12911,
+    HWD_VIDEO_ENCODER_MALFUNCTION = -12912, HWD_VIDEO_DECODER_NOT_AVAILABLE_NOW = -12913,
+    HWD_VIDEO_ENCODER_NOT_AVAILABLE_NOW = -12915, HWD_FORMAT_DESCRIPTION_CHANGE_NOT_SUPPORTED = -12916
 };
 
 typedef struct hwd_daemon hwd_daemon;   /* a daemon's address; perhaps a private daemon */
@@ -82,15 +67,12 @@ typedef struct hwd_session hwd_session; /* a session and its connection */
 typedef struct hwd_pool hwd_pool;       /* shared memory, reference counted */
 
 typedef struct hwd_rational {
-    int32_t numerator;
-    int32_t denominator;
+    int32_t numerator, denominator;
 } hwd_rational;
 
 /* Code points of ITU-T H.273. */
 typedef struct hwd_color {
-    uint8_t primaries;       /* table 2; 2: unspecified */
-    uint8_t transfer;        /* table 3; 2: unspecified */
-    uint8_t matrix;          /* table 4; 2: unspecified */
+    uint8_t primaries, transfer, matrix; /* tables 2, 3, 4; 2: unspecified */
     uint8_t full_range;      /* 0 or 1 */
     uint8_t chroma_location; /* H.265 E.3.1, 0 to 5; 255: unspecified */
     uint8_t reserved[3];     /* 0 */
@@ -118,15 +100,13 @@ typedef struct hwd_plane {
     uint8_t *data;   /* its first sample in this process; NULL where only the offset counts */
     uint64_t offset; /* bytes from the start of its pool */
     uint32_t stride; /* bytes from one row to the next */
-    uint32_t rows;
-    uint32_t row_bytes; /* bytes of a row that hold samples */
-    uint32_t reserved;  /* 0 */
+    uint32_t rows, row_bytes; /* row_bytes: bytes of a row that hold samples */
+    uint32_t reserved;        /* 0 */
 } hwd_plane;
 
 /* ---- Library ---- */
 
-/* The library's version: 10000 major + 100 minor + patch. */
-HWD_API int hwd_version(void);
+HWD_API int hwd_version(void); /* the library's: 10000 major + 100 minor + patch */
 /* The cause of the last failure in this thread; empty before the first. Valid until the thread's next failure. */
 HWD_API const char *hwd_last_error(void);
 /* VideoToolbox's name without prefix ("Parameter"), or strerror's text of -errno. */
@@ -136,10 +116,8 @@ HWD_API void hwd_free(void *memory);
 
 /* ---- Daemon ---- */
 
-enum {
-    /* Where no daemon listens, hwd_open starts a private one, which ends with hwd_close or with this process. */
-    HWD_OPEN_PRIVATE = 1
-};
+/* Where no daemon listens, hwd_open starts a private one, which ends with hwd_close or with this process. */
+enum { HWD_OPEN_PRIVATE = 1 };
 
 /*
  * Finds a daemon. `address` is a socket's path or "@name"; NULL: $HWDAEMON_SOCKET, else /run/hwdaemon/hwdaemon.sock. A private
@@ -149,16 +127,13 @@ enum {
 HWD_API int hwd_open(const char *address, uint32_t flags, hwd_daemon **daemon);
 /* Sessions that are still open stay usable, except those of a private daemon, which ends. NULL is allowed. */
 HWD_API void hwd_close(hwd_daemon *daemon);
-/* The address; valid as long as the daemon. */
-HWD_API const char *hwd_address(const hwd_daemon *daemon);
-/* 1 if hwd_open started this daemon. */
-HWD_API int hwd_is_private(const hwd_daemon *daemon);
+HWD_API const char *hwd_address(const hwd_daemon *daemon); /* valid as long as the daemon */
+HWD_API int hwd_is_private(const hwd_daemon *daemon);       /* 1 if hwd_open started it */
 /*
  * Calls a Varlink method on a connection of its own: "org.hwdaemon.GetFeatures", with a JSON object of parameters or NULL.
  * `reply` becomes the reply's parameters, a JSON object; free it with hwd_free. Upgrade calls (Create…) are refused.
  */
-HWD_API int hwd_call(
-    hwd_daemon *daemon, const char *method, const char *parameters, int timeout_ms, char **reply);
+HWD_API int hwd_call(hwd_daemon *daemon, const char *method, const char *parameters, int timeout_ms, char **reply);
 
 /* ---- Pools: memory that sessions read and write ---- */
 
@@ -169,13 +144,11 @@ HWD_API int hwd_pool_create(size_t size, hwd_pool **pool);
  * F_SEAL_SHRINK or allow that this is added. -EINVAL: anything else.
  */
 HWD_API int hwd_pool_import(int fd, hwd_pool **pool);
-/* The memory; NULL if it may only be read. */
+/* The memory for writing, NULL if it may only be read; and for reading. */
 HWD_API void *hwd_pool_data(hwd_pool *pool);
-/* The memory for reading. */
 HWD_API const void *hwd_pool_bytes(const hwd_pool *pool);
 HWD_API size_t hwd_pool_size(const hwd_pool *pool);
-/* The memfd; it stays the pool's. */
-HWD_API int hwd_pool_fd(const hwd_pool *pool);
+HWD_API int hwd_pool_fd(const hwd_pool *pool); /* the memfd; it stays the pool's */
 HWD_API hwd_pool *hwd_pool_ref(hwd_pool *pool);
 /* The last one frees the pool. Sessions hold those that are added to them. NULL is allowed. */
 HWD_API void hwd_pool_unref(hwd_pool *pool);
@@ -211,7 +184,6 @@ typedef struct hwd_session_info {
     const char *fallback_reason; /* why it is not hardware; NULL if it is, or if hardware is not allowed */
     const char *device_reason;   /* of a transfer: why it is that device; otherwise NULL */
 } hwd_session_info;
-
 HWD_API int hwd_get_info(hwd_session *session, hwd_session_info *info);
 
 /* Sets the properties of a JSON object, all or none: {"AverageBitRate": 4000000}. null restores the default. */
@@ -257,20 +229,17 @@ enum {
 /* A result. Give each one back with hwd_release; until then its memory stays valid and the worker cannot reuse it. */
 typedef struct hwd_event {
     size_t size;
-    uint32_t type; /* HWD_EVENT_… */
-    uint32_t flags;
+    uint32_t type, flags; /* HWD_EVENT_…; HWD_SYNC … */
     uint64_t id;     /* for hwd_release; 0 where there is nothing to release */
     uint64_t number; /* that hwd_encode, hwd_decode or hwd_transfer gave the frame or packet */
     int64_t pts, dts, duration;
     const uint8_t *data; /* format, packet */
     size_t data_size;
-    int32_t status;     /* report, transferred: 0 or VideoToolbox's status */
-    int32_t reserved;
+    int32_t status, reserved; /* status: report, transferred: 0 or VideoToolbox's status */
     const char *reason; /* report, transferred: UTF-8; else NULL */
     uint8_t nal_unit_type; /* packet: of its first slice */
     uint8_t temporal_id;   /* packet: 0 to 6 */
-    uint8_t coded_bit_depth; /* picture: bits of a coded luma sample */
-    uint8_t reserved_bytes[5];
+    uint8_t coded_bit_depth, reserved_bytes[5]; /* picture: bits of a coded luma sample */
     double mean_squared_errors[3]; /* packet with HWD_HAS_ERRORS: Y', Cb, Cr */
     /* Pictures. */
     uint32_t pixel_format, width, height;
@@ -310,25 +279,20 @@ typedef struct hwd_compression_config {
     const char *specification; /* JSON object or NULL: {"RequireHardwareAcceleratedVideoEncoder": true} */
     const char *properties;    /* JSON object or NULL */
 } hwd_compression_config;
-
-HWD_API int hwd_compression_create(
-    hwd_daemon *daemon, const hwd_compression_config *config, hwd_session **session);
+HWD_API int hwd_compression_create(hwd_daemon *daemon, const hwd_compression_config *config, hwd_session **session);
 /* Opens the encoder now; HWD_EVENT_FORMAT follows. */
 HWD_API int hwd_prepare(hwd_session *session, int timeout_ms);
 
+/* Bits of hwd_frame.flags; those of alpha are this frame's SourceAlphaMode. */
 enum {
-    HWD_FORCE_KEY_FRAME = 1,
-    HWD_ALPHA_PREMULTIPLIED = 2, /* this frame's SourceAlphaMode */
-    HWD_ALPHA_STRAIGHT = 4,
-    HWD_HAS_BASE_FRAME_QP = 8,
-    HWD_HAS_COLOR = 16
+    HWD_FORCE_KEY_FRAME = 1, HWD_ALPHA_PREMULTIPLIED = 2, HWD_ALPHA_STRAIGHT = 4, HWD_HAS_BASE_FRAME_QP = 8, HWD_HAS_COLOR = 16
 };
 
 typedef struct hwd_frame {
     size_t size;
     uint64_t number;        /* hwd_encode sets it */
     int64_t pts, duration;  /* pts rise from frame to frame */
-    uint32_t flags;         /* HWD_FORCE_KEY_FRAME … */
+    uint32_t flags;
     int32_t base_frame_qp;  /* 0 to 51, with HWD_HAS_BASE_FRAME_QP */
     hwd_color color;        /* with HWD_HAS_COLOR */
     uint32_t pool;          /* the number that hwd_add_pool returned; hwd_acquire_frame sets it */
@@ -363,14 +327,10 @@ typedef struct hwd_decompression_config {
     const char *specification; /* JSON object or NULL: {"RequireHardwareAcceleratedVideoDecoder": true} */
     const char *properties;    /* JSON object or NULL */
 } hwd_decompression_config;
+HWD_API int hwd_decompression_create(hwd_daemon *daemon, const hwd_decompression_config *config, hwd_session **session);
 
-HWD_API int hwd_decompression_create(
-    hwd_daemon *daemon, const hwd_decompression_config *config, hwd_session **session);
-
-enum {
-    HWD_SYNCHRONOUS = 1,  /* return once the decoder has taken the packet */
-    HWD_DO_NOT_OUTPUT = 2 /* decode it only as a reference of others */
-};
+/* Return once the decoder has taken the packet; decode it only as a reference of others. */
+enum { HWD_SYNCHRONOUS = 1, HWD_DO_NOT_OUTPUT = 2 };
 
 typedef struct hwd_packet {
     size_t size;
@@ -409,7 +369,6 @@ typedef struct hwd_transfer_config {
     int32_t timeout_ms;  /* 0: 30 s */
     int32_t reserved;
 } hwd_transfer_config;
-
 HWD_API int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, hwd_session **session);
 
 typedef struct hwd_transfer {
@@ -418,8 +377,7 @@ typedef struct hwd_transfer {
     uint32_t flags;  /* HWD_HAS_COLOR */
     uint32_t reserved;
     hwd_color color; /* of this frame's source, with HWD_HAS_COLOR */
-    uint32_t source_pool, target_pool;
-    uint32_t source_plane_count, target_plane_count;
+    uint32_t source_pool, target_pool, source_plane_count, target_plane_count;
     hwd_plane source[HWD_MAX_PLANES], target[HWD_MAX_PLANES]; /* offset and stride count */
 } hwd_transfer;
 

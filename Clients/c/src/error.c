@@ -7,7 +7,7 @@
 // Plain thread-local memory: nothing to destroy when a thread ends after the library was unloaded.
 static _Thread_local char last_error[1024];
 
-int hwd_version(void) { return HWD_VERSION_MAJOR * 10000 + HWD_VERSION_MINOR * 100 + HWD_VERSION_PATCH; }
+int hwd_version(void) { return HWD_VERSION; }
 
 const char *hwd_last_error(void) { return last_error; }
 

@@ -23,8 +23,11 @@ typedef struct sent {
 static unsigned seed;
 static int memory, listener, kind;
 static char address[32];
+// What the worker sends in the next session; the lock is that of all variables that both threads use.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sent stream[MAX_MESSAGES];
 static int stream_length;
+static unsigned reply_fault; // the reply to Create is mutated, unless 0
 
 static unsigned random_below(unsigned limit) {
     seed = seed * 1103515245 + 12345;
@@ -181,16 +184,20 @@ static void serve(int fd) {
         if (write(fd, replies[0], strlen(replies[0]) + 1) < 0) return;
         return;
     }
-    // The reply itself is mutated now and then.
+    sent messages[MAX_MESSAGES];
     char reply[512];
+    pthread_mutex_lock(&lock);
+    int count_of_messages = stream_length;
+    memcpy(messages, stream, sizeof messages);
     strcpy(reply, replies[kind]);
-    if (random_below(20) == 0) reply[random_below((unsigned)strlen(reply))] = (char)random_below(256);
+    if (reply_fault) reply[reply_fault / 256 % strlen(reply)] = (char)reply_fault;
+    pthread_mutex_unlock(&lock);
     if (write(fd, reply, strlen(reply) + 1) < 0) return;
     // addPool, then its reply, then the frame.
     if (!read_exactly(fd, 16 + 16)) return;
     uint8_t ok[24] = {8, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1};
     if (send(fd, ok, sizeof ok, MSG_NOSIGNAL) < 0 || !read_exactly(fd, 16 + 40)) return;
-    for (int i = 0; i < stream_length; i++) send_with_memory(fd, &stream[i]);
+    for (int i = 0; i < count_of_messages; i++) send_with_memory(fd, &messages[i]);
 }
 
 static void *run_worker(void *context) {
@@ -292,9 +299,12 @@ int main(int argc, char **argv) {
     if (pthread_create(&worker, NULL, run_worker, NULL) || hwd_open(address, 0, &daemon) < 0 || hwd_pool_create(32768, &pool) < 0)
         die("no start");
     for (int i = 0; i < count; i++) {
+        pthread_mutex_lock(&lock);
         kind = 1 + (int)random_below(3);
         make_stream();
         if (i > 3) mutate();
+        reply_fault = random_below(20) == 0 ? random_below(1 << 16) : 0;
+        pthread_mutex_unlock(&lock);
         if (!run_session(daemon, pool)) die("a session did not end in an error");
     }
     hwd_pool_unref(pool);
