@@ -188,7 +188,8 @@ let package = Package(
             name: "HWDEncoderTesting", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"],
             path: "Tests/EncoderTesting", swiftSettings: common),
         .executableTarget(
-            name: "hwd-vaapi-tool", dependencies: ["HWDEncoderTesting", "HWDModel", "HWDSessions", "HWDVAAPI"],
+            name: "hwd-vaapi-tool",
+            dependencies: ["HWDEncoderTesting", "HWDLibAV", "HWDModel", "HWDSessions", "HWDVAAPI"],
             path: "Tests/VAAPITool", swiftSettings: common),
         .testTarget(
             name: "X265Tests",

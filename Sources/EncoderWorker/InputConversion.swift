@@ -12,8 +12,8 @@ final class InputConversion {
     var device: String { converter.device }
     /// Why that device was chosen.
     let reason: String
-    /// Why no GPU converts, where one was allowed.
-    let fallbackReason: String?
+    /// Why no GPU converts, where one was allowed: all frames, or those of a color of their own.
+    private(set) var fallbackReason: String?
 
     private let converter: any PixelConverter
     /// How a frame's colors are coded.
@@ -107,6 +107,7 @@ final class InputConversion {
 
     /// Converts a frame in a pool; the result is valid until the next call.
     ///
+    /// It may change `fallbackReason`.
     func convert(
         _ planes: [PlaneView], of frame: EncodeFrame, in pool: SharedMemory
     ) throws(SessionError) -> [PlaneView] {
@@ -129,6 +130,7 @@ final class InputConversion {
             for: try Self.conversion(settings, configuration, color), Self.device(settings, vulkan), sharing: gpu)
         if otherConverters.count >= Self.maxConverters { otherConverters = [:] }
         otherConverters[color] = chosen.converter
+        fallbackReason = fallbackReason ?? chosen.fallbackReason
         return chosen.converter
     }
 
