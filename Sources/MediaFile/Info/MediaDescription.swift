@@ -119,6 +119,9 @@ public struct DecodeReport: Hashable, Sendable {
     /// Jumps of the file's timestamps that were removed, as where two MPEG-TS files are concatenated.
     public var discontinuities = 0
 
+    /// Frames with HDR metadata or captions that cannot be written, such as values outside of their range.
+    public var incompleteMetadata = 0
+
     /// Pictures whose size or format differs from the first one's.
     public var changes = FormatChanges()
 

@@ -154,14 +154,17 @@ struct StreamScan {
         for message in sei.messages {
             let content = try? message.interpreted()
             switch message.payloadType {
-            case 4: visitRegistered(message, content, &picture)
-            case 137: masteringDisplay = masteringDisplay ?? (message.payload.count == 24 ? message.payload : nil)
-            case 144: contentLight = contentLight ?? (message.payload.count == 4 ? message.payload : nil)
-            case 147:
+            case SEIPayloadType.registeredUserData: visitRegistered(message, content, &picture)
+            case SEIPayloadType.masteringDisplay where message.payload.count == 24:
+                masteringDisplay = masteringDisplay ?? message.payload
+            case SEIPayloadType.contentLight where message.payload.count == 4:
+                contentLight = contentLight ?? message.payload
+            case SEIPayloadType.alternativeTransfer:
                 if case .alternativeTransferCharacteristics(let transfer)? = content {
                     preferredTransfer = UInt8(clamping: transfer)
                 }
-            case 148: ambientViewing = ambientViewing ?? (message.payload.count == 8 ? message.payload : nil)
+            case SEIPayloadType.ambientViewing where message.payload.count == 8:
+                ambientViewing = ambientViewing ?? message.payload
             default: break
             }
         }

@@ -212,12 +212,14 @@ public struct StreamReader: Sendable {
         guard let sei = try? SEI(nal: nal) else { return }
         for message in sei.messages {
             switch (message.payloadType, message.payload.count) {
-            case (137, 24...): staticData[.masteringDisplay] = Array(message.payload.prefix(24))
-            case (144, 4...): staticData[.contentLight] = Array(message.payload.prefix(4))
-            case (148, 8...): staticData[.ambientViewing] = Array(message.payload.prefix(8))
-            case (147, 1...): preferredTransfer = message.payload.first
-            // ITU-T T.35: United States, SMPTE's provider code, application 4 (ST 2094-40).
-            case (4, 6...) where message.payload.starts(with: [0xB5, 0x00, 0x3C, 0x00, 0x01, 0x04]):
+            case (SEIPayloadType.masteringDisplay, 24...):
+                staticData[.masteringDisplay] = Array(message.payload.prefix(24))
+            case (SEIPayloadType.contentLight, 4...): staticData[.contentLight] = Array(message.payload.prefix(4))
+            case (SEIPayloadType.ambientViewing, 8...):
+                staticData[.ambientViewing] = Array(message.payload.prefix(8))
+            case (SEIPayloadType.alternativeTransfer, 1...): preferredTransfer = message.payload.first
+            case (SEIPayloadType.registeredUserData, _)
+            where message.payload.starts(with: HDR10PlusMetadata.identifier):
                 unit.add(.hdr10Plus, message.payload)
             default: break
             }
