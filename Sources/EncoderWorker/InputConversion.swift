@@ -123,7 +123,7 @@ final class InputConversion {
         let session = Self.color(settings, configuration)
         let color = FrameColor(
             alphaMode: configuration.alpha == nil ? nil : frame.sourceAlphaMode ?? session.alphaMode,
-            color: frame.metadata?.color ?? session.color)
+            color: frame.metadata?.color?.withoutIdentityMatrix ?? session.color)
         if color == session { return converter }
         if let known = otherConverters[color] { return known }
         let chosen = try ConverterChoice.choose(
