@@ -86,6 +86,20 @@ import Testing
         #expect(entries == expected && report.incompleteMetadata == 0)
     }
 
+    /// Units of any length and type are read without a trap.
+    @Test func readsDamagedAV1() throws {
+        let scratch = try Scratch()
+        let whole = [UInt8](try Data(contentsOf: URL(filePath: Clips.path("hdr10plus/av1.ivf"))))
+        // From the first frame's OBUs on, behind the headers of the file and the frame.
+        for place in stride(from: 44, to: 124, by: 2) {
+            var damaged = whole
+            damaged[place] ^= 0xFF
+            try Data(damaged).write(to: URL(filePath: scratch.file("damaged.ivf")))
+            let found = (try? entries(scratch.file("damaged.ivf")).entries) ?? []
+            #expect(found.count <= 8 && found.joined().allSatisfy { $0.kind == .hdr10Plus })
+        }
+    }
+
     @Test func readsCaptionsOfDecodedPictures() throws {
         let scratch = try Scratch()
         let captions = ClosedCaptions(

@@ -84,7 +84,8 @@ enum {
     HWD_CONTENT_LIGHT = 2,     /* 4 bytes (D.2.35) */
     HWD_AMBIENT_VIEWING = 3,   /* 8 bytes (D.2.39) */
     HWD_HDR10_PLUS = 4,        /* the SEI payload, from itu_t_t35_country_code on */
-    HWD_DOLBY_VISION_RPU = 5   /* the NAL unit */
+    HWD_DOLBY_VISION_RPU = 5,  /* the NAL unit */
+    HWD_CLOSED_CAPTIONS = 6    /* the SEI payload with cc_data(); of frames to encode only */
 };
 
 typedef struct hwd_side_data {
@@ -150,8 +151,7 @@ HWD_API const void *hwd_pool_bytes(const hwd_pool *pool);
 HWD_API size_t hwd_pool_size(const hwd_pool *pool);
 HWD_API int hwd_pool_fd(const hwd_pool *pool); /* the memfd; it stays the pool's */
 HWD_API hwd_pool *hwd_pool_ref(hwd_pool *pool);
-/* The last one frees the pool. Sessions hold those that are added to them. NULL is allowed. */
-HWD_API void hwd_pool_unref(hwd_pool *pool);
+HWD_API void hwd_pool_unref(hwd_pool *pool); /* the last one frees it; sessions hold their pools; NULL is allowed */
 
 /* Registers a pool with a session; the result is its number there, at least 1. */
 HWD_API int hwd_add_pool(hwd_session *session, hwd_pool *pool, int timeout_ms);

@@ -175,7 +175,8 @@ int hwd_decode(hwd_session *session, hwd_packet *packet, int timeout_ms) {
 }
 
 static int send_format(hwd_session *session, uint32_t opcode, const void *format, size_t size, int timeout_ms) {
-    if (!format || size == 0 || size > MAX_PAYLOAD) return hwdi_fail(HWD_PARAMETER, "a format description of %zu bytes is not possible", size);
+    if (!format || size == 0 || size > MAX_PAYLOAD)
+        return hwdi_fail(HWD_PARAMETER, "a format description of %zu bytes is not possible", size);
     int result = hwdi_enter(session, HWD_DECOMPRESSION);
     if (result < 0) return result;
     result = hwdi_request(session, opcode, format, size, -1, hwdi_deadline(timeout_ms, SESSION_TIMEOUT), NULL);

@@ -4,7 +4,7 @@
 
 enum { PLANES = 88, PLANE_SIZE = 16 };
 
-static const uint32_t side_data_sizes[] = {0, 24, 4, 8}; // by kind; others have any size
+static const uint32_t side_data_sizes[] = {0, 24, 4, 8}; // by kind; 0 and the others have any size
 
 static void read_fields(const uint8_t *at, hwd_event *event) {
     event->number = get_64(at + 8);
@@ -31,18 +31,21 @@ static void read_fields(const uint8_t *at, hwd_event *event) {
 // Side data follow the planes, without padding, up to the message's end. They stay in `bytes`, a copy of the message.
 static const char *read_side_data(const uint8_t *bytes, size_t size, size_t at, hwd_event *event) {
     size_t total = 0;
+    uint32_t known = 0;
     for (uint32_t i = 0; i < event->side_data_count; i++) {
         if (size - at < 8) return "side data end too early";
         uint32_t kind = get_32(bytes + at), length = get_32(bytes + at + 4);
         at += 8;
-        if (kind < HWD_MASTERING_DISPLAY || kind > HWD_DOLBY_VISION_RPU) return "side data are of unknown kind";
-        if (kind < sizeof side_data_sizes / sizeof *side_data_sizes && length != side_data_sizes[kind])
+        if (kind > 0 && kind < sizeof side_data_sizes / sizeof *side_data_sizes && length != side_data_sizes[kind])
             return "side data have the wrong size";
         if (length > size - at) return "side data end past their message";
-        event->side_data[i] = (hwd_side_data){kind, length, bytes + at};
+        // A later daemon may send other kinds.
+        if (kind >= HWD_MASTERING_DISPLAY && kind <= HWD_CLOSED_CAPTIONS)
+            event->side_data[known++] = (hwd_side_data){kind, length, bytes + at};
         at += length;
         total += length;
     }
+    event->side_data_count = known;
     if (total > MAX_SIDE_DATA_BYTES) return "side data are too large";
     return at == size ? NULL : "a message has the wrong size";
 }

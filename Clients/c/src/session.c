@@ -80,6 +80,14 @@ static bool read_credits(json reply, const char *name, uint32_t *credits) {
     return true;
 }
 
+static bool read_size(json reply, const char *name, uint32_t *size) {
+    json member;
+    int64_t number;
+    if (!hwdi_json_member(reply, name, &member) || !hwdi_json_integer(member, &number) || number < 1 || number > INT32_MAX) return false;
+    *size = (uint32_t)number;
+    return true;
+}
+
 static char *read_text(json reply, const char *name) {
     json member;
     return hwdi_json_member(reply, name, &member) ? hwdi_json_string(member) : NULL;
@@ -103,11 +111,8 @@ static const char *read_reply(hwd_session *session, json reply) {
     if (info->kind != HWD_TRANSFER && !read_credits(reply, "max_packets_in_flight", &info->max_packets_in_flight))
         return "max_packets_in_flight";
     if (info->kind != HWD_DECOMPRESSION) return NULL;
-    int64_t width, height;
-    if (!hwdi_json_member(reply, "width", &member) || !hwdi_json_integer(member, &width) || width < 1 || width > INT32_MAX) return "width";
-    if (!hwdi_json_member(reply, "height", &member) || !hwdi_json_integer(member, &height) || height < 1 || height > INT32_MAX) return "height";
-    info->width = (uint32_t)width;
-    info->height = (uint32_t)height;
+    if (!read_size(reply, "width", &info->width)) return "width";
+    if (!read_size(reply, "height", &info->height)) return "height";
     char *format = read_text(reply, "pixel_format");
     if (format && strlen(format) == 4) info->pixel_format = get_32((uint8_t *)format);
     free(format);

@@ -82,8 +82,9 @@ int hwd_transfer_submit(hwd_session *session, hwd_transfer *frame, int timeout_m
     int64_t deadline = hwdi_deadline(timeout_ms, SESSION_TIMEOUT);
     uint64_t number;
     if (given.flags & ~(uint32_t)HWD_HAS_COLOR) result = hwdi_fail(HWD_PARAMETER, "the frame has unknown flags");
-    if (result == 0) result = check_side(session, given.source_pool, session->info.pixel_format, given.source, given.source_plane_count, false);
-    if (result == 0) result = check_side(session, given.target_pool, session->target_format, given.target, given.target_plane_count, true);
+    uint32_t from = session->info.pixel_format, to = session->target_format;
+    if (result == 0) result = check_side(session, given.source_pool, from, given.source, given.source_plane_count, false);
+    if (result == 0) result = check_side(session, given.target_pool, to, given.target, given.target_plane_count, true);
     if (result == 0) result = hwdi_take_credit(session, deadline, "frames", &number);
     if (result == 0) {
         result = send_frame(session, &given, number, deadline);

@@ -129,7 +129,8 @@ static void check_picture(runner *run, json step, int index) {
     if (has(step, "max_alpha_error") && picture->alpha_error > (double)integer(step, "max_alpha_error", 0))
         stop("frame %d differs by %.2f in alpha", (int)frame, picture->alpha_error);
     if (has(step, "has_alpha") && truth(step, "has_alpha") != ((event->flags & HWD_ALPHA) != 0)) stop("alpha of the stream or not");
-    if (has(step, "premultiplied") && truth(step, "premultiplied") != ((event->flags & HWD_PREMULTIPLIED) != 0)) stop("premultiplied or not");
+    if (has(step, "premultiplied") && truth(step, "premultiplied") != ((event->flags & HWD_PREMULTIPLIED) != 0))
+        stop("premultiplied or not");
     if (event->color.primaries != integer(step, "primaries", event->color.primaries) ||
         event->color.transfer != integer(step, "transfer", event->color.transfer) ||
         event->color.matrix != integer(step, "matrix", event->color.matrix))
@@ -176,8 +177,9 @@ int do_transfer(runner *run, json step) {
     hwd_transfer frame;
     HWD_INIT(frame);
     uint64_t source_size, target_size;
-    frame.source_plane_count = (uint32_t)hwd_layout(run->info.pixel_format, run->info.width, run->info.height, 0, frame.source, &source_size);
-    frame.target_plane_count = (uint32_t)hwd_layout(run->target_format, run->info.width, run->info.height, 0, frame.target, &target_size);
+    uint32_t width = run->info.width, height = run->info.height;
+    frame.source_plane_count = (uint32_t)hwd_layout(run->info.pixel_format, width, height, 0, frame.source, &source_size);
+    frame.target_plane_count = (uint32_t)hwd_layout(run->target_format, width, height, 0, frame.target, &target_size);
     if (!run->source) {
         if (hwd_pool_create(source_size, &run->source) < 0 || hwd_pool_create(target_size, &run->target) < 0) return -ENOMEM;
         run->source_number = hwd_add_pool(run->session, run->source, TIMEOUT);

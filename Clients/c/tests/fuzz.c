@@ -167,8 +167,10 @@ static bool read_exactly(int fd, size_t size) {
 
 static const char *replies[] = {
     "{\"parameters\":{\"finished\":true,\"code\":-12912,\"reason\":\"it died\",\"frames_in\":1,\"frames_out\":1}}",
-    "{\"parameters\":{\"session\":\"0a1b\",\"encoder_id\":\"e\",\"using_hardware\":false,\"max_frames_in_flight\":4,\"max_packets_in_flight\":4}}",
-    "{\"parameters\":{\"session\":\"0a1b\",\"decoder_id\":\"d\",\"using_hardware\":false,\"width\":64,\"height\":48,\"pixel_format\":\"NV12\","
+    "{\"parameters\":{\"session\":\"0a1b\",\"encoder_id\":\"e\",\"using_hardware\":false,"
+    "\"max_frames_in_flight\":4,\"max_packets_in_flight\":4}}",
+    "{\"parameters\":{\"session\":\"0a1b\",\"decoder_id\":\"d\",\"using_hardware\":false,"
+    "\"width\":64,\"height\":48,\"pixel_format\":\"NV12\","
     "\"max_packets_in_flight\":4,\"max_frames_in_flight\":4}}",
     "{\"parameters\":{\"session\":\"0a1b\",\"device\":\"cpu\",\"device_reason\":\"asked\",\"using_gpu\":false,\"max_frames_in_flight\":4}}",
 };

@@ -61,8 +61,8 @@ struct SourceReport {
     /// A warning about metadata that were lost while reading, in one line; nil without any.
     var metadataWarning: String? {
         guard incompleteMetadata > 0 else { return nil }
-        return
-            "warning: HDR metadata or captions of \(incompleteMetadata) frames of the input cannot be read and are left out"
+        let frames = incompleteMetadata == 1 ? "1 frame" : "\(incompleteMetadata) frames"
+        return "warning: HDR metadata or captions of \(frames) of the input cannot be read and are left out"
     }
 }
 

@@ -83,6 +83,51 @@ extension EndToEndFaults {
             #expect(try constructs("h264.mov") == sent.map(\.constructs) && captionedFrames("h264.mov") == 10)
         }
 
+        @Test("A track of captions is kept in .mov and named where it cannot be")
+        func captionTracks() throws {
+            let message = try SEIMessage(.closedCaptions(Self.captions(1)))
+            let entry = FrameSideData(.closedCaptions, message.payload)
+            try write("in.mov", [:], [[entry], [entry], [entry], [entry]])
+            let source = "movie=\(path("in.mov"))[out0+subcc]"
+            try Programs.tool(
+                "ffmpeg",
+                ["-v", "error", "-f", "lavfi", "-i", source, "-i", path("in.mov"), "-map", "1:v", "-map", "0:s"]
+                    + ["-c", "copy", path("track.mov")])
+            for (ending, isKept) in [("mov", true), ("mp4", false), ("hevc", false)] {
+                for options in [["--copy"], ["--preset", "ultrafast"]] {
+                    let output = path("out.\(ending)")
+                    let run = try Programs.hwctl(
+                        ["encode"] + options + [path("track.mov"), output], socket: server.socket)
+                    #expect(run.status == 0 && run.errors.contains("eia_608") == !isKept, "\(run.errors)")
+                    if isKept {
+                        #expect(
+                            try Programs.tool("ffprobe", ["-v", "error", "-show_streams", output]).text.contains(
+                                "c608"))
+                    }
+                }
+            }
+        }
+
+        @Test("HDR10+ of AV1 and VP9 is kept, and what cannot be read is named")
+        func otherCodecs() throws {
+            let expected = (0..<5).map { HDRMetadata.hdr10Plus(peak: 100 + $0) }
+            for clip in ["av1.ivf", "vp9.webm"] {
+                let source = Clips.fixture("hdr10plus/\(clip)").path
+                let run = try hwctl("encode", "--preset", "ultrafast", source, path("o.mov"))
+                #expect(run.status == 0 && !run.errors.contains("warning"), "\(run.errors)")
+                let found = try CodedMetadata(path("o.mov")).hdr10Plus.sorted { $0.key < $1.key }.map(\.value)
+                #expect(found == expected, "\(clip)")
+            }
+            var bytes = try Data(contentsOf: Clips.fixture("hdr10plus/av1.ivf"))
+            let second = try #require(bytes.range(of: Data(expected[1])))
+            // num_windows is 0.
+            bytes[second.lowerBound + 7] = 0
+            try bytes.write(to: URL(fileURLWithPath: path("damaged.ivf")))
+            let run = try hwctl("encode", "--preset", "ultrafast", path("damaged.ivf"), path("d.mov"))
+            #expect(run.status == 0 && run.errors.contains("metadata or captions of 1 frame of"), "\(run.errors)")
+            #expect(try CodedMetadata(path("d.mov")).hdr10Plus.count == 4)
+        }
+
         @Test("--retag to SDR names the HDR10+ that it leaves out")
         func retagged() throws {
             let pq: [PropertyKey: PropertyValue] = [
