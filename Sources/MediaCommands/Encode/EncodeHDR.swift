@@ -89,7 +89,7 @@ final class EncodeHDR {
         guard mode == .preserve else { return [] }
         var entries: [FrameSideData] = []
         var isLeftOut = false
-        // An RPU behind an end of sequence NAL unit is read with the next picture, whose own one comes last.
+        // One of each kind: the last one, as decoders use it.
         for entry in dynamic.reversed() where !entries.contains(where: { $0.kind == entry.kind }) {
             let scaled = scale.map { entry.scaled(horizontal: $0.horizontal, vertical: $0.vertical) } ?? entry
             if let scaled { entries.append(scaled) } else { isLeftOut = true }

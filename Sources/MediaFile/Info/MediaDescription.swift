@@ -99,6 +99,9 @@ public struct OtherStream: Hashable, Sendable {
     let isChapterTitles: Bool
     /// Whether it has the timecode of the file's first frame.
     let isTimecode: Bool
+    /// Audio samples per second, and channels; nil when not known, and for other contents.
+    var sampleRate: Int?
+    var channels: Int?
 
     /// `stream 1 (audio, aac)`.
     public var description: String { "stream \(index) (\(content.rawValue), \(codec))" }

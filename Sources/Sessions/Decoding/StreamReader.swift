@@ -160,7 +160,8 @@ public struct StreamReader: Sendable {
         }
         switch header.nalUnitType {
         case .unspec62 where header.nuhLayerId == 0:
-            unit.add(.dolbyVisionRPU, nal)
+            // One in front of the slices is the previous picture's (7.4.2.4.4), which was sent without it.
+            if unit.pictureType == nil { unit.hasLostSideData = true } else { unit.add(.dolbyVisionRPU, nal) }
         case _ where header.nuhLayerId != 0: break
         case .prefixSEI, .suffixSEI: takeMessages(nal, &unit)
         case .sps:

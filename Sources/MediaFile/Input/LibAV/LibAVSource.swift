@@ -249,7 +249,7 @@ final class LibAVSource {
         let direct = isNative ? decoder.direct(frame, video.format) : nil
         let color = color(of: picture, isConverted: !isNative)
         let (pts, duration, isRepaired) = clock.stamp(
-            picture.best_effort_timestamp, duration: picture.pkt_duration, index: report.frames)
+            timestamp(of: picture), duration: picture.pkt_duration, index: report.frames)
         let metadata = PictureMetadata(frame, hdr10Plus: packetMetadata?.take(pts: picture.pts))
         if metadata.isIncomplete { report.incompleteMetadata += 1 }
         guard let samples = DecodedPicture(moving: frame, converter: converter) else {
@@ -263,6 +263,13 @@ final class LibAVSource {
         return DecodedFrame(
             timing, of: video, color: color, direct: direct, sideData: metadata.entries,
             samples: .picture(samples))
+    }
+
+    /// A picture's time; HEVC's is as sessions return it.
+    ///
+    /// libavcodec's guess takes decoding times from a picture on that has the time of the one before it, as at a jump.
+    private func timestamp(of picture: AVFrame) -> Int64 {
+        video.codec == "hevc" && picture.pts != clibav_no_pts() ? picture.pts : picture.best_effort_timestamp
     }
 
     /// The color of a picture's samples; a conversion to the first picture's format gives them its range and siting.
