@@ -46,16 +46,17 @@ test: deps
 	@scripts/check-links
 	@scripts/check-systemd
 
-# What takes longer: whole clips, campaigns, an app that uses HWClient as a package, and a client in Python.
+# What takes longer: whole clips, campaigns, the end-to-end tests with `hwctl verify` over each file that they encode, an
+# app that uses HWClient as a package, and a client in Python.
 check: deps
 	swift build --build-tests --quiet
-	@$(RUN_TESTS) --name check --timeout 1500 -- --filter '$(LONG)'
+	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name check --timeout 3600 -- --filter '$(LONG)|EndToEndTests'
 	@scripts/check-sample
 	@scripts/check-protocol
 	@scripts/check-python
 	@scripts/check-clients
 
-# Runs the end-to-end tests with `hwctl verify` over each file that they encode.
+# The part of `make check` that verifies each file that a test encodes.
 receipts: deps
 	swift build --build-tests --quiet
 	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts --timeout 2400 -- --filter EndToEndTests

@@ -224,7 +224,7 @@ let package = Package(
             dependencies: [
                 "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDHEVC", "HWDMediaFile", "HWDModel",
                 "HWDSystem",
-                "HWDTransport", "HWDWire",
+                "HWDTransport", "HWDWire", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
     ]
