@@ -12,9 +12,9 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all deps demo test check receipts bench lint fuzz install clean release manual
+.PHONY: all clients deps demo test check receipts bench lint fuzz install clean release manual
 
-all: release manual
+all: release manual clients
 
 deps:
 	@scripts/install-deps
@@ -24,6 +24,10 @@ release: deps
 	@mkdir -p .build
 	@for program in $(PROGRAMS); do $(RELEASE) --product $$program >.build/release.log 2>&1 || \
 	    { cat .build/release.log >&2; exit 1; }; done
+
+# The C library.
+clients:
+	@$(MAKE) --silent -C Clients/c PREFIX='$(PREFIX)'
 
 demo: release
 	@scripts/demo
@@ -42,15 +46,17 @@ test: deps
 	@scripts/check-links
 	@scripts/check-systemd
 
-# What takes longer: whole clips, campaigns, an app that uses HWClient as a package, and a client in Python.
+# What takes longer: whole clips, campaigns, the end-to-end tests with `hwctl verify` over each file that they encode, an
+# app that uses HWClient as a package, and a client in Python.
 check: deps
 	swift build --build-tests --quiet
-	@$(RUN_TESTS) --name check --timeout 1500 -- --filter '$(LONG)'
+	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name check --timeout 3600 -- --filter '$(LONG)|EndToEndTests'
 	@scripts/check-sample
 	@scripts/check-protocol
 	@scripts/check-python
+	@scripts/check-clients
 
-# Runs the end-to-end tests with `hwctl verify` over each file that they encode.
+# The part of `make check` that verifies each file that a test encodes.
 receipts: deps
 	swift build --build-tests --quiet
 	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts --timeout 2400 -- --filter EndToEndTests
@@ -70,7 +76,7 @@ manual: release
 
 # Copies only, so that it can be run as root: `make all`, then `sudo make install`.
 install:
-	@for file in .build/release/hwctl .build/release/hwdaemon-verify .build/manual/hwctl.1; do \
+	@for file in .build/release/hwctl .build/release/hwdaemon-verify .build/manual/hwctl.1 .build/clients/c/libhwdaemon.so.0; do \
 	    [ -e $$file ] || { echo "$$file is not built: run 'make all' first, not as root" >&2; exit 1; }; done
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(SHARE)/doc/hwdaemon $(SHARE)/hwdaemon \
 	    $(SHARE)/man/man1 $(SHARE)/man/man8 $(LIB)/systemd/system $(LIB)/sysusers.d $(LIB)/tmpfiles.d \
@@ -83,6 +89,7 @@ install:
 	install -m 644 README.md LICENSE.md docs/*.md docs/capabilities.schema.json $(SHARE)/doc/hwdaemon/
 	install -m 644 .build/manual/*.1 $(SHARE)/man/man1/
 	install -m 644 .build/manual/*.8 $(SHARE)/man/man8/
+	@$(MAKE) --silent -C Clients/c PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' install
 	install -m 644 systemd/hwdaemon.socket $(LIB)/systemd/system/
 	sed 's|/usr/libexec/|$(PREFIX)/libexec/|' systemd/hwdaemon.service >$(LIB)/systemd/system/hwdaemon.service
 	install -m 644 systemd/hwdaemon.sysusers $(LIB)/sysusers.d/hwdaemon.conf

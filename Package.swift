@@ -68,6 +68,14 @@ let package = Package(
         // No pkg-config: libvulkan is opened at run time, so that a program starts where there is none.
         .systemLibrary(name: "CHWDVulkan", path: "Sources/CVulkan", providers: [.apt(["libvulkan-dev"])]),
         .target(name: "CHWDPixels", path: "Sources/CPixels"),
+        // The C library, so that the tests drive it; Clients/c/Makefile builds it for apps.
+        .target(
+            name: "CHWDaemon", path: "Clients/c",
+            exclude: [
+                "Makefile", "README.md", "examples", "hwdaemon.pc.in", "libhwdaemon.map", "libhwdaemon0.symbols",
+                "tests",
+            ],
+            sources: ["src"]),
         .target(
             name: "HWDShaders", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDSystem"],
             path: "Sources/Shaders", exclude: ["Vulkan/GLSL"], swiftSettings: common,
@@ -180,7 +188,8 @@ let package = Package(
             name: "HWDEncoderTesting", dependencies: ["HWDHEVC", "HWDModel", "HWDSessions"],
             path: "Tests/EncoderTesting", swiftSettings: common),
         .executableTarget(
-            name: "hwd-vaapi-tool", dependencies: ["HWDEncoderTesting", "HWDModel", "HWDSessions", "HWDVAAPI"],
+            name: "hwd-vaapi-tool",
+            dependencies: ["HWDEncoderTesting", "HWDLibAV", "HWDModel", "HWDSessions", "HWDVAAPI"],
             path: "Tests/VAAPITool", swiftSettings: common),
         .testTarget(
             name: "X265Tests",
@@ -213,8 +222,9 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "CHWDLinux", "HWClient", "HWDColor", "HWDHEVC", "HWDMediaFile", "HWDModel", "HWDSystem",
-                "HWDTransport", "HWDWire",
+                "CHWDLinux", "CHWDaemon", "HWClient", "HWDColor", "HWDHEVC", "HWDMediaFile", "HWDModel",
+                "HWDSystem",
+                "HWDTransport", "HWDWire", "hwctl-media", argumentParser,
             ],
             swiftSettings: common),
     ]

@@ -117,7 +117,9 @@ void hwd_cell_means(const hwd_samples *samples, int width, int height, int colum
                     total += (uint64_t)(value >> samples->shift << samples->scale);
                 }
             }
-            means[row * columns + column] = (float)total / (float)((bottom - top) * (right - left));
+            // A picture with fewer samples than the grid has cells leaves some empty.
+            int count = (bottom - top) * (right - left);
+            means[row * columns + column] = count > 0 ? (float)total / (float)count : 0;
         }
     }
 }

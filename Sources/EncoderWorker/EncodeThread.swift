@@ -147,7 +147,11 @@ struct EncodeThread {
         durations[frame.pts] = frame.duration
         // The layout was checked against the pool's size when the frame was admitted.
         var planes = frame.layout.planes(at: base)
-        if let conversion { planes = try conversion.convert(planes, of: frame, in: pending.pool) }
+        if let conversion {
+            let reason = conversion.fallbackReason
+            planes = try conversion.convert(planes, of: frame, in: pending.pool)
+            if conversion.fallbackReason != reason { worker.publish(conversion) }
+        }
         if let extra = frame.metadata {
             makeMeter()
             metadata?.add(extra, pts: frame.pts, light: try meter?.light(of: planes))

@@ -12,8 +12,8 @@ final class InputConversion {
     var device: String { converter.device }
     /// Why that device was chosen.
     let reason: String
-    /// Why no GPU converts, where one was allowed.
-    let fallbackReason: String?
+    /// Why no GPU converts, where one was allowed: all frames, or those of a color of their own.
+    private(set) var fallbackReason: String?
 
     private let converter: any PixelConverter
     /// How a frame's colors are coded.
@@ -107,6 +107,7 @@ final class InputConversion {
 
     /// Converts a frame in a pool; the result is valid until the next call.
     ///
+    /// It may change `fallbackReason`.
     func convert(
         _ planes: [PlaneView], of frame: EncodeFrame, in pool: SharedMemory
     ) throws(SessionError) -> [PlaneView] {
@@ -122,13 +123,14 @@ final class InputConversion {
         let session = Self.color(settings, configuration)
         let color = FrameColor(
             alphaMode: configuration.alpha == nil ? nil : frame.sourceAlphaMode ?? session.alphaMode,
-            color: frame.metadata?.color ?? session.color)
+            color: frame.metadata?.color?.withoutIdentityMatrix ?? session.color)
         if color == session { return converter }
         if let known = otherConverters[color] { return known }
         let chosen = try ConverterChoice.choose(
             for: try Self.conversion(settings, configuration, color), Self.device(settings, vulkan), sharing: gpu)
         if otherConverters.count >= Self.maxConverters { otherConverters = [:] }
         otherConverters[color] = chosen.converter
+        fallbackReason = fallbackReason ?? chosen.fallbackReason
         return chosen.converter
     }
 

@@ -15,7 +15,8 @@ struct HWCtl: ParsableCommand {
             and prints a note; it never does so if $HWDAEMON_SOCKET is set.
 
             EXIT STATUS
-              0  success              1  verify: something was lost that was not asked for
+              0  success              1  verify, encode --verify: something was lost that was not
+                                       asked for
              64  wrong usage         65  damaged or unsupported input
              66  input not found     69  required hardware or the daemon is not available
              70  internal error      73  output cannot be created   74  input or output error

@@ -30,10 +30,13 @@ public struct FrameSideData: Hashable, Sendable {
         case contentLight = 2
         /// The payload of SEI 148, 8 bytes (H.265 D.2.39).
         case ambientViewing = 3
-        /// HDR10+: the payload of SEI 4, starting at its country code (SMPTE ST 2094-40).
+        /// HDR10+: the payload of SEI 4, from its country code on (SMPTE ST 2094-40).
         case hdr10Plus = 4
         /// Dolby Vision: the NAL unit of type 62, including header and emulation prevention bytes.
         case dolbyVisionRPU = 5
+        /// CEA-608 and CEA-708 captions: the payload of SEI 4 with `cc_data()`, from its country code on (ATSC A/53 part 4,
+        /// 6.2.3). Decoders return none of this kind.
+        case closedCaptions = 6
 
         /// The bytes of kinds that have one size; nil for the others.
         public var size: Int? {
@@ -41,12 +44,15 @@ public struct FrameSideData: Hashable, Sendable {
             case .masteringDisplay: 24
             case .contentLight: 4
             case .ambientViewing: 8
-            case .hdr10Plus, .dolbyVisionRPU: nil
+            case .hdr10Plus, .dolbyVisionRPU, .closedCaptions: nil
             }
         }
 
-        /// Whether it may differ from picture to picture; the other kinds apply to a coded video sequence.
-        public var isDynamic: Bool { size == nil }
+        /// Whether it is HDR metadata of one picture.
+        public var isDynamic: Bool { self == .hdr10Plus || self == .dolbyVisionRPU }
+
+        /// Whether it is HDR metadata of a coded video sequence.
+        public var isStatic: Bool { size != nil }
     }
 
     public var kind: Kind

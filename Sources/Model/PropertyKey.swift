@@ -134,6 +134,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let ambientViewingEnvironment = PropertyKey(rawValue: "AmbientViewingEnvironment")
     /// `Auto` or `None`.
     public static let hdrMetadataInsertionMode = PropertyKey(rawValue: "HDRMetadataInsertionMode")
+    /// The number of frames that the session will get; 1 is a still picture.
+    public static let sourceFrameCount = PropertyKey(rawValue: "SourceFrameCount")
     /// Whether the frames' dynamic HDR metadata are written as they are.
     public static let preserveDynamicHDRMetadata = PropertyKey(rawValue: "PreserveDynamicHDRMetadata")
 

@@ -59,7 +59,8 @@ struct SessionSetup {
         var changed = conversion
         do throws(SessionError) {
             changed.source.signal = try SignalDescription(
-                color, width: conversion.source.width, height: conversion.source.height)
+                conversion.source.format.isRGB ? color.withoutIdentityMatrix : color,
+                width: conversion.source.width, height: conversion.source.height)
             try changed.validate()
         } catch {
             throw SessionError(.pixelTransferNotSupported, error.reason)

@@ -40,7 +40,8 @@ enum StreamHeaders {
             }
             // x265 writes the other static metadata itself.
             if let payload = configuration.ambientViewing {
-                units.append(try SEI(messages: [SEIMessage(payloadType: 148, payload: payload)]).nalUnit())
+                let message = SEIMessage(payloadType: SEIPayloadType.ambientViewing, payload: payload)
+                units.append(try SEI(messages: [message]).nalUnit())
             }
             return (try DecoderConfigurationRecord(nalUnits: units).bytes(), reorderDepth)
         } catch {

@@ -77,9 +77,9 @@ struct FirmwareTests {
     @Test(arguments: zip(Backend.personalities, [7, 7, 7, 32, 32]))
     func qualityLevels(personality: String, fastest: Int) throws {
         #expect(try run(["QP": .int(30)], personality).firmware.map { $0["quality"] } == [4])
-        let hasty = try run(
+        let fastestRun = try run(
             ["QP": .int(30), "PrioritizeEncodingSpeedOverQuality": .bool(true)], personality)
-        #expect(hasty.firmware.map { $0["quality"] } == [fastest])
+        #expect(fastestRun.firmware.map { $0["quality"] } == [fastest])
     }
 
     /// Mesa leaves pictures out where the buffer is empty, unless disable_frame_skip is 1.

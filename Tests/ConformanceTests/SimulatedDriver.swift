@@ -121,21 +121,37 @@ enum SimulatedDriver {
         }
     }
 
-    /// Encodes a job with the driver in a separate process.
-    static func run(_ job: EncodeJob, _ personality: String) throws -> Outcome {
+    /// Encodes a job, decodes it and exports its surfaces with the driver in a separate process.
+    static func surfaces(_ job: EncodeJob, _ personality: String) throws -> [SurfaceReport] {
+        let folder = try Folder()
+        defer { withExtendedLifetime(folder) {} }
+        return try JSONDecoder().decode([SurfaceReport].self, from: tool(["surfaces"], job, personality, folder))
+    }
+
+    /// A folder that is removed with the object.
+    private final class Folder {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("job-\(UUID())")
+
+        init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
+        deinit { try? FileManager.default.removeItem(at: url) }
+    }
+
+    /// Runs hwd-vaapi-tool with the driver, whose dump and trace are then in the folder; returns its result.
+    private static func tool(
+        _ mode: [String], _ job: EncodeJob, _ personality: String, _ folder: Folder
+    ) throws -> Data {
         let libraries = try library.get()
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("job-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let (input, output) = (folder.appendingPathComponent("job"), folder.appendingPathComponent("result"))
-        let (dump, trace) = (folder.appendingPathComponent("recon"), folder.appendingPathComponent("trace"))
+        let (input, output) = (
+            folder.url.appendingPathComponent("job"), folder.url.appendingPathComponent("result")
+        )
         try JSONEncoder().encode(job).write(to: input)
         let said = try StreamDecoders.run(
-            ["\(products)/hwd-vaapi-tool", "/dev/null", input.path, output.path],
+            ["\(products)/hwd-vaapi-tool", "/dev/null"] + mode + [input.path, output.path],
             environment: [
                 "LD_PRELOAD": "\(libraries)/nodes.so", "LIBVA_DRIVER_NAME": "hwsim",
-                "LIBVA_DRIVERS_PATH": libraries, "HWSIM_PERSONALITY": personality, "HWSIM_RECON": dump.path,
-                "HWSIM_TRACE": trace.path,
+                "LIBVA_DRIVERS_PATH": libraries, "HWSIM_PERSONALITY": personality,
+                "HWSIM_RECON": folder.url.appendingPathComponent("recon").path,
+                "HWSIM_TRACE": folder.url.appendingPathComponent("trace").path,
                 "LIBVA_MESSAGING_LEVEL": "0", "SWIFT_BACKTRACE": "enable=no",
                 // Quirks of UVD are those of its chips.
                 "VAAPI_TOOL_PCI_ID": personality.hasPrefix("radeonsi-22-uvd") ? "1002:67df" : "",
@@ -143,7 +159,17 @@ enum SimulatedDriver {
         guard said.status == 0 else {
             throw StreamDecoders.Failure(description: "hwd-vaapi-tool ended with \(said.status): \(said.error)")
         }
-        let result = try JSONDecoder().decode(EncodeResult.self, from: Data(contentsOf: output))
+        return try Data(contentsOf: output)
+    }
+
+    /// Encodes a job with the driver in a separate process.
+    static func run(_ job: EncodeJob, _ personality: String) throws -> Outcome {
+        let folder = try Folder()
+        // Its files are read until the end.
+        defer { withExtendedLifetime(folder) {} }
+        let result = try JSONDecoder().decode(EncodeResult.self, from: tool([], job, personality, folder))
+        let dump = folder.url.appendingPathComponent("recon")
+        let trace = folder.url.appendingPathComponent("trace")
         let reconstructions = try Reconstruction.read([UInt8]((try? Data(contentsOf: dump)) ?? Data()))
         let lines = String(decoding: (try? Data(contentsOf: trace)) ?? Data(), as: UTF8.self).split(separator: "\n")
         let pictures = lines.filter { $0.hasPrefix("picture ") }.map { $0.split(separator: " ").map(String.init) }

@@ -28,7 +28,7 @@ import Testing
         var metadata = AccessUnitMetadata()
         metadata.messages = [light, dynamic]
         metadata.rpu = [0x7C, 0x01, 0x19, 8]
-        try metadata.insert(into: &sample, temporalID: 2)
+        try metadata.insert(into: &sample)
         let units = try Self.units(sample)
         #expect(try units.map { try NALUnitHeader(nal: $0).nalUnitType.rawValue } == [39, 39, 39, 1, 1, 62])
         #expect(units[0] == timing && Array(units[3...4]) == slices)
@@ -43,11 +43,43 @@ import Testing
         let before = sample
         var metadata = AccessUnitMetadata()
         metadata.messages = [light]
-        try metadata.insert(into: &sample, temporalID: 0)
+        try metadata.insert(into: &sample)
         #expect(sample == before)
         metadata.messages = [dynamic]
-        try metadata.insert(into: &sample, temporalID: 0)
+        try metadata.insert(into: &sample)
         #expect(try Self.units(sample).count == 4)
+    }
+
+    /// Captions and HDR10+ have the same payload type.
+    @Test func captionsDoNotReplaceHDR10Plus() throws {
+        let captions = try SEIMessage(.closedCaptions(ClosedCaptions(constructs: [.init(bytes: [0x94, 0x2C])])))
+        var sample = try Self.sample([try SEI(messages: [captions]).nalUnit()] + slices)
+        var metadata = AccessUnitMetadata()
+        metadata.messages = [dynamic, captions]
+        try metadata.insert(into: &sample)
+        let units = try Self.units(sample)
+        #expect(try units.count == 4 && SEI(nal: units[1]).messages == [dynamic])
+    }
+
+    @Test func returnsMessagesThatTheAccessUnitContradicts() throws {
+        var sample = try Self.sample([try SEI(messages: [light]).nalUnit()] + slices)
+        var metadata = AccessUnitMetadata()
+        let other = SEIMessage(payloadType: 144, payload: [1, 0, 0, 9])
+        metadata.messages = [light]
+        #expect(try metadata.insert(into: &sample) == [])
+        metadata.messages = [other]
+        #expect(try metadata.insert(into: &sample) == [other])
+    }
+
+    /// A driver's own message is no reason to end a session.
+    @Test func passesOnMessagesThatCannotBeRead() throws {
+        let damaged: [UInt8] = [0x4E, 0x01, 0x04, 0xFF, 0x20]
+        var sample = try Self.sample([damaged] + slices)
+        var metadata = AccessUnitMetadata()
+        metadata.messages = [light]
+        try metadata.insert(into: &sample)
+        let units = try Self.units(sample)
+        #expect(try units.count == 4 && units[0] == damaged && SEI(nal: units[1]).messages == [light])
     }
 
     @Test func refusesAnAccessUnitWithoutASlice() throws {
@@ -55,7 +87,7 @@ import Testing
         metadata.rpu = [0x7C, 0x01, 0x19]
         for damaged in [[], try Self.sample([try SEI(messages: [light]).nalUnit()]), [0, 0, 0, 9, 2, 1]] {
             var sample = damaged
-            #expect(throws: BitstreamError.self) { try metadata.insert(into: &sample, temporalID: 0) }
+            #expect(throws: BitstreamError.self) { try metadata.insert(into: &sample) }
         }
     }
 }

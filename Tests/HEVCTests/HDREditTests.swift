@@ -8,7 +8,7 @@ import Testing
 
     /// One row of the table: an edit, and the actions for RPUs, HDR10+, mastering display, content light and ambient viewing.
     static let rows: [(HDREdit, [HDREditOutcome.Action])] = [
-        (.scale(horizontal: 0.5, vertical: 0.5), [.recompute, .keep, .keep, .keep, .keep]),
+        (.scale(horizontal: 0.5, vertical: 0.5), [.recompute, .recompute, .keep, .keep, .keep]),
         (.crop(edges), [.recompute, .replace, .keep, .keep, .keep]),
         (.pad(edges), [.recompute, .replace, .keep, .keep, .keep]),
         (.grade, [.recompute, .replace, .keep, .replace, .keep]),
@@ -54,6 +54,23 @@ import Testing
         var expected = rpu
         expected.displayManagement?.extension1[1] = try RPUBlock(.level5(RPUActiveArea(top: 50, bottom: 51)))
         #expect(scaled == expected)
+    }
+
+    @Test func scalesTheWindowsOfHDR10Plus() throws {
+        var metadata = HDR10PlusMetadata()
+        var window = HDR10PlusMetadata.Window()
+        (window.corners, window.center, window.axes) = ([10, 20, 1900, 1060], [960, 540], [100, 200, 150])
+        window.rotationAngle = 30
+        metadata.windows = [window]
+        (metadata.light, metadata.tones) = ([.init(), .init()], [.init(), .init()])
+        metadata.light[1].averageMaxRGB = 5000
+        let scaled = metadata.scaled(horizontal: 0.5, vertical: 0.25)
+        #expect(scaled.windows[0].corners == [5, 5, 950, 265] && scaled.windows[0].center == [480, 135])
+        // √(0.5 · 0.25) is 0.35355.
+        #expect(scaled.windows[0].axes == [35, 71, 53] && scaled.windows[0].rotationAngle == 30)
+        #expect(scaled.light == metadata.light && scaled.tones == metadata.tones)
+        #expect(try HDR10PlusMetadata(payload: scaled.payload()) == scaled)
+        #expect(metadata.scaled(horizontal: 1e9, vertical: .nan).windows[0].corners == [65_535, 0, 65_535, 0])
     }
 
     @Test func addsAnActiveAreaForPadding() throws {

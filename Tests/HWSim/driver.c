@@ -74,6 +74,7 @@ static void describe(VADriverContextP context, struct driver *driver) {
     context_install(table);
     surface_install(table);
     image_install(table);
+    export_install(table);
     buffer_install(table);
     submission_install(table);
     stubs_install(table);

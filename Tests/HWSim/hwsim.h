@@ -130,6 +130,10 @@ size_t picture_layout(const struct personality *, struct hwsim_picture *, uint32
 // import.c: puts an empty surface into the client's memory.
 VAStatus surface_import(struct surface *, const VADRMPRIMESurfaceDescriptor *);
 void surface_unmap(struct surface *);
+
+// export.c: vaExportSurfaceHandle.
+void export_install(struct VADriverVTable *);
+
 // Makes the chroma of an image's surface accessible or not, where derived images are said to map luma only.
 void surface_guard(const struct driver *, struct surface *, bool is_derived);
 

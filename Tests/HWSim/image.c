@@ -72,7 +72,7 @@ static VAStatus create_image(VADriverContextP context, VAImageFormat *format, in
 
 static VAStatus derive_image(VADriverContextP context, VASurfaceID id, VAImage *result) {
     struct driver *driver = DRIVER(context);
-    if (driver->personality.no_derive) return VA_STATUS_ERROR_OPERATION_FAILED;
+    if (driver->personality.no_derive || driver->personality.tiled) return VA_STATUS_ERROR_OPERATION_FAILED;
     pthread_mutex_lock(&driver->lock);
     struct surface *surface = heap_find(&driver->heap, OBJECT_SURFACE, id);
     VAStatus status = VA_STATUS_ERROR_INVALID_SURFACE;

@@ -152,6 +152,7 @@ static const struct flag flags[] = {
     {"other-codecs", offsetof(struct personality, other_codecs)},
     {"refuses-codecs", offsetof(struct personality, refuses_codecs)},
     {"wrong-samples", offsetof(struct personality, wrong_samples)},
+    {"tiled", offsetof(struct personality, tiled)},
     {"luma-map", offsetof(struct personality, luma_map)},
 };
 

@@ -51,7 +51,7 @@ struct personality {
     bool deep_luma_map;           // that of a P010 surface does
 
     bool no_derive, no_import, no_timeouts, liar, corrupt, crash_init, fail_init, hang_init, busy, busy_maximum, two_segments, size_ceiling,
-        no_huc, padded_pitch, other_codecs, refuses_codecs, wrong_samples;
+        no_huc, padded_pitch, other_codecs, refuses_codecs, wrong_samples, tiled;
     // The how-manieth picture to encode or to decode, from 1; 0 is never.
     const char *forbidden;  // what it tries at picture FORBIDDEN_PICTURE (forbidden.c); NULL is nothing
     unsigned crash_at, hang_at, hang_map_at, fail_at, decode_crash_at, decode_hang_at, decode_fail_at;

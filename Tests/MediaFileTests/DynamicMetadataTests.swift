@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
 import HWDHEVC
-import HWDMediaFile
 import Testing
+
+@testable import HWDMediaFile
 
 /// What `hwctl info` reports of single pictures' metadata.
 @Suite struct DynamicMetadataTests {
@@ -42,6 +43,32 @@ import Testing
         #expect(
             vision.profile == "8.1" && vision.level == nil && vision.compatibility == "HDR10" && !vision.hasRecord)
         #expect(vision.rpuFrames == 259 && vision.missingRPUs == 0 && vision.damagedRPUs == 0)
+    }
+
+    /// The bytes in front of a picture that belong to the one before it.
+    @Test func accessUnitsAreCompleted() throws {
+        let (eos, rpu, suffix): ([UInt8], [UInt8], [UInt8]) = (
+            [0, 0, 1, 0x48, 1], [0, 0, 1, 0x7C, 1, 0x19], [0, 0, 1, 0x50, 1, 9]
+        )
+        let (aud, slice): ([UInt8], [UInt8]) = ([0, 0, 0, 1, 0x46, 1, 0x50], [0, 0, 1, 0x26, 1, 0xAF])
+        let cases: [([UInt8], Int)] = [
+            ([], 0), ([0, 0, 1], 0), (aud + slice + rpu, 0), (slice, 0), (eos + rpu + aud + slice + rpu, 11),
+            (rpu + slice, 6), (suffix + eos + slice, 11), (eos, 5), (eos + rpu, 11), ([1, 2, 3, 4, 5, 6], 0),
+            ([0] + eos + aud, 6),
+        ]
+        for (bytes, count) in cases {
+            #expect(bytes.withUnsafeBytes { AccessUnitRemainder.byteCount($0) } == count, "\(bytes)")
+        }
+        var options = MediaReader.Options()
+        options.decoding = .disabled
+        let reader = try MediaReader(path: Clips.path("dolby_vision_81.hevc"), options: options)
+        var packets = 0
+        while case .packet(let packet)? = try reader.next() {
+            let types = packet.withBytes { AnnexB.NALUnits(Array($0)).map { $0[$0.startIndex] >> 1 } }
+            #expect(types.count { $0 == 62 } == 1 && types.last == 62, "packet \(packets): \(types)")
+            packets += 1
+        }
+        #expect(packets == 259)
     }
 
     @Test func namesMissingAndDamagedRPUs() throws {

@@ -226,6 +226,15 @@ private func path(
         #expect(reader.read(try Self.prefixed([Self.slice])).sideData.map(\.kind) == [.contentLight])
     }
 
+    /// In front of the slices it is the previous picture's: an end of sequence NAL unit ends that one's packet early.
+    @Test func anRPUInFrontOfThePictureIsNotItsOwn() throws {
+        var reader = StreamReader(try Self.format())
+        let (old, own): ([UInt8], [UInt8]) = ([0x7C, 0x01, 0x19, 0x80], [0x7C, 0x01, 0x19, 0x81])
+        let unit = reader.read(try Self.prefixed([[0x48, 0x01], old, Self.slice, own]))
+        #expect(unit.sideData.map(\.bytes) == [own] && unit.hasLostSideData)
+        #expect(!reader.read(try Self.prefixed([Self.slice, own])).hasLostSideData)
+    }
+
     @Test func limitsMetadata() throws {
         var reader = StreamReader(try Self.format())
         let huge = [UInt8]([0x7C, 0x01, 0x19]) + [UInt8](repeating: 0x55, count: 1 << 20)

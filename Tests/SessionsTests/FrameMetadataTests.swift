@@ -62,6 +62,87 @@ import Testing
         #expect(writer.notes == [])
     }
 
+    /// The payloads of the messages of a type that `writer` writes with a picture.
+    private func payloads(
+        _ writer: inout FrameMetadataWriter, _ type: Int, pts: Int64, isSync: Bool
+    ) throws -> [[UInt8]] {
+        let nalType: UInt8 = isSync ? 20 : 1
+        let sample: [UInt8] = [0, 0, 0, 3, nalType << 1, 1, 0x80]
+        let picture = EncodedPicture(frameID: 1, pts: pts, dts: pts, nalUnitType: nalType, temporalLevel: 0)
+        var coded: [UInt8] = []
+        try writer.write(picture, sample.span.bytes) { (_, bytes) throws(SessionError) in
+            coded = bytes.withUnsafeBytes { Array($0) }
+        }
+        var (units, found) = (try LengthPrefixedNALUnits(coded[...]), [[UInt8]]())
+        while let unit = try units.next() {
+            guard unit.first == 0x4E else { continue }
+            found += try SEI(nal: unit).messages.filter { $0.payloadType == type }.map(\.payload)
+        }
+        return found
+    }
+
+    @Test func staticMetadataOfOtherPicturesWaitForAKeyFrame() throws {
+        var writer = FrameMetadataWriter(try configuration())
+        let other = FrameSideData(.contentLight, [4, 0, 2, 0])
+        for (pts, entry) in [(0, light), (1, other), (2, light), (3, other)] {
+            writer.add(FrameMetadata(sideData: [entry]), pts: Int64(pts))
+        }
+        #expect(try payloads(&writer, 144, pts: 0, isSync: true) == [light.bytes])
+        #expect(try payloads(&writer, 144, pts: 1, isSync: false) == [])
+        #expect(try payloads(&writer, 144, pts: 2, isSync: false) == [])
+        #expect(try payloads(&writer, 144, pts: 3, isSync: false) == [])
+        #expect(
+            writer.notes.count == 1 && writer.notes[0].contains("2 frames are")
+                && writer.notes[0].contains("next key frame"))
+        // Once, with the next key frame, whose own entries would have precedence.
+        #expect(try payloads(&writer, 144, pts: 4, isSync: true) == [other.bytes])
+        #expect(try payloads(&writer, 144, pts: 8, isSync: true) == [])
+        // A leading picture belongs to the sequence before its key frame.
+        writer.add(FrameMetadata(sideData: [light]), pts: 7)
+        #expect(try payloads(&writer, 144, pts: 7, isSync: false) == [])
+        #expect(writer.notes.count == 1 && writer.notes[0].contains("2 frames are"))
+    }
+
+    @Test func metadataThatTheStreamContradictsAreNamed() throws {
+        var writer = FrameMetadataWriter(try configuration())
+        writer.add(FrameMetadata(sideData: [light]), pts: 0)
+        var sample: [UInt8] = []
+        let own = SEIMessage(payloadType: 144, payload: [1, 0, 1, 0])
+        for unit in [try SEI(messages: [own]).nalUnit(), [0x28, 1, 0x80]] {
+            try LengthPrefixedNALUnits.append(unit, to: &sample)
+        }
+        let picture = EncodedPicture(frameID: 1, pts: 0, dts: 0, nalUnitType: 20, temporalLevel: 0)
+        var coded: [UInt8] = []
+        try writer.write(picture, sample.span.bytes) { (_, bytes) throws(SessionError) in
+            coded = bytes.withUnsafeBytes { Array($0) }
+        }
+        #expect(coded == sample && writer.notes.count == 1 && writer.notes[0].contains("other values"))
+    }
+
+    /// Captions are no HDR metadata.
+    @Test func captionsAreWrittenInEveryMode() throws {
+        let captions = try SEIMessage(.closedCaptions(ClosedCaptions(constructs: [.init(bytes: [0x94, 0x2C])])))
+        let entry = FrameSideData(.closedCaptions, captions.payload)
+        for mode in ["Auto", "None"] {
+            var writer = FrameMetadataWriter(try configuration(["HDRMetadataInsertionMode": .string(mode)]))
+            writer.add(FrameMetadata(sideData: [entry]), pts: 0)
+            #expect(try payloads(&writer, 4, pts: 0, isSync: false) == [captions.payload] && writer.notes == [])
+            writer.add(FrameMetadata(sideData: [FrameSideData(.closedCaptions, [0xB5, 0, 0x31, 1])]), pts: 1)
+            #expect(try payloads(&writer, 4, pts: 1, isSync: false) == [] && writer.notes.count == 1)
+        }
+    }
+
+    @Test func stillsGetNoGeneratedRPU() throws {
+        let hlg: [String: PropertyValue] = ["TransferFunction": .string("ITU_R_2100_HLG")]
+        func generates(_ properties: [String: PropertyValue]) throws -> Bool {
+            try configuration(hlg.merging(properties) { $1 }).generatesRPU
+        }
+        #expect(try generates([:]))
+        #expect(try generates(["SourceFrameCount": .int(2)]))
+        #expect(try !generates(["SourceFrameCount": .int(1)]))
+        #expect(try !generates(["HDRMetadataInsertionMode": .string("None")]))
+    }
+
     @Test func noneIsWrittenInModeNone() throws {
         let properties: [String: PropertyValue] = [
             "PreserveDynamicHDRMetadata": .bool(true), "HDRMetadataInsertionMode": .string("None"),

@@ -16,8 +16,12 @@ struct VAAPITool {
         if arguments.count == 6, arguments[2] == "time" {
             return try Timing.run(node: arguments[1], Array(arguments[3...]))
         }
+        if arguments.count == 5, arguments[2] == "surfaces" {
+            return try Surfaces.run(node: arguments[1], job: arguments[3], result: arguments[4])
+        }
         guard arguments.count == 4 else {
-            FileHandle.standardError.write(Data("usage: hwd-vaapi-tool NODE JOB.json RESULT.json\n".utf8))
+            FileHandle.standardError.write(
+                Data("usage: hwd-vaapi-tool NODE [surfaces] JOB.json RESULT.json\n".utf8))
             exit(64)
         }
         let job = try JSONDecoder().decode(

@@ -62,7 +62,7 @@ private let picture = FrameDecoded(
         let (whole, sideData) = (encoded([FrameSideData(.contentLight, [1, 2, 3, 4])]), 48 + 2 * 16)
         for end in whole.indices { refuses(Array(whole.prefix(end)), "cut to \(end) bytes") }
         for (offset, value) in [
-            (sideData, 6), (sideData + 4, 3), (sideData + 7, 255), (43, 2), (43, 17), (42, 5), (36, 2), (40, 2),
+            (sideData, 7), (sideData + 4, 3), (sideData + 7, 255), (43, 2), (43, 17), (42, 5), (36, 2), (40, 2),
         ] {
             var changed = whole
             changed[offset] = UInt8(value)

@@ -53,6 +53,9 @@ class Decoder:
     pci_address: Optional[str] = None
     max_width: Optional[int] = None
     max_height: Optional[int] = None
+    #: Daemons that lack this member list verified decoders only.
+    verified: bool = True
+    reason: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ class CodecPath:
     device: Optional[str] = None
     reason: Optional[str] = None
     hardware: Optional[HardwareLimits] = None
+    cause: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class Daemon:
         return found
 
     def decoders(self) -> List[control.Decoder]:
-        """The decoders found by the last probe, hardware first."""
+        """The decoders found by the last probe, hardware first; sessions use verified ones of "hevc"."""
         found: List[control.Decoder] = control.member(List[control.Decoder], self.call("ListDecoders"), "decoders")
         return found
 
@@ -112,7 +112,10 @@ class Daemon:
     def is_hardware_decode_supported(
         self, bit_depth: Optional[int] = None, width: Optional[int] = None, height: Optional[int] = None, codec: str = "hevc"
     ) -> control.HardwareSupport:
-        """Whether a decompression session that requires hardware would get it; waits up to 15 s for its verification."""
+        """Whether a decompression session that requires hardware would get it; waits up to 15 s for its verification.
+
+        Of "h264", "vp9" and "av1", which sessions do not decode, whether a driver's decoder is verified.
+        """
         question = _present(codec=codec, bit_depth=bit_depth, width=width, height=height)
         return control.typed(control.HardwareSupport, self.call("IsHardwareDecodeSupported", question))
 

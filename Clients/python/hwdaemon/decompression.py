@@ -86,10 +86,15 @@ class DecompressionSession(Session[DecompressionLink]):
     ) -> int:
         """Sends a packet; returns its number, which pictures and reports have as `frame`.
 
-        `do_not_output` decodes without a picture; `synchronous` waits until the decoder has taken the packet.
+        Take `pictures` between calls: the decoder waits when many have come. `do_not_output` decodes without a picture;
+        `synchronous` waits until the decoder has taken the packet.
         """
         options = DecodeOptions(do_not_output, synchronous)
-        return self._run(self._link.decode(data, pts, duration, options), "decoding a packet", timeout)
+        try:
+            return self._run(self._link.decode(data, pts, duration, options), "decoding a packet", timeout)
+        except Timeout as error:
+            count = len(self._link.pictures)
+            raise Timeout(f"{error}: {count} pictures are to be taken by pictures()") if count else error
 
     def pictures(self, timeout: float = 0.0) -> Iterator[Picture]:
         """The pictures that have come; waits for the first for at most `timeout` seconds."""

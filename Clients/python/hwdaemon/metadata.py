@@ -47,7 +47,8 @@ class SideData:
     """Metadata of one frame, in the stream's bytes.
 
     Kinds: 1 mastering display (payload of SEI 137, H.265 D.2.28), 2 content light (SEI 144, D.2.35), 3 ambient viewing
-    (SEI 148, D.2.39), 4 HDR10+ (payload of SEI 4 from its country code on), 5 Dolby Vision's RPU (the NAL unit).
+    (SEI 148, D.2.39), 4 HDR10+ (payload of SEI 4 from its country code on), 5 Dolby Vision's RPU (the NAL unit), 6 closed
+    captions (payload of SEI 4 with cc_data(); needs the feature `frame-captions`).
     """
 
     kind: int

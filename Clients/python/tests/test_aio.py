@@ -64,7 +64,8 @@ class AsyncTests(unittest.IsolatedAsyncioTestCase):
             peer.receive()
 
         fake = FakeWorker(COMPRESSION, worker)
-        async with aio.CompressionSession(64, 48, "nv12", daemon=fake.daemon, timeout=0.2) as session:
+        async with aio.CompressionSession(64, 48, "nv12", daemon=fake.daemon) as session:
+            session.timeout = 0.2
             with self.assertRaises(hwdaemon.Timeout):
                 await session.get("EncoderID")
             task = asyncio.ensure_future(session.get("EncoderID"))
@@ -77,7 +78,8 @@ class AsyncTests(unittest.IsolatedAsyncioTestCase):
 
     async def test_tasks_that_wait_do_not_wake_each_other(self):
         fake = FakeWorker(COMPRESSION, lambda peer: [peer.receive() for _ in range(5)])
-        async with aio.CompressionSession(64, 48, "nv12", daemon=fake.daemon, timeout=0.2) as session:
+        async with aio.CompressionSession(64, 48, "nv12", daemon=fake.daemon) as session:
+            session.timeout = 0.2
             advance, count = session._link.advance, 0
 
             def counted():

@@ -82,6 +82,30 @@ class PrivateTests(unittest.TestCase):
         else:
             self.fail(f"the daemon {pid} still runs")
 
+    def test_sessions_start_one_where_no_daemon_listens(self):
+        from hwdaemon import daemon as module
+        environment = {name: value for name, value in os.environ.items() if name != "HWDAEMON_SOCKET"}
+        with mock.patch.dict(os.environ, {**environment, "PATH": self.PATH, "HWDAEMON_DEVICES": "/dev/null"}, clear=True), \
+                mock.patch.object(module, "DEFAULT_ADDRESS", "@hwdaemon-nobody-is-here"), mock.patch.object(module, "_default", None):
+            with hwdaemon.CompressionSession(64, 48, "nv12") as session:
+                session.encode(clip(64, 48, 1)[0], pts=0)
+                self.assertEqual(len(session.finish()), 1)
+            started = hwdaemon.default_daemon()
+            self.assertTrue(started.is_private)
+            self.assertIs(hwdaemon.default_daemon(), started)
+            # A forked child's exit does not end it.
+            child = os.fork()
+            if child == 0:
+                started.close()
+                os._exit(0)
+            os.waitpid(child, 0)
+            self.assertIn("org.hwdaemon", started.info().interfaces)
+            started._process._process.kill()
+            started._process._process.wait()
+            another = hwdaemon.default_daemon()
+            self.assertIsNot(another, started)
+            another.close()
+
     def test_the_explicit_address_alone_is_tried(self):
         with mock.patch.dict(os.environ, HWDAEMON_SOCKET="@hwdaemon-nobody-is-here", PATH=self.PATH):
             with self.assertRaises(hwdaemon.NotRunning):

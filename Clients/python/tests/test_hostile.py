@@ -165,7 +165,8 @@ class Faults(unittest.TestCase):
 
     def test_a_silent_worker_is_a_timeout(self):
         fake = FakeWorker(COMPRESSION, lambda peer: peer.receive() and peer.receive())
-        session = CompressionSession(64, 48, "nv12", daemon=fake.daemon, timeout=0.2)
+        session = CompressionSession(64, 48, "nv12", daemon=fake.daemon)
+        session.timeout = 0.2
         with self.assertRaises(TimeoutError):
             session["EncoderID"]
         session.close(timeout=0.2)

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The three kinds of sessions against a daemon, with FFmpeg as the judge."""
+import os
+import queue
 import select
+import signal
+import threading
 import unittest
 
 import hwdaemon
@@ -165,8 +169,6 @@ class CompressionTests(unittest.TestCase):
         self.assertTrue(poller.poll(0), "the end is an event")
 
     def test_a_killed_worker_ends_the_session_with_the_daemon_s_reason(self):
-        import os
-        import signal
         session = CompressionSession(64, 48, "nv12", daemon=daemon())
         pid = next(entry.pid for entry in daemon().sessions() if entry.session == session.session_id)
         os.kill(pid, signal.SIGSEGV)
@@ -229,7 +231,7 @@ class DecompressionTests(unittest.TestCase):
                 session.send(packet.data, packet.pts)
             kept = []
             with self.assertRaises(hwdaemon.Timeout):
-                for picture in session.finish(timeout=1):
+                for picture in session.finish(timeout=5):
                     kept.append(picture)
             self.assertEqual(len(kept), 8)
             kept[0].release()
@@ -237,6 +239,37 @@ class DecompressionTests(unittest.TestCase):
                 kept[0].tobytes()
             kept.clear()
             self.assertEqual(sum(1 for _ in session.pictures(timeout=10)) > 0, True)
+
+
+    def test_a_client_that_takes_no_pictures_gets_the_reason(self):
+        packets = encode(clip(64, 48, 1) * 60, 64, 48)
+        with DecompressionSession(packets[0].format_description, daemon=daemon()) as session:
+            session.timeout = 4
+            with self.assertRaisesRegex(hwdaemon.Timeout, "[1-8] pictures are to be taken by pictures"):
+                for packet in packets:
+                    session.send(packet.data, packet.pts)
+            self.assertGreaterEqual(sum(1 for _ in session.pictures(timeout=10)), 1)
+
+    def test_pictures_may_be_dropped_in_another_thread(self):
+        packets = encode(clip(64, 48, 1) * 60, 64, 48)
+        pictures = queue.Queue()
+        dropping = threading.Thread(target=lambda: all(iter(pictures.get, None)))
+        dropping.start()
+        count = 0
+        with DecompressionSession(packets[0].format_description, daemon=daemon()) as session:
+            for _ in range(10):
+                for packet in packets:
+                    for picture in session.decode(packet.data, packet.pts):
+                        pictures.put(picture)
+                        count += 1
+                    picture = None
+                for picture in session.finish():
+                    pictures.put(picture)
+                    count += 1
+                picture = None
+        pictures.put(None)
+        dropping.join()
+        self.assertEqual(count, 600)
 
 
 class TransferTests(unittest.TestCase):

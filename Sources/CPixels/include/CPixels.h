@@ -157,5 +157,5 @@ typedef struct {
 /// Compares a component of two pictures whose samples have up to 12 bits; false when memory runs out.
 bool hwd_compare(const hwd_samples *a, const hwd_samples *b, int width, int height, double peak, hwd_difference *found);
 
-/// The mean values of `columns` × `rows` cells; there are no more columns than samples a row, and no more rows than rows.
+/// The mean values of `columns` × `rows` cells; the mean of a cell without samples is 0.
 void hwd_cell_means(const hwd_samples *samples, int width, int height, int columns, int rows, float *means);

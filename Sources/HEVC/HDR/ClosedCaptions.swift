@@ -24,13 +24,16 @@ public struct ClosedCaptions: Hashable, Sendable {
     public var flags = 6
     /// `em_data`, 8 bits.
     public var emData = 0xFF
-    /// Up to 31.
+    /// Up to `maxConstructs`.
     public var constructs: [Construct]
     /// Bytes after the constructs, by default the marker byte.
     public var remainder: [UInt8] = [0xFF]
 
     /// The bytes that such a payload starts with: United States, ATSC, "GA94", `cc_data()`.
     public static let identifier: [UInt8] = [0xB5, 0x00, 0x31] + Array("GA94".utf8) + [3]
+
+    /// The most that `cc_count` can say; a picture has up to 25 (at 24 pictures per second).
+    public static let maxConstructs = 31
 
     public init(constructs: [Construct]) {
         self.constructs = constructs

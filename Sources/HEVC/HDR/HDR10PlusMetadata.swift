@@ -30,7 +30,7 @@ public struct HDR10PlusMetadata: Hashable, Sendable {
     public struct Window: Hashable, Sendable {
         /// Left, top, right and bottom in samples, 16 bits each.
         public var corners = [0, 0, 0, 0]
-        /// x and y of the ellipse's centre in samples, 16 bits each.
+        /// x and y of the ellipse's center in samples, 16 bits each.
         public var center = [0, 0]
         /// In degrees, 8 bits.
         public var rotationAngle = 0
@@ -128,6 +128,29 @@ extension HDR10PlusMetadata {
             for column in 0..<width { try c.u("actual_peak_luminance", 4, &rows[row][column]) }
         }
         peaks = rows
+    }
+}
+
+extension HDR10PlusMetadata {
+    /// The metadata of a picture that was scaled by these factors: windows 2 and 3 are in samples, all else is light.
+    public func scaled(horizontal: Double, vertical: Double) -> HDR10PlusMetadata {
+        var copy = self
+        // The angle of an ellipse whose axes are scaled by two factors would change; real factors differ by rounding alone.
+        let mean = (horizontal * vertical).squareRoot()
+        for index in copy.windows.indices {
+            copy.windows[index].corners = Self.scaled(windows[index].corners, [horizontal, vertical])
+            copy.windows[index].center = Self.scaled(windows[index].center, [horizontal, vertical])
+            copy.windows[index].axes = Self.scaled(windows[index].axes, [mean])
+        }
+        return copy
+    }
+
+    /// Values of 16 bits, multiplied by the factors in turn.
+    private static func scaled(_ values: [Int], _ factors: [Double]) -> [Int] {
+        values.enumerated().map { index, value in
+            let result = Double(value) * factors[index % factors.count]
+            return result.isFinite ? Int(min(65_535, max(0, result.rounded()))) : 0
+        }
     }
 }
 

@@ -68,6 +68,7 @@ public struct HDREditOutcome: Hashable, Sendable {
         case .scale:
             changesActiveArea = true
             raise(\.dolbyVision, .recompute)
+            raise(\.hdr10Plus, .recompute)
         case .crop, .pad:
             (changesActiveArea, measuresLight) = (true, true)
             raise(\.dolbyVision, .recompute)

@@ -5,32 +5,32 @@ extension SEIMessage {
     public func interpreted() throws(BitstreamError) -> SEIPayload {
         var reader = BitReader(payload)
         switch payloadType {
-        case 4 where payload.starts(with: HDR10PlusMetadata.identifier):
+        case SEIPayloadType.registeredUserData where payload.starts(with: HDR10PlusMetadata.identifier):
             return .hdr10Plus(try HDR10PlusMetadata(payload: payload))
-        case 4 where payload.starts(with: ClosedCaptions.identifier):
+        case SEIPayloadType.registeredUserData where payload.starts(with: ClosedCaptions.identifier):
             return .closedCaptions(try ClosedCaptions(payload: payload))
-        case 5:
+        case SEIPayloadType.unregisteredUserData:
             guard payload.count >= 16 else {
                 throw BitstreamError(.truncated, "the user data are shorter than their 16-byte UUID")
             }
             return .userDataUnregistered(uuid: Array(payload.prefix(16)), data: Array(payload.dropFirst(16)))
-        case 132:
+        case SEIPayloadType.decodedPictureHash:
             return .decodedPictureHash(try DecodedPictureHash(payload: payload))
-        case 137:
+        case SEIPayloadType.masteringDisplay:
             var volume = MasteringDisplayColourVolume()
             try volume.code(&reader)
             return .masteringDisplayColourVolume(volume)
-        case 144:
+        case SEIPayloadType.contentLight:
             var level = ContentLightLevelInfo()
             try level.code(&reader)
             return .contentLightLevelInfo(level)
-        case 147:
+        case SEIPayloadType.alternativeTransfer:
             return .alternativeTransferCharacteristics(Int(try reader.readBits(8)))
-        case 148:
+        case SEIPayloadType.ambientViewing:
             var environment = AmbientViewingEnvironment()
             try environment.code(&reader)
             return .ambientViewingEnvironment(environment)
-        case 165:
+        case SEIPayloadType.alphaChannel:
             var info: AlphaChannelInfo?
             try AlphaChannelInfo.code(&reader, &info)
             return .alphaChannelInfo(info)
@@ -44,33 +44,33 @@ extension SEIMessage {
         var writer = BitWriter()
         switch content {
         case .hdr10Plus(let metadata):
-            self.init(payloadType: 4, payload: try metadata.payload())
+            self.init(payloadType: SEIPayloadType.registeredUserData, payload: try metadata.payload())
         case .closedCaptions(let captions):
-            self.init(payloadType: 4, payload: try captions.payload())
+            self.init(payloadType: SEIPayloadType.registeredUserData, payload: try captions.payload())
         case .userDataUnregistered(let uuid, let data):
             guard uuid.count == 16 else {
                 throw BitstreamError(.outOfRange, "a UUID of \(uuid.count) bytes does not have 16")
             }
-            self.init(payloadType: 5, payload: uuid + data)
+            self.init(payloadType: SEIPayloadType.unregisteredUserData, payload: uuid + data)
         case .decodedPictureHash(let hash):
-            self.init(payloadType: 132, payload: try hash.payload())
+            self.init(payloadType: SEIPayloadType.decodedPictureHash, payload: try hash.payload())
         case .masteringDisplayColourVolume(var volume):
             try volume.code(&writer)
-            self.init(payloadType: 137, payload: writer.bytes)
+            self.init(payloadType: SEIPayloadType.masteringDisplay, payload: writer.bytes)
         case .contentLightLevelInfo(var level):
             try level.code(&writer)
-            self.init(payloadType: 144, payload: writer.bytes)
+            self.init(payloadType: SEIPayloadType.contentLight, payload: writer.bytes)
         case .alternativeTransferCharacteristics(var code):
             try writer.u("preferred_transfer_characteristics", 8, &code)
-            self.init(payloadType: 147, payload: writer.bytes)
+            self.init(payloadType: SEIPayloadType.alternativeTransfer, payload: writer.bytes)
         case .ambientViewingEnvironment(var environment):
             try environment.code(&writer)
-            self.init(payloadType: 148, payload: writer.bytes)
+            self.init(payloadType: SEIPayloadType.ambientViewing, payload: writer.bytes)
         case .alphaChannelInfo(var info):
             try AlphaChannelInfo.code(&writer, &info)
             // D.2.1: a payload that does not end at a byte boundary is padded by a 1 bit and zeros.
             if !writer.isByteAligned { try writer.writeTrailingBits() }
-            self.init(payloadType: 165, payload: writer.bytes)
+            self.init(payloadType: SEIPayloadType.alphaChannel, payload: writer.bytes)
         case .other(let message):
             self = message
         }

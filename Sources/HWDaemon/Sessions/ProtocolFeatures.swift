@@ -18,8 +18,7 @@ enum ProtocolFeatures {
     /// A name stays as long as its behaviour does; docs/protocol.md describes each.
     private static let names = [
         "alpha", "checked-members", "checked-reserved-fields", "complete-frames-until", "compression",
-        "decompression", "frame-alpha-mode", "frame-metadata", "hardware-support", "live-compression-properties",
-        "max-temporal-level",
-        "pixel-transfer", "quality-metrics", "rgb-frames",
+        "decompression", "frame-alpha-mode", "frame-captions", "frame-metadata", "hardware-support",
+        "live-compression-properties", "max-temporal-level", "pixel-transfer", "quality-metrics", "rgb-frames",
     ]
 }

@@ -117,8 +117,8 @@ final class ConvertingSource: VideoSource {
         try transfer.submit(frame, color: color, into: slot)
         counts.note(frame, color)
         var converted = frame
-        // Metadata describe the picture before the conversion.
-        converted.sideData = []
+        // HDR metadata describe the picture before the conversion.
+        converted.sideData.removeAll { $0.kind != .closedCaptions }
         (converted.width, converted.height) = (video.width, video.height)
         (converted.format, converted.color) = (plan.format, plan.target)
         converted.place = .session(targets.memory, arenaID: Self.arenaID, layout.moved(by: UInt64(slot.offset)))

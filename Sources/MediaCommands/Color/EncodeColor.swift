@@ -49,7 +49,7 @@ struct EncodeColor {
         let codes = { (color: ColorDescription) in [color.primaries, color.transfer, color.matrix] }
         dropsHDRMetadata = codes(source) != codes(wanted)
         switch request.hdr {
-        case .preserve where dropsHDRMetadata: mode = wanted.isHDR ? .pq : .sdr
+        case .preserve where dropsHDRMetadata: mode = wanted.transfer == 18 ? .hlg : wanted.isHDR ? .pq : .sdr
         case .sdr where !dropsHDRMetadata, .pq where !dropsHDRMetadata, .hlg where !dropsHDRMetadata:
             mode = .preserve
         default: mode = request.hdr
@@ -113,12 +113,17 @@ struct EncodeColor {
     func applied(to video: VideoDescription) -> VideoDescription {
         var video = video
         video.color = tags
-        // An RPU describes samples: a conversion of any kind removes it.
-        if converts { video.dolbyVision = nil }
-        guard dropsHDRMetadata else { return video }
-        (video.masteringDisplay, video.contentLight, video.ambientViewing) = (nil, nil, nil)
-        video.dolbyVision = nil
+        _ = removeHDRMetadata(of: &video)
         return video
+    }
+
+    /// Removes what does not hold for the output; returns its names.
+    private func removeHDRMetadata(of video: inout VideoDescription) -> [String] {
+        if dropsHDRMetadata { return video.removeHDRMetadata(convertedTo: tags) }
+        // An RPU describes samples: a conversion of any kind removes it.
+        guard converts, video.dolbyVision != nil else { return [] }
+        video.dolbyVision = nil
+        return ["the Dolby Vision metadata"]
     }
 
     /// The conversion of the first frame's colors in one line; nil where its samples stay.
@@ -139,16 +144,17 @@ struct EncodeColor {
 
     /// What the output leaves out of the source's HDR metadata, one line each.
     func notes(_ video: VideoDescription) -> [String] {
-        guard dropsHDRMetadata else {
-            guard converts, video.dolbyVision != nil else { return [] }
-            return ["left out: the Dolby Vision metadata, because the samples are converted"]
-        }
-        return [
-            (video.masteringDisplay != nil, "the mastering display color volume (mdcv)"),
-            (video.contentLight != nil, "the content light levels (clli)"),
-            (video.ambientViewing != nil, "the ambient viewing environment (amve)"),
-            (video.dolbyVision != nil, "the Dolby Vision metadata"),
-        ].filter(\.0).map { "left out: \($0.1), because the picture is no longer \(source.name)" }
+        var rest = video
+        let why = dropsHDRMetadata ? "the picture is no longer \(source.name)" : "the samples are converted"
+        return removeHDRMetadata(of: &rest).map { "left out: \($0), because \(why)" }
+    }
+
+    /// A warning about fields, whose chroma is mixed where colors of 4:2:0 are converted; nil where none are converted.
+    ///
+    /// - Parameter changedFrames: frames that were converted because their color is not the first one's.
+    func interlacedWarning(_ video: VideoDescription, changedFrames: Int = 0) -> String? {
+        guard video.isInterlaced, converts || changedFrames > 0 else { return nil }
+        return "warning: the colors of interlaced frames are converted as if the frames were progressive"
     }
 
     /// The parameters of a session that converts frames of one format.

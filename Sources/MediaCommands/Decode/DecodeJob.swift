@@ -58,7 +58,7 @@ final class DecodeJob {
             reader.warnings
                 + [
                     alphaNote(input, format.target), depthNote(reader.video, format.target),
-                    turnNote(reader.video, format),
+                    turnNote(reader.video, format), fieldNote(reader.video, format, writer),
                 ].compactMap { $0 })
 
         var progress = Progress(total: reader.video.frameCount)
@@ -139,6 +139,14 @@ final class DecodeJob {
         guard format.isForViewers, PictureOrientation(displayMatrix: video.displayMatrix) == nil else { return nil }
         return
             "the picture is not turned by its display matrix, which is no quarter turn (\(video.rotation) degrees)"
+    }
+
+    /// A warning about fields, whose chroma is mixed where 4:2:0 becomes RGB.
+    private func fieldNote(
+        _ video: VideoDescription, _ format: PictureOutput.Format, _ writer: FrameWriter
+    ) -> String? {
+        guard video.isInterlaced, writer.isPNG || !format.target.isYCbCr else { return nil }
+        return "warning: the colors of interlaced frames are converted as if the frames were progressive"
     }
 
     /// Writes the frames; returns why the input ended early, and the alpha mode of the first frame with alpha.

@@ -23,8 +23,8 @@ struct EncodeCommand: ParsableCommand {
             converted_frames).
 
             --hdr preserve, the default, keeps HDR metadata: the mastering display, light levels, the ambient environment, \
-            HDR10+, and Dolby Vision's RPUs with their record; it adds nothing that the source lacks. RPUs of frames that are \
-            scaled are adapted. regenerate makes a Dolby Vision 8.4 RPU for each frame of 10-bit HLG from its samples; drop \
+            HDR10+, and Dolby Vision's RPUs with their record; it adds nothing that the source lacks. RPUs and HDR10+ of frames \
+            that are scaled are adapted. Closed captions are kept in every mode. regenerate makes a Dolby Vision 8.4 RPU for each frame of 10-bit HLG from its samples; drop \
             writes no HDR metadata. What is left out is named.
 
             --hdr sdr converts PQ and HLG to BT.709 with 8 bits (10 with --profile main10), tone-mapped to 203 cd/m² from \

@@ -2,35 +2,41 @@
 internal import HWDMediaFile
 internal import HWDModel
 
-/// What `hwctl encode --hdr` sends and writes of a source's HDR metadata.
+/// What `hwctl encode --hdr` sends and writes of a source's HDR metadata and captions.
 final class EncodeHDR {
     private let mode: HDRMode
     private let video: VideoDescription
     /// Why the session takes no dynamic metadata; nil where it does.
-    private var obstacle: String?
-    /// Frames whose dynamic metadata were left out because their samples were changed.
-    private var stale = 0
+    private var reason: String?
+    /// Frames whose dynamic metadata were left out.
+    private var leftOutFrames = 0
+    /// Whether the daemon takes frames with captions.
+    private lazy var takesCaptions = asksForCaptions()
+    private let asksForCaptions: () -> Bool
+    private var framesWithoutCaptions = 0
 
-    init(_ mode: HDRMode, _ video: VideoDescription) {
+    /// - Parameter takesCaptions: called for the first frame with captions.
+    init(_ mode: HDRMode, _ video: VideoDescription, takesCaptions: @escaping () -> Bool) {
         self.mode = mode
         self.video = video
+        asksForCaptions = takesCaptions
     }
 
-    /// Whether the source's static metadata are written.
-    var keepsStatic: Bool { mode == .preserve || mode == .regenerate }
+    /// Whether the source's static metadata are written, as far as they hold.
+    var keepsStatic: Bool { mode != .drop && mode != .sdr }
 
     /// The session properties for the mode.
     var properties: [(PropertyKey, PropertyValue)] {
         switch mode {
-        case .preserve: [(.preserveDynamicHDRMetadata, .bool(true))]
+        // Colors are converted without dynamic metadata; none are made of the result.
+        case .preserve, .pq, .hlg: [(.preserveDynamicHDRMetadata, .bool(true))]
         case .regenerate: [(.preserveDynamicHDRMetadata, .bool(false))]
         case .drop, .sdr: [(.hdrMetadataInsertionMode, .string("None"))]
-        case .pq, .hlg: []
         }
     }
 
     /// Notes that the session refuses the properties.
-    func refused() { obstacle = "this daemon takes no frames with metadata" }
+    func refused() { reason = "this daemon takes no frames with metadata" }
 
     /// Sets the boxes that the mode writes.
     ///
@@ -38,25 +44,25 @@ final class EncodeHDR {
     func apply(_ properties: [PropertyKey: PropertyValue], to track: inout VideoTrack) {
         track.dolbyVision = nil
         guard properties[.hdrMetadataInsertionMode] != .string("None") else {
-            obstacle = obstacle ?? "HDRMetadataInsertionMode is None"
+            reason = reason ?? "HDRMetadataInsertionMode is None"
             (track.masteringDisplay, track.contentLight, track.ambientViewing) = (nil, nil, nil)
             return
         }
         guard mode == .preserve || mode == .regenerate else { return }
         // HDR10+ and Dolby Vision are made for 10 bits.
-        if properties[.outputBitDepth] != .int(10) { obstacle = obstacle ?? "the encoded video has 8 bits" }
-        guard obstacle == nil else { return }
+        if properties[.outputBitDepth] != .int(10) { reason = reason ?? "the encoded video has 8 bits" }
+        guard reason == nil else { return }
         if properties[.preserveDynamicHDRMetadata] == .bool(true) {
             if video.needsEnhancementLayer {
-                obstacle = "its Dolby Vision has an enhancement layer, which is not encoded"
+                reason = "its Dolby Vision has an enhancement layer, which is not encoded"
             } else {
                 track.dolbyVision = video.dolbyVision
             }
         } else if track.color.transfer == 18 {
             track.declareHLGDolbyVision()
-            if track.dolbyVision == nil { obstacle = "no level of Dolby Vision allows its size and rate" }
+            if track.dolbyVision == nil { reason = "no level of Dolby Vision allows its size and rate" }
         } else {
-            obstacle = "only those of HLG can be made anew"
+            reason = "only those of HLG can be made anew"
         }
     }
 
@@ -65,30 +71,59 @@ final class EncodeHDR {
     /// Static metadata are properties of the session.
     /// - Parameter scale: the factors by which its picture was scaled; nil where it is the source's.
     func metadata(of frame: SourceFrame, scale: (horizontal: Double, vertical: Double)?) -> FrameMetadata? {
+        let dynamic = dynamicMetadata(of: frame, scale)
+        let entries = dynamic + captions(of: frame)
+        let makesRPU = mode == .regenerate && reason == nil
+        return entries.isEmpty && !makesRPU ? nil : FrameMetadata(sideData: entries)
+    }
+
+    private func dynamicMetadata(
+        of frame: SourceFrame, _ scale: (horizontal: Double, vertical: Double)?
+    ) -> [FrameSideData] {
         let dynamic = frame.sideData.filter(\.kind.isDynamic)
-        guard mode == .preserve || mode == .regenerate else { return nil }
-        guard obstacle == nil else {
-            if !dynamic.isEmpty { stale += 1 }
-            return nil
+        guard reason == nil, !mode.converts else {
+            // Those of converted frames are counted by what converted them.
+            if !dynamic.isEmpty, mode != .drop { leftOutFrames += 1 }
+            return []
         }
-        if mode == .regenerate { return FrameMetadata() }
+        guard mode == .preserve else { return [] }
         var entries: [FrameSideData] = []
         var isLeftOut = false
-        // An RPU behind an end of sequence NAL unit is read with the next picture, whose own one comes last.
+        // One of each kind: the last one, as decoders use it.
         for entry in dynamic.reversed() where !entries.contains(where: { $0.kind == entry.kind }) {
             let scaled = scale.map { entry.scaled(horizontal: $0.horizontal, vertical: $0.vertical) } ?? entry
             if let scaled { entries.append(scaled) } else { isLeftOut = true }
         }
-        if isLeftOut { stale += 1 }
-        return entries.isEmpty ? nil : FrameMetadata(sideData: entries)
+        if isLeftOut { leftOutFrames += 1 }
+        return entries
+    }
+
+    private func captions(of frame: SourceFrame) -> [FrameSideData] {
+        let captions = frame.sideData.filter { $0.kind == .closedCaptions }
+        guard !captions.isEmpty else { return [] }
+        guard takesCaptions else {
+            framesWithoutCaptions += 1
+            return []
+        }
+        return captions
     }
 
     /// Warnings about metadata that are not written, once all frames were sent.
     var warnings: [String] {
-        if let obstacle, stale > 0 {
-            return ["warning: the dynamic HDR metadata of \(stale) frames are left out: \(obstacle)"]
+        var warnings: [String] = []
+        if framesWithoutCaptions > 0 {
+            warnings.append(
+                "warning: the closed captions of \(framesWithoutCaptions) frames are left out: this daemon takes none"
+            )
         }
-        if mode == .regenerate, let obstacle { return ["warning: no dynamic HDR metadata are made: \(obstacle)"] }
-        return stale > 0 ? ["warning: dynamic HDR metadata of \(stale) scaled frames are left out"] : []
+        let why = mode.converts ? "they describe colors that the output does not declare" : reason
+        if let why, leftOutFrames > 0 {
+            warnings.append("warning: the dynamic HDR metadata of \(leftOutFrames) frames are left out: \(why)")
+        } else if mode == .regenerate, let reason {
+            warnings.append("warning: no dynamic HDR metadata are made: \(reason)")
+        } else if leftOutFrames > 0 {
+            warnings.append("warning: dynamic HDR metadata of \(leftOutFrames) scaled frames are left out")
+        }
+        return warnings
     }
 }

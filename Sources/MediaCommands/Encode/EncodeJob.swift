@@ -62,7 +62,10 @@ final class EncodeJob {
         let reader = input.reader
         let video = color.applied(to: reader.video)
         var warnings = warnings(reader)
-        let hdr = EncodeHDR(color.mode, video)
+        let hdr = EncodeHDR(color.mode, video) {
+            (try? daemon.features().features.contains("frame-captions")) ?? false
+        }
+        if let warning = color.interlacedWarning(reader.video) { warnings.append(warning) }
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let fitter = FrameFitter(video, format: color.format, path: reader.path)
         let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
@@ -79,11 +82,7 @@ final class EncodeJob {
         try pipeline.run(&progress, interruption)
         let seconds = progress.seconds
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
-        let late =
-            [
-                EncodeAlpha.warning(source.report), source.counts.warning, source.counts.metadataWarning,
-                changes.warning(width: video.width, height: video.height, format: color.format.rawValue),
-            ].compactMap { $0 } + hdr.warnings + lateNotices(session, properties)
+        let late = lateWarnings(source, color, changes, video) + hdr.warnings + lateNotices(session, properties)
         warnings += late
         progress.clear()
         late.forEach(Console.note)
@@ -152,6 +151,18 @@ final class EncodeJob {
         hdr.apply(properties, to: &track)
         try writer.start(track)
         return properties
+    }
+
+    /// Warnings about frames, once all were read.
+    private func lateWarnings(
+        _ source: ConvertingSource, _ color: EncodeColor, _ changes: FormatChanges, _ video: VideoDescription
+    ) -> [String] {
+        [
+            EncodeAlpha.warning(source.report), source.counts.warning, source.counts.metadataWarning,
+            source.report.metadataWarning,
+            color.converts ? nil : color.interlacedWarning(video, changedFrames: source.counts.frames),
+            changes.warning(width: video.width, height: video.height, format: color.format.rawValue),
+        ].compactMap { $0 }
     }
 
     /// What the session's notices have gained since it began; nothing where the session cannot answer any more, as the

@@ -26,6 +26,11 @@ final class SessionSource: VideoSource {
     private let reader: MediaReader
     private var decoding = SourceReport()
     private let isInterrupted: () -> Bool
+    private var captionReader: CaptionReader
+    /// Captions of the packets whose pictures have not come, by the packets' numbers.
+    private var captions: [UInt64: FrameSideData] = [:]
+    /// More than any decoder holds: packets of a damaged stream may give no picture.
+    private static let maxCaptions = 1024
     private var clock: PresentationClock
     private var isInputDone = false
     /// Whether the demuxer splits an access unit between its layers, as it does in byte streams.
@@ -54,6 +59,7 @@ final class SessionSource: VideoSource {
         self.reader = reader
         self.isInterrupted = isInterrupted
         clock = reader.presentationClock
+        captionReader = CaptionReader(reader.video.codecConfiguration)
         joinsLayers = reader.video.codecConfiguration.first != 1 && reader.video.alphaLayerMode != nil
         session = try DecompressionSession(
             daemon,
@@ -103,6 +109,7 @@ final class SessionSource: VideoSource {
             if let configuration = packet.newConfiguration {
                 try sendHeld()
                 try session.changeFormat(configuration)
+                captionReader.change(to: configuration)
             }
             if joinsLayers { try join(packet) } else { try packet.withBytes { try send($0, packet) } }
         case .packet(let packet)?: return packet
@@ -123,10 +130,13 @@ final class SessionSource: VideoSource {
             decoding.firstError = decoding.firstError ?? "a packet is empty"
             return
         }
-        _ = try session.decode(
+        let number = try session.decode(
             bytes, pts: reader.isUntimed ? nil : Self.plausible(packet.pts),
             duration: (0..<(1 << 40)).contains(packet.duration) ? packet.duration : 0, isOutput: !packet.isDiscarded
         )
+        guard let found = captionReader.captions(in: bytes) else { return }
+        if captions.count >= Self.maxCaptions { captions = [:] }
+        captions[number] = found
     }
 
     /// Sends the packets of one access unit as one.
@@ -155,6 +165,7 @@ final class SessionSource: VideoSource {
             isFinished = true
             return nil
         case .report(let message):
+            if message.flags.contains(.dropped) { captions[message.frameID] = nil }
             if message.flags.contains(.aboveLevel) {
                 decoding.leftOut += 1
             } else if message.flags.contains(.dropped) {
@@ -182,13 +193,15 @@ final class SessionSource: VideoSource {
         if picture.flags.contains(.damaged) { decoding.damagedFrames += 1 }
         if picture.flags.contains(.hardware) { hardwareFrames += 1 }
         if picture.flags.contains(.alphaMissing) { decoding.alphaMissingFrames += 1 }
+        if picture.flags.contains(.sideDataLost) { decoding.incompleteMetadata += 1 }
         let mode: AlphaChannelMode = picture.flags.contains(.premultiplied) ? .premultiplied : .straight
         defer { decoding.frames += 1 }
         let session = session
         return SourceFrame(
             index: decoding.frames, pts: pts, duration: duration, width: Int(picture.width),
             height: Int(picture.height), format: picture.format, color: picture.color,
-            alphaMode: picture.flags.contains(.alpha) ? mode : nil, sideData: picture.sideData,
+            alphaMode: picture.flags.contains(.alpha) ? mode : nil,
+            sideData: picture.sideData + [captions.removeValue(forKey: picture.frameID)].compactMap { $0 },
             place: .session(frame.memory, arenaID: picture.arenaID, picture.layout),
             release: { try session.release(frame) })
     }

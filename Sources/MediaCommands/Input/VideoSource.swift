@@ -24,7 +24,7 @@ struct SourceFrame {
     var color: ColorDescription
     /// How its colors relate to its alpha; nil where it has no alpha.
     var alphaMode: AlphaChannelMode?
-    /// HDR metadata, as the stream has them.
+    /// HDR metadata and captions, as the stream has them.
     var sideData: [FrameSideData] = []
     var place: Place
     /// Releases the samples, which may be overwritten afterwards.
@@ -53,8 +53,17 @@ struct SourceReport {
     var repairedTimestamps = 0
     /// Jumps of the file's timestamps that were removed.
     var discontinuities = 0
+    /// Frames with HDR metadata or captions that could not be read.
+    var incompleteMetadata = 0
     /// Frames whose size or format differs from the first one's, converted by the file's reader.
     var changes = FormatChanges()
+
+    /// A warning about metadata that were lost while reading, in one line; nil without any.
+    var metadataWarning: String? {
+        guard incompleteMetadata > 0 else { return nil }
+        let frames = incompleteMetadata == 1 ? "1 frame" : "\(incompleteMetadata) frames"
+        return "warning: HDR metadata or captions of \(frames) of the input cannot be read and are left out"
+    }
 }
 
 /// A media file whose frames come in presentation order: decoded by the daemon where it can, else in this process.
@@ -90,6 +99,7 @@ final class LocalSource: VideoSource {
         return SourceReport(
             frames: report.frames, errors: report.errors, firstError: report.firstError,
             repairedTimestamps: report.repairedTimestamps, discontinuities: report.discontinuities,
+            incompleteMetadata: report.incompleteMetadata,
             changes: report.changes)
     }
 }

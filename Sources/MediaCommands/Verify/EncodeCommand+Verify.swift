@@ -6,9 +6,11 @@ internal import HWDModel
 internal import HWDSystem
 
 extension EncodeCommand {
-    /// What this command's options change, for the verification of its output; nil without `--verify`.
-    var asked: AskedChanges? {
-        guard verify else { return nil }
+    /// What this command's options change, where its output is verified; nil without `--verify`.
+    var asked: AskedChanges? { verify ? changes : nil }
+
+    /// What this command's options change.
+    var changes: AskedChanges {
         var asked = AskedChanges()
         asked.hdr = hdr
         asked.maxLevel = maxLevel
@@ -16,11 +18,9 @@ extension EncodeCommand {
         asked.isCopy = copy
         let properties = properties
         for (key, name) in Self.verifiedProperties where properties[key] != nil { asked.names.insert(name) }
-        // Without --retag the samples are converted; with it, metadata that no longer hold are left out.
-        if asked.names.contains("color") {
-            asked.names.formUnion(
-                retag ? ["mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+"] : ["pictures"])
-        }
+        asked.retags = retag
+        if properties[.hdrMetadataInsertionMode] == .string("None"), !hdr.converts { asked.hdr = .drop }
+        if properties[.preserveDynamicHDRMetadata] == .bool(false), hdr == .preserve { asked.hdr = .regenerate }
         if case .string(let text)? = properties[.sourceAlphaMode], let mode = AlphaChannelMode(rawValue: text) {
             asked.sourceAlphaMode = mode
         }
@@ -30,7 +30,7 @@ extension EncodeCommand {
     /// Properties that change what a line of the receipt compares.
     private static let verifiedProperties: [(PropertyKey, String)] = [
         (.colorPrimaries, "color"), (.transferFunction, "color"), (.yCbCrMatrix, "color"),
-        (.fullRangeVideo, "color"),
+        (.fullRangeVideo, "color"), (.chromaLocation, "color"),
         (.pixelAspectRatio, "aspect"), (.cleanAperture, "size"), (.fieldCount, "fields"), (.fieldDetail, "fields"),
         (.masteringDisplayColorVolume, "mastering"), (.contentLightLevelInfo, "light"),
     ]

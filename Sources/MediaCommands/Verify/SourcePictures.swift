@@ -11,11 +11,13 @@ final class SourcePictures: ComparedPictures {
     private let showsAperture: Bool
     private let onPicture: () -> Void
     private var last: SourceFrame?
+    private var colors: StreamColor
     /// The samples of a picture that this process decoded.
     private var scratch: UnsafeMutableRawBufferPointer?
 
     init(_ input: DecodedInput, showsAperture: Bool, onPicture: @escaping () -> Void) {
         (self.input, self.showsAperture, self.onPicture) = (input, showsAperture, onPicture)
+        colors = StreamColor(input.reader.video.color)
     }
 
     deinit { scratch?.deallocate() }
@@ -26,6 +28,8 @@ final class SourcePictures: ComparedPictures {
         input.reader.levels?.end.map { Double($0) * input.reader.video.timeBase.value }
     }
 
+    var shownEnd: Double? { input.reader.editListEnd }
+
     func next() throws -> ComparedPicture? {
         try last?.release()
         last = nil
@@ -34,9 +38,12 @@ final class SourcePictures: ComparedPictures {
             last = frame
             onPicture()
             let tick = input.reader.video.timeBase.value
+            // The reader has compared the colors of the frames that it decoded.
+            var color = frame.color
+            if case .session = frame.place { color = colors.color(of: color) }
             return ComparedPicture(
                 time: Double(frame.pts) * tick, duration: Double(frame.duration) * tick, view: try view(frame),
-                alphaMode: frame.alphaMode)
+                color: color, alphaMode: frame.alphaMode)
         }
         return nil
     }

@@ -60,7 +60,12 @@ struct VideoTrackBoxes: Hashable, Sendable {
         if let cleanAperture { entry.put(cleanAperture.box) }
         if let masteringDisplay { entry.put(Box("mdcv", masteringDisplay)) }
         if let contentLight { entry.put(Box("clli", contentLight)) }
-        if let box = dolbyVision.flatMap(DolbyVisionBox.make) { entry.put(box) }
+        // A copy keeps the source's box, whose type may be another than the profile's.
+        if !carried.contains(where: { DolbyVisionBox.types.contains($0.type) }),
+            let box = dolbyVision.flatMap(DolbyVisionBox.make)
+        {
+            entry.put(box)
+        }
         if let ambientViewing { entry.put(Box("amve", ambientViewing)) }
         for box in carried where entry.first(box.type) == nil { entry.children.append(box) }
         placeDolbyVision(in: &entry)

@@ -95,7 +95,7 @@ public struct AmbientViewingInfo: Hashable, Sendable, Encodable {
     init?(_ bytes: [UInt8]) {
         guard bytes.count == 8,
             case .ambientViewingEnvironment(let environment)? =
-                try? SEIMessage(payloadType: 148, payload: bytes).interpreted()
+                try? SEIMessage(payloadType: SEIPayloadType.ambientViewing, payload: bytes).interpreted()
         else { return nil }
         illuminance = Double(environment.ambientIlluminance) / 10_000
         light = [environment.ambientLight.x, environment.ambientLight.y].map { Double($0) / 50_000 }

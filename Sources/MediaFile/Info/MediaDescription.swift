@@ -99,6 +99,9 @@ public struct OtherStream: Hashable, Sendable {
     let isChapterTitles: Bool
     /// Whether it has the timecode of the file's first frame.
     let isTimecode: Bool
+    /// Audio samples per second, and channels; nil when not known, and for other contents.
+    var sampleRate: Int?
+    var channels: Int?
 
     /// `stream 1 (audio, aac)`.
     public var description: String { "stream \(index) (\(content.rawValue), \(codec))" }
@@ -118,6 +121,9 @@ public struct DecodeReport: Hashable, Sendable {
     public var repairedTimestamps = 0
     /// Jumps of the file's timestamps that were removed, as where two MPEG-TS files are concatenated.
     public var discontinuities = 0
+
+    /// Frames with HDR metadata or captions that cannot be written, such as values outside of their range.
+    public var incompleteMetadata = 0
 
     /// Pictures whose size or format differs from the first one's.
     public var changes = FormatChanges()

@@ -51,8 +51,9 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
     public init(path: String) throws(MediaError) { try self.init(try InputFile(path)) }
 
     /// Reads the description of an open file.
+    /// - Parameter scansPictures: whether pictures are searched for metadata that the container does not have.
     /// - Throws: `noInput` for standard input, `badInput` or `unsupported`.
-    public init(_ input: InputFile) throws(MediaError) {
+    public init(_ input: InputFile, scansPictures: Bool = true) throws(MediaError) {
         let path = input.path
         guard path != "-" else { throw .opening(path, errno: ENOENT) }
         let file = try OpenedFile(input)
@@ -74,8 +75,10 @@ public struct MediaInfo: Hashable, Sendable, Encodable {
         guard !video.isEmpty || !otherStreams.isEmpty else {
             throw MediaError(.badInput, LibAVLog.explain("\(path) has no streams"))
         }
-        addScans(input)
-        addStaticMetadata(input)
+        if scansPictures {
+            addScans(input)
+            addStaticMetadata(input)
+        }
         containsHDRVideo = video.contains { $0.hdr || $0.colorSegments?.contains { $0.hdr } == true }
         containsAlpha = video.contains { $0.alpha == true }
     }

@@ -83,7 +83,9 @@ extension Demuxer {
                 // As written by movenc.c and QuickTime; mov.c also makes chapters of them.
                 isChapterTitles: isData && parameters.codec_id == AV_CODEC_ID_BIN_DATA
                     && context.pointee.nb_chapters > 0,
-                isTimecode: isTimecode)
+                isTimecode: isTimecode,
+                sampleRate: parameters.sample_rate > 0 ? Int(parameters.sample_rate) : nil,
+                channels: parameters.ch_layout.nb_channels > 0 ? Int(parameters.ch_layout.nb_channels) : nil)
         }
     }
 

@@ -41,9 +41,6 @@ struct StreamScan {
     /// `preferred_transfer_characteristics`, which replaces the VUI's until another color.
     private var preferredTransfer: UInt8?
 
-    /// Whether the last picture has an RPU, readable or not.
-    private var lastHasRPU = true
-
     /// What one picture has.
     private struct Picture {
         var isPicture = false
@@ -63,8 +60,7 @@ struct StreamScan {
     mutating func configure(_ bytes: [UInt8]) {
         var picture = Picture()
         guard isHEVC else {
-            // lengthSizeMinusOne of `avcC` (ISO/IEC 14496-15 5.3.3.1); a byte stream begins with a zero.
-            framing = bytes.first == 1 && bytes.count > 4 ? .lengths(Int(bytes[4] & 3) + 1) : .startCodes
+            framing = SampleKind.Framing(h264: bytes)
             return
         }
         let configuration = HEVCConfiguration(bytes)
@@ -80,7 +76,6 @@ struct StreamScan {
         // Parameter sets alone and damaged packets are no pictures.
         guard picture.isPicture else { return }
         frames += 1
-        lastHasRPU = picture.rpu != nil
         if let isReadable = picture.rpu { count(isReadable) }
         if let isReadable = picture.hdr10Plus { if isReadable { hdr10Plus += 1 } else { damagedHDR10Plus += 1 } }
         addToSegment(start)
@@ -114,13 +109,7 @@ struct StreamScan {
         switch header.nalUnitType {
         case .unspec62:
             let rpu = try? DolbyVisionRPU(nal: nal)
-            if picture.isPicture {
-                picture.rpu = rpu != nil
-            } else if !lastHasRPU {
-                // libavformat's parser ends an access unit before its end of sequence, which the RPU follows.
-                lastHasRPU = true
-                count(rpu != nil)
-            }
+            if picture.isPicture { picture.rpu = rpu != nil }
             rpuProfile = rpuProfile ?? rpu?.profile
         case .prefixSEI, .suffixSEI: visitMessages(nal, &picture)
         case .sps:
@@ -134,18 +123,14 @@ struct StreamScan {
     }
 
     private func color(_ sps: SequenceParameterSet) -> ColorDescription {
-        guard let points = sps.colourDescription else { return containerColor }
-        return ColorDescription(
-            primaries: UInt8(clamping: points.colourPrimaries),
-            transfer: UInt8(clamping: points.transferCharacteristics),
-            matrix: UInt8(clamping: points.matrixCoeffs), isFullRange: sps.isFullRange,
-            chromaLocation: containerColor.chromaLocation)
+        guard var color = ColorDescription(sps) else { return containerColor }
+        color.chromaLocation = containerColor.chromaLocation
+        return color
     }
 
-    /// H.264's SEI messages have HEVC's syntax behind a header of one byte (H.264 7.3.2.3).
     private mutating func visitH264(_ nal: ArraySlice<UInt8>, _ picture: inout Picture) {
         guard let type = nal.first.map({ $0 & 31 }) else { return }
-        if type == 6 { visitMessages([0x4E, 1] + nal.dropFirst(), &picture) }
+        if type == 6 { visitMessages(SEI.hevcUnit(h264: nal), &picture) }
         if type == 1 || type == 5 { picture.isPicture = true }
     }
 
@@ -154,14 +139,17 @@ struct StreamScan {
         for message in sei.messages {
             let content = try? message.interpreted()
             switch message.payloadType {
-            case 4: visitRegistered(message, content, &picture)
-            case 137: masteringDisplay = masteringDisplay ?? (message.payload.count == 24 ? message.payload : nil)
-            case 144: contentLight = contentLight ?? (message.payload.count == 4 ? message.payload : nil)
-            case 147:
+            case SEIPayloadType.registeredUserData: visitRegistered(message, content, &picture)
+            case SEIPayloadType.masteringDisplay where message.payload.count == 24:
+                masteringDisplay = masteringDisplay ?? message.payload
+            case SEIPayloadType.contentLight where message.payload.count == 4:
+                contentLight = contentLight ?? message.payload
+            case SEIPayloadType.alternativeTransfer:
                 if case .alternativeTransferCharacteristics(let transfer)? = content {
                     preferredTransfer = UInt8(clamping: transfer)
                 }
-            case 148: ambientViewing = ambientViewing ?? (message.payload.count == 8 ? message.payload : nil)
+            case SEIPayloadType.ambientViewing where message.payload.count == 8:
+                ambientViewing = ambientViewing ?? message.payload
             default: break
             }
         }

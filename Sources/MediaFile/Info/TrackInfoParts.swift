@@ -92,8 +92,10 @@ public struct MasteringDisplayInfo: Hashable, Sendable, Encodable {
     /// Parses the 24 bytes of `mdcv`; nil for other lengths.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == VideoTrackBoxes.masteringDisplaySize,
-            case .masteringDisplayColourVolume(let volume)? = try? SEIMessage(payloadType: 137, payload: bytes)
-                .interpreted()
+            case .masteringDisplayColourVolume(let volume)? = try? SEIMessage(
+                payloadType: SEIPayloadType.masteringDisplay, payload: bytes
+            )
+            .interpreted()
         else { return nil }
         func point(_ point: Chromaticity) -> [Double] { [Double(point.x) / 50_000, Double(point.y) / 50_000] }
         (green, blue, red) = (
@@ -120,8 +122,10 @@ public struct ContentLightInfo: Hashable, Sendable, Encodable {
     /// Parses the 4 bytes of `clli`; nil for other lengths.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == VideoTrackBoxes.contentLightSize,
-            case .contentLightLevelInfo(let level)? = try? SEIMessage(payloadType: 144, payload: bytes)
-                .interpreted()
+            case .contentLightLevelInfo(let level)? = try? SEIMessage(
+                payloadType: SEIPayloadType.contentLight, payload: bytes
+            )
+            .interpreted()
         else { return nil }
         maxContent = level.maxContentLightLevel
         maxFrameAverage = level.maxPicAverageLightLevel

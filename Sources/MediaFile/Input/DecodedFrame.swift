@@ -24,7 +24,7 @@ public final class DecodedFrame: Sendable {
     public let height: Int
     /// The color of its samples.
     public let color: ColorDescription
-    /// HDR metadata that libavcodec returns as the stream has them: Dolby Vision's RPU.
+    /// Metadata that libavcodec returns: Dolby Vision's RPU, HDR10+ and closed captions.
     public let sideData: [FrameSideData]
     /// The slot of the caller's memory that it was decoded or read into; nil when it must be copied.
     public let direct: DirectFrame?

@@ -17,6 +17,7 @@ final class Demuxer {
     let cancelFlag: CancelFlag
     /// Outlives the context, which reads through it.
     private let io: InputIO?
+    private let accessUnits: AccessUnitQueue
 
     /// Opens a demuxer on `file` and picks the best video stream that libavcodec can decode.
     ///
@@ -45,6 +46,7 @@ final class Demuxer {
             avformat_close_input(&opened)
             throw error
         }
+        accessUnits = AccessUnitQueue(streams: Self.byteStreams(context))
         context.pointee.opaque = Unmanaged.passUnretained(tally).toOpaque()
     }
 
@@ -75,8 +77,24 @@ final class Demuxer {
         }
     }
 
-    /// Reads the next packet of any stream into `packet`; false at the end of the file.
+    /// The streams of HEVC behind start codes.
+    private static func byteStreams(_ context: UnsafeMutablePointer<AVFormatContext>) -> Set<Int32> {
+        let indices = (0..<Int32(clamping: context.pointee.nb_streams)).filter { index in
+            guard let parameters = context.pointee.streams?[Int(index)]?.pointee.codecpar?.pointee else {
+                return false
+            }
+            return parameters.codec_id == AV_CODEC_ID_HEVC
+                && HEVCConfiguration(parameters.configuration).framing == .startCodes
+        }
+        return Set(indices)
+    }
+
+    /// Reads the next packet of any stream into `packet`, an HEVC access unit as a whole; false at the end of the file.
     func read(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
+        try accessUnits.next(into: packet) { (packet) throws(MediaError) in try readOne(into: packet) }
+    }
+
+    private func readOne(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
         try cancelFlag.check()
         var code = av_read_frame(context, packet)
         while code == clibav_again() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDHEVC
+internal import HWDModel
 
 /// The parameter sets of an HEVC stream: its configuration record, or the start of its byte stream.
 struct HEVCConfiguration {
@@ -33,4 +34,29 @@ struct HEVCConfiguration {
 
     /// The number of temporal sub-layers in the parameter sets; nil without an SPS.
     var subLayerCount: Int? { Self.baseLayerSets(nalUnits).map { $0.spsMaxSubLayersMinus1 + 1 }.max() }
+}
+
+extension ColorDescription {
+    /// The color that the VUI describes; nil for one that does not.
+    init?(_ sps: SequenceParameterSet) {
+        guard let points = sps.colourDescription else { return nil }
+        self.init(
+            primaries: UInt8(clamping: points.colourPrimaries),
+            transfer: UInt8(clamping: points.transferCharacteristics),
+            matrix: UInt8(clamping: points.matrixCoeffs), isFullRange: sps.isFullRange)
+    }
+}
+
+extension SampleKind.Framing {
+    /// The framing of H.264 with this `avcC` record or start of a byte stream, which begins with a zero.
+    init(h264 configuration: [UInt8]) {
+        // lengthSizeMinusOne (ISO/IEC 14496-15 5.3.3.1).
+        let isRecord = configuration.first == 1 && configuration.count > 4
+        self = isRecord ? .lengths(Int(configuration[4] & 3) + 1) : .startCodes
+    }
+}
+
+extension SEI {
+    /// An H.264 SEI NAL unit as one of HEVC: the same syntax behind a header of one byte (H.264 7.3.2.3).
+    static func hevcUnit(h264 nal: ArraySlice<UInt8>) -> ArraySlice<UInt8> { [0x4E, 1] + nal.dropFirst() }
 }

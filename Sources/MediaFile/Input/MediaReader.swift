@@ -228,7 +228,7 @@ public final class MediaReader: @unchecked Sendable {
     }
 
     /// The end of the video's edit list in seconds; nil without one.
-    var editListEnd: Double? {
+    public var editListEnd: Double? {
         guard case .libAV(let libAV) = backend else { return nil }
         return libAV.editListEnd
     }

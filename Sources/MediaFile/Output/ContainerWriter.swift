@@ -27,6 +27,8 @@ final class ContainerWriter: @unchecked Sendable {
     /// Compatible brands that the muxer does not write.
     private var brands: [FourCC] = []
     private let isQuickTime: Bool
+    /// Metadata that the muxer does not write.
+    private let metadata: MovieMetadata
     /// Boxes of the source's sample entry that a copy keeps.
     private let carried: [Box]
     /// All boxes of that entry.
@@ -68,15 +70,20 @@ final class ContainerWriter: @unchecked Sendable {
         let copy = StreamCopy(
             from: source, to: context, ending: ending,
             hasChapters: FileCopy.chapters(from: source, to: context) > 0, hasTimecode: timecode != nil)
-        (notes, copiedStreams, streamNumbers) = (copy.notes, copy.streams, copy.numbers)
+        (copiedStreams, streamNumbers) = (copy.streams, copy.numbers)
         if let source, case .libAV(let input) = source.backend, let from = input.demuxer.video,
             let stream = context.pointee.streams?[0]
         {
             FileCopy.trackMetadata(from: from, to: stream)
             av_dict_set(&stream.pointee.metadata, "timecode", timecode, 0)
         }
-        let hasReverseDomains = FileCopy.metadata(from: source, to: context)
-        writesMetadataKeys = hasReverseDomains && ending == "mov"
+        let copied = FileCopy.metadata(from: source, to: context)
+        writesMetadataKeys = isQuickTime && copied.keys.contains { $0.hasPrefix("com.") }
+        metadata = writesMetadataKeys ? MovieMetadata() : MovieMetadata(copied, isQuickTime: isQuickTime)
+        notes = copy.notes + metadata.notes
+        if isQuickTime, !writesMetadataKeys {
+            for key in MovieMetadata.takenFromQuickTimeMuxer { av_dict_set(&context.pointee.metadata, key, nil, 0) }
+        }
         context.pointee.pb = io.context
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
         context.pointee.avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED
@@ -196,6 +203,7 @@ final class ContainerWriter: @unchecked Sendable {
             try MovieFile.finish(file.descriptor, brands: brands) { movie throws(BoxError) in
                 try entries?.write(into: &movie, annotations)
                 try TrackLanguages.write(languages, into: &movie)
+                try metadata.write(into: &movie, isQuickTime: isQuickTime)
                 if lastHidden >= lastShown, shownEnd > 0 {
                     let end = min(Double(shownEnd) * av_q2d(timeBase), sourceEnd ?? .infinity)
                     try EditListEnd.write(end, track: 1, into: &movie)

@@ -12,12 +12,22 @@ enum FileCopy {
     private static let maxChapters = 10_000
 
     /// Copies the file's metadata, except for keys that describe its container.
-    /// - Returns: whether any key has QuickTime's reverse-domain form (`com.apple.quicktime.…`).
-    static func metadata(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Bool {
-        guard let source, case .libAV(let input) = source.backend else { return false }
+    /// - Returns: the metadata; no keys without a source.
+    static func metadata(
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>
+    ) -> [String: String] {
+        guard let source, case .libAV(let input) = source.backend else { return [:] }
         av_dict_copy(&output.pointee.metadata, input.demuxer.context.pointee.metadata, 0)
         for key in fileKeys { av_dict_set(&output.pointee.metadata, key, nil, 0) }
-        return av_dict_get(output.pointee.metadata, "com.", nil, AV_DICT_IGNORE_SUFFIX) != nil
+        return LibAVDictionary.all(output.pointee.metadata)
+    }
+
+    /// The keys of a file's metadata that describe its contents, in alphabetical order.
+    static func contentKeys(of source: MediaReader) -> [String] {
+        guard case .libAV(let input) = source.backend else { return [] }
+        return LibAVDictionary.all(input.demuxer.context.pointee.metadata).keys.filter {
+            !(fileKeys + ["creation_time"]).contains($0.lowercased())
+        }.sorted()
     }
 
     /// Copies a track's disposition and metadata, such as its name and language.

@@ -53,6 +53,15 @@ public final class MediaWriter: Sendable {
 
     private static func notesOfByteStream(_ source: MediaReader?) -> [String] {
         var notes = (source?.otherStreams ?? []).map { "\($0.description) is not copied: .hevc holds video alone" }
+        if let source {
+            let keys = FileCopy.contentKeys(of: source)
+            notes += [MovieMetadata.note(keys, because: ".hevc holds video alone")].compactMap { $0 }
+            if source.carriedBoxes.contains(where: { $0.type == "lhvC" }) {
+                notes.append(
+                    "warning: the parameter sets of the second view or layer (lhvC) are not written: a raw .hevc stream "
+                        + "shows the base layer alone")
+            }
+        }
         if let video = source?.video, video.width % 2 != 0 || video.height % 2 != 0 || video.cleanAperture != nil {
             notes.append(
                 "warning: a raw .hevc stream cannot crop single samples: it shows "

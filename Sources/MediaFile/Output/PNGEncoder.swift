@@ -14,13 +14,16 @@ final class PNGEncoder {
     /// The picture as it is stored, and as it is shown: the same unless an orientation turns it.
     private let stored: ScratchFrame
     private let frame: ScratchFrame
+    private let pixelBytes: Int
     private var packet: UnsafeMutablePointer<AVPacket>?
 
     init(_ description: FrameWriter.Description) throws(MediaError) {
         self.description = description
-        let target =
+        let target: AVPixelFormat
+        (target, pixelBytes) =
             description.format == .yuva
-            ? AV_PIX_FMT_RGBA : description.format.bitDepth > 8 ? AV_PIX_FMT_RGB48BE : AV_PIX_FMT_RGB24
+            ? (AV_PIX_FMT_RGBA, 4)
+            : description.format.bitDepth > 8 ? (AV_PIX_FMT_RGB48BE, 6) : (AV_PIX_FMT_RGB24, 3)
         let (width, height) = (Int32(description.width), Int32(description.height))
         guard let encoder = avcodec_find_encoder(AV_CODEC_ID_PNG) else {
             throw MediaError(.unsupported, "this libavcodec has no PNG encoder")
@@ -28,17 +31,20 @@ final class PNGEncoder {
         guard let codec = CodecContext(encoder) else { throw MediaError(.io, "out of memory for a PNG encoder") }
         self.codec = codec
         let context = codec.pointer
-        packet = av_packet_alloc()
-        scaler = sws_getContext(
-            width, height, SampleFormats.libAV(description.format), width, height, target,
-            Int32(SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT), nil, nil, nil)
         let shown = description.orientation.shown(width: description.width, height: description.height)
-        guard packet != nil, let scaler,
-            let stored = ScratchFrame(target, width: description.width, height: description.height),
+        guard let stored = ScratchFrame(target, width: description.width, height: description.height),
             let turned = shown == (description.width, description.height) && description.orientation == .init()
                 ? stored : ScratchFrame(target, width: shown.width, height: shown.height)
         else { throw MediaError(.io, "out of memory for a picture of \(width)x\(height)") }
         (self.stored, frame) = (stored, turned)
+        // Every property has a value from here on, so that deinit frees these where init throws.
+        packet = av_packet_alloc()
+        scaler = sws_getContext(
+            width, height, SampleFormats.libAV(description.format), width, height, target,
+            Int32(SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT), nil, nil, nil)
+        guard packet != nil, let scaler else {
+            throw MediaError(.io, "out of memory for a picture of \(width)x\(height)")
+        }
         Self.setColors(scaler, description)
         if description.format.isRGB {
             // What a color conversion for PNG writes: libavcodec declares it in the file.
@@ -97,7 +103,6 @@ final class PNGEncoder {
     private func turn() {
         let (from, to) = (stored.pointer.pointee, frame.pointer.pointee)
         guard stored !== frame, let read = from.data.0, let written = to.data.0 else { return }
-        let pixelBytes = description.format == .yuva ? 4 : description.format.bitDepth > 8 ? 6 : 3
         description.orientation.copy(
             PictureOrientation.Pixels(base: read, stride: Int(from.linesize.0)),
             to: PictureOrientation.Pixels(base: written, stride: Int(to.linesize.0)), width: description.width,

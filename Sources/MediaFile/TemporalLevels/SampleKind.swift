@@ -44,6 +44,29 @@ struct SampleKind: Hashable, Sendable {
         return false
     }
 
+    /// The prefix SEI NAL units of the base layer before the first slice segment of an access unit.
+    static func prefixMessages(_ accessUnit: UnsafeRawBufferPointer, _ framing: Framing) -> [[UInt8]] {
+        var units: [[UInt8]] = []
+        var position = 0
+        // A message whose end the next start code shows.
+        var open: Int?
+        while let start = nextUnit(accessUnit, framing, &position) {
+            if let begin = open { units.append(Array(accessUnit[begin..<start - 3])) }
+            open = nil
+            let (first, second) = (accessUnit[start], accessUnit[start + 1])
+            if first >> 1 & 63 < 32 { return units }
+            guard first >> 1 & 63 == NALUnitType.prefixSEI.rawValue, first & 1 == 0, second >> 3 == 0 else {
+                continue
+            }
+            switch framing {
+            case .lengths: units.append(Array(accessUnit[start..<position]))
+            case .startCodes: open = start
+            }
+        }
+        if let open { units.append(Array(accessUnit[open...])) }
+        return units
+    }
+
     /// The kind in a NAL unit's two header bytes; nil unless it is a slice of the base layer.
     init?(header first: UInt8, _ second: UInt8) {
         let type = first >> 1

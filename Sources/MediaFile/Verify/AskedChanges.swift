@@ -7,7 +7,7 @@ public struct AskedChanges: Hashable, Sendable {
     public static let items: [(name: String, meaning: String)] = [
         ("frames", "each picture of the input is there once, at its time"),
         ("timestamps", "the presentation times, to one tick of the coarser time base"),
-        ("duration", "the end of the last picture, to 1 ms"),
+        ("duration", "the end of the last picture, to 1 ms; up to about one frame is changed"),
         ("size", "the displayed width and height"),
         ("aspect", "the aspect ratio of a sample"),
         ("rotation", "the display matrix"),
@@ -21,14 +21,15 @@ public struct AskedChanges: Hashable, Sendable {
         ("dolby-vision", "the Dolby Vision configuration record (dvcC, dvvC)"),
         ("rpu", "the Dolby Vision RPU of each picture, byte for byte at its time"),
         ("hdr10+", "the HDR10+ message of each picture, byte for byte at its time"),
-        ("captions", "the CEA-608 and CEA-708 messages of HEVC pictures, byte for byte at their times"),
+        ("captions", "the CEA-608 and CEA-708 messages of HEVC and H.264 pictures, byte for byte at their times"),
         ("alpha", "transparency"),
         ("levels", "temporal levels"),
-        ("audio", "audio packets, byte for byte, and their times relative to the pictures to 10 ms"),
-        ("subtitle", "subtitle packets, byte for byte, and their times"),
-        ("streams", "other streams: more video, data, attachments, timecodes"),
+        ("audio", "audio packets, byte for byte, their times relative to the pictures to 10 ms, and the language"),
+        ("subtitle", "subtitle packets, byte for byte, their times and the language"),
+        ("timecode", "the timecode of the first frame"),
+        ("streams", "other streams: more video, data, attachments"),
         ("chapters", "times and titles of chapters"),
-        ("metadata", "keys and values of the file's metadata, languages of streams"),
+        ("metadata", "keys and values of the file's metadata, the language of the video"),
         ("pictures", "PSNR and SSIM of each component, and whether each picture is the one of its time"),
     ]
 
@@ -42,6 +43,8 @@ public struct AskedChanges: Hashable, Sendable {
     public var frameRate: Rational?
     /// How the input's colors relate to its alpha, where the file does not say so.
     public var sourceAlphaMode = AlphaChannelMode.straight
+    /// Whether a change of color was one of the description alone, so that the samples are the input's.
+    public var retags = false
     /// Whether the input was only copied, so that its coded pictures must be the same.
     public var isCopy = false
 
@@ -70,38 +73,66 @@ public struct AskedChanges: Hashable, Sendable {
                     throw MediaError(.usage, "alpha-mode takes premultiplied or straight, not '\(value)'")
                 }
                 sourceAlphaMode = mode
+            case ("retag", nil): retags = true
             case (let name, nil) where Self.items.contains { $0.name == name }: names.insert(name)
             default:
                 let all = Self.items.map(\.name).joined(separator: ", ")
-                throw MediaError(.usage, "'\(part)' is none of \(all), hdr=…, max-level=… and alpha-mode=…")
+                throw MediaError(.usage, "'\(part)' is none of \(all), retag, hdr=…, max-level=… and alpha-mode=…")
             }
         }
     }
 
-    /// The list that was parsed, in alphabetical order.
+    /// The list in the form that is parsed: the names in alphabetical order, then what has a value.
     public var texts: [String] {
-        (names.sorted() + [hdr.map { "hdr=\($0.rawValue)" }, maxLevel.map { "max-level=\($0)" }].compactMap { $0 })
+        let mode = sourceAlphaMode == .straight ? nil : "alpha-mode=\(sourceAlphaMode.rawValue)"
+        let values = [hdr.map { "hdr=\($0.rawValue)" }, maxLevel.map { "max-level=\($0)" }, mode]
+        return names.sorted() + (retags ? ["retag"] : []) + values.compactMap { $0 }
     }
 
     /// Why a loss of an item is expected; nil where it is not.
-    func reason(for name: String) -> String? {
-        if names.contains(name) { return "asked for: \(name)" }
+    ///
+    /// - Parameter change: how the output's color differs from the input's.
+    func reason(for name: String, _ change: ColorChange) -> String? {
+        if names.contains(name) { return "requested: \(name)" }
+        let dynamic: Set = ["dolby-vision", "rpu", "hdr10+"]
+        let metadata = dynamic.union(["mastering", "light", "ambient"])
         if let hdr {
-            let converted: Set = [
-                "depth", "mastering", "light", "ambient", "dolby-vision", "rpu", "hdr10+",
-            ]
-            // HDR in 8 bits has visible steps.
-            let metadata = converted.subtracting(["depth"])
+            let text = "requested: hdr=\(hdr.rawValue)"
             switch hdr {
             case .preserve: break
-            case .sdr: if converted.contains(name) { return "asked for: hdr=\(hdr.rawValue)" }
-            case .regenerate, .drop, .pq, .hlg:
-                if metadata.contains(name) { return "asked for: hdr=\(hdr.rawValue)" }
+            case .regenerate: if dynamic.contains(name) { return text }
+            case .drop: if metadata.contains(name) { return text }
+            // HDR in 8 bits has visible steps.
+            case .sdr where name == "depth" && change == .points: return text
+            case .sdr, .pq, .hlg: if metadata.contains(name), change == .points { return text }
             }
         }
-        if let maxLevel, name == "levels" { return "asked for: max-level=\(maxLevel)" }
+        // What describes the samples of one color does not hold for another.
+        let unfounded: Set = change == .points ? metadata : change == .samples ? dynamic : []
+        if names.contains("color"), unfounded.contains(name) { return "requested: color" }
+        if let maxLevel, name == "levels" { return "requested: max-level=\(maxLevel)" }
         // Statistics of the whole picture do not hold for other pictures.
-        if names.contains("size"), name == "rpu" || name == "hdr10+" { return "asked for: size" }
+        if names.contains("size"), name == "rpu" || name == "hdr10+" { return "requested: size" }
         return nil
+    }
+
+    /// How the color of an output differs from its input's.
+    enum ColorChange {
+        /// Not at all.
+        case none
+        /// In its range or the position of chroma samples.
+        case samples
+        /// In primaries, transfer function or matrix.
+        case points
+
+        /// The difference of two descriptions; a value that the first one leaves unspecified is none.
+        init(_ old: ColorDescription, _ new: ColorDescription) {
+            let points = [
+                (old.primaries, new.primaries), (old.transfer, new.transfer), (old.matrix, new.matrix),
+            ]
+            let isSame = points.allSatisfy { $0 == ColorDescription.unspecified || $0 == $1 }
+            let isSamePlace = old.chromaLocation == nil || old.chromaLocation == new.chromaLocation
+            self = !isSame ? .points : old.isFullRange == new.isFullRange && isSamePlace ? .none : .samples
+        }
     }
 }

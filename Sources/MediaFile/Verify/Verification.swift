@@ -14,6 +14,7 @@ public final class Verification {
     private let facts: (input: FileFacts, output: FileFacts)
     private let isCopied: Bool
     private let rules: PictureComparison.Rules
+    private let packetItems: [ReceiptItem]
     private var receipt: Receipt
 
     /// Compares the files' headers and packets.
@@ -37,7 +38,7 @@ public final class Verification {
         rules = Self.rules(facts.input, facts.output, packets, asked)
         comparesAlpha = facts.input.hasAlpha && facts.output.hasAlpha
         outputAlphaMode = facts.output.video.alphaLayerMode
-        add(packets.items(asked))
+        packetItems = packets.items(asked)
     }
 
     /// How a reader opens a file whose packets or pictures are compared.
@@ -60,7 +61,11 @@ public final class Verification {
         rules.tolerance = packets.tolerance
         rules.rounding = max(input.video.timeBase.value, output.video.timeBase.value) / 2 + 1e-6
         let isResized = asked.names.contains("size") && input.video.shown != output.video.shown
-        rules.isConverted = isResized || asked.names.contains("pictures") || asked.hdr?.converts ?? false
+        let (old, new) = (input.video.color, output.video.color)
+        let isRecolored =
+            asked.names.contains("color") && !asked.retags && AskedChanges.ColorChange(old, new) != .none
+        let isToned = asked.hdr?.targetTransfer.map { $0 != old.transfer && ($0 != 1 || old.isHDR) } ?? false
+        rules.isConverted = isResized || asked.names.contains("pictures") || isRecolored || isToned
         return rules
     }
 
@@ -74,11 +79,18 @@ public final class Verification {
         if let alpha = pictures.alphaItem, let place = items.firstIndex(where: { $0.name == "alpha" }) {
             items[place] = alpha
         }
+        // An RPU describes the samples before the conversion.
+        add(packetItems, expected: pictures.colors.count > 0 ? ["rpu", "hdr10+"] : [])
+        if let changed = pictures.colors.item, let place = items.firstIndex(where: { $0.name == "color" }),
+            items[place].verdict != .lost
+        {
+            items[place] = changed
+        }
         add(items)
         if let damage = output.damage {
             add([ReceiptItem("pictures", .lost, "the output is damaged: \(damage)")])
         }
-        add(pictures.items(rules, isCopied: isCopied))
+        add(pictures.items(rules, isCopied: isCopied, damage: input.damage))
         receipt.quality = pictures.figures
         let order = AskedChanges.items.map(\.name)
         receipt.items.sort { first, second in
@@ -88,10 +100,15 @@ public final class Verification {
         return receipt
     }
 
-    private func add(_ items: [ReceiptItem]) {
+    /// - Parameter converted: the items that pictures of other colors lose where the input's color changes.
+    private func add(_ items: [ReceiptItem], expected converted: Set<String> = []) {
+        let color = AskedChanges.ColorChange(facts.input.video.color, facts.output.video.color)
         for var item in items {
             if item.verdict == .lost {
-                item.expected = item.expected ?? asked.reason(for: item.name) ?? limit(item.name)
+                item.expected = item.expected ?? asked.reason(for: item.name, color) ?? limit(item.name)
+                if converted.contains(item.name) {
+                    item.expected = item.expected ?? "the color changes within the input"
+                }
             }
             receipt.items.append(item)
         }
@@ -99,7 +116,8 @@ public final class Verification {
 
     /// What a file that holds only pictures cannot hold.
     private static let needsContainer: Set = [
-        "timestamps", "duration", "rotation", "dolby-vision", "audio", "subtitle", "streams", "chapters",
+        "timestamps", "duration", "rotation", "dolby-vision", "audio", "subtitle", "timecode", "streams",
+        "chapters",
         "metadata",
     ]
     /// The same for a file whose pictures are not coded, in addition.

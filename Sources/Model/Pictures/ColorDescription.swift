@@ -28,6 +28,13 @@ public struct ColorDescription: Hashable, Sendable {
         self.chromaLocation = chromaLocation
     }
 
+    /// The description of RGB samples: 0 (identity, R'G'B') says no more than that no matrix applies.
+    public var withoutIdentityMatrix: ColorDescription {
+        var color = self
+        if color.matrix == 0 { color.matrix = Self.unspecified }
+        return color
+    }
+
     /// Whether any of the three code points is specified.
     public var isSpecified: Bool {
         primaries != Self.unspecified || transfer != Self.unspecified || matrix != Self.unspecified

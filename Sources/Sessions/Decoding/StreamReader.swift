@@ -160,7 +160,8 @@ public struct StreamReader: Sendable {
         }
         switch header.nalUnitType {
         case .unspec62 where header.nuhLayerId == 0:
-            unit.add(.dolbyVisionRPU, nal)
+            // One in front of the slices is the previous picture's (7.4.2.4.4), which was sent without it.
+            if unit.pictureType == nil { unit.hasLostSideData = true } else { unit.add(.dolbyVisionRPU, nal) }
         case _ where header.nuhLayerId != 0: break
         case .prefixSEI, .suffixSEI: takeMessages(nal, &unit)
         case .sps:
@@ -212,12 +213,14 @@ public struct StreamReader: Sendable {
         guard let sei = try? SEI(nal: nal) else { return }
         for message in sei.messages {
             switch (message.payloadType, message.payload.count) {
-            case (137, 24...): staticData[.masteringDisplay] = Array(message.payload.prefix(24))
-            case (144, 4...): staticData[.contentLight] = Array(message.payload.prefix(4))
-            case (148, 8...): staticData[.ambientViewing] = Array(message.payload.prefix(8))
-            case (147, 1...): preferredTransfer = message.payload.first
-            // ITU-T T.35: United States, SMPTE's provider code, application 4 (ST 2094-40).
-            case (4, 6...) where message.payload.starts(with: [0xB5, 0x00, 0x3C, 0x00, 0x01, 0x04]):
+            case (SEIPayloadType.masteringDisplay, 24...):
+                staticData[.masteringDisplay] = Array(message.payload.prefix(24))
+            case (SEIPayloadType.contentLight, 4...): staticData[.contentLight] = Array(message.payload.prefix(4))
+            case (SEIPayloadType.ambientViewing, 8...):
+                staticData[.ambientViewing] = Array(message.payload.prefix(8))
+            case (SEIPayloadType.alternativeTransfer, 1...): preferredTransfer = message.payload.first
+            case (SEIPayloadType.registeredUserData, _)
+            where message.payload.starts(with: HDR10PlusMetadata.identifier):
                 unit.add(.hdr10Plus, message.payload)
             default: break
             }

@@ -2,7 +2,7 @@
 internal import HWDHEVC
 public import HWDModel
 
-/// Writes the HDR metadata of frames into the access units of their pictures.
+/// Writes the HDR metadata and captions of frames into the access units of their pictures.
 ///
 /// It works on the access units that any encoder returns, so metadata stay with their pictures whatever the order of
 /// coding, the temporal level or the encoder. Static metadata apply to a coded video sequence and are written with its key
@@ -26,6 +26,8 @@ public struct FrameMetadataWriter: Sendable {
         case notPreserved
         case unreadable(FrameSideData.Kind)
         case notGenerated
+        case waiting
+        case contradicted
     }
 
     private var rules: FrameMetadataRules
@@ -33,6 +35,8 @@ public struct FrameMetadataWriter: Sendable {
     private var generator: DolbyVisionGenerator
     /// Metadata of the frames inside the encoder, by presentation time.
     private var pending: [Int64: [FrameSideData]] = [:]
+    /// Static metadata in effect, and those that wait for the next key frame.
+    private var sequence = SequenceMetadata()
     /// Frames with entries that were not written, by the kind of reason: a reason quotes values of the metadata, so
     /// that a stream can have any number of them.
     private var leftOut: [Cause: (reason: String, count: Int)] = [:]
@@ -41,6 +45,7 @@ public struct FrameMetadataWriter: Sendable {
     public init(_ configuration: EncoderConfiguration) {
         rules = configuration.frameMetadata
         generator = DolbyVisionGenerator(.iPhone, staticLight: RPUStaticLight(configuration))
+        sequence = SequenceMetadata(configuration)
     }
 
     /// Applies a configuration from the next frame on.
@@ -49,7 +54,7 @@ public struct FrameMetadataWriter: Sendable {
     /// A sentence for each reason why metadata were not written.
     public var notes: [String] {
         leftOut.values.sorted { $0.reason < $1.reason }.map { reason, count in
-            "HDR metadata of \(count) \(count == 1 ? "frame is" : "frames are") not written: \(reason)"
+            "metadata of \(count) \(count == 1 ? "frame is" : "frames are") not written: \(reason)"
         }
     }
 
@@ -57,10 +62,9 @@ public struct FrameMetadataWriter: Sendable {
     ///
     /// - Parameter light: what an RPU is made from (`EncoderConfiguration.generatesRPU`); nil makes none.
     public mutating func add(_ metadata: FrameMetadata, pts: Int64, light: Light? = nil) {
-        guard rules.isInserted else { return }
         var entries: [FrameSideData] = []
         var causes: [Cause: String] = [:]
-        for entry in metadata.sideData {
+        for entry in metadata.sideData where rules.isInserted || entry.kind == .closedCaptions {
             if entry.kind.isDynamic, !rules.preservesDynamic {
                 if light == nil { causes[.notPreserved] = "PreserveDynamicHDRMetadata is false" }
                 continue
@@ -72,20 +76,27 @@ public struct FrameMetadataWriter: Sendable {
                 causes[.unreadable(entry.kind)] = error.reason
             }
         }
-        if let light {
-            let range = RPULight(min: light.min, max: light.max, average: light.average)
+        if let light, rules.isInserted {
             do throws(BitstreamError) {
-                // The TemporalId follows from the picture.
-                let unit = try generator.nalUnit(light: range, startsShot: light.startsShot, temporalID: 0)
-                entries.append(FrameSideData(.dolbyVisionRPU, unit))
+                entries.append(try rpu(light))
             } catch {
                 causes[.notGenerated] = error.reason
             }
         }
-        for (cause, reason) in causes {
-            leftOut[cause, default: (String(reason.prefix(128)), 0)].count += 1
-        }
+        note(causes)
         if !entries.isEmpty { pending[pts] = entries }
+    }
+
+    private func rpu(_ light: Light) throws(BitstreamError) -> FrameSideData {
+        let range = RPULight(min: light.min, max: light.max, average: light.average)
+        // The TemporalId follows from the picture.
+        let unit = try generator.nalUnit(light: range, startsShot: light.startsShot, temporalID: 0)
+        return FrameSideData(.dolbyVisionRPU, unit)
+    }
+
+    /// Counts a frame once for each cause.
+    private mutating func note(_ causes: [Cause: String]) {
+        for (cause, reason) in causes { leftOut[cause, default: (String(reason.prefix(128)), 0)].count += 1 }
     }
 
     /// Calls `handler` with a picture's access unit and the metadata of its frame.
@@ -94,14 +105,19 @@ public struct FrameMetadataWriter: Sendable {
     public mutating func write(
         _ picture: EncodedPicture, _ bytes: RawSpan, _ handler: EncodedPictureHandler
     ) throws(SessionError) {
-        guard let entries = pending.removeValue(forKey: picture.pts) else { return try handler(picture, bytes) }
+        let entries = pending.removeValue(forKey: picture.pts) ?? []
+        let due = sequence.take(entries.filter(\.kind.isStatic), pts: picture.pts, isSync: picture.isSync)
+        if due.isWaiting { note([.waiting: "static HDR metadata change at the next key frame"]) }
         var metadata = AccessUnitMetadata()
-        for entry in entries where entry.kind.isDynamic || picture.isSync { entry.add(to: &metadata) }
+        for entry in due.entries + entries.filter({ !$0.kind.isStatic }) { entry.add(to: &metadata) }
         guard !metadata.isEmpty else { return try handler(picture, bytes) }
         sample.removeAll(keepingCapacity: true)
         unsafe bytes.withUnsafeBytes { unsafe sample.append(contentsOf: $0) }
         do throws(BitstreamError) {
-            try metadata.insert(into: &sample, temporalID: Int(picture.temporalLevel))
+            let contradicted = try metadata.insert(into: &sample)
+            if !contradicted.isEmpty {
+                note([.contradicted: "the stream has other values, which properties of the session set"])
+            }
         } catch {
             throw SessionError(
                 .videoEncoderMalfunction, "HDR metadata cannot be inserted into a picture: \(error.reason)")
@@ -113,35 +129,45 @@ public struct FrameMetadataWriter: Sendable {
 extension RPUStaticLight {
     /// Level 6 from the stream's static metadata (H.265 D.3.28, D.3.35); nil without any.
     fileprivate init?(_ configuration: EncoderConfiguration) {
-        guard let display = configuration.masteringDisplay, display.count == 24 else { return nil }
-        func number(_ range: Range<Int>, of bytes: [UInt8]) -> Int { bytes[range].reduce(0) { $0 << 8 | Int($1) } }
+        guard let bytes = configuration.masteringDisplay,
+            case .masteringDisplayColourVolume(let display)? =
+                try? SEIMessage(payloadType: SEIPayloadType.masteringDisplay, payload: bytes).interpreted()
+        else { return nil }
         // The maximum is in 0.0001 cd/m²; level 6 has 16 bits for each field.
         self.init(
-            maxLuminance: Swift.min(number(16..<20, of: display) / 10_000, 65_535),
-            minLuminance: Swift.min(number(20..<24, of: display), 65_535))
-        guard let light = configuration.contentLight, light.count == 4 else { return }
-        maxContentLightLevel = number(0..<2, of: light)
-        maxFrameAverageLightLevel = number(2..<4, of: light)
+            maxLuminance: Swift.min(display.maxDisplayMasteringLuminance / 10_000, 65_535),
+            minLuminance: Swift.min(display.minDisplayMasteringLuminance, 65_535))
+        guard let bytes = configuration.contentLight,
+            case .contentLightLevelInfo(let light)? =
+                try? SEIMessage(payloadType: SEIPayloadType.contentLight, payload: bytes).interpreted()
+        else { return }
+        maxContentLightLevel = light.maxContentLightLevel
+        maxFrameAverageLightLevel = light.maxPicAverageLightLevel
     }
 }
 
 extension FrameSideData {
-    /// Checks the syntax of dynamic metadata; the sizes of the other kinds were checked when they were decoded.
+    /// Checks the syntax of metadata of any size; the sizes of the other kinds were checked when they were decoded.
     fileprivate func check() throws(BitstreamError) {
         switch kind {
         case .masteringDisplay, .contentLight, .ambientViewing: break
         case .hdr10Plus: _ = try HDR10PlusMetadata(payload: bytes)
         case .dolbyVisionRPU: _ = try DolbyVisionRPU(nal: bytes)
+        case .closedCaptions: _ = try ClosedCaptions(payload: bytes)
         }
     }
 
     fileprivate func add(to metadata: inout AccessUnitMetadata) {
+        let type: Int
         switch kind {
-        case .masteringDisplay: metadata.messages.append(SEIMessage(payloadType: 137, payload: bytes))
-        case .contentLight: metadata.messages.append(SEIMessage(payloadType: 144, payload: bytes))
-        case .ambientViewing: metadata.messages.append(SEIMessage(payloadType: 148, payload: bytes))
-        case .hdr10Plus: metadata.messages.append(SEIMessage(payloadType: 4, payload: bytes))
-        case .dolbyVisionRPU: metadata.rpu = bytes
+        case .masteringDisplay: type = SEIPayloadType.masteringDisplay
+        case .contentLight: type = SEIPayloadType.contentLight
+        case .ambientViewing: type = SEIPayloadType.ambientViewing
+        case .hdr10Plus, .closedCaptions: type = SEIPayloadType.registeredUserData
+        case .dolbyVisionRPU:
+            metadata.rpu = bytes
+            return
         }
+        metadata.messages.append(SEIMessage(payloadType: type, payload: bytes))
     }
 }

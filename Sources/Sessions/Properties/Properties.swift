@@ -75,6 +75,12 @@ public enum PropertyTable {
             old value unless the stream needs a new format description.
             """),
         PropertySpec(
+            .sourceFrameCount, .integer(1...2_147_483_647),
+            """
+            The number of frames that the session will get, where it is known; 1 is a still picture. Stills get no generated \
+            HDR metadata.
+            """),
+        PropertySpec(
             .maxFrameDelayCount, .integer(0...250),
             "Maximum frames that the encoder holds before output; 0 outputs each at once. Excludes RealTime."),
         PropertySpec(

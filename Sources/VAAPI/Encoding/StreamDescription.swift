@@ -80,24 +80,17 @@ enum StreamDescription {
         }
     }
 
-    /// Values of `payloadType` (H.265 table D.1).
-    private enum SEIType {
-        static let masteringDisplay = 137
-        static let contentLight = 144
-        static let ambientViewing = 148
-    }
-
     /// The static HDR metadata as one SEI NAL unit; nil where there is none.
     private static func hdrMetadata(_ configuration: EncoderConfiguration) throws(BitstreamError) -> [UInt8]? {
         var messages: [SEIMessage] = []
         if let payload = configuration.masteringDisplay {
-            messages.append(SEIMessage(payloadType: SEIType.masteringDisplay, payload: payload))
+            messages.append(SEIMessage(payloadType: SEIPayloadType.masteringDisplay, payload: payload))
         }
         if let payload = configuration.contentLight {
-            messages.append(SEIMessage(payloadType: SEIType.contentLight, payload: payload))
+            messages.append(SEIMessage(payloadType: SEIPayloadType.contentLight, payload: payload))
         }
         if let payload = configuration.ambientViewing {
-            messages.append(SEIMessage(payloadType: SEIType.ambientViewing, payload: payload))
+            messages.append(SEIMessage(payloadType: SEIPayloadType.ambientViewing, payload: payload))
         }
         return messages.isEmpty ? nil : try SEI(messages: messages).nalUnit()
     }

@@ -80,7 +80,18 @@ final class SurfaceWriter {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return false }
         defer { ends.forEach { close($0) } }
-        return addresses.allSatisfy { Glibc.write(ends[1], $0, 1) == 1 }
+        // A program that this process starts gets no end, and no number of addresses makes a write wait.
+        guard
+            ends.allSatisfy({
+                fcntl($0, F_SETFD, FD_CLOEXEC) == 0 && fcntl($0, F_SETFL, O_NONBLOCK) == 0
+            })
+        else { return false }
+        return addresses.allSatisfy { address in
+            while true {
+                let written = Glibc.write(ends[1], address, 1)
+                if written == 1 || errno != EINTR { return written == 1 }
+            }
+        }
     }
 
     /// Offsets and strides of an image's two planes; nil where they cannot hold the coded size.

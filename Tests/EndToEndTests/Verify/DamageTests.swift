@@ -60,7 +60,7 @@ extension EndToEnd {
                 ),
                 (
                     "loop=loop=1:size=1:start=7,setpts=N/25/TB", ["frames", "pictures"], "pictures",
-                    "one frame late: a picture is there twice"
+                    "one frame late: a picture is repeated"
                 ),
                 (
                     "shuffleframes=0 1 2 4 3 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29",

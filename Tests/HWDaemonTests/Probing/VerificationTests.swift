@@ -137,6 +137,17 @@ struct VerificationTests {
         #expect(gone.warnings == ["/nowhere.json is left out: No such file or directory"])
     }
 
+    /// An administrator who sets a driver's debug variable finds its text in the log, in lines of the log's own.
+    @Test func logsWhatSuccessfulProbesPrint() throws {
+        let printing = #"printf 'a driver\047s text\nin \033[31mlines\n' >&2"#
+        let probe = "#!/bin/sh\n\(printing)\nexec \(BrokerProcess.products)/hwdaemon-"
+        let broker = try BrokerProcess(
+            workers: ["hwdaemon-probe": probe + "probe\n", "hwdaemon-verify": probe + "verify\n"])
+        #expect(try broker.probe().paths.allSatisfy(\.verified))
+        try waitFor("the log") { broker.log.contains("a probe printed: a driver's text; in ") }
+        #expect(!broker.log.contains("\u{1B}"))
+    }
+
     @Test func startsSessionsDuringVerification() throws {
         // Only verification hangs; the probe at the start is the real one.
         let broker = try BrokerProcess(workers: ["hwdaemon-verify": "#!/bin/sh\nexec sleep 60\n"])

@@ -3,7 +3,17 @@ internal import HWDModel
 
 extension FactComparison {
     /// The items of the files beside the pictures; audio and subtitles are compared by their packets.
-    var fileItems: [ReceiptItem?] { [otherStreams, chapters, metadata] }
+    var fileItems: [ReceiptItem?] { [timecode, otherStreams, chapters, metadata] }
+
+    private var timecode: ReceiptItem? {
+        switch (input.timecode, output.timecode) {
+        case (nil, nil): nil
+        case (nil, let new?): ReceiptItem("timecode", .changed, "a timecode was added: \(new)")
+        case (let old?, let new) where old == new: ReceiptItem("timecode", .kept, old)
+        case (let old?, let new?): ReceiptItem("timecode", .lost, "the first frame is \(new), not \(old)")
+        case (let old?, nil): ReceiptItem("timecode", .lost, "the output has no timecode; the input's is \(old)")
+        }
+    }
 
     private var otherStreams: ReceiptItem? {
         let streams = Self.others(input)
@@ -46,8 +56,13 @@ extension FactComparison {
         if old.isEmpty {
             return ReceiptItem("chapters", .changed, "\(ReceiptText.count(new.count, "chapter")) added")
         }
+        var left = new
         let missing = old.filter { chapter in
-            !new.contains { $0.title == chapter.title && abs($0.start - chapter.start) <= Self.chapterTolerance }
+            let place = left.firstIndex {
+                $0.title == chapter.title && abs($0.start - chapter.start) <= Self.chapterTolerance
+            }
+            if let place { left.remove(at: place) }
+            return place == nil
         }
         guard !missing.isEmpty else {
             return ReceiptItem(
@@ -55,14 +70,14 @@ extension FactComparison {
         }
         return ReceiptItem(
             "chapters", .lost,
-            "\(missing.count) of \(ReceiptText.count(old.count, "chapter")) are not there as they were",
+            "\(missing.count) of \(ReceiptText.count(old.count, "chapter")) are missing or differ",
             details: missing.map { "\"\($0.title)\" at \(ReceiptText.time($0.start))" })
     }
 
     /// Keys that describe a container or its writer, not the contents.
     private static let technicalKeys: Set = [
         "major_brand", "minor_version", "compatible_brands", "encoder", "timecode", "handler_name", "vendor_id",
-        "creation_time", "duration",
+        "duration",
     ]
 
     private var metadata: ReceiptItem? {
@@ -81,7 +96,7 @@ extension FactComparison {
         return ReceiptItem(
             "metadata", .lost,
             "\(missing.count) of \(ReceiptText.count(max(old.count, missing.count), "key")) "
-                + "are not there as they were", details: missing)
+                + "are missing or differ", details: missing)
     }
 
     /// Keys in one form: containers have the same key with and without QuickTime's domain or a language.
@@ -92,8 +107,11 @@ extension FactComparison {
             if name.hasPrefix("com.apple.quicktime.") { name.removeFirst("com.apple.quicktime.".count) }
             if name.hasSuffix(".iso6709") { name.removeLast(".iso6709".count) }
             if name.hasSuffix("-eng") { name.removeLast("-eng".count) }
-            guard !technicalKeys.contains(name), !value.isEmpty else { continue }
-            result[name] = result[name] ?? value
+            // libavformat names itself in the keys of some formats.
+            guard !technicalKeys.contains(name), !value.isEmpty, !value.hasPrefix("Lavf") else { continue }
+            // Formats write a time with different delimiters.
+            result[name] =
+                result[name] ?? (name == "creation_time" ? String(value.filter(\.isNumber).prefix(14)) : value)
         }
         return result
     }

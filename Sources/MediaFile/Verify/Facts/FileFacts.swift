@@ -35,15 +35,19 @@ struct FileFacts {
     /// The preferred transfer function (SEI message 147), which replaces that of the parameter sets.
     private(set) var preferredTransfer: UInt8?
     let chapters: [Chapter]
+    /// The timecode of the first frame; nil without one.
+    let timecode: String?
 
     init(_ file: InputFile, _ reader: MediaReader) throws(MediaError) {
-        info = try MediaInfo(file)
+        // The metadata of pictures are compared in the pass over the packets.
+        info = try MediaInfo(file, scansPictures: false)
         video = reader.video
         let index = reader.video.streamIndex
         track = info.video.first { $0.stream == index }
         let isBare = file.kind != .media || reader.isUntimed
         container = isBare ? .pictures : .container
         chapters = Self.chapters(reader)
+        timecode = Self.timecode(reader)
         boxColor = reader.firstEntryBoxes?.lazy.compactMap(Self.color).first
         guard video.codec == "hevc", file.isSeekable else { return }
         let configuration = HEVCConfiguration(video.codecConfiguration)
@@ -52,14 +56,7 @@ struct FileFacts {
             + StreamHead.nalUnits(
                 file, streamIndex: index, framing: configuration.framing, cancelFlag: CancelFlag())
         addMessages(units)
-        streamColor = HEVCConfiguration.baseLayerSets(units).first.flatMap { sps in
-            sps.colourDescription.map { points in
-                ColorDescription(
-                    primaries: UInt8(clamping: points.colourPrimaries),
-                    transfer: UInt8(clamping: points.transferCharacteristics),
-                    matrix: UInt8(clamping: points.matrixCoeffs), isFullRange: sps.isFullRange)
-            }
-        }
+        streamColor = HEVCConfiguration.baseLayerSets(units).first.flatMap { ColorDescription($0) }
     }
 
     private mutating func addMessages(_ units: [[UInt8]]) {
@@ -94,6 +91,17 @@ struct FileFacts {
         guard let boxColor, let streamColor, boxColor.isSpecified, streamColor.isSpecified else { return false }
         return (boxColor.primaries, boxColor.transfer, boxColor.matrix)
             != (streamColor.primaries, streamColor.transfer, streamColor.matrix)
+    }
+
+    private static func timecode(_ reader: MediaReader) -> String? {
+        guard case .libAV(let source) = reader.backend else { return nil }
+        let demuxer = source.demuxer
+        // mov.c copies the timecode of a track to the video that refers to it.
+        return LibAVDictionary.value(demuxer.video?.metadata, "timecode")
+            ?? LibAVDictionary.value(demuxer.context.pointee.metadata, "timecode")
+            ?? (0..<demuxer.streamCount).lazy.compactMap {
+                LibAVDictionary.value(demuxer.stream($0)?.pointee.metadata, "timecode")
+            }.first
     }
 
     /// The most chapters that are compared.

@@ -6,9 +6,30 @@ internal import HWDModel
 struct CodedPicture {
     /// Seconds, or the picture's number in output order where one of the files stores no times.
     var time: Double
-    /// Digests of HEVC pictures; nil without such a unit or message, and for other codecs.
+    /// How the pictures of a stream are coded.
+    enum Coding {
+        case hevc(SampleKind.Framing)
+        case h264(SampleKind.Framing)
+        /// Pictures that are not parsed.
+        case other
+
+        /// The coding of packets behind this configuration record or start of a byte stream.
+        init(_ codec: String, _ configuration: [UInt8]) {
+            switch codec {
+            case "hevc": self = .hevc(HEVCConfiguration(configuration).framing)
+            case "h264": self = .h264(SampleKind.Framing(h264: configuration))
+            default: self = .other
+            }
+        }
+    }
+
+    /// The digest of the RPU of HEVC; nil without one.
     var rpu: UInt64?
+    /// Whether the RPU cannot be read, so that an encode leaves it out.
+    var isRPUDamaged = false
+    /// The digest of the HDR10+ message of HEVC; nil without one.
     var hdr10Plus: UInt64?
+    /// The digest of the caption messages; nil without any.
     var captions: UInt64?
     /// The digest of all slices; nil where it is not needed.
     var slices: UInt64?
@@ -18,14 +39,27 @@ struct CodedPicture {
     /// Adds the NAL units of a packet.
     ///
     /// A unit's header is no part of its digest: it has the temporal level.
-    mutating func add(_ packet: MediaPacket, _ framing: SampleKind.Framing, digestsSlices: Bool) {
+    mutating func add(_ packet: MediaPacket, _ coding: Coding, digestsSlices: Bool) {
         let bytes = packet.withBytes { Array($0) }
+        switch coding {
+        case .hevc(let framing): addHEVC(StreamHead.split(bytes, framing), digestsSlices: digestsSlices)
+        case .h264(let framing):
+            for unit in StreamHead.split(bytes, framing) where unit.first.map({ $0 & 31 }) == 6 {
+                addMessages(SEI.hevcUnit(h264: unit))
+            }
+        case .other: break
+        }
+    }
+
+    private mutating func addHEVC(_ units: [ArraySlice<UInt8>], digestsSlices: Bool) {
         var digest = FNV1a()
         var hasSlice = false
-        for unit in StreamHead.split(bytes, framing) {
+        for unit in units {
             guard let header = try? NALUnitHeader(nal: unit) else { continue }
             switch header.nalUnitType {
-            case .unspec62: rpu = Self.combine(rpu, unit.dropFirst(2))
+            case .unspec62:
+                rpu = Self.combine(rpu, unit.dropFirst(2))
+                if (try? DolbyVisionRPU(nal: unit)) == nil { isRPUDamaged = true }
             case .prefixSEI, .suffixSEI: addMessages(unit)
             case let type where type.isSlice && digestsSlices:
                 digest.add(unit.dropFirst(2))

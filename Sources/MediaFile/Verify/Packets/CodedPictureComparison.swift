@@ -85,17 +85,19 @@ struct CodedPictureComparison {
                 waiting.input.removeFirst()
                 waiting.output.removeFirst()
             } else if difference > 0 {
-                waiting.input.removeFirst()
+                miss(waiting.input.removeFirst())
             } else {
                 waiting.output.removeFirst()
             }
         }
-        if isLast { waiting = ([], []) }
+        guard isLast else { return }
+        waiting.input.forEach { miss($0) }
+        waiting = ([], [])
     }
 
-    /// Counts the messages of a picture behind the output's last one.
+    /// Counts the messages of a picture that the output does not have.
     private mutating func miss(_ picture: CodedPicture) {
-        rpu.add(picture.time, picture.rpu, nil)
+        rpu.add(picture.time, picture.rpu, nil, isDamaged: picture.isRPUDamaged)
         hdr10Plus.add(picture.time, picture.hdr10Plus, nil)
         captions.add(picture.time, picture.captions, nil)
     }
@@ -103,7 +105,7 @@ struct CodedPictureComparison {
     private mutating func pair(_ first: CodedPicture, _ second: CodedPicture) {
         pairs += 1
         if let slices = first.slices, slices == second.slices { equalSlices += 1 }
-        rpu.add(first.time, first.rpu, second.rpu)
+        rpu.add(first.time, first.rpu, second.rpu, isDamaged: first.isRPUDamaged)
         hdr10Plus.add(first.time, first.hdr10Plus, second.hdr10Plus)
         captions.add(first.time, first.captions, second.captions)
     }
@@ -117,11 +119,15 @@ struct MessageComparison {
     private var inOutput = 0
     private var missing: (count: Int, times: [Double]) = (0, [])
     private var added = 0
+    /// Messages of the input that cannot be read and that the output does not have.
+    private var damaged = 0
     private var others: (count: Int, list: [(time: Double, input: UInt64, output: UInt64)]) = (0, [])
 
     init(name: String, title: String) { (self.name, self.title) = (name, title) }
 
-    mutating func add(_ time: Double, _ input: UInt64?, _ output: UInt64?) {
+    /// - Parameter isDamaged: whether the input's cannot be read.
+    mutating func add(_ time: Double, _ input: UInt64?, _ output: UInt64?, isDamaged: Bool = false) {
+        if isDamaged, output == nil { return damaged += 1 }
         if input != nil { inInput += 1 }
         if output != nil { inOutput += 1 }
         switch (input, output) {
@@ -139,7 +145,9 @@ struct MessageComparison {
 
     /// The line; nil where neither file has any.
     func item(isRegenerated: Bool) -> ReceiptItem? {
-        guard inInput > 0 || inOutput > 0 else { return nil }
+        guard inInput > 0 || inOutput > 0 else {
+            return damaged > 0 ? ReceiptItem(name, .changed, "none of the input's can be read") : nil
+        }
         let all = ReceiptText.count(inInput, title)
         if inInput == 0 { return ReceiptItem(name, .changed, "\(ReceiptText.count(inOutput, title)) added") }
         if inOutput == 0 { return ReceiptItem(name, .lost, "none of \(all) is there") }
@@ -154,6 +162,10 @@ struct MessageComparison {
         }
         if others.count > 0 { return displaced(all) }
         if added > 0 { return ReceiptItem(name, .changed, "\(all) kept, \(added) added") }
+        if damaged > 0 {
+            return ReceiptItem(
+                name, .changed, "\(all) kept; \(damaged) of the input cannot be read and are left out")
+        }
         return ReceiptItem(name, .kept, "\(all), byte for byte at \(inInput == 1 ? "its time" : "their times")")
     }
 
@@ -161,10 +173,10 @@ struct MessageComparison {
         let details = others.list.map { entry in
             let owner = others.list.first { $0.input == entry.output && $0.time != entry.time }
             let place = "at \(ReceiptText.time(entry.time))"
-            return owner.map { "\(place) is the one of \(ReceiptText.time($0.time))" } ?? "\(place) is another one"
+            return owner.map { "\(place) is the one of \(ReceiptText.time($0.time))" } ?? "\(place) differs"
         }
         let isExchange = others.list.allSatisfy { entry in others.list.contains { $0.input == entry.output } }
-        let what = isExchange ? "are exchanged" : others.count == 1 ? "is another one" : "are others"
+        let what = isExchange ? "are exchanged" : others.count == 1 ? "differs" : "differ"
         let places = ReceiptText.places(others.list.map(\.time), count: others.count)
         return ReceiptItem(name, .lost, "\(others.count) of \(all) \(what), \(places)", details: details)
     }

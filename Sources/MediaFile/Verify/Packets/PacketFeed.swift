@@ -15,11 +15,10 @@ final class PacketFeed {
     /// Whether slices are digested.
     var digestsSlices: Bool
 
-    private let isHEVC: Bool
     /// Whether pictures are numbered instead of timed.
     private let countsPictures: Bool
     private let tick: Double
-    private var framing: SampleKind.Framing
+    private var coding: CodedPicture.Coding
     private var order: OutputOrder?
     private var queue = OutputQueue()
     private var last: CodedPicture?
@@ -34,10 +33,9 @@ final class PacketFeed {
         self.reader = reader
         self.countsPictures = countsPictures
         self.digestsSlices = digestsSlices
-        isHEVC = reader.video.codec == "hevc"
         tick = reader.video.timeBase.value
-        framing = HEVCConfiguration(reader.video.codecConfiguration).framing
-        if isHEVC, reader.isUntimed { order = try OutputOrder(reader, try VideoCopy(reader)) }
+        coding = CodedPicture.Coding(reader.video.codec, reader.video.codecConfiguration)
+        if case .hevc = coding, reader.isUntimed { order = try OutputOrder(reader, try VideoCopy(reader)) }
         for stream in reader.otherStreams where [.audio, .subtitle].contains(stream.content) {
             reductions[stream.index] = PacketReduction(stream)
         }
@@ -64,14 +62,16 @@ final class PacketFeed {
     }
 
     private func take(picture packet: MediaPacket) throws(MediaError) {
-        if let configuration = packet.newConfiguration { framing = HEVCConfiguration(configuration).framing }
+        if let configuration = packet.newConfiguration {
+            coding = CodedPicture.Coding(reader.video.codec, configuration)
+        }
         let time =
             (packet.dts ?? packet.pts).map { Double($0) * tick } ?? Double(number) * reader.video.frameInterval
         position = max(position, time)
         guard var order else {
             guard !packet.isDiscarded else { return }
-            if isHEVC, framing == .startCodes, packet.beginsInUpperLayer, last != nil {
-                last?.add(packet, framing, digestsSlices: digestsSlices)
+            if case .hevc(.startCodes) = coding, packet.beginsInUpperLayer, last != nil {
+                last?.add(packet, coding, digestsSlices: digestsSlices)
             } else {
                 begin(packet, time: packet.pts.map { Double($0) * tick } ?? Double(number))
             }
@@ -85,7 +85,9 @@ final class PacketFeed {
     private func begin(_ packet: MediaPacket, time: Double) {
         flush()
         var picture = CodedPicture(time: time)
-        if isHEVC { picture.add(packet, framing, digestsSlices: digestsSlices) }
+        // Pictures of H.264 without times are not in output order.
+        let isOrdered = if case .h264 = coding { packet.pts != nil } else { true }
+        if isOrdered { picture.add(packet, coding, digestsSlices: digestsSlices) }
         last = picture
         number += 1
     }

@@ -9,7 +9,11 @@ struct StreamComparison {
     private let description: String
     private let isSameCodec: Bool
     private let isPCM: Bool
+    private let isSubtitle: Bool
     private let codecs: String
+    /// What the streams' descriptions say that the output has lost, in a sentence; nil where nothing is.
+    private let lostForm: String?
+    private let lostLanguage: String?
     private var waiting: (input: ArraySlice<PacketRecord>, output: ArraySlice<PacketRecord>) = ([], [])
     private var equal = 0
     private var differing = 0
@@ -25,9 +29,12 @@ struct StreamComparison {
         var count = 0
         var start: Double?
         var end: Double?
+        /// The sum of the packets' durations.
+        var duration = 0.0
 
         mutating func add(_ record: PacketRecord) {
             count += 1
+            duration += record.duration
             guard let time = record.time else { return }
             start = min(start ?? time, time)
             end = max(end ?? time, time + record.duration)
@@ -41,7 +48,7 @@ struct StreamComparison {
     /// The largest delay that is the same to a listener, and the one up to which it is only a rounding.
     private static let tolerance = 0.010
     private static let rounding = 0.002
-    /// The largest difference of the ends of a stream that was coded anew: encoders add a frame at each.
+    /// The largest difference of the ends of a re-encoded stream: encoders add a frame at each.
     private static let codedTolerance = 0.1
 
     init(_ input: OtherStream, _ output: OtherStream, number: Int) {
@@ -50,7 +57,24 @@ struct StreamComparison {
         description = input.description
         isSameCodec = input.codec == output.codec
         isPCM = input.codec.hasPrefix("pcm_")
+        isSubtitle = input.content == .subtitle
         codecs = isSameCodec ? input.codec : "\(input.codec) became \(output.codec)"
+        lostForm = Self.lostForm(input, output)
+        let language = input.language.flatMap { $0 == "und" ? nil : $0 }
+        lostLanguage = language.flatMap { language in
+            output.language == language ? nil : "its language is \(output.language ?? "none"), not \(language)"
+        }
+    }
+
+    /// Fewer channels or samples per second.
+    private static func lostForm(_ input: OtherStream, _ output: OtherStream) -> String? {
+        if let old = input.channels, let new = output.channels, new < old {
+            return "\(ReceiptText.count(old, "channel")) became \(new)"
+        }
+        if let old = input.sampleRate, let new = output.sampleRate, new < old {
+            return "\(old) samples per second became \(new)"
+        }
+        return nil
     }
 
     /// Adds the next packet of one of the files.
@@ -120,7 +144,8 @@ struct StreamComparison {
         match(isLast: true)
         // PCM that begins a few samples later has no equal record.
         let isCopy = isSameCodec && (equal > 0 || !isPCM)
-        let (verdict, sentence) = isCopy || input.count == 0 ? identical(offset) : transcoded(offset)
+        var (verdict, sentence) = isCopy || input.count == 0 ? identical(offset) : transcoded(offset)
+        if let lostLanguage { (verdict, sentence) = (.lost, "\(sentence); \(lostLanguage)") }
         return ReceiptItem(
             name, verdict, "\(description): \(sentence)",
             details: missing.times.map { "missing: the packet at \(ReceiptText.time($0))" }, number: number)
@@ -130,7 +155,7 @@ struct StreamComparison {
         let of = "of \(ReceiptText.count(input.count, "packet"))"
         if equal == 0, input.count > 0, output.count > 0 { return (.lost, "none \(of) is the input's") }
         if missing.count > 0 || differing > 0 {
-            var sentence = "\(missing.count + differing) \(of) are missing or others"
+            var sentence = "\(missing.count + differing) \(of) are missing or differ"
             if let old = input.end, let new = output.end, new - offset < old - Self.codedTolerance {
                 sentence += ", it ends at \(ReceiptText.time(new)) instead of \(ReceiptText.time(old + offset))"
             }
@@ -165,10 +190,19 @@ struct StreamComparison {
         guard abs(atStart) <= Self.codedTolerance, abs(atEnd) <= Self.codedTolerance else {
             return (
                 .lost,
-                "coded anew (\(codecs)), from \(ReceiptText.time(newStart)) to \(ReceiptText.time(newEnd)) instead of "
+                "re-encoded (\(codecs)), from \(ReceiptText.time(newStart)) to \(ReceiptText.time(newEnd)) instead of "
                     + "\(ReceiptText.time(from + offset)) to \(ReceiptText.time(end + offset))"
             )
         }
-        return (.changed, "coded anew (\(codecs)), \(ReceiptText.time(end - from)) as before")
+        if let lostForm { return (.lost, "re-encoded (\(codecs)): \(lostForm)") }
+        // Cues of subtitles may have other durations; the middle of sound may not be missing.
+        if !isSubtitle, output.duration < input.duration - Self.codedTolerance {
+            return (
+                .lost,
+                "re-encoded (\(codecs)): \(ReceiptText.time(output.duration)) of "
+                    + "\(ReceiptText.time(input.duration)) are there"
+            )
+        }
+        return (.changed, "re-encoded (\(codecs)), \(ReceiptText.time(end - from)) as before")
     }
 }

@@ -3,13 +3,22 @@ internal import HWDModel
 
 extension PictureComparison {
     /// The items of frames, timestamps and pictures.
-    func items(_ rules: Rules, isCopied: Bool) -> [ReceiptItem] {
-        [frames, timestamps(rules), duration(rules), pictures(rules, isCopied: isCopied)].compactMap { $0 }
+    ///
+    /// - Parameter damage: why pictures of the input cannot be decoded; nil for an input without damage.
+    func items(_ rules: Rules, isCopied: Bool, damage: String?) -> [ReceiptItem] {
+        let isDamaged = damage != nil
+        return [
+            frames(damage), timestamps(rules), duration(rules),
+            pictures(rules, isCopied: isCopied, isDamaged: isDamaged),
+        ].compactMap { $0 }
     }
 
-    private var frames: ReceiptItem {
+    private func frames(_ damage: String?) -> ReceiptItem {
         guard missing.count > 0 || added.count > 0 else {
-            return ReceiptItem("frames", .kept, ReceiptText.count(counts.input, "frame"))
+            let count = ReceiptText.count(counts.input, "frame")
+            // Pictures that nobody can decode are in neither file.
+            return damage.map { ReceiptItem("frames", .changed, "\(count); the input is damaged: \($0)") }
+                ?? ReceiptItem("frames", .kept, count)
         }
         var sentences: [String] = []
         if missing.count > 0 {
@@ -65,20 +74,35 @@ extension PictureComparison {
         return ReceiptItem("duration", difference <= 2.5 * rules.tolerance ? .changed : .lost, other)
     }
 
-    private func pictures(_ rules: Rules, isCopied: Bool) -> ReceiptItem? {
+    private func pictures(_ rules: Rules, isCopied: Bool, isDamaged: Bool) -> ReceiptItem? {
         guard pairs > 0 else { return nil }
+        if isCopied, quality.isExact, order.count == 0 {
+            return ReceiptItem("pictures", .kept, "the coded pictures are the input's own")
+        }
+        if isCopied, !isDamaged {
+            return ReceiptItem(
+                "pictures", .lost,
+                "the coded pictures are the input's own and decode to other samples: the parameter sets differ")
+        }
         if order.count > 0 { return wrongPictures }
-        if isCopied { return ReceiptItem("pictures", .kept, "the coded pictures are the input's own") }
+        if let fault = contrast.fault { return ReceiptItem("pictures", .lost, fault) }
         if rules.isConverted {
             return ReceiptItem(
                 "pictures", .changed,
-                "converted as asked for; each is the one of its time, samples were not compared")
+                "converted, as requested; each is the one of its time, samples were not compared")
         }
         if differsInAlphaMode {
             return ReceiptItem(
                 "pictures", .changed, "colors are multiplied by alpha in one file alone, samples were not compared")
         }
-        if quality.isExact { return ReceiptItem("pictures", .kept, "every sample is equal") }
+        return figuresItem
+    }
+
+    private var figuresItem: ReceiptItem {
+        let others = colors.count > 0 ? "; \(colors.count) with converted colors were not compared" : ""
+        if quality.isExact {
+            return ReceiptItem("pictures", others.isEmpty ? .kept : .changed, "every sample is equal\(others)")
+        }
         let names = ["Y", "Cb", "Cr", "alpha"]
         let values = names.indices.compactMap { component -> String? in
             guard let ssim = quality.ssim(component) else { return nil }
@@ -89,7 +113,7 @@ extension PictureComparison {
             ["lowest PSNR of Y: \(DecimalText.text($0.psnr, 2)) dB at \(ReceiptText.time($0.time))"]
         }
         return ReceiptItem(
-            "pictures", .changed, "coded anew: \(values.joined(separator: ", "))", details: details ?? [])
+            "pictures", .changed, "re-encoded: \(values.joined(separator: ", "))\(others)", details: details ?? [])
     }
 
     private var wrongPictures: ReceiptItem {
@@ -110,7 +134,7 @@ extension PictureComparison {
                 + "\(count == 1 ? "is" : "are") one frame early: a picture is missing"
         case .late(let time, let count):
             "\(ReceiptText.count(count, "picture")) from \(ReceiptText.time(time)) on are one frame late: a picture is "
-                + "there twice"
+                + "repeated"
         }
     }
 
@@ -119,13 +143,13 @@ extension PictureComparison {
 
     /// The item of alpha where both files have it.
     var alphaItem: ReceiptItem? {
-        guard quality.ssim(3) != nil || differsInAlphaMode else { return nil }
+        guard alpha.pictures > 0 else { return nil }
         let psnr = quality.psnr(3).map { ", PSNR \(DecimalText.text($0, 2)) dB" } ?? ""
         if alpha.lowest.input < 250, alpha.lowest.output > 254 {
             return ReceiptItem("alpha", .lost, "the output is opaque everywhere, the input is not")
         }
         if alpha.difference > Self.alphaTolerance {
-            return ReceiptItem("alpha", .lost, "the output's transparency is another one\(psnr)")
+            return ReceiptItem("alpha", .lost, "the transparency differs\(psnr)")
         }
         return ReceiptItem("alpha", .kept, "transparency is kept\(psnr)")
     }

@@ -9,12 +9,17 @@ public struct ComparedPicture {
     public var duration: Double
     /// The samples.
     public var view: PictureView
+    /// The color of the samples, as the file or, where it changes within the stream, the stream describes it.
+    public var color: ColorDescription
     /// How colors relate to alpha; nil without alpha.
     public var alphaMode: AlphaChannelMode?
 
     /// A picture of a file.
-    public init(time: Double, duration: Double, view: PictureView, alphaMode: AlphaChannelMode?) {
-        (self.time, self.duration, self.view, self.alphaMode) = (time, duration, view, alphaMode)
+    public init(
+        time: Double, duration: Double, view: PictureView, color: ColorDescription, alphaMode: AlphaChannelMode?
+    ) {
+        (self.time, self.duration, self.view) = (time, duration, view)
+        (self.color, self.alphaMode) = (color, alphaMode)
     }
 }
 
@@ -26,6 +31,8 @@ public protocol ComparedPictures: AnyObject {
     var damage: String? { get }
     /// The end of the file's last picture in seconds, where temporal levels are left out; nil elsewhere.
     var wholeEnd: Double? { get }
+    /// The end of what an edit list shows, in seconds; nil without one.
+    var shownEnd: Double? { get }
 }
 
 /// Compares the decoded pictures of two files in pairs, one pair at a time.
@@ -51,7 +58,7 @@ struct PictureComparison {
     private(set) var quality = PictureQuality()
     /// The lowest PSNR of Y' of a picture.
     private(set) var worst: (psnr: Double, time: Double)?
-    private(set) var order: PictureOrder
+    private(set) var order = PictureOrder()
     /// Pictures of the input that the output does not have, and the first of their times.
     private(set) var missing: (count: Int, times: [Double]) = (0, [])
     /// Pictures of the output that the input does not have; whether each repeats the one before it.
@@ -62,15 +69,15 @@ struct PictureComparison {
     private(set) var ends: (input: Double, output: Double) = (0, 0)
     private(set) var counts: (input: Int, output: Int) = (0, 0)
     private(set) var alpha = AlphaExtent()
+    /// Pictures whose color was converted.
+    private(set) var colors = ConvertedColors()
+    private(set) var contrast = ContrastComparison()
     /// Whether colors were left out because they relate to alpha differently.
     private(set) var differsInAlphaMode = false
     private var lastOutput: PictureSignature?
     private var grid: (columns: Int, rows: Int)?
 
-    init(_ rules: Rules) {
-        self.rules = rules
-        order = PictureOrder(isConverted: rules.isConverted)
-    }
+    init(_ rules: Rules) { self.rules = rules }
 
     /// Reads and compares all pictures.
     mutating func run(_ input: any ComparedPictures, _ output: any ComparedPictures) throws {
@@ -104,6 +111,9 @@ struct PictureComparison {
         order.finish()
         // The pictures that are left are shown for longer than the file's durations.
         ends.input = input.wholeEnd ?? ends.input
+        // libavformat gives the last sample a duration of its own where pictures are reordered.
+        ends.input = min(ends.input, input.shownEnd ?? .infinity)
+        ends.output = min(ends.output, output.shownEnd ?? .infinity)
     }
 
     private mutating func next(_ pictures: any ComparedPictures, isInput: Bool) throws -> ComparedPicture? {
@@ -146,14 +156,15 @@ struct PictureComparison {
         pairs += 1
         let isSameMode = first.alphaMode == second.alphaMode || first.alphaMode == nil || second.alphaMode == nil
         if !isSameMode { differsInAlphaMode = true }
+        let isConverted = colors.add(first.time, first.color, second.color) || rules.isConverted
         // Colors that are multiplied by alpha in one file alone are others; alpha shows which picture it is.
-        let signature = PictureSignature(isSameMode ? new : Array(new.dropFirst(3)), grid)
-        order.add(
-            first.time, input: PictureSignature(isSameMode ? old : Array(old.dropFirst(3)), grid), output: signature
-        )
-        lastOutput = signature
+        let signatures = [old, new].map { PictureSignature(isSameMode ? $0 : Array($0.dropFirst(3)), grid) }
+        order.add(first.time, input: signatures[0], output: signatures[1], isConverted: isConverted)
+        lastOutput = signatures[1]
+        if isSameMode { contrast.add(signatures[0], signatures[1], isConverted: isConverted) }
+        if isSameMode, isConverted { colors.addSamples(signatures[0], signatures[1], first.color, second.color) }
         if old.count > 3, new.count > 3 { alpha.add(old[3], new[3], grid) }
-        guard !rules.isConverted, isSameMode else { return }
+        guard !isConverted, isSameMode else { return }
         if let psnr = try quality.add(Array(zip(old, new))), psnr < worst?.psnr ?? .infinity {
             worst = (psnr, first.time)
         }
@@ -162,12 +173,15 @@ struct PictureComparison {
 
 /// The transparency of two files' pictures, by the means of cells.
 struct AlphaExtent {
+    /// Pictures that were added.
+    private(set) var pictures = 0
     /// The lowest mean of a cell, in units of an 8-bit sample.
     private(set) var lowest: (input: Float, output: Float) = (255, 255)
     /// The largest difference of the means of a cell.
     private(set) var difference: Float = 0
 
     mutating func add(_ input: PicturePlane, _ output: PicturePlane, _ grid: (columns: Int, rows: Int)) {
+        pictures += 1
         let old = input.cellMeans(columns: grid.columns, rows: grid.rows)
         let new = output.cellMeans(columns: grid.columns, rows: grid.rows)
         lowest.input = min(lowest.input, old.min() ?? 255)

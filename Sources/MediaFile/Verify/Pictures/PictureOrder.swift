@@ -22,7 +22,8 @@ struct PictureOrder {
         var time: Double
         var input: PictureSignature
         var output: PictureSignature
-        var distance: Double
+        /// Whether its colors were converted, so that only the pattern of luma can be compared.
+        var isConverted: Bool
     }
 
     /// The faults that were found, at most `maxFaults`.
@@ -30,8 +31,6 @@ struct PictureOrder {
     /// The number of faults.
     private(set) var count = 0
 
-    /// Whether the colors of the output are converted.
-    private let isConverted: Bool
     private var before: Pair?
     private var last: Pair?
     private var isLastExplained = false
@@ -57,11 +56,12 @@ struct PictureOrder {
     /// The deviation from which a picture has contents, and the one below which it has none: coding leaves traces.
     private static let (structured, blank) = (4.0, 3.0)
 
-    init(isConverted: Bool) { self.isConverted = isConverted }
-
     /// Adds the next pair of pictures.
-    mutating func add(_ time: Double, input: PictureSignature, output: PictureSignature) {
-        let next = Pair(time: time, input: input, output: output, distance: distance(input, output))
+    ///
+    /// - Parameter isConverted: whether the output's picture has other colors.
+    mutating func add(_ time: Double, input: PictureSignature, output: PictureSignature, isConverted: Bool = false)
+    {
+        let next = Pair(time: time, input: input, output: output, isConverted: isConverted)
         if let last { judge(last, next) }
         (before, last) = (last, next)
     }
@@ -73,8 +73,9 @@ struct PictureOrder {
         closeRun()
     }
 
-    private func distance(_ input: PictureSignature, _ output: PictureSignature) -> Double {
-        isConverted ? input.fittedDistance(to: output) : input.distance(to: output)
+    /// The distance of one pair's input from another's output; `isFitted` where a conversion is between them.
+    private func distance(_ input: Pair, _ output: Pair, isFitted: Bool) -> Double {
+        isFitted ? input.input.fittedDistance(to: output.output) : input.input.distance(to: output.output)
     }
 
     private mutating func judge(_ pair: Pair, _ next: Pair?) {
@@ -82,44 +83,52 @@ struct PictureOrder {
             isLastExplained = false
             return
         }
-        let own = pair.distance * pair.distance
         if let next, isExchanged(pair, next) {
             note(.exchanged(pair.time, next.time))
             isLastExplained = true
             return closeRun()
         }
-        let toNext = next.map { distance($0.input, pair.output) } ?? .infinity
-        let toPrevious = before.map { distance($0.input, pair.output) } ?? .infinity
-        let nearest = min(toNext, toPrevious)
-        if pair.distance > Self.visible, nearest * nearest * Self.ratio < own {
-            return extend(isEarly: toNext < toPrevious, pair.time)
+        let own = distance(pair, pair, isFitted: pair.isConverted)
+        let toNext = next.flatMap { nearness(of: pair, to: $0) }
+        let toPrevious = before.flatMap { nearness(of: pair, to: $0) }
+        if own > Self.visible, toNext != nil || toPrevious != nil {
+            return extend(isEarly: toNext ?? .infinity < toPrevious ?? .infinity, pair.time)
         }
         // The last picture has no next one to compare with.
-        if next == nil, run?.isEarly ?? false, pair.distance > Self.visible {
-            return extend(isEarly: true, pair.time)
-        }
+        if next == nil, run?.isEarly ?? false, own > Self.visible { return extend(isEarly: true, pair.time) }
         closeRun()
-        if isReplaced(pair) {
-            return note(.replaced(pair.time, isBlank: isBlank(pair)))
+        if isReplaced(pair, own) { return note(.replaced(pair.time, isBlank: isBlank(pair))) }
+        if !pair.isConverted {
+            usual.sum += own
+            usual.count += 1
         }
-        usual.sum += pair.distance
-        usual.count += 1
+    }
+
+    /// The distance of a pair's output from its neighbor's input; nil where it is not nearer than to its own.
+    private func nearness(of pair: Pair, to neighbor: Pair) -> Double? {
+        let isFitted = pair.isConverted || neighbor.isConverted
+        let (own, other) = (distance(pair, pair, isFitted: isFitted), distance(neighbor, pair, isFitted: isFitted))
+        return other * other * Self.ratio < own * own ? other : nil
     }
 
     private func isExchanged(_ pair: Pair, _ next: Pair) -> Bool {
-        let straight = pair.distance * pair.distance + next.distance * next.distance
-        let (first, second) = (distance(pair.input, next.output), distance(next.input, pair.output))
-        return straight > Self.noise && (first * first + second * second) * Self.ratio < straight
+        let isFitted = pair.isConverted || next.isConverted
+        func squared(_ first: Pair, _ second: Pair) -> Double {
+            let distance = distance(first, second, isFitted: isFitted)
+            return distance * distance
+        }
+        let straight = squared(pair, pair) + squared(next, next)
+        return straight > Self.noise && (squared(pair, next) + squared(next, pair)) * Self.ratio < straight
     }
 
     private func isBlank(_ pair: Pair) -> Bool { pair.output.deviation < min(Self.blank, pair.input.deviation / 4) }
 
-    private func isReplaced(_ pair: Pair) -> Bool {
+    private func isReplaced(_ pair: Pair, _ distance: Double) -> Bool {
         let contents = pair.input.deviation
         if contents > Self.structured, isBlank(pair) { return true }
-        guard !isConverted else { return contents > Self.structured && pair.distance > 0.9 * contents }
+        guard !pair.isConverted else { return contents > Self.structured && distance > 0.9 * contents }
         let expected = usual.count > 0 ? 3 * usual.sum / usual.count : 0
-        return pair.distance > max(Self.otherPicture, expected)
+        return distance > max(Self.otherPicture, expected)
     }
 
     private mutating func extend(isEarly: Bool, _ time: Double) {

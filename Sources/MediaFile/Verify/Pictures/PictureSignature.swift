@@ -30,6 +30,15 @@ struct PictureSignature {
         lumaCount = grid.columns * grid.rows
     }
 
+    /// The means of Y' (0), Cb (1) or Cr (2); empty for a component that the picture does not have.
+    func cells(_ component: Int) -> ArraySlice<Float> {
+        guard component > 0 else { return means.prefix(lumaCount) }
+        let count = (means.count - lumaCount) / 2
+        guard count > 0 else { return [] }
+        let start = lumaCount + (component - 1) * count
+        return means[start..<start + count]
+    }
+
     /// The root mean square of the difference, in units of an 8-bit sample.
     func distance(to other: PictureSignature) -> Double {
         let count = min(means.count, other.means.count)

@@ -19,19 +19,19 @@ final class LibAVSource {
     let sampleEntries: [Box]
     /// The sample entries in the order of the samples; empty where the sample table does not show that.
     let entryRuns: [Box]
-    private(set) var report = DecodeReport()
+    var report = DecodeReport()
     /// Drops temporal levels; nil when all are read.
     let levels: LevelFilter?
 
     private var decoder: VideoDecoder?
     private let threads: Int
     private let streamsRead: Set<Int>
-    private let conversion: SampleConversion
-    private var converters: [PictureFormat: any PictureConverter] = [:]
+    private var converters: PictureConverters
     /// Whether pictures of another size are scaled to the first one's.
     private let scalesPictures: Bool
-    private var clock: PresentationClock
+    var clock: PresentationClock
     private var colors: StreamColor
+    private var packetMetadata: PacketMetadata?
     private(set) var timeline: InputTimeline
     private let packet: UnsafeMutablePointer<AVPacket>
     private let frame: UnsafeMutablePointer<AVFrame>
@@ -42,19 +42,6 @@ final class LibAVSource {
     /// The error that ended reading early; thrown after the decoder's last frame.
     private var earlyEnd: MediaError?
 
-    /// The size and format of a decoder's picture.
-    private struct PictureFormat: Hashable {
-        var width: Int
-        var height: Int
-        var format: Int32
-
-        init(_ picture: AVFrame) {
-            (width, height, format) = (Int(picture.width), Int(picture.height), picture.format)
-        }
-    }
-
-    /// The most converters that are kept: a damaged stream may change its size with every picture.
-    private static let maxConverters = 8
     /// Failures in a row, without a packet taken or a frame returned, after which decoding ends.
     private static let maxFailures = 4096
 
@@ -66,7 +53,6 @@ final class LibAVSource {
     ) throws(MediaError) {
         let opening = try Opening(file, options, cancelFlag)
         demuxer = opening.demuxer
-        conversion = opening.conversion
         threads = options.threads
         scalesPictures = options.scalesToFirstSize
         decoder = opening.isDecoded ? try opening.demuxer.makeDecoder(threads: options.threads) : nil
@@ -84,8 +70,10 @@ final class LibAVSource {
         levels = try LevelFilter(
             options, opening.demuxer, opening.boxes, leavesUnsignaled: opening.isForDaemon, &video)
         self.video = video
+        converters = PictureConverters(opening.conversion, video, path: opening.demuxer.path)
         clock = PresentationClock(video, isUntimed: opening.demuxer.isUntimed)
         colors = StreamColor(video.color)
+        packetMetadata = (opening.stream.codecpar?.pointee.codec_id).flatMap(PacketMetadata.init)
         timeline = opening.demuxer.timeline(opening.streamsRead)
         self.cancelFlag = cancelFlag
         // Last: deinit, which frees them, does not run when init throws before every property is set.
@@ -119,7 +107,7 @@ final class LibAVSource {
 
     /// Bytes of a slot that the decoder can write into; 0 when its pictures are copied anyway.
     var directByteCount: Int {
-        decoder?.slotByteCount(conversion.source, width: video.width, height: video.height) ?? 0
+        decoder?.slotByteCount(converters.conversion.source, width: video.width, height: video.height) ?? 0
     }
 
     func next() throws(MediaError) -> MediaReader.Item? {
@@ -205,6 +193,7 @@ final class LibAVSource {
 
     private func sendPacket() throws(MediaError) {
         guard let decoder else { return }
+        if state == .reading { packetMetadata?.note(packet.pointee) }
         switch decoder.send(packet) {
         case .full: state = .packetPending
         case .taken:
@@ -240,7 +229,7 @@ final class LibAVSource {
     private func take(_ decoder: VideoDecoder) throws(MediaError) -> DecodedFrame {
         let picture = frame.pointee
         defer { av_frame_unref(frame) }
-        let form = PictureFormat(picture)
+        let form = PictureConverters.Form(picture)
         let isScaled = (form.width, form.height) != (video.width, video.height)
         guard !isScaled || scalesPictures else {
             throw MediaError(
@@ -253,15 +242,16 @@ final class LibAVSource {
         }
         let format = AVPixelFormat(rawValue: picture.format)
         let isNative = !isScaled && SampleFormats.native(format) == video.format
-        let converter = isNative ? nil : try converter(form)
+        let converter = isNative ? nil : try converters.converter(of: form)
         report.changes.note(
             frame: report.frames, width: form.width, height: form.height, format: SampleFormats.name(format),
-            isScaled: isScaled, isConverted: format != conversion.source)
+            isScaled: isScaled, isConverted: format != converters.conversion.source)
         let direct = isNative ? decoder.direct(frame, video.format) : nil
         let color = color(of: picture, isConverted: !isNative)
         let (pts, duration, isRepaired) = clock.stamp(
-            picture.best_effort_timestamp, duration: picture.pkt_duration, index: report.frames)
-        let sideData = FrameSideData.all(of: frame)
+            timestamp(of: picture), duration: picture.pkt_duration, index: report.frames)
+        let metadata = PictureMetadata(frame, hdr10Plus: packetMetadata?.take(pts: picture.pts))
+        if metadata.isIncomplete { report.incompleteMetadata += 1 }
         guard let samples = DecodedPicture(moving: frame, converter: converter) else {
             throw MediaError(.io, "\(demuxer.path): out of memory")
         }
@@ -271,8 +261,15 @@ final class LibAVSource {
         if isRepaired { report.repairedTimestamps += 1 }
         let timing = FrameTiming(index: index, pts: pts, duration: duration, isKeyFrame: picture.key_frame != 0)
         return DecodedFrame(
-            timing, of: video, color: color, direct: direct, sideData: sideData,
+            timing, of: video, color: color, direct: direct, sideData: metadata.entries,
             samples: .picture(samples))
+    }
+
+    /// A picture's time; HEVC's is as sessions return it.
+    ///
+    /// libavcodec's guess takes decoding times from a picture on that has the time of the one before it, as at a jump.
+    private func timestamp(of picture: AVFrame) -> Int64 {
+        video.codec == "hevc" && picture.pts != clibav_no_pts() ? picture.pts : picture.best_effort_timestamp
     }
 
     /// The color of a picture's samples; a conversion to the first picture's format gives them its range and siting.
@@ -282,56 +279,6 @@ final class LibAVSource {
             (color.isFullRange, color.chromaLocation) = (video.color.isFullRange, video.color.chromaLocation)
         }
         return color
-    }
-
-    /// One converter for each size and format that the decoder returns; nearly always there is one.
-    private func converter(_ form: PictureFormat) throws(MediaError) -> any PictureConverter {
-        if let known = converters[form] { return known }
-        let format = AVPixelFormat(rawValue: form.format)
-        let conversion = try conversion.adapted(to: format, height: video.height, path: demuxer.path)
-        guard let converter = makeConverter(conversion, (form.width, form.height)) else {
-            throw MediaError(
-                .unsupported,
-                "\(demuxer.path): pictures of \(form.width)x\(form.height) \(SampleFormats.name(format)) cannot be "
-                    + "converted")
-        }
-        if converters.count >= Self.maxConverters { converters = [:] }
-        converters[form] = converter
-        return converter
-    }
-
-    private func makeConverter(
-        _ conversion: SampleConversion, _ size: (width: Int, height: Int)
-    ) -> (any PictureConverter)? {
-        let (width, height) = (video.width, video.height)
-        guard conversion.alpha != nil else {
-            return FrameConverter(conversion, FrameConverter.Geometry(from: size, to: (width, height)))
-        }
-        guard let converter = AlphaConverter(conversion, width: width, height: height), size != (width, height)
-        else { return AlphaConverter(conversion, width: width, height: height) }
-        return ScalingConverter(conversion, from: size, width: width, height: height, next: converter)
-    }
-
-    /// Counts what libav logged since the last call.
-    private func countLoggedErrors() {
-        let (count, first) = demuxer.tally.take()
-        guard count > 0 else { return }
-        countError(first ?? "damaged", at: clock.last)
-        report.errors += count - 1
-    }
-
-    /// Counts a call that failed, unless libav logged it and it is counted already.
-    private func countFailure(_ code: Int32, at pts: Int64?) {
-        let before = report.errors
-        countLoggedErrors()
-        if report.errors == before { countError(MediaError.text(ofLibAV: code), at: pts) }
-    }
-
-    private func countError(_ reason: String, at pts: Int64?) {
-        report.errors += 1
-        guard report.firstError == nil else { return }
-        let position = clock.seconds(pts).map { " near \($0) s" } ?? ""
-        report.firstError = "frame \(report.frames)\(position): \(reason)"
     }
 
     /// Ends reading.

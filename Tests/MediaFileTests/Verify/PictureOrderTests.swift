@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+import HWDModel
 import Testing
 
 @testable import HWDMediaFile
@@ -29,12 +30,15 @@ import Testing
         }
     }
 
+    /// - Parameter converted: the first picture whose colors were converted.
     private func faults(
-        _ input: [[UInt16]], _ output: [[UInt16]], isConverted: Bool = false
+        _ input: [[UInt16]], _ output: [[UInt16]], isConverted: Bool = false, converted: Int = .max
     ) -> [PictureOrder.Fault] {
-        var order = PictureOrder(isConverted: isConverted)
+        var order = PictureOrder()
         for (number, pair) in zip(input, output).enumerated() {
-            order.add(Double(number), input: signature(pair.0), output: signature(pair.1))
+            order.add(
+                Double(number), input: signature(pair.0), output: signature(pair.1),
+                isConverted: isConverted || number >= converted)
         }
         order.finish()
         #expect(order.count == order.faults.count)
@@ -84,6 +88,72 @@ import Testing
         #expect(faults(input, changed) == [.replaced(4, isBlank: false)])
         // The only picture.
         #expect(faults([input[0]], [output[0].map { 255 - $0 }]) == [.replaced(0, isBlank: false)])
+    }
+
+    /// The input's color changes in mid-file: pictures from there on have other samples.
+    @Test func convertedPartsOfAFile() {
+        let input = (0..<12).map { picture($0) }
+        var output = input
+        for number in 6..<12 { output[number] = input[number].map { UInt16(Double($0) * 0.6 + 30) } }
+        #expect(faults(input, output, converted: 6) == [])
+        #expect(!faults(input, output).isEmpty)
+        var changed = output
+        changed[8] = [UInt16](repeating: 90, count: Self.width * Self.height)
+        #expect(faults(input, changed, converted: 6) == [.replaced(8, isBlank: true)])
+        changed = output
+        changed.swapAt(8, 9)
+        #expect(faults(input, changed, converted: 6) == [.exchanged(8, 9)])
+        changed = output
+        changed.remove(at: 3)
+        #expect(faults(input, changed, converted: 5).contains { if case .early = $0 { true } else { false } })
+    }
+
+    /// Which pairs are converted, by the colors of both files.
+    @Test func colorsThatChangeInMidFile() {
+        let (pq, sdr) = (
+            ColorDescription(primaries: 9, transfer: 16, matrix: 9),
+            ColorDescription(primaries: 1, transfer: 1, matrix: 1)
+        )
+        func item(
+            _ pairs: [(ColorDescription, ColorDescription)], _ output: (Int) -> [UInt16]
+        ) -> (count: Int, item: ReceiptItem?) {
+            var colors = ConvertedColors()
+            for (number, pair) in pairs.enumerated() where colors.add(Double(number), pair.0, pair.1) {
+                colors.addSamples(signature(picture(number)), signature(output(number)), pair.0, pair.1)
+            }
+            return (colors.count, colors.item)
+        }
+        let own = { (number: Int) in picture(number) }
+        let other = { (number: Int) in picture(number).map { $0 / 2 + 20 } }
+        #expect(item([(pq, pq), (pq, pq)], own).item == nil)
+        #expect(item([(pq, pq), (sdr, sdr)], own).item == nil)
+        // Tags that were changed for the whole file.
+        #expect(item([(pq, sdr), (pq, sdr)], own).item == nil)
+        let joined = item([(pq, pq), (sdr, pq), (sdr, pq)], other)
+        #expect(joined.count == 2 && joined.item?.verdict == .changed)
+        #expect(joined.item?.sentence.contains("2 pictures, the first at 1.000 s") == true)
+        // Samples that were not converted.
+        #expect(item([(pq, pq), (sdr, pq)], own).item?.verdict == .lost)
+    }
+
+    @Test func contrastOfComponents() {
+        func fault(isConverted: Bool = false, _ change: (Int, UInt16) -> UInt16) -> String? {
+            var contrast = ContrastComparison()
+            for number in 0..<4 {
+                let (old, noise) = (picture(number), picture(number, noise: 6))
+                let new = noise.enumerated().map { change($0.offset, $0.element) }
+                contrast.add(signature(old), signature(new), isConverted: isConverted)
+            }
+            return contrast.fault
+        }
+        #expect(fault { $1 } == nil)
+        #expect(fault { $1 + 2 } == nil)
+        #expect(fault { _, _ in 128 } == "Y has 0.00 of the input's contrast")
+        // Full range squeezed into video range.
+        #expect(fault { 16 + $1 * 219 / 255 } == "Y has 0.86 of the input's contrast")
+        #expect(fault { $1 + 20 } == "Y is 20.0 of 255 higher")
+        #expect(fault(isConverted: true) { $1 / 3 + 90 } == nil)
+        #expect(fault(isConverted: true) { _, _ in 128 } == "Y has 0.00 of the input's contrast")
     }
 
     @Test func qualityOfKnownDifferences() throws {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDHEVC
-public import HWDModel
+internal import HWDModel
 
 extension VideoDescription {
     /// Adds the HDR metadata that only boxes of the sample entry declare.
@@ -29,41 +29,6 @@ extension VideoDescription {
     }
 }
 
-extension VideoTrack {
-    /// Declares the track as Dolby Vision of profile 8.4, whose base layer is HLG.
-    public mutating func declareHLGDolbyVision() {
-        dolbyVision = DolbyVisionConfiguration.record(
-            profile: 8, transfer: 18, width: width, height: height, frameRate: frameRate)
-    }
-}
-
-extension DolbyVisionConfiguration {
-    /// The record of a stream; nil where no level allows it.
-    ///
-    /// - Parameter transfer: the base layer's `transfer_characteristics`, which determines what else can show it.
-    fileprivate static func record(
-        profile: Int, transfer: UInt8, width: Int, height: Int, frameRate: Rational?
-    ) -> [UInt8]? {
-        guard let level = level(width: width, height: height, frameRate: frameRate?.value ?? 30) else { return nil }
-        let compatibility = profile == 5 ? 0 : [16: 1, 18: 4][transfer] ?? 2
-        return try? DolbyVisionConfiguration(profile: profile, level: level, compatibilityID: compatibility).bytes()
-    }
-}
-
-extension FrameSideData {
-    /// The dynamic metadata of a frame that was scaled by these factors; nil where they cannot be read.
-    public func scaled(horizontal: Double, vertical: Double) -> FrameSideData? {
-        let edits = [HDREdit.scale(horizontal: horizontal, vertical: vertical)]
-        switch kind {
-        case .dolbyVisionRPU:
-            let rpu = try? DolbyVisionRPU(nal: bytes).edited(edits).nalUnit()
-            return rpu.map { FrameSideData(kind, $0) }
-        case .hdr10Plus: return HDREditOutcome(after: edits).hdr10Plus == .keep ? self : nil
-        case .masteringDisplay, .contentLight, .ambientViewing: return self
-        }
-    }
-}
-
 /// Static HDR metadata in SEI messages that libavcodec 5.1 does not return.
 enum HDRMessages {
     /// The payload of the first ambient_viewing_environment message (SEI 148, H.265 D.2.39); nil without one.
@@ -71,7 +36,7 @@ enum HDRMessages {
         for unit in nalUnits where (try? NALUnitHeader(nal: unit))?.nalUnitType == .prefixSEI {
             let size = VideoTrackBoxes.ambientViewingSize
             let message = (try? SEI(nal: unit))?.messages.first {
-                $0.payloadType == 148 && $0.payload.count >= size
+                $0.payloadType == SEIPayloadType.ambientViewing && $0.payload.count >= size
             }
             if let message { return Array(message.payload.prefix(size)) }
         }

@@ -98,7 +98,20 @@ extension LibAVSource {
             if isDecoded, conversion.alpha == nil, Demuxer.alphaDecoder(stream) != nil {
                 warnings.append("warning: the input's alpha, which is stored beside its pictures, is left out")
             }
+            if options.decoding != .disabled, let layers = otherLayers {
+                warnings.append("warning: the input's \(layers) is left out: its base layer alone is decoded")
+            }
             return warnings + [video.interlacedWarning].compactMap { $0 }
+        }
+
+        /// The layers of HEVC that are not decoded; nil where there are none.
+        private var otherLayers: String? {
+            guard let parameters = stream.codecpar?.pointee, parameters.codec_id == AV_CODEC_ID_HEVC else {
+                return nil
+            }
+            return OtherLayers.name(
+                HEVCConfiguration(parameters.configuration).nalUnits,
+                hasLayeredRecord: boxes?.carried(track: stream.id).contains { $0.type == "lhvC" } ?? false)
         }
 
         /// The video stream.

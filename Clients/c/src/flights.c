@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// What the worker has: frames and packets in flight, and registered pools.
+#include "session.h"
+
+flight *hwdi_find_flight(hwd_session *session, uint64_t number) {
+    for (uint32_t i = 0; i < session->flight_count; i++)
+        if (session->flights[i].number == number) return &session->flights[i];
+    return NULL;
+}
+
+static bool has_credit(hwd_session *session, void *context) {
+    return (void)context, session->flight_count < session->max_flights;
+}
+
+int hwdi_take_credit(hwd_session *session, int64_t deadline, const char *what, uint64_t *number) {
+    if (session->event_count > MAX_UNFETCHED_EVENTS)
+        return hwdi_fail(-EAGAIN, "%zu events were not fetched; fetch events first", session->event_count);
+    int result = hwdi_pump(session, deadline, has_credit, NULL);
+    if (result < 0) return result;
+    if (session->end) return hwdi_ended(session);
+    if (result == 0)
+        return hwdi_fail(-EAGAIN, "%u %s are in flight and none was released in time; fetch and release events",
+                         session->flight_count, what);
+    *number = ++session->last_number;
+    session->flights[session->flight_count++] = (flight){.number = *number, .slot = -1};
+    return 0;
+}
+
+void hwdi_end_flight(hwd_session *session, flight *ended) {
+    if (ended->slot >= 0) session->slots[ended->slot] = 0;
+    *ended = session->flights[--session->flight_count];
+}
+
+hwd_pool *hwdi_find_pool(hwd_session *session, uint32_t number) {
+    for (registered_pool *at = session->pools; at; at = at->next)
+        if (at->number == number) return at->pool;
+    return NULL;
+}
+
+int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline) {
+    registered_pool *added = malloc(sizeof *added);
+    if (!added) return hwdi_fail_errno(ENOMEM, "a pool");
+    if (session->last_pool == INT32_MAX) {
+        free(added);
+        return hwdi_fail(HWD_ALLOCATION_FAILED, "the session has no more numbers for pools");
+    }
+    uint32_t number = ++session->last_pool;
+    uint8_t payload[16] = {0};
+    put_32(payload, number);
+    put_64(payload + 8, pool->size);
+    int result = hwdi_request(session, ADD_POOL, payload, sizeof payload, pool->fd, deadline, NULL);
+    if (result < 0) {
+        free(added);
+        return result;
+    }
+    *added = (registered_pool){session->pools, number, hwd_pool_ref(pool)};
+    session->pools = added;
+    return (int)number;
+}
+
+int hwdi_unregister_pool(hwd_session *session, uint32_t number, int64_t deadline) {
+    if (!hwdi_find_pool(session, number)) return hwdi_fail(HWD_PARAMETER, "there is no pool %u", number);
+    uint8_t payload[4];
+    put_32(payload, number);
+    int result = hwdi_request(session, REMOVE_POOL, payload, sizeof payload, -1, deadline, NULL);
+    if (result < 0) return result;
+    registered_pool **place = &session->pools;
+    while (*place && (*place)->number != number) place = &(*place)->next;
+    registered_pool *removed = *place;
+    if (removed) {
+        *place = removed->next;
+        hwd_pool_unref(removed->pool);
+        free(removed);
+    }
+    return 0;
+}
+
+int hwd_add_pool(hwd_session *session, hwd_pool *pool, int timeout_ms) {
+    if (!pool) return hwdi_fail(-EINVAL, "hwd_add_pool needs a pool");
+    int result = hwdi_enter(session, 0);
+    if (result < 0) return result;
+    result = hwdi_register_pool(session, pool, hwdi_deadline(timeout_ms, SESSION_TIMEOUT));
+    hwdi_leave(session);
+    return result;
+}
+
+int hwd_remove_pool(hwd_session *session, int number, int timeout_ms) {
+    int result = hwdi_enter(session, 0);
+    if (result < 0) return result;
+    uint32_t own = (uint32_t)number;
+    if (number <= 0 || own == session->frames_number || own == session->packets_number)
+        result = hwdi_fail(HWD_PARAMETER, "there is no pool %d of the app's", number);
+    else
+        result = hwdi_unregister_pool(session, own, hwdi_deadline(timeout_ms, SESSION_TIMEOUT));
+    hwdi_leave(session);
+    return result;
+}

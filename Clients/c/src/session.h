@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// A session: its connection, what is in flight, and its events. All members but those said to be fixed are protected by
+// `lock`. One thread at a time polls the socket, unlocked; the others wait for `changed`.
+#ifndef HWDAEMON_SESSION_H
+#define HWDAEMON_SESSION_H
+
+#include "internal.h"
+
+// An event, from its message until hwd_release.
+typedef struct item {
+    struct item *next;
+    hwd_event event;
+    uint64_t remote; // the worker's number of the packet or picture
+    hwd_pool *memory;
+    void *bytes; // owned: format, reason, side data
+} item;
+
+// A frame or packet that the worker has.
+typedef struct flight {
+    uint64_t number;
+    uint32_t pools[2];    // 0: none
+    int32_t slot;         // of the session's own frames; -1
+    bool reports_release; // its memory is the app's
+    uint64_t offset, size; // of a packet in the session's own pool
+} flight;
+
+typedef struct waiter {
+    struct waiter *next;
+    uint32_t sequence;
+    bool answered;
+    int32_t status;
+    char *body; // with a NUL
+    size_t size;
+} waiter;
+
+typedef struct registered_pool {
+    struct registered_pool *next;
+    uint32_t number;
+    hwd_pool *pool;
+} registered_pool;
+
+typedef struct arena {
+    struct arena *next;
+    uint32_t number;
+    hwd_pool *memory;
+} arena;
+
+typedef struct message {
+    uint32_t opcode;
+    const uint8_t *payload;
+    size_t size;
+    int fds[MAX_MESSAGE_FDS];
+    uint32_t fd_count;
+} message;
+
+typedef struct receiver {
+    uint8_t *buffer;
+    size_t start, end;
+    int fds[MAX_MESSAGE_FDS + KERNEL_MAX_FDS];
+    uint32_t fd_count;
+    uint32_t sequence;
+} receiver;
+
+struct hwd_session {
+    // Fixed after Create.
+    hwd_session_info info;
+    char *texts[4]; // of info
+    char *address;
+    pid_t owner;
+    int malfunction; // the status of a worker that died or broke the protocol
+    int socket, wake;
+    uint32_t target_format; // of a transfer
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool polling, want_write, sending, asking, at_eof;
+    int epoll, ready; // -1 until hwd_get_fd
+    bool is_ready;
+
+    int end; // why every later call fails; 0
+    char end_reason[1024];
+
+    receiver in;
+    uint32_t sequence; // of the last message sent
+    waiter *waiters;
+    uint32_t *finishing; // sequence numbers whose replies are HWD_EVENT_COMPLETED
+    size_t finishing_count, finishing_capacity;
+
+    item *first, **last; // events not fetched
+    size_t event_count;
+    item *held; // events fetched and not released
+    uint64_t last_item;
+    uint32_t held_by_client; // packets or pictures sent and not released
+
+    registered_pool *pools;
+    uint32_t last_pool;
+    arena *arenas;
+    flight *flights;
+    uint32_t flight_count, max_flights;
+    uint64_t last_number;
+
+    // Compression.
+    int64_t last_pts;
+    bool has_pts;
+    bool has_errors;
+    uint64_t errors_packet;
+    double errors[3];
+    hwd_pool *frames; // the session's own, in slots
+    uint32_t frames_number;
+    uint64_t slot_size;
+    uint32_t slot_count;
+    uint8_t *slots; // 1: in use
+    bool making_frames;
+
+    // Decompression: where packets are copied to.
+    hwd_pool *packets;
+    uint32_t packets_number;
+    bool storing;
+};
+
+typedef bool (*condition)(hwd_session *session, void *context);
+
+// ---- session.c
+
+// Locks a session; fails in a process that is not its owner.
+int hwdi_enter(hwd_session *session, uint32_t kind);
+void hwdi_leave(hwd_session *session);
+// Creates a session by a call with these parameters.
+int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, int timeout_ms, hwd_session **out);
+// Adds ,"name":value.
+void hwdi_add_member(text *to, const char *name, const char *value);
+void hwdi_add_object(text *to, const char *name, const char *object);
+void hwdi_add_fourcc(text *to, const char *name, uint32_t fourcc);
+void hwdi_add_time_base(text *to, hwd_rational time_base);
+
+// ---- link.c; locked
+
+// Ends the session, unless it has ended.
+void hwdi_end(hwd_session *session, int status, const char *reason);
+// Ends it because the worker broke the protocol.
+void hwdi_broken(hwd_session *session, const char *reason);
+// The session's end as a result.
+int hwdi_ended(hwd_session *session);
+// Receives until the condition holds: 1; 0 at the deadline; negative: the session has ended.
+int hwdi_pump(hwd_session *session, int64_t deadline, condition done, void *context);
+// Sends a message; `fd` is -1 or a descriptor.
+int hwdi_send(hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline);
+// Waits for the reply to the message that was just sent; its body, which the caller frees, unless `body` is NULL.
+int hwdi_await_reply(hwd_session *session, int64_t deadline, char **body);
+// Sends a message and waits for its reply, whose body the caller frees, unless `body` is NULL.
+int hwdi_request(hwd_session *session, uint32_t opcode, const void *payload, size_t size, int fd, int64_t deadline, char **body);
+void hwdi_changed(hwd_session *session);
+
+// ---- receiver.c
+
+// 1: a message, valid until the next call; 0: none has arrived; negative: the session has ended or is at its end of file.
+int hwdi_next_message(hwd_session *session, message *out);
+void hwdi_free_receiver(receiver *in);
+
+// ---- handlers.c, pictures.c; locked
+
+// Takes a message; closes its descriptors.
+void hwdi_handle(hwd_session *session, message *received);
+void hwdi_handle_picture(hwd_session *session, message *received);
+hwd_pool *hwdi_take_memory(hwd_session *session, message *received, uint64_t min_size, uint64_t max_size, const char *what);
+
+// ---- events.c; locked
+
+item *hwdi_new_item(hwd_session *session, uint32_t type);
+void hwdi_free_item(item *freed);
+void hwdi_push(hwd_session *session, item *added);
+void hwdi_signal(hwd_session *session);
+
+// ---- flights.c; locked
+
+flight *hwdi_find_flight(hwd_session *session, uint64_t number);
+// Waits for a credit and takes it; the flight's number is new. The result may move when another is added or removed.
+int hwdi_take_credit(hwd_session *session, int64_t deadline, const char *what, uint64_t *number);
+// Frees a flight's credit, slot and memory.
+void hwdi_end_flight(hwd_session *session, flight *ended);
+hwd_pool *hwdi_find_pool(hwd_session *session, uint32_t number);
+int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline);
+int hwdi_unregister_pool(hwd_session *session, uint32_t number, int64_t deadline);
+
+// ---- little-endian fields
+
+static inline void put_32(uint8_t *at, uint32_t value) {
+    for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> 8 * i);
+}
+static inline void put_64(uint8_t *at, uint64_t value) {
+    for (int i = 0; i < 8; i++) at[i] = (uint8_t)(value >> 8 * i);
+}
+static inline uint32_t get_32(const uint8_t *at) {
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+static inline uint64_t get_64(const uint8_t *at) { return get_32(at) | (uint64_t)get_32(at + 4) << 32; }
+
+#endif

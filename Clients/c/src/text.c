@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void hwdi_add_bytes(text *to, const char *bytes, size_t size) {
+    if (to->failed) return;
+    if (to->capacity - to->size <= size) {
+        size_t capacity = (to->capacity + size + 1) * 2;
+        char *grown = realloc(to->bytes, capacity);
+        if (!grown) {
+            to->failed = true;
+            return;
+        }
+        to->bytes = grown;
+        to->capacity = capacity;
+    }
+    memcpy(to->bytes + to->size, bytes, size);
+    to->size += size;
+    to->bytes[to->size] = 0;
+}
+
+void hwdi_add(text *to, const char *bytes) { hwdi_add_bytes(to, bytes, strlen(bytes)); }
+
+void hwdi_add_string(text *to, const char *value) {
+    hwdi_add(to, "\"");
+    for (const char *at = value; *at; at++) {
+        char escape[8];
+        if (*at == '"' || *at == '\\') {
+            hwdi_add_bytes(to, "\\", 1);
+            hwdi_add_bytes(to, at, 1);
+        } else if ((uint8_t)*at < 0x20) {
+            snprintf(escape, sizeof escape, "\\u%04x", (unsigned)(uint8_t)*at);
+            hwdi_add(to, escape);
+        } else {
+            hwdi_add_bytes(to, at, 1);
+        }
+    }
+    hwdi_add(to, "\"");
+}
+
+void hwdi_add_number(text *to, int64_t value) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRId64, value);
+    hwdi_add(to, digits);
+}
+
+void hwdi_add_hex(text *to, const uint8_t *bytes, size_t size) {
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < size; i++)
+        hwdi_add_bytes(to, (const char[]){digits[bytes[i] >> 4], digits[bytes[i] & 15]}, 2);
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// api ADDRESS [private]: the library's rules, against a daemon. `private` also starts private ones ($PATH has hwdaemon).
+#include "api.h"
+
+#include <poll.h>
+
+hwd_session *open_session(hwd_daemon *daemon) {
+    hwd_compression_config config;
+    hwd_session *session = NULL;
+    HWD_INIT(config);
+    config.width = 64;
+    config.height = 48;
+    config.pixel_format = HWD_NV12;
+    config.time_base.numerator = 1;
+    config.time_base.denominator = 30;
+    config.properties = "{\"X265Preset\": \"ultrafast\"}";
+    CHECK(hwd_compression_create(daemon, &config, &session) == 0);
+    return session;
+}
+
+int encode(hwd_session *session, int64_t number, int timeout_ms) {
+    hwd_frame frame;
+    HWD_INIT(frame);
+    int result = hwd_acquire_frame(session, &frame, timeout_ms);
+    if (result < 0) return result;
+    for (uint32_t i = 0; i < frame.plane_count; i++)
+        memset(frame.planes[i].data, 16 + (int)(number % 100), (size_t)frame.planes[i].stride * frame.planes[i].rows);
+    frame.pts = number;
+    frame.duration = 1;
+    result = hwd_encode(session, &frame, timeout_ms);
+    if (result < 0) hwd_discard_frame(session, &frame);
+    return result;
+}
+
+int finish(hwd_session *session) {
+    hwd_event event;
+    int packets = 0;
+    HWD_INIT(event);
+    CHECK(hwd_complete(session, HWD_ALL_FRAMES, TIMEOUT) == 0);
+    while (true) {
+        CHECK(hwd_next_event(session, &event, TIMEOUT) == 1);
+        if (event.type == HWD_EVENT_COMPLETED) return packets;
+        packets += event.type == HWD_EVENT_PACKET;
+        CHECK(hwd_release(session, &event) == 0);
+    }
+}
+
+// A client of another version of the header has larger or smaller structures.
+void test_structures(hwd_daemon *daemon) {
+    struct {
+        hwd_compression_config config;
+        uint64_t later;
+    } newer;
+    hwd_session *session;
+    memset(&newer, 0, sizeof newer);
+    newer.config.size = sizeof newer;
+    newer.config.width = 64, newer.config.height = 48, newer.config.pixel_format = HWD_NV12;
+    newer.config.time_base.numerator = 1, newer.config.time_base.denominator = 30;
+    CHECK(hwd_compression_create(daemon, &newer.config, &session) == 0);
+    hwd_session_info info, older;
+    HWD_INIT(info);
+    CHECK(hwd_get_info(session, &info) == 0 && info.kind == HWD_COMPRESSION && info.codec_id[0]);
+    memset(&older, 0xee, sizeof older);
+    older.size = offsetof(hwd_session_info, width);
+    CHECK(hwd_get_info(session, &older) == 0 && older.kind == HWD_COMPRESSION && older.width == 0xeeeeeeee);
+    hwd_destroy(session);
+    newer.later = 1;
+    CHECK(hwd_compression_create(daemon, &newer.config, &session) == -E2BIG && !session);
+    newer.config.size = 0;
+    CHECK(hwd_compression_create(daemon, &newer.config, &session) == -EINVAL);
+    CHECK(hwd_compression_create(daemon, NULL, &session) == -EINVAL);
+}
+
+// Mistakes of the app are refused, and its session continues.
+void test_misuse(hwd_daemon *daemon) {
+    hwd_session *session = open_session(daemon);
+    hwd_frame frame, other;
+    hwd_event event;
+    char *text;
+    HWD_INIT(frame);
+    HWD_INIT(event);
+    CHECK(hwd_set_properties(session, "{\"Quality\": 0.5", TIMEOUT) == HWD_PARAMETER);
+    CHECK(hwd_set_properties(session, "[]", TIMEOUT) == HWD_PARAMETER);
+    CHECK(hwd_set_int(session, "NoSuchProperty", 1) == HWD_PROPERTY_NOT_SUPPORTED);
+    CHECK(hwd_set_number(session, "Quality", 0.5) == 0);
+    CHECK(hwd_copy_properties(session, "[\"Quality\"]", TIMEOUT, &text) == 0 && strstr(text, "0.5"));
+    hwd_free(text);
+    CHECK(hwd_call(daemon, "org.hwdaemon.GetFeatures", NULL, TIMEOUT, &text) == 0 && strstr(text, "\"frame-metadata\""));
+    hwd_free(text);
+    CHECK(hwd_call(daemon, "org.hwdaemon.NoSuchMethod", NULL, TIMEOUT, &text) == HWD_PARAMETER && !text);
+    CHECK(hwd_call(daemon, "org.hwdaemon.GetFeatures", "nothing", TIMEOUT, &text) == HWD_PARAMETER);
+    CHECK(hwd_decode(session, NULL, 0) == -EINVAL);
+    CHECK(hwd_can_accept_format(session, "format", 6, 0) == -EINVAL);
+    CHECK(hwd_encode(session, &frame, 0) == HWD_PARAMETER);
+    CHECK(hwd_acquire_frame(session, &frame, TIMEOUT) == 0);
+    other = frame;
+    frame.planes[1].stride = 8;
+    CHECK(hwd_encode(session, &frame, TIMEOUT) == HWD_PARAMETER);
+    frame.planes[1].stride = 64, frame.planes[1].offset = UINT64_MAX - 63;
+    CHECK(hwd_encode(session, &frame, TIMEOUT) == HWD_PARAMETER);
+    frame.planes[1].offset = 4096, frame.pts = INT64_MIN;
+    CHECK(hwd_encode(session, &frame, TIMEOUT) == HWD_PARAMETER);
+    frame = other;
+    CHECK(hwd_encode(session, &frame, TIMEOUT) == 0 && frame.number == 1);
+    CHECK(hwd_encode(session, &frame, TIMEOUT) == HWD_PARAMETER && hwd_discard_frame(session, &other) == -EINVAL);
+    CHECK(encode(session, 0, TIMEOUT) == HWD_PARAMETER && encode(session, 7, TIMEOUT) == 0);
+    CHECK(hwd_remove_pool(session, 1, TIMEOUT) == HWD_PARAMETER);
+    CHECK(hwd_complete(session, HWD_ALL_FRAMES, TIMEOUT) == 0);
+    CHECK(hwd_next_event(session, &event, TIMEOUT) == 1 && hwd_release(session, &event) == 0);
+    CHECK(hwd_release(session, &event) == -EINVAL);
+    CHECK(finish(session) == 1 || finish(session) >= 0);
+    hwd_destroy(session);
+}
+
+// An event loop sees events that a synchronous call has queued, although the socket is silent.
+void test_descriptor(hwd_daemon *daemon) {
+    hwd_session *session = open_session(daemon);
+    hwd_event event;
+    HWD_INIT(event);
+    struct pollfd entry = {hwd_get_fd(session), POLLIN, 0};
+    CHECK(entry.fd >= 0 && hwd_get_fd(session) == entry.fd);
+    CHECK(hwd_next_event(session, &event, 0) == 0);
+    CHECK(hwd_prepare(session, TIMEOUT) == 0);
+    CHECK(poll(&entry, 1, 0) == 1);
+    CHECK(hwd_next_event(session, &event, 0) == 1 && event.type == HWD_EVENT_FORMAT && event.data_size > 23);
+    uint8_t sets[4096];
+    size_t size;
+    CHECK(hwd_parameter_sets(event.data, event.data_size, NULL, 0, &size) == -ENOSPC && size < sizeof sets);
+    CHECK(hwd_parameter_sets(event.data, event.data_size, sets, sizeof sets, &size) == 0 && sets[3] == 1);
+    CHECK(hwd_release(session, &event) == 0);
+    CHECK(poll(&entry, 1, 0) == 0 && hwd_next_event(session, &event, 0) == 0);
+    for (int number = 0; number < 5; number++) CHECK(encode(session, number, TIMEOUT) == 0);
+    CHECK(hwd_complete(session, HWD_ALL_FRAMES, TIMEOUT) == 0);
+    int packets = 0, result = 0;
+    for (bool done = false; !done;) {
+        CHECK(poll(&entry, 1, TIMEOUT) == 1);
+        while ((result = hwd_next_event(session, &event, 0)) == 1) {
+            packets += event.type == HWD_EVENT_PACKET;
+            done |= event.type == HWD_EVENT_COMPLETED;
+            CHECK(hwd_release(session, &event) == 0);
+        }
+        CHECK(result == 0);
+    }
+    CHECK(packets == 5);
+    hwd_invalidate(session);
+    CHECK(poll(&entry, 1, 0) == 1 && hwd_next_event(session, &event, 0) == HWD_INVALID_SESSION);
+    hwd_destroy(session);
+}
+
+int main(int argc, char **argv) {
+    hwd_daemon *daemon;
+    CHECK(argc > 1);
+    CHECK(hwd_open("/nowhere/socket", 0, &daemon) == -ECONNREFUSED && !daemon);
+    CHECK(hwd_open(argv[1], 0, &daemon) == 0 && !hwd_is_private(daemon));
+    CHECK(!strcmp(hwd_status_name(HWD_INVALID_SESSION), "InvalidSession") && hwd_version() == 100);
+    test_structures(daemon);
+    test_misuse(daemon);
+    test_descriptor(daemon);
+    test_threads(daemon);
+    test_invalidation(daemon);
+    test_credits(daemon);
+    test_own_pool(daemon);
+    test_import(daemon);
+    test_arena_as_pool(daemon);
+    test_fork(daemon);
+    hwd_close(daemon);
+    hwd_close(NULL);
+    hwd_destroy(NULL);
+    if (argc > 2) test_private_daemon();
+    printf("api: the library keeps its rules\n");
+    return 0;
+}
