@@ -53,6 +53,7 @@ check: deps
 	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name check --timeout 3600 -- --filter '$(LONG)|EndToEndTests'
 	@scripts/check-sample
 	@scripts/check-protocol
+	@scripts/check-sandbox
 	@scripts/check-python
 	@scripts/check-clients
 

@@ -46,7 +46,8 @@ private func errno(_ number: Int32) -> UInt32 { 0x0005_0000 | UInt32(number) }
 
 /// The numbers of system calls on x86-64 (arch/x86/entry/syscalls/syscall_64.tbl), whatever this machine is.
 private let numbers: [String: UInt32] = [
-    "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "poll": 7, "lseek": 8, "mmap": 9, "mprotect": 10,
+    "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "poll": 7, "lseek": 8, "mmap": 9,
+    "mprotect": 10,
     "munmap": 11, "ioctl": 16, "access": 21, "socket": 41, "connect": 42, "sendmsg": 46, "recvmsg": 47, "bind": 49,
     "clone": 56, "fork": 57, "vfork": 58, "execve": 59, "kill": 62, "rename": 82, "mkdir": 83, "unlink": 87,
     "ptrace": 101, "prctl": 157, "mount": 165, "futex": 202, "tgkill": 234, "openat": 257, "unshare": 272,
@@ -151,7 +152,10 @@ private let numbers: [String: UInt32] = [
     func files() throws {
         let variables = ["LIBVA_DRIVERS_PATH": "/opt/drivers:relative", "VK_DRIVER_FILES": "/opt/icd.json"]
         let codec = FileRules(SandboxRequest(policy: .codec)) { variables[$0] }
-        #expect(!codec.rows.contains { $0.path.hasPrefix("/dev/") && $0.path != "/dev/null" && $0.path != "/dev/urandom" })
+        #expect(
+            !codec.rows.contains {
+                $0.path.hasPrefix("/dev/") && $0.path != "/dev/null" && $0.path != "/dev/urandom"
+            })
         #expect(codec.rows.allSatisfy { $0.path == "/dev/null" || $0.rights.isSubset(of: .read) })
         let driver = FileRules(
             SandboxRequest(policy: .driver, nodes: ["/dev/dri/renderD129"], paths: ["/var/opt"])

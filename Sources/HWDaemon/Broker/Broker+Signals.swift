@@ -131,7 +131,7 @@ extension Broker {
         settings = new
         registry.limits = SessionRegistry.Limits(new)
         prober.reconfigure(timeout: new.probeTimeout, deviceList: Configuration.deviceList(new))
-        for spare in spares.values { 
+        for spare in spares.values {
             spare.change(isEnabled: new.spareWorkers > 0, isConfined: new.sandbox != .off)
         }
         prepareSpares()

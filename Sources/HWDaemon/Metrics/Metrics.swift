@@ -89,7 +89,8 @@ struct Metrics {
             "hwdaemon_fallbacks", "Sessions that use software although hardware was allowed, by reason.", fallbacks)
         text.counter("hwdaemon_worker_deaths", "Session processes killed by a signal.", deaths)
         text.counter(
-            "hwdaemon_sandbox_violations", "Sessions whose process made a system call that its sandbox forbids, by the "
+            "hwdaemon_sandbox_violations",
+            "Sessions whose process made a system call that its sandbox forbids, by the "
                 + "first such call.", forbidden)
         let work = present.work.reduce(past, +)
         text.counter("hwdaemon_frames_in", "Frames received from clients.", work.framesIn)

@@ -32,7 +32,8 @@ extension Broker {
             try registry.admit(uid: uid)
             let start = workerStart(id, call, parameters.kind, snapshot)
             let worker = try startWorker(
-                start, parameters.kind, pixelFormat: parameters.pixelFormat, connection: connection.fileDescriptor, log)
+                start, parameters.kind, pixelFormat: parameters.pixelFormat, connection: connection.fileDescriptor,
+                log)
             workers[id] = worker
             registry.add(
                 SessionRegistry.Running(
@@ -163,7 +164,8 @@ extension Broker {
         }
         if let calls = end.forbiddenCalls {
             worker?.logger.warning(
-                "the sandbox forbade system calls", metadata: ["call": "\(calls.name ?? "other")", "count": "\(calls.count)"])
+                "the sandbox forbade system calls",
+                metadata: ["call": "\(calls.name ?? "other")", "count": "\(calls.count)"])
         }
         worker?.logger.log(
             level: end.isMalfunction ? .warning : .info, "session ended",

@@ -73,7 +73,8 @@ final class SpareWorker {
 
     /// Starts a spare; if that fails there is none, and the next session's own start reports why.
     func prepare() {
-        guard isEnabled, spare == nil, !isStopped, let process = try? WorkerProcess(executable, isConfined: isConfined)
+        guard isEnabled, spare == nil, !isStopped,
+            let process = try? WorkerProcess(executable, isConfined: isConfined)
         else { return }
         do {
             let watch = try loop.watch(process.child.fileDescriptor, .readable) { [weak self] _ in self?.drop() }

@@ -45,7 +45,8 @@ struct CallTable: Sendable {
     /// Calls that start programs, or reach into other processes or the system.
     private static let ended = [
         "execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise",
-        "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount", "fspick",
+        "mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount",
+        "fspick",
         "mount_setattr", "unshare", "setns", "bpf", "perf_event_open", "io_uring_setup", "io_uring_enter",
         "io_uring_register", "userfaultfd", "keyctl", "add_key", "request_key", "init_module", "finit_module",
         "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "open_by_handle_at",
@@ -54,10 +55,14 @@ struct CallTable: Sendable {
         "fanotify_init", "memfd_secret",
     ]
 
-    /// Calls of every session. The most frequent come first, because a filter compares in this order.
+    /// Calls of every session.
+    ///
+    /// The most frequent come first, because a filter compares in this order.
     private static let always = [
-        "futex", "recvmsg", "sendmsg", "epoll_wait", "epoll_pwait", "munmap", "madvise", "clock_gettime", "sched_yield",
-        "read", "write", "writev", "close", "fstat", "newfstatat", "stat", "lstat", "statx", "lseek", "pread64", "brk",
+        "futex", "recvmsg", "sendmsg", "epoll_wait", "epoll_pwait", "munmap", "madvise", "clock_gettime",
+        "sched_yield",
+        "read", "write", "writev", "close", "fstat", "newfstatat", "stat", "lstat", "statx", "lseek", "pread64",
+        "brk",
         "mremap", "access", "faccessat", "faccessat2", "open", "openat", "readlink", "readlinkat", "getcwd",
         "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "sigaltstack", "getpid", "gettid",
         "getppid", "getuid", "geteuid", "getgid", "getegid", "exit", "exit_group", "set_robust_list", "rseq",
@@ -102,7 +107,7 @@ struct CallTable: Sendable {
     /// The first arguments of prctl (linux/prctl.h): PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_SET_NAME,
     /// PR_GET_NAME, PR_CAPBSET_READ, PR_SET_TIMERSLACK, PR_SET_NO_NEW_PRIVS, PR_SET_VMA.
     private static let allowedProcessControls: [Int32] = [1, 3, 4, 15, 16, 23, 29, 38, 0x5356_4d41]
-    /// linux/sched.h
+    /// CLONE_THREAD of linux/sched.h.
     private static let cloneThread: Int32 = 0x10000
 
     /// What a call is for, for a sentence after "tried to"; nil for calls without a note.
@@ -119,6 +124,9 @@ struct CallTable: Sendable {
         (["mmap", "mprotect"], "run generated code"),
         (["mount", "umount2", "move_mount", "fsmount"], "mount a file system"),
         (["unshare", "setns"], "leave its namespaces"),
-        (["bpf", "perf_event_open", "io_uring_setup", "userfaultfd", "keyctl"], "use a forbidden part of the kernel"),
+        (
+            ["bpf", "perf_event_open", "io_uring_setup", "userfaultfd", "keyctl"],
+            "use a forbidden part of the kernel"
+        ),
     ]
 }

@@ -29,7 +29,9 @@ struct FileRules: Hashable, Sendable {
         }
     }
 
-    /// A path and the rights beneath it. A path that does not exist is skipped.
+    /// A path and the rights beneath it.
+    ///
+    /// A path that does not exist is skipped.
     struct Row: Hashable, Sendable {
         var path: String
         var rights: Rights
@@ -46,7 +48,10 @@ struct FileRules: Hashable, Sendable {
     ///
     /// - Parameter environment: the process's; its variables name folders of drivers.
     init(_ request: SandboxRequest, environment: (String) -> String?) {
-        rows = Self.system.map { Row(path: $0, rights: .read) } + [Row(path: "/dev/null", rights: [.readFile, .writeFile])]
+        rows =
+            Self.system.map { Row(path: $0, rights: .read) } + [
+                Row(path: "/dev/null", rights: [.readFile, .writeFile])
+            ]
         guard request.policy == .driver else { return }
         rows += Self.driver.map { Row(path: $0, rights: .read) }
         for variable in Self.variables {
@@ -70,7 +75,8 @@ struct FileRules: Hashable, Sendable {
     private static let driver = [
         "/usr/local/lib", "/etc/libva.conf", "/etc/drirc", "/usr/share/drirc.d", "/usr/share/libdrm", "/etc/vulkan",
         "/usr/share/vulkan", "/usr/local/share/vulkan", "/usr/share/glvnd", "/etc/glvnd", "/usr/share/nvidia",
-        "/sys/devices", "/sys/dev", "/sys/bus/pci", "/sys/class/drm", "/sys/module", "/proc/driver", "/proc/devices",
+        "/sys/devices", "/sys/dev", "/sys/bus/pci", "/sys/class/drm", "/sys/module", "/proc/driver",
+        "/proc/devices",
     ]
 
     /// Variables that name folders or files of drivers, separated by colons.
@@ -79,5 +85,7 @@ struct FileRules: Hashable, Sendable {
         "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH", "LD_LIBRARY_PATH",
     ]
 
-    private static let nvidia = ["/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm", "/dev/nvidia-modeset", "/dev/dxg"]
+    private static let nvidia = [
+        "/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm", "/dev/nvidia-modeset", "/dev/dxg",
+    ]
 }

@@ -20,7 +20,9 @@ public enum Sandbox {
         try install(CallTable.start(process: getpid()), onlyReports: false)
     }
 
-    /// Applies a policy. No other thread may exist: Landlock restricts the calling thread and those it starts.
+    /// Applies a policy.
+    ///
+    /// No other thread may exist: Landlock restricts the calling thread and those it starts.
     ///
     /// A kernel without Landlock restricts the system calls only.
     public static func apply(_ request: SandboxRequest) throws(SystemError) {
@@ -32,8 +34,9 @@ public enum Sandbox {
     /// What the kernel lacks for a sandbox; nil if it lacks nothing.
     public static var missing: String? {
         let version = chwd_landlock_version()
-        return version < 0 ? "this kernel has no Landlock (\(String(cString: chwd_error_text(-version)))): "
-            + "files are not restricted, system calls are" : nil
+        return version < 0
+            ? "this kernel has no Landlock (\(String(cString: chwd_error_text(-version)))): "
+                + "files are not restricted, system calls are" : nil
     }
 
     private static func install(_ table: CallTable, onlyReports: Bool) throws(SystemError) {

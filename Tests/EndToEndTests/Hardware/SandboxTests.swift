@@ -21,7 +21,9 @@ extension EndToEndFaults {
             ("home", nil), ("tmp", nil), ("cache", nil), ("other-node", nil),
         ]
 
-        @Test("A driver that reaches outside ends its own session, which says what it tried", arguments: ending.indices)
+        @Test(
+            "A driver that reaches outside ends its own session, which says what it tried",
+            arguments: ending.indices)
         func ends(index: Int) throws {
             let (attempt, words) = Self.ending[index]
             let (state, neighbor) = (try Scratch(), try Scratch())
@@ -48,7 +50,9 @@ extension EndToEndFaults {
             #expect(other.coded.count == 30)
         }
 
-        @Test("What a driver tries in vain costs its session nothing, and the log names it", arguments: failing.indices)
+        @Test(
+            "What a driver tries in vain costs its session nothing, and the log names it",
+            arguments: failing.indices)
         func fails(index: Int) throws {
             let (attempt, call) = Self.failing[index]
             let state = try Scratch()
