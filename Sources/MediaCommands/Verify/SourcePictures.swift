@@ -28,6 +28,8 @@ final class SourcePictures: ComparedPictures {
         input.reader.levels?.end.map { Double($0) * input.reader.video.timeBase.value }
     }
 
+    var scaledPictures: Int { input.source.report.changes.scaled }
+
     var shownEnd: Double? { input.reader.editListEnd }
 
     func next() throws -> ComparedPicture? {

@@ -21,7 +21,7 @@ public struct AskedChanges: Hashable, Sendable {
         ("dolby-vision", "the Dolby Vision configuration record (dvcC, dvvC)"),
         ("rpu", "the Dolby Vision RPU of each picture, byte for byte at its time"),
         ("hdr10+", "the HDR10+ message of each picture, byte for byte at its time"),
-        ("captions", "the CEA-608 and CEA-708 messages of HEVC and H.264 pictures, byte for byte at their times"),
+        ("captions", "the CEA-608 and CEA-708 captions of HEVC and H.264 pictures, byte for byte at their times"),
         ("alpha", "transparency"),
         ("levels", "temporal levels"),
         ("audio", "audio packets, byte for byte, their times relative to the pictures to 10 ms, and the language"),

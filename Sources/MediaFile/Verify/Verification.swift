@@ -79,8 +79,7 @@ public final class Verification {
         if let alpha = pictures.alphaItem, let place = items.firstIndex(where: { $0.name == "alpha" }) {
             items[place] = alpha
         }
-        // An RPU describes the samples before the conversion.
-        add(packetItems, expected: pictures.colors.count > 0 ? ["rpu", "hdr10+"] : [])
+        addPacketItems(changesColor: pictures.colors.count > 0, changesSize: input.scaledPictures > 0)
         if let changed = pictures.colors.item, let place = items.firstIndex(where: { $0.name == "color" }),
             items[place].verdict != .lost
         {
@@ -100,15 +99,23 @@ public final class Verification {
         return receipt
     }
 
-    /// - Parameter converted: the items that pictures of other colors lose where the input's color changes.
-    private func add(_ items: [ReceiptItem], expected converted: Set<String> = []) {
+    /// Adds the items of packets; metadata that describe samples do not hold for others, and those of scaled ones are adapted.
+    private func addPacketItems(changesColor: Bool, changesSize: Bool) {
+        add(
+            packetItems.map { item in
+                var item = item
+                guard item.verdict == .lost, ["rpu", "hdr10+"].contains(item.name) else { return item }
+                if changesColor { item.expected = "the color changes within the input" }
+                if changesSize { item.expected = "the size changes within the input" }
+                return item
+            })
+    }
+
+    private func add(_ items: [ReceiptItem]) {
         let color = AskedChanges.ColorChange(facts.input.video.color, facts.output.video.color)
         for var item in items {
             if item.verdict == .lost {
                 item.expected = item.expected ?? asked.reason(for: item.name, color) ?? limit(item.name)
-                if converted.contains(item.name) {
-                    item.expected = item.expected ?? "the color changes within the input"
-                }
             }
             receipt.items.append(item)
         }

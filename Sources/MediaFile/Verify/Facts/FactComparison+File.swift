@@ -109,9 +109,13 @@ extension FactComparison {
             if name.hasSuffix("-eng") { name.removeLast("-eng".count) }
             // libavformat names itself in the keys of some formats.
             guard !technicalKeys.contains(name), !value.isEmpty, !value.hasPrefix("Lavf") else { continue }
-            // Formats write a time with different delimiters.
-            result[name] =
-                result[name] ?? (name == "creation_time" ? String(value.filter(\.isNumber).prefix(14)) : value)
+            guard name == "creation_time" else {
+                result[name] = result[name] ?? value
+                continue
+            }
+            // Formats write a time with different delimiters; the zero of their clocks is no time.
+            let digits = String(value.filter(\.isNumber).prefix(14))
+            if !digits.hasPrefix("19700101000000"), !digits.hasPrefix("1904") { result[name] = digits }
         }
         return result
     }

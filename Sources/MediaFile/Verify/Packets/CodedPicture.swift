@@ -29,7 +29,7 @@ struct CodedPicture {
     var isRPUDamaged = false
     /// The digest of the HDR10+ message of HEVC; nil without one.
     var hdr10Plus: UInt64?
-    /// The digest of the caption messages; nil without any.
+    /// The digest of the constructs of the caption messages; nil without any.
     var captions: UInt64?
     /// The digest of all slices; nil where it is not needed.
     var slices: UInt64?
@@ -74,7 +74,12 @@ struct CodedPicture {
         for message in (try? SEI(nal: unit))?.messages ?? [] where message.payloadType == 4 {
             switch try? message.interpreted() {
             case .hdr10Plus?: hdr10Plus = Self.combine(hdr10Plus, message.payload[...])
-            case .closedCaptions?: captions = Self.combine(captions, message.payload[...])
+            // One message may become several, and what surrounds the constructs may differ.
+            case .closedCaptions(let found)?:
+                for construct in found.constructs {
+                    let kind = (construct.isValid ? 4 : 0) | UInt8(construct.type & 3)
+                    captions = Self.combine(captions, [kind] + construct.bytes[...])
+                }
             default: break
             }
         }

@@ -31,6 +31,8 @@ public protocol ComparedPictures: AnyObject {
     var damage: String? { get }
     /// The end of the file's last picture in seconds, where temporal levels are left out; nil elsewhere.
     var wholeEnd: Double? { get }
+    /// Pictures of another size than the first that were scaled to it so far.
+    var scaledPictures: Int { get }
     /// The end of what an edit list shows, in seconds; nil without one.
     var shownEnd: Double? { get }
 }
