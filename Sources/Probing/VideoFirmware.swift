@@ -20,7 +20,7 @@ enum VideoFirmware {
             hasVideoEngine(node) == false
                 ? (
                     .vcnFirmware,
-                    "the kernel offers no video engine of this GPU: their firmware (VCN or UVD) is missing, or it has none"
+                    "the kernel reports no video engine on this GPU: its firmware (VCN or UVD) is missing, or the GPU has none"
                 )
                 : nil
         default: nil

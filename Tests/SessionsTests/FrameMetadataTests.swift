@@ -103,6 +103,17 @@ import Testing
         #expect(writer.notes.count == 1 && writer.notes[0].contains("2 frames are"))
     }
 
+    @Test func staticMetadataThatReturnDoNotWait() throws {
+        var writer = FrameMetadataWriter(try configuration())
+        let other = FrameSideData(.contentLight, [4, 0, 2, 0])
+        for (pts, entry) in [(0, light), (1, other), (2, light)] {
+            writer.add(FrameMetadata(sideData: [entry]), pts: Int64(pts))
+        }
+        #expect(try payloads(&writer, 144, pts: 0, isSync: true) == [light.bytes])
+        for pts: Int64 in 1...2 { #expect(try payloads(&writer, 144, pts: pts, isSync: false) == []) }
+        #expect(try payloads(&writer, 144, pts: 4, isSync: true) == [])
+    }
+
     @Test func metadataThatTheStreamContradictsAreNamed() throws {
         var writer = FrameMetadataWriter(try configuration())
         writer.add(FrameMetadata(sideData: [light]), pts: 0)

@@ -30,9 +30,13 @@ def parameter_sets(record: bytes) -> List[bytes]:
         raise ValueError("the format description is no hvcC record")
     units, place = [], 23
     for _ in range(record[22]):
+        if place + 3 > len(record):
+            raise ValueError("the hvcC record ends within its arrays")
         count = int.from_bytes(record[place + 1 : place + 3], "big")
         place += 3
         for _ in range(count):
+            if place + 2 > len(record):
+                raise ValueError("the hvcC record ends within its arrays")
             end = place + 2 + int.from_bytes(record[place : place + 2], "big")
             if end > len(record):
                 raise ValueError("a parameter set leaves its hvcC record")

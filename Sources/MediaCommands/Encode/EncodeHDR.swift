@@ -82,7 +82,7 @@ final class EncodeHDR {
     ) -> [FrameSideData] {
         let dynamic = frame.sideData.filter(\.kind.isDynamic)
         guard reason == nil, !mode.converts else {
-            // Those of converted frames are counted by what converted them.
+            // ConvertingSource counts those of converted frames.
             if !dynamic.isEmpty, mode != .drop { leftOutFrames += 1 }
             return []
         }

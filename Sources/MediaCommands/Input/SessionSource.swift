@@ -134,8 +134,12 @@ final class SessionSource: VideoSource {
             bytes, pts: reader.isUntimed ? nil : Self.plausible(packet.pts),
             duration: (0..<(1 << 40)).contains(packet.duration) ? packet.duration : 0, isOutput: !packet.isDiscarded
         )
-        guard let found = captionReader.captions(in: bytes) else { return }
-        if captions.count >= Self.maxCaptions { captions = [:] }
+        // A discarded packet gives no picture that could take them.
+        guard !packet.isDiscarded, let found = captionReader.captions(in: bytes) else { return }
+        if captions.count >= Self.maxCaptions {
+            decoding.incompleteMetadata += captions.count
+            captions = [:]
+        }
         captions[number] = found
     }
 

@@ -37,7 +37,7 @@ struct MovieMetadata: Hashable, Sendable {
     private static let writtenInQuickTime: Set = [
         "title", "artist", "album", "date", "comment", "genre", "copyright", "make", "model", "location",
     ]
-    /// Keys that the muxer of .mov gets no more, because libavformat reads their atoms as another key (©aut as the artist).
+    /// Keys that are withheld from the .mov muxer: libavformat reads their atoms back as another key (©aut as the artist).
     static let takenFromQuickTimeMuxer = ["author"]
     /// Keys that QuickTime has in its own domain.
     private static let domainKeys: Set = [

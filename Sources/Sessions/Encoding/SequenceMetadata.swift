@@ -29,7 +29,8 @@ struct SequenceMetadata: Sendable {
             // Leading pictures are shown before their key frame: they are of the sequence before it.
             guard pts > lastSync else { return ([], false) }
             let changed = entries.filter { current[$0.kind] != $0.bytes }
-            for entry in changed { waiting[entry.kind] = entry.bytes }
+            // An entry that is the sequence's again cancels one that waits.
+            for entry in entries { waiting[entry.kind] = current[entry.kind] == entry.bytes ? nil : entry.bytes }
             return ([], !changed.isEmpty)
         }
         lastSync = pts

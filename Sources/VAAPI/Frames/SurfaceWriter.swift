@@ -80,7 +80,7 @@ final class SurfaceWriter {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return false }
         defer { ends.forEach { close($0) } }
-        // A program that this process starts gets no end, and no number of addresses makes a write wait.
+        // Child processes must not inherit the pipe, and a full pipe must not block.
         guard
             ends.allSatisfy({
                 fcntl($0, F_SETFD, FD_CLOEXEC) == 0 && fcntl($0, F_SETFL, O_NONBLOCK) == 0

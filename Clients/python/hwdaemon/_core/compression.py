@@ -20,6 +20,9 @@ from .payloads import CodedPacket, FrameToEncode, Violation
 from .slots import SLOT_INTERVAL, Slots
 from .steps import Steps
 
+# More than the samples of the largest picture: 8192 x 4320 in 10 bits take 106 MB.
+MAX_CODED_PACKET = 256 << 20
+
 FORCE_KEY_FRAME = 1
 ALPHA_FLAGS: Mapping[Optional[str], int] = {None: 0, "premultiplied": 2, "straight": 4}
 MAX_PTS = (1 << 63) - 1
@@ -84,6 +87,7 @@ class CompressionLink(Link):
     def encode(self, source: Source, pts: int, duration: int, options: EncodeOptions) -> Steps[int]:
         """Sends a frame; copies what is not in shared memory already. Returns its number."""
         self.check()
+        self.is_finished = False
         self._check_times(pts, duration)
         flags = options.flags
         if options.qp is not None and not 0 <= options.qp <= 51:
@@ -165,6 +169,8 @@ class CompressionLink(Link):
         errors, self._errors = self._errors, None
         if errors is not None and errors[0] != packet.packet:
             raise Violation("it sent the quality of another packet")
+        if packet.size > MAX_CODED_PACKET:
+            raise Violation(f"a packet has {packet.size} bytes; {MAX_CODED_PACKET} is the limit")
         if packet.arena == payloads.OWN_MEMORY:
             memory = self.receive_memory(message, packet.offset + packet.size)
         elif packet.arena in self._arenas and not message.descriptors:

@@ -82,7 +82,7 @@ extension PictureComparison {
         if isCopied, !isDamaged {
             return ReceiptItem(
                 "pictures", .lost,
-                "the coded pictures are the input's own and decode to other samples: the parameter sets differ")
+                "the slices are unchanged but decode to different samples: the parameter sets differ")
         }
         if order.count > 0 { return wrongPictures }
         if let fault = contrast.fault { return ReceiptItem("pictures", .lost, fault) }
