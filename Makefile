@@ -46,7 +46,8 @@ test: deps
 	@scripts/check-links
 	@scripts/check-systemd
 
-# What takes longer: whole clips, campaigns, an app that uses HWClient as a package, clients in C and Python.
+# What takes longer: whole clips, campaigns, an app that uses HWClient as a package, the
+# sandbox, and clients in C and Python.
 check: deps
 	swift build --build-tests --quiet
 	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name check --timeout 1500 -- --filter '$(LONG)'

@@ -12,7 +12,7 @@ public enum WorkerDescriptor {
     public static let stats: Int32 = 5
 }
 
-/// What a worker or a probe may do from its first packet on; the broker's packet before the one with the work.
+/// What a session's process may do from its first packet on; the broker's packet before the one with the work.
 ///
 /// It holds nothing that a client sent, so that it can be read before the process is confined.
 public struct SandboxRequest: Codable, Hashable, Sendable {
@@ -36,7 +36,7 @@ public struct SandboxRequest: Codable, Hashable, Sendable {
 
     public var policy: Policy
     public var mode: Mode
-    /// Device nodes that a driver may open: paths; all nodes of graphics cards if empty.
+    /// Paths of the device nodes that a driver may open.
     public var nodes: [String]
     /// More paths beneath which a driver may read and write.
     public var paths: [String]

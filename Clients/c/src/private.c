@@ -106,7 +106,11 @@ static int spawn(const char *program, int listener, int lifetime) {
     pid_t child = fork();
     int number = child < 0 ? errno : 0;
     if (child == 0) {
-        if (fork() == 0) become_daemon(program, listener, lifetime, report[1]);
+        pid_t daemon = fork();
+        if (daemon == 0) become_daemon(program, listener, lifetime, report[1]);
+        int failure = errno;
+        // The app reads the pipe's end as a program that was executed.
+        if (daemon < 0 && write(report[1], &failure, sizeof failure) < 0) _exit(1);
         _exit(0);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);

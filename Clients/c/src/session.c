@@ -198,7 +198,7 @@ int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms) {
     struct iovec part = {payload, session->info.kind == HWD_COMPRESSION ? sizeof payload : 0};
     if (session->event_count > MAX_UNFETCHED_EVENTS || session->finishing_count > MAX_UNFETCHED_EVENTS)
         result = hwdi_fail(-EAGAIN, "%zu events were not fetched; fetch events first", session->event_count);
-    else if (session->finishing_count == session->finishing_capacity) {
+    else if (session->finishing_count + session->completing >= session->finishing_capacity) {
         size_t capacity = session->finishing_capacity * 2 + 8;
         uint32_t *grown = realloc(session->finishing, capacity * sizeof *grown);
         if (grown) {
@@ -208,8 +208,12 @@ int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms) {
             result = hwdi_fail_errno(ENOMEM, "hwd_complete");
         }
     }
-    if (result == 0)
+    if (result == 0) {
+        // Other threads may get here while the message is sent; each has room.
+        session->completing++;
         result = hwdi_send(session, opcodes[session->info.kind], &part, 1, -1, hwdi_deadline(timeout_ms, SESSION_TIMEOUT));
+        session->completing--;
+    }
     if (result == 0) session->finishing[session->finishing_count++] = session->sequence;
     hwdi_leave(session);
     return result;

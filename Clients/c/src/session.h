@@ -85,6 +85,7 @@ struct hwd_session {
     waiter *waiters;
     uint32_t *finishing; // sequence numbers whose replies are HWD_EVENT_COMPLETED
     size_t finishing_count, finishing_capacity;
+    size_t completing; // threads in hwd_complete that have room there and have not used it yet
 
     item *first, **last; // events not fetched
     size_t event_count;

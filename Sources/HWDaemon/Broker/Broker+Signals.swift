@@ -132,7 +132,7 @@ extension Broker {
         registry.limits = SessionRegistry.Limits(new)
         prober.reconfigure(timeout: new.probeTimeout, deviceList: Configuration.deviceList(new))
         for spare in spares.values {
-            spare.change(isEnabled: new.spareWorkers > 0, isConfined: new.sandbox != .off)
+            spare.change(isEnabled: new.spareWorkers > 0, sandbox: new.sandbox)
         }
         prepareSpares()
         closeIdleConnections()

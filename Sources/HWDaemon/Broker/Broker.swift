@@ -88,7 +88,7 @@ final class Broker {
             uniqueKeysWithValues: kinds.map { kind in
                 let spare = SpareWorker(
                     executable: configuration.executable(kind.program), isEnabled: settings.spareWorkers > 0,
-                    isConfined: settings.sandbox != .off,
+                    sandbox: settings.sandbox,
                     refills: !configuration.isPrivate, loop: loop)
                 return (kind, spare)
             })

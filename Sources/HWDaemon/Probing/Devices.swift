@@ -35,6 +35,15 @@ enum Devices {
         (nodes + ["/dev/nvidiactl", "/dev/dxg"]).contains { access($0, F_OK) == 0 }
     }
 
+    /// The nodes that a session's driver may open: the daemon's and, where no list names them, those of NVIDIA's driver and
+    /// of Windows' hypervisor.
+    static func granted(deviceList: String?) -> [String] {
+        guard deviceList == nil else { return nodes(deviceList: deviceList) }
+        let others = (0..<8).map { "/dev/nvidia\($0)" }
+        return nodes(deviceList: nil) + others
+            + ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-modeset", "/dev/dxg"]
+    }
+
     private static func renderNodes() -> [String] {
         let names = (try? Directory.names(in: "/dev/dri")) ?? []
         let numbers = names.filter { $0.hasPrefix("renderD") }.compactMap { Int($0.dropFirst(7)) }

@@ -116,14 +116,14 @@ extension Broker {
         let convertsColors = kind == .transfer || PixelFormat(rawValue: pixelFormat)?.isRGB != false
         return SandboxRequest(
             policy: hardware.isEmpty && !convertsColors ? .codec : .driver, mode: settings.sandbox,
-            nodes: Devices.nodes(deviceList: Configuration.deviceList(settings)),
+            nodes: Devices.granted(deviceList: Configuration.deviceList(settings)),
             paths: Configuration.sandboxPaths(settings))
     }
 
     /// A spare of the kind if there is one, else a process started now.
     private func takeProcess(_ kind: SessionKind) throws(SystemError) -> WorkerProcess {
         guard let spare = spares[kind] else {
-            return try WorkerProcess(configuration.executable(kind.program), isConfined: settings.sandbox != .off)
+            return try WorkerProcess(configuration.executable(kind.program), sandbox: settings.sandbox)
         }
         return try spare.take()
     }

@@ -59,7 +59,7 @@ struct SessionEnd: Hashable, Sendable {
         let error = error(reported, stopped, exit, kind)
         guard let forbidden else { return error }
         return SessionError(
-            error.status, "\(error.reason); it tried to \(forbidden.attempt), which its sandbox forbids")
+            error.status, "\(error.reason); the process tried to \(forbidden.attempt), which its sandbox forbids")
     }
 
     private static func error(

@@ -23,14 +23,14 @@ struct WorkerProcess {
 
     /// Starts an executable.
     ///
-    /// - Parameter isConfined: whether it confines itself (`Sandbox`).
-    init(_ executable: String, isConfined: Bool) throws(SystemError) {
+    /// - Parameter sandbox: how it confines itself from its start on.
+    init(_ executable: String, sandbox: SandboxRequest.Mode) throws(SystemError) {
         stats = try StatsPage()
         let pair = try UnixSocket.packetPair()
         child = try ChildProcess(
             spawning: executable,
-            environment: isConfined
-                ? Self.environment : Self.environment.merging([Sandbox.variable: "off"]) { $1 },
+            environment: sandbox == .enforce
+                ? Self.environment : Self.environment.merging([Sandbox.variable: sandbox.rawValue]) { $1 },
             files: [
                 ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker),
                 ChildProcess.File(stats.fileDescriptor, as: WorkerDescriptor.stats),
@@ -54,8 +54,7 @@ final class SpareWorker {
 
     /// Whether spares are started (`SpareWorkers`).
     private var isEnabled: Bool
-    /// Whether its process confines itself.
-    private var isConfined: Bool
+    private var sandbox: SandboxRequest.Mode
     private let executable: String
     private let refills: Bool
     private let loop: EventLoop
@@ -63,9 +62,9 @@ final class SpareWorker {
     private var refill: EventLoop.Timer?
     private var isStopped = false
 
-    init(executable: String, isEnabled: Bool, isConfined: Bool, refills: Bool, loop: EventLoop) {
+    init(executable: String, isEnabled: Bool, sandbox: SandboxRequest.Mode, refills: Bool, loop: EventLoop) {
         self.isEnabled = isEnabled
-        self.isConfined = isConfined
+        self.sandbox = sandbox
         self.executable = executable
         self.refills = refills
         self.loop = loop
@@ -74,7 +73,7 @@ final class SpareWorker {
     /// Starts a spare; if that fails there is none, and the next session's own start reports why.
     func prepare() {
         guard isEnabled, spare == nil, !isStopped,
-            let process = try? WorkerProcess(executable, isConfined: isConfined)
+            let process = try? WorkerProcess(executable, sandbox: sandbox)
         else { return }
         do {
             let watch = try loop.watch(process.child.fileDescriptor, .readable) { [weak self] _ in self?.drop() }
@@ -93,21 +92,21 @@ final class SpareWorker {
             }
         }
         guard let (process, watch) = spare else {
-            return try WorkerProcess(executable, isConfined: isConfined)
+            return try WorkerProcess(executable, sandbox: sandbox)
         }
         spare = nil
         loop.remove(watch)
         // It may have died so recently that the loop has not seen its end yet.
         if try process.child.tryReap() != nil {
-            return try WorkerProcess(executable, isConfined: isConfined)
+            return try WorkerProcess(executable, sandbox: sandbox)
         }
         return process
     }
 
-    /// Enables or disables spares and their confinement; a present one that does not fit ends.
-    func change(isEnabled: Bool, isConfined: Bool) {
-        if !isEnabled || isConfined != self.isConfined { drop() }
-        (self.isEnabled, self.isConfined) = (isEnabled, isConfined)
+    /// Enables or disables spares and sets their sandbox; a present one that does not fit ends.
+    func change(isEnabled: Bool, sandbox: SandboxRequest.Mode) {
+        if !isEnabled || sandbox != self.sandbox { drop() }
+        (self.isEnabled, self.sandbox) = (isEnabled, sandbox)
     }
 
     /// Ends the spare and starts no more.

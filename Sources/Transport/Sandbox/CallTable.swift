@@ -32,11 +32,15 @@ struct CallTable: Sendable {
     }
 
     /// From the session's assignment on; the rules of `start` hold as well.
-    static func session(_ policy: SandboxRequest.Policy) -> CallTable {
+    ///
+    /// - Parameter changesFolders: whether a driver may make and remove files where the rules for files allow it.
+    static func session(_ policy: SandboxRequest.Policy, changesFolders: Bool = false) -> CallTable {
         var rows = always.map { CallRow($0, .allow) }
         switch policy {
         case .codec: rows += codec
-        case .driver: rows += driver
+        case .driver:
+            rows += driver
+            rows += changes.map { CallRow($0, changesFolders ? .allow : .refuse(EACCES)) }
         }
         // Of two filters that trap, the last one decides how.
         return CallTable(rows: rows + restricted + ended.map { CallRow($0, .end) }, otherwise: .forbid(ENOSYS))
@@ -68,10 +72,10 @@ struct CallTable: Sendable {
         "getppid", "getuid", "geteuid", "getgid", "getegid", "exit", "exit_group", "set_robust_list", "rseq",
         "set_tid_address", "membarrier", "restart_syscall", "nanosleep", "clock_nanosleep", "clock_getres",
         "gettimeofday", "getrandom", "getcpu", "uname", "sysinfo", "getrusage", "poll", "ppoll", "epoll_create1",
-        "epoll_ctl", "eventfd2", "timerfd_create", "timerfd_settime", "pipe2", "dup", "dup2", "dup3", "fcntl",
+        "epoll_ctl", "eventfd2", "timerfd_create", "timerfd_settime", "pipe2", "dup", "dup2", "dup3",
         "recvfrom", "sendto", "setsockopt", "getsockopt", "shutdown", "memfd_create", "ftruncate", "fallocate",
-        "sched_getaffinity", "sched_setaffinity", "sched_getscheduler", "sched_getparam", "sched_get_priority_max",
-        "sched_get_priority_min", "getpriority", "setpriority", "get_mempolicy", "set_mempolicy", "mbind", "alarm",
+        "sched_getaffinity", "sched_getscheduler", "sched_getparam", "sched_get_priority_max",
+        "sched_get_priority_min", "getpriority", "get_mempolicy", "set_mempolicy", "mbind", "alarm",
         "setitimer", "close_range", "mincore", "mlock", "tgkill", "kill", "landlock_create_ruleset",
         "landlock_add_rule", "landlock_restrict_self", "seccomp", "clone", "clone3",
     ]
@@ -82,6 +86,14 @@ struct CallTable: Sendable {
         // Reading a limit; a new one needs the third argument.
         CallRow("prlimit64", .forbid(EPERM), [(.isZero(2), .allow)]),
         CallRow("getrlimit", .allow),
+        // F_SETOWN, F_SETSIG and F_SETOWN_EX make the kernel signal another process.
+        CallRow("fcntl", .allow, [8, 10, 15].map { (.int(1, is: $0), .forbid(EPERM)) }),
+        // Of the calling thread only; the C library names other threads by their numbers, and copes with the failure.
+        CallRow("sched_setaffinity", .refuse(EPERM), [(.int(0, is: 0), .allow)]),
+        // PRIO_PGRP and PRIO_USER reach other processes.
+        CallRow(
+            "setpriority", .refuse(EPERM),
+            [(.int(0, is: 1), .refuse(EPERM)), (.int(0, is: 2), .refuse(EPERM)), (.int(1, is: 0), .allow)]),
         // The C library asks the name service cache through them.
         CallRow("socket", .refuse(EACCES)),
         CallRow("connect", .refuse(EACCES)),
@@ -93,16 +105,21 @@ struct CallTable: Sendable {
         // A stream's buffering depends on whether it is a terminal.
         + [CallRow("ioctl", .refuse(ENOTTY))]
 
-    /// Drivers load libraries, compile shaders and list directories; their caches on disk are refused.
+    /// Drivers load libraries, compile shaders and list directories.
     private static let driver =
         [
-            "mmap", "mprotect", "ioctl", "getdents64", "statfs", "fstatfs", "flock", "kcmp", "sched_setscheduler",
-            "sched_setattr", "sched_getattr", "inotify_init1", "inotify_add_watch", "inotify_rm_watch", "times",
+            "mmap", "mprotect", "getdents64", "statfs", "fstatfs", "flock", "kcmp", "sched_getattr",
+            "inotify_init1", "inotify_add_watch", "inotify_rm_watch", "times",
             "pkey_alloc", "pkey_free", "pkey_mprotect", "msync", "getresuid", "getresgid", "getgroups",
         ].map { CallRow($0, .allow) }
-        + ["mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir"].map {
-            CallRow($0, .refuse(EACCES))
-        }
+        // FIOSETOWN and SIOCSPGRP make the kernel signal another process.
+        + [CallRow("ioctl", .allow, [0x8901, 0x8902].map { (.int(1, is: $0), .forbid(EPERM)) })]
+        + ["sched_setscheduler", "sched_setattr"].map { CallRow($0, .refuse(EPERM), [(.int(0, is: 0), .allow)]) }
+
+    /// Calls that a cache on disk needs.
+    private static let changes = [
+        "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "rmdir",
+    ]
 
     /// The first arguments of prctl (linux/prctl.h): PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_SET_NAME,
     /// PR_GET_NAME, PR_CAPBSET_READ, PR_SET_TIMERSLACK, PR_SET_NO_NEW_PRIVS, PR_SET_VMA.

@@ -59,8 +59,9 @@ struct FileRules: Hashable, Sendable {
                 rows.append(Row(path: String(path), rights: .read))
             }
         }
-        let nodes = request.nodes.isEmpty ? ["/dev/dri"] : request.nodes
-        rows += (nodes + Self.nvidia).map { Row(path: $0, rights: [.read, .writeFile, .controlDevice]) }
+        // libdrm lists the folder before it opens a node; its files are not granted with it.
+        rows.append(Row(path: "/dev/dri", rights: .readDirectory))
+        rows += request.nodes.map { Row(path: $0, rights: [.readFile, .writeFile, .controlDevice]) }
         rows += request.paths.map { Row(path: $0, rights: .all) }
     }
 
@@ -83,9 +84,5 @@ struct FileRules: Hashable, Sendable {
     private static let variables = [
         "LIBVA_DRIVERS_PATH", "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES", "VK_LAYER_PATH",
         "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH", "LD_LIBRARY_PATH",
-    ]
-
-    private static let nvidia = [
-        "/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm", "/dev/nvidia-modeset", "/dev/dxg",
     ]
 }

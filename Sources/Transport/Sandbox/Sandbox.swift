@@ -8,7 +8,7 @@ public import HWDWire
 /// What is given up is given up for good; each step only adds to the last. See docs/admin.md for what a confined
 /// process can reach.
 public enum Sandbox {
-    /// Set to `off` in the environment of processes that are not to be confined at all.
+    /// A mode other than `enforce`, in the environment of a process: the broker's, and a way to confine nothing at all.
     public static let variable = "HWDAEMON_SANDBOX"
 
     /// Forbids what no codec and no driver needs: other programs and processes, the network, the system's state.
@@ -16,19 +16,24 @@ public enum Sandbox {
     /// - Parameter stats: the page in which forbidden calls are recorded.
     public static func start(recordingIn stats: StatsPage) throws(SystemError) {
         try stats.recordForbiddenCalls()
-        guard environment(variable) != "off" else { return }
-        try install(CallTable.start(process: getpid()), onlyReports: false)
+        let mode = environment(variable).flatMap(SandboxRequest.Mode.init(rawValue:)) ?? .enforce
+        guard mode != .off else { return }
+        try install(CallTable.start(process: getpid()), onlyReports: mode == .report)
     }
 
     /// Applies a policy.
     ///
-    /// No other thread may exist: Landlock restricts the calling thread and those it starts.
+    /// Landlock restricts the calling thread and those it starts, so no other thread may exist when the first policy is applied. Threads
+    /// that a driver left behind keep its files when a second one narrows it; the system calls are narrowed for all threads.
     ///
     /// A kernel without Landlock restricts the system calls only.
     public static func apply(_ request: SandboxRequest) throws(SystemError) {
         guard request.mode != .off, environment(variable) != "off" else { return }
         if request.mode == .enforce { try restrictFiles(FileRules(request, environment: environment)) }
-        try install(CallTable.session(request.policy), onlyReports: request.mode == .report)
+        // Without Landlock nothing would say where.
+        let changesFolders = !request.paths.isEmpty && missing == nil
+        try install(
+            CallTable.session(request.policy, changesFolders: changesFolders), onlyReports: request.mode == .report)
     }
 
     /// What the kernel lacks for a sandbox; nil if it lacks nothing.
