@@ -142,6 +142,7 @@ import Testing
         let unit = try SEI(messages: [message]).nalUnit()
         var framed: [UInt8] = []
         try LengthPrefixedNALUnits.append(unit, to: &framed)
+        var found = 0
         for record in [[UInt8](), [1] + [UInt8](repeating: 3, count: 22)] {
             let reader = CaptionReader(record)
             for whole in [framed, [0, 0, 1] + unit] {
@@ -149,13 +150,13 @@ import Testing
                     for place in 0..<count {
                         var damaged = Array(whole.prefix(count))
                         damaged[place] ^= 0xFF
-                        // It must not trap; what it finds can be read.
-                        let found = damaged.withUnsafeBytes { reader.captions(in: $0) }
-                        if let found { #expect(throws: Never.self) { try ClosedCaptions(payload: found.bytes) } }
+                        // It must not trap, and gives what is left.
+                        if damaged.withUnsafeBytes({ reader.captions(in: $0) }) != nil { found += 1 }
                     }
                 }
             }
         }
+        #expect(found > 0)
     }
 
     /// A record of further layers, or a VPS that declares a second view.
