@@ -37,6 +37,8 @@ class Chip:
         kernel = self.libraries / ("i915.so" if self.driver == "iHD" else "amdgpu.so")
         return dict(
             os.environ, LD_PRELOAD=":".join(map(str, [*preloads, kernel])), LIBVA_DRIVER_NAME=self.driver,
+            # The journal is written by the drivers' processes.
+            HWDAEMON_SANDBOX_PATHS=str(folder),
             LIBVA_MESSAGING_LEVEL="0", SWIFT_BACKTRACE="enable=no", AMDGPU_GPU_ID=self.name,
             INTEL_STUB_GPU_PLATFORM=self.name, HOME=folder, XDG_CACHE_HOME=folder, XDG_RUNTIME_DIR=folder, **more)
 
