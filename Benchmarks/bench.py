@@ -290,13 +290,8 @@ def alpha(folder):
         output = os.path.join(folder, "alpha.mov")
         command = [f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", preset]
         sides = (command + ["--alpha", "straight", clips["alpha"], output], command + [clips["base"], output])
-        wall, cpu = ([], []), ([], [])
-        for index in range(ROUNDS):
-            for side in ((0, 1) if index % 2 == 0 else (1, 0)):
-                seconds, used, _ = timed(sides[side])
-                wall[side].append(seconds)
-                cpu[side].append(used)
-        times, work = (statistics.median(a / b for a, b in zip(*both)) for both in (wall, cpu))
+        wall, cpu = interleaved(sides)
+        times, work = median_ratio(wall), median_ratio(cpu)
         rows.append((preset, f"{frames / statistics.median(wall[0]):.1f}", f"{frames / statistics.median(wall[1]):.1f}",
                      f"{times:.2f}", f"{work:.2f}", "≤ 1.5"))
     return "HEVC with alpha at 720p, default qualities, against its base alone:\n\n" + table(
