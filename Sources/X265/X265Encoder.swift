@@ -67,8 +67,12 @@ public final class X265Encoder: Encoder {
             throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
         }
         let parameters = try X265Parameters(api: api, configuration, role: role)
-        guard let encoder = api.pointee.encoder_open(parameters.pointer) else {
+        errno = 0
+        let opened = api.pointee.encoder_open(parameters.pointer)
+        let isOutOfMemory = errno == ENOMEM
+        guard let encoder = opened else {
             // x265 returns no reason: its checks refuse the parameters, or memory ran out.
+            guard !isOutOfMemory else { throw SessionError(.allocationFailed, "x265 does not open") }
             throw SessionError(
                 .parameter,
                 "x265 does not open for \(configuration.request.width)x\(configuration.request.height) "
@@ -186,8 +190,11 @@ public final class X265Encoder: Encoder {
     ) throws(SessionError) -> Bool {
         var nals: UnsafeMutablePointer<x265_nal>?
         var count: UInt32 = 0
+        errno = 0
         let result = api.pointee.encoder_encode(encoder, &nals, &count, input, output)
+        let isOutOfMemory = errno == ENOMEM
         guard result >= 0 else {
+            guard !isOutOfMemory else { throw SessionError(.allocationFailed, "x265 failed while encoding") }
             throw SessionError(.videoEncoderMalfunction, "x265 failed while encoding (\(result))")
         }
         guard result > 0, let nals, count > 0 else { return false }
