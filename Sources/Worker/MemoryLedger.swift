@@ -123,8 +123,8 @@ public final class MemoryLedger: Sendable {
             packet = try PacketSocket.receive(
                 from: WorkerDescriptor.broker, deadline: MonotonicTime.now + Self.timeout)
         } catch {
-            // A broker that does not answer is as good as gone, but it may come back: ask again at the next need.
-            return
+            // A broker that is suspended finds the question when it comes back; until then the session goes on.
+            return state.granted = wanted
         }
         guard case .bytes(let bytes) = packet, let grant = try? JSON.decode(MemoryGrant.self, from: bytes) else {
             return state.granted = nil

@@ -17,7 +17,7 @@ struct SessionMemoryTests {
         #expect(SessionMemory.pictureBytes(width: 1920, height: 1080) == 6_220_800)
         let encoder = memory(.compression, 1920, 1080)
         #expect(encoder.bound == (256 + 2 * 16) * Self.mebibyte + 400 * 6_220_800)
-        #expect(encoder.initial == 24 * Self.mebibyte + 24 * 6_220_800)
+        #expect(encoder.initial == 24 * Self.mebibyte + 16 * 6_220_800)
         #expect(memory(.decompression, 1920, 1080).bound == (256 + 2 * 16) * Self.mebibyte + 40 * 6_220_800)
         #expect(memory(.transfer, 1920, 1080).bound == (512 + 2 * 16) * Self.mebibyte + 40 * 6_220_800)
     }

@@ -21,7 +21,7 @@ public struct SessionMemory: Hashable, Sendable {
     private static func row(_ kind: SessionKind) -> Row {
         switch kind {
         // x265's look-ahead and frame threads.
-        case .compression: Row(initial: (24 * mebibyte, 24), bound: (256 * mebibyte, 400))
+        case .compression: Row(initial: (24 * mebibyte, 16), bound: (256 * mebibyte, 400))
         // Pictures are in arenas; those of a stream with alpha are private until both layers are joined.
         case .decompression: Row(initial: (24 * mebibyte, 2), bound: (256 * mebibyte, 40))
         // A software GPU compiles shaders and has copies of the pictures.

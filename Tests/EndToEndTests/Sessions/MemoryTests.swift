@@ -31,7 +31,7 @@ extension EndToEnd {
             let processors = sysconf(Int32(_SC_NPROCESSORS_ONLN))
             let bound = (256 + 16 * processors) * Self.mebibyte + 400 * 1920 * 1080 * 3
             #expect(try Self.dataLimit(entry.pid) == ["\(bound)", "unlimited"])
-            #expect(entry.grantedBytes == UInt64(24 * Self.mebibyte + 24 * 1920 * 1080 * 3))
+            #expect(entry.grantedBytes == UInt64(24 * Self.mebibyte + 16 * 1920 * 1080 * 3))
             #expect(try #require(entry.memoryBytes) < #require(entry.grantedBytes))
 
             let stream = try CodedStream(width: 128, height: 96, frames: 10, in: server.folder)
@@ -54,11 +54,11 @@ extension EndToEnd {
         func admission() throws {
             let server = try TestDaemon("--set", "MaxMemory=256M")
             let small = try Encoder(server.daemon, .nv12, width: 64, height: 64)
-            // 24 MiB and 24 pictures of two bytes for each sample.
+            // 24 MiB and 16 pictures of two bytes for each sample.
             let refusal = sessionError { _ = try Encoder(server.daemon, .nv12, width: 1920, height: 1080) }
             #expect(refusal?.status == .videoEncoderNotAvailableNow)
             #expect(
-                refusal?.reason.hasPrefix("the session needs 167 MiB of memory, and the other sessions of user ")
+                refusal?.reason.hasPrefix("the session needs 119 MiB of memory, and the other sessions of user ")
                     == true)
             #expect(
                 refusal?.reason.hasSuffix("have 25 MiB of the 128 MiB that one user may have (half of MaxMemory)")
@@ -115,7 +115,7 @@ extension EndToEnd {
         static func exceed(
             _ limit: String, width: Int, height: Int, preset: String, frames count: Int
         ) throws -> (end: SessionError?, result: GetSessionResult.Reply) {
-            let server = try TestDaemon("--set", "MaxMemory=\(limit)")
+            let server = try TestDaemon("--set", "MaxMemory=\(limit)", "--set", "StallTimeout=600")
             let raw = try RawFrames(.nv12, width: 128, height: 96, count: 30, in: server.folder)
             let undisturbed = try EndToEndFaults.Isolation.encode(server.daemon, raw)
             let neighbour = try Encoder(
@@ -150,7 +150,7 @@ extension EndToEnd {
         @Suite struct Long {
             @Test("8K with x265's preset veryslow under a tight bound ends with a sentence that names the amount")
             func veryslow() throws {
-                let (error, result) = try exceed("6G", width: 7680, height: 4320, preset: "veryslow", frames: 40)
+                let (error, result) = try exceed("3400M", width: 7680, height: 4320, preset: "veryslow", frames: 40)
                 #expect([.videoEncoderNotAvailableNow, .videoEncoderMalfunction].contains(error?.status))
                 #expect(result.code == error?.status.rawValue)
                 #expect(namesAnAmount(result.reason), "\(result.reason)")
