@@ -28,8 +28,6 @@ public final class MemoryLedger: Sendable {
     private static let timeout = Duration.seconds(5)
     /// The least growth, so that a session seldom asks.
     private static let step: UInt64 = 16 << 20
-    /// Private memory below the bound at which a failure is attributed to the bound, as a divisor of it.
-    private static let nearBound: UInt64 = 2
 
     private let kind: SessionKind
     private let process: ProcessMemory?
@@ -89,7 +87,10 @@ public final class MemoryLedger: Sendable {
         guard error.status == .allocationFailed || error.status == kind.malfunction else { return error }
         return state.withLock { state in
             _ = measure(&state)
-            guard let bound = state.bound, stats[.privateBytes] >= bound / Self.nearBound else { return error }
+            guard let bound = state.bound else { return error }
+            // A failed allocation may have been a large one.
+            let least = error.status == .allocationFailed ? bound / 2 : bound - bound / 8
+            guard stats[.privateBytes] >= least else { return error }
             return SessionError(
                 kind.malfunction,
                 "the \(kind.noun) needs more than the \(SessionMemory.text(bound)) that its session may use: "

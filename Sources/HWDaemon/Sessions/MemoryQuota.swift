@@ -39,7 +39,7 @@ struct MemoryQuota: Hashable, Sendable {
 
     /// What a session may have altogether, and what prevents more.
     struct Decision: Hashable {
-        /// Bytes; nil for no limit. Never less than the session has.
+        /// Bytes, never less than the session has; nil for no limit.
         var granted: UInt64?
         /// Nil where the session has what it needs.
         var obstacle: Obstacle?
