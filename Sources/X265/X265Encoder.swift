@@ -67,7 +67,7 @@ public final class X265Encoder: Encoder {
             throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
         }
         let parameters = try X265Parameters(api: api, configuration, role: role)
-        let encoder = try Self.open(api, parameters, configuration)
+        let encoder = try parameters.openEncoder(configuration)
         guard let picture = api.pointee.picture_alloc(), let output = api.pointee.picture_alloc() else {
             api.pointee.encoder_close(encoder)
             throw SessionError(.allocationFailed, "no memory for x265's pictures")
@@ -104,19 +104,6 @@ public final class X265Encoder: Encoder {
             throw error
         }
         try noteReferences(configuration)
-    }
-
-    /// Opens an encoder; x265 returns no reason when it does not: its checks refuse the parameters, or memory ran out.
-    private static func open(
-        _ api: UnsafePointer<x265_api>, _ parameters: X265Parameters, _ configuration: EncoderConfiguration
-    ) throws(SessionError) -> OpaquePointer {
-        errno = 0
-        if let encoder = api.pointee.encoder_open(parameters.pointer) { return encoder }
-        guard errno != ENOMEM else { throw SessionError(.allocationFailed, "x265 does not open") }
-        throw SessionError(
-            .parameter,
-            "x265 does not open for \(configuration.request.width)x\(configuration.request.height) "
-                + "\(configuration.profile.rawValue); its own message is in the daemon's log")
     }
 
     /// x265 lowers the number of references to what a level allows.
