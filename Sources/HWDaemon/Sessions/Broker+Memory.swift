@@ -15,6 +15,9 @@ extension Broker {
         var picture: UInt64
     }
 
+    /// Whether `MaxMemory` bounds sessions and their processes.
+    var hasMemoryLimit: Bool { registry.limits.memory.total != nil }
+
     /// The memory of a session of a kind with pictures of a size.
     func memory(of kind: SessionKind, picture: UInt64) -> SessionMemory {
         SessionMemory(kind, picture: picture, processors: Self.processors, limit: registry.limits.memory.perUser)
@@ -24,8 +27,8 @@ extension Broker {
     func grantMemory(_ request: MemoryRequest, to id: String) -> MemoryGrant {
         guard let session = registry.running[id] else { return MemoryGrant(granted: 0, bound: 0) }
         let picture = max(request.picture, session.pictureBytes)
-        let bound = memory(of: session.kind, picture: picture).bound
-        workers[id]?.limitMemory(to: bound)
+        let bound = hasMemoryLimit ? memory(of: session.kind, picture: picture).bound : nil
+        if let bound { workers[id]?.limitMemory(to: bound) }
         let (decision, reason) = registry.grant(
             id, needed: request.needed, wanted: request.wanted, picture: picture)
         if let reason {

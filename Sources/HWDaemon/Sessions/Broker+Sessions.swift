@@ -80,8 +80,8 @@ extension Broker {
                 softwareStallSeconds: settings.stallTimeout / .seconds(1),
                 prepareSeconds: settings.prepareTimeout / .seconds(1),
                 orphanSeconds: settings.orphanTimeout / .seconds(1),
-                memoryBytes: registry.limits.memory.total.map { _ in memory.initial },
-                privateBytes: memory.bound),
+                memoryBytes: hasMemoryLimit ? memory.initial : nil,
+                privateBytes: hasMemoryLimit ? memory.bound : nil),
             hardware: kind.hardwareEncoders(among: prober.knowledge.hardwareEncoders),
             vulkan: prober.knowledge.vulkanHints)
         start.failures = failures(of: kind, start.snapshot)

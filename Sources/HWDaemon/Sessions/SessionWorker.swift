@@ -118,6 +118,7 @@ final class SessionWorker {
 
     /// Bounds the process's private memory; it is bounded again where its pictures grow.
     func limitMemory(to bytes: UInt64) {
+        guard !Sandbox.isSwitchedOff else { return }
         memoryBound = bytes
         do throws(SystemError) { try child.limitPrivateMemory(to: bytes) } catch {
             logger.warning("the process's memory is not bounded", metadata: ["reason": "\(error)"])
