@@ -8,7 +8,7 @@ internal import Logging
 /// The process that serves one session, as the broker sees it: its end, its reports and its counters.
 final class SessionWorker {
     /// Packets accepted from one worker, which needs two, and one for each growth of its memory by a quarter.
-    private static let maxPackets = 128
+    private static let maxPackets = 64
 
     /// Time beyond the hardware's stall timeout in which a worker answers its Create call: for its own start.
     private static let createMargin = Duration.seconds(5)
