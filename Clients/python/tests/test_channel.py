@@ -9,6 +9,7 @@ import threading
 import unittest
 
 from hwdaemon._core.channel import Channel
+from hwdaemon._core.memory import Memory
 from hwdaemon._core.readiness import Readiness
 
 from .support import Peer
@@ -31,10 +32,9 @@ class ChannelTests(unittest.TestCase):
         return list(self.channel.receive())
 
     def test_what_a_full_socket_does_not_take_is_sent_later_in_order(self):
-        descriptor = memory(64)
         payloads = [bytes([number]) * 60000 for number in range(30)]
         for payload in payloads:
-            self.channel.send(1, payload, [descriptor])
+            self.channel.send(1, payload, [Memory.create(64)])
         self.assertTrue(self.channel.has_output)
         self.assertEqual(self.channel.events, select.POLLIN | select.POLLOUT)
         readiness = Readiness(self.channel.fileno())
@@ -54,7 +54,6 @@ class ChannelTests(unittest.TestCase):
             self.assertTrue(poller.poll(10000), "the descriptor reports that the socket takes more")
             self.channel.flush()
         reader.join()
-        os.close(descriptor)
         self.assertEqual([(sequence, payload) for _, payload, sequence in received], list(enumerate(payloads, 1)))
 
     def test_messages_that_come_byte_by_byte_keep_their_descriptors(self):
