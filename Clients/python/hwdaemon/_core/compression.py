@@ -113,7 +113,7 @@ class CompressionLink(Link):
         """Raises ParameterError for what the worker would refuse."""
         number = self._frames_sent + 1
         rules.check_order(number, pts, self._last_pts)
-        rules.check_times(number, pts, duration)
+        rules.check_times(f"frame {number}", pts, duration)
         rules.check_qp(number, options.qp)
         rules.check_alpha_mode(number, options.alpha_mode, self._has_alpha)
         rules.check_color(number, options.color)

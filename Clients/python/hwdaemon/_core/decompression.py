@@ -61,7 +61,7 @@ class DecompressionLink(Link):
         if len(packet) > MAX_PACKET:
             raise refused(f"a packet has {len(packet)} bytes; {MAX_PACKET} is the limit")
         pts, duration = None if pts is None else index(pts), index(duration)
-        rules.check_times(self._packets_sent + 1, pts, duration)
+        rules.check_times(f"packet {self._packets_sent + 1}", pts, duration)
         yield from self.until(lambda: len(self._in_flight) < self.created.max_packets_in_flight)
         slots = yield from self._slots_for(len(packet))
         pool = yield from self.pools.take(slots.memory)

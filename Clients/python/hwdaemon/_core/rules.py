@@ -18,10 +18,10 @@ ALPHA_FLAGS: Mapping[Optional[str], int] = {None: 0, "premultiplied": 2, "straig
 COLOR_PROPERTIES = ["ColorPrimaries", "TransferFunction", "YCbCrMatrix", "FullRangeVideo"]
 
 
-def check_times(frame: int, pts: Optional[int], duration: int) -> None:
-    """The pts of a packet may be absent."""
+def check_times(what: str, pts: Optional[int], duration: int) -> None:
+    """The pts of a packet may be absent. `what` is "frame 1" or "packet 1"."""
     if pts is not None and not -TIME_BOUND < pts < TIME_BOUND or not 0 <= duration < TIME_BOUND:
-        raise refused(f"frame {frame} has an impossible pts or duration: {pts}, {duration}")
+        raise refused(f"{what} has an impossible pts or duration")
 
 
 def check_order(frame: int, pts: int, last: Optional[int]) -> None:

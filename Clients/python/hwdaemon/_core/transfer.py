@@ -77,11 +77,12 @@ class TransferLink(Link):
             frame.fill(source)
             image = frame
         target = yield from self._target()
-        source_pool = yield from self.lend(image)
+        # The session's own pool first: tasks that each had one of the last pools for a source would wait for it without end.
+        target_pool = yield from self.lend(target)
         try:
-            target_pool = yield from self.lend(target)
+            source_pool = yield from self.lend(image)
         except BaseException:
-            self.take_back(image, source_pool)
+            self.take_back(target, target_pool)
             raise
         transfer = _Transfer(image, source_pool, target, target_pool)
         try:
