@@ -22,6 +22,11 @@ static const format *find(uint32_t fourcc) {
     return NULL;
 }
 
+uint32_t hwdi_side_data_size(uint32_t kind) {
+    static const uint32_t sizes[] = {[HWD_MASTERING_DISPLAY] = 24, [HWD_CONTENT_LIGHT] = 4, [HWD_AMBIENT_VIEWING] = 8};
+    return kind < sizeof sizes / sizeof *sizes ? sizes[kind] : 0;
+}
+
 int hwdi_planes(uint32_t fourcc) {
     const format *found = find(fourcc);
     return found ? found->planes : 0;
