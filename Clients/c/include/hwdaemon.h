@@ -10,7 +10,9 @@
  * hwd_pool_unref must be the last use of their object. After fork(2) only the process that made an object may use it;
  * the other may free it.
  *
- * Times: a timeout is in milliseconds; 0 does not wait, and HWD_DEFAULT_TIMEOUT stands for the function's own limit.
+ * Times: a timeout is in milliseconds; 0 does not wait, and HWD_DEFAULT_TIMEOUT stands for 30 s in calls of the daemon and for
+ * the session's timeout in those of a session, which also limits functions without a timeout. A call that finds the worker
+ * dead asks the daemon for the cause, which takes 6 s more at most. Nothing that a worker sends holds a call longer.
  *
  * Structures: HWD_INIT(x) clears a structure and sets x.size, before each use. A member that is 0 has its default.
  */
@@ -43,7 +45,7 @@ extern "C" {
 #define HWD_AB24 HWD_FOURCC('A', 'B', '2', '4')
 #define HWD_AB4H HWD_FOURCC('A', 'B', '4', 'H')
 
-/* Each function has its own default: 30 s for Create and calls of the daemon, 60 s for sessions. */
+/* 30 s in calls of the daemon; in those of a session its configuration's timeout_ms, 60 s where that is 0. */
 #define HWD_DEFAULT_TIMEOUT (-1)
 /* The pts of a packet whose presentation time is unknown. */
 #define HWD_NO_PTS INT64_MIN
@@ -188,6 +190,7 @@ HWD_API int hwd_get_info(hwd_session *session, hwd_session_info *info);
 
 /* Sets the properties of a JSON object, all or none: {"AverageBitRate": 4000000}. null restores the default. */
 HWD_API int hwd_set_properties(hwd_session *session, const char *properties, int timeout_ms);
+/* One property, within the session's timeout. */
 HWD_API int hwd_set_int(hwd_session *session, const char *name, int64_t value);
 HWD_API int hwd_set_number(hwd_session *session, const char *name, double value);
 HWD_API int hwd_set_string(hwd_session *session, const char *name, const char *value);
@@ -255,7 +258,10 @@ typedef struct hwd_event {
 
 /* 1: `event` is the next one; 0: none came in time; negative: the session has ended, and why. */
 HWD_API int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_ms);
-/* Gives an event's memory back. -EINVAL: it was given back before. */
+/*
+ * Gives an event's memory back. -EINVAL: it was given back before; -ETIMEDOUT: the worker read nothing within the session's
+ * timeout, and the event is still the app's.
+ */
 HWD_API int hwd_release(hwd_session *session, const hwd_event *event);
 
 /*
@@ -263,7 +269,10 @@ HWD_API int hwd_release(hwd_session *session, const hwd_event *event);
  * of frames up to `until_pts` (HWD_ALL_FRAMES), of others all. A decompression session then expects a key frame.
  */
 HWD_API int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms);
-/* Ends the session at once; later calls fail. Results that were not fetched are lost. */
+/*
+ * Ends the session; later calls fail, and those of other threads return. Results that were not fetched are lost. It waits for
+ * no process: only while another thread handles messages that have come, 256 at most.
+ */
 HWD_API void hwd_invalidate(hwd_session *session);
 /* Ends the session and frees it. Memory of events is gone with it; pools of one's own are not. NULL is allowed. */
 HWD_API void hwd_destroy(hwd_session *session);
@@ -275,7 +284,7 @@ typedef struct hwd_compression_config {
     const char *codec; /* "hevc" (NULL), "hevc-with-alpha" */
     uint32_t width, height, pixel_format;
     hwd_rational time_base;    /* seconds of one unit of pts and duration */
-    int32_t timeout_ms;        /* 0: 30 s */
+    int32_t timeout_ms;        /* the session's timeout; 0: 30 s to create it, then 60 s */
     const char *specification; /* JSON object or NULL: {"RequireHardwareAcceleratedVideoEncoder": true} */
     const char *properties;    /* JSON object or NULL */
 } hwd_compression_config;
@@ -303,13 +312,18 @@ typedef struct hwd_frame {
     uint32_t slot; /* hwd_acquire_frame sets it: leave it */
 } hwd_frame;
 
-/* Room for a frame in memory of the session's own: write the samples to planes[i].data. Waits for a free one. */
+/*
+ * Room for a frame in memory of the session's own: write the samples to planes[i].data. Waits for a free one. The first call
+ * registers the memory, and waits for the worker's answer within the session's timeout, whatever timeout_ms is.
+ * -EAGAIN: none was released in time. Fetch and release events.
+ */
 HWD_API int hwd_acquire_frame(hwd_session *session, hwd_frame *frame, int timeout_ms);
 /* Returns a frame of hwd_acquire_frame that is not encoded. */
 HWD_API int hwd_discard_frame(hwd_session *session, hwd_frame *frame);
 /*
  * Sends a frame, and waits first while max_frames_in_flight are with the worker. Samples in a pool of your own must stay
  * until HWD_EVENT_FRAME_RELEASED; a frame of hwd_acquire_frame is the session's again.
+ * HWD_PARAMETER: the frame is not sent, because of its times, planes, QP, alpha, color or side data, and the session continues.
  * -EAGAIN: no credit came in time; the frame is not sent. Fetch and release packets.
  */
 HWD_API int hwd_encode(hwd_session *session, hwd_frame *frame, int timeout_ms);
@@ -323,7 +337,7 @@ typedef struct hwd_decompression_config {
     size_t format_size;
     hwd_rational time_base;
     uint32_t pixel_format; /* 0: the stream's own */
-    int32_t timeout_ms;    /* 0: 30 s */
+    int32_t timeout_ms;    /* the session's timeout; 0: 30 s to create it, then 60 s */
     const char *specification; /* JSON object or NULL: {"RequireHardwareAcceleratedVideoDecoder": true} */
     const char *properties;    /* JSON object or NULL */
 } hwd_decompression_config;
@@ -344,7 +358,11 @@ typedef struct hwd_packet {
     uint32_t reserved;
 } hwd_packet;
 
-/* Sends a packet, and waits first while max_packets_in_flight are with the worker. -EAGAIN: none was read in time. */
+/*
+ * Sends a packet, and waits first while max_packets_in_flight are with the worker. Memory for the library's copies is
+ * registered at the first packet, and when one is larger, within the session's timeout, whatever timeout_ms is.
+ * HWD_PARAMETER: the packet is not sent, and the session continues. -EAGAIN: none was read in time.
+ */
 HWD_API int hwd_decode(hwd_session *session, hwd_packet *packet, int timeout_ms);
 /* 0 if packets of another format can follow; otherwise why not. */
 HWD_API int hwd_can_accept_format(hwd_session *session, const void *format, size_t size, int timeout_ms);
@@ -366,7 +384,7 @@ typedef struct hwd_transfer_config {
     hwd_image source, target;
     const char *options; /* JSON object (TransferOptions) or NULL: {"reference_white": 203} */
     const char *device;  /* "auto" (NULL), "vulkan", "cpu", or a PCI address */
-    int32_t timeout_ms;  /* 0: 30 s */
+    int32_t timeout_ms;  /* the session's timeout; 0: 30 s to create it, then 60 s */
     int32_t reserved;
 } hwd_transfer_config;
 HWD_API int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, hwd_session **session);
