@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session.h"
 
-static const int64_t time_bound = (int64_t)1 << 56;
-
 int hwd_compression_create(hwd_daemon *daemon, const hwd_compression_config *config, hwd_session **session) {
     hwd_compression_config given;
     if (!daemon || !session) return hwdi_fail(-EINVAL, "a session needs a daemon and a place");
@@ -76,7 +74,7 @@ static int check_frame(hwd_session *session, hwd_frame *frame) {
     const hwd_session_info *info = &session->info;
     if (hwdi_acquired_slot(session, frame) == NO_SLOT)
         return hwdi_fail(HWD_PARAMETER, "the frame was not acquired, or it was sent, and names no pool");
-    if (frame->pts <= -time_bound || frame->pts >= time_bound || frame->duration < 0 || frame->duration >= time_bound)
+    if (frame->pts <= -TIME_BOUND || frame->pts >= TIME_BOUND || frame->duration < 0 || frame->duration >= TIME_BOUND)
         return hwdi_fail(HWD_PARAMETER, "the frame's times are not possible");
     if (session->has_pts && frame->pts <= session->last_pts)
         return hwdi_fail(HWD_PARAMETER, "the frame's pts is not greater than that of the frame before");

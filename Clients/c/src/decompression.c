@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session.h"
 
-static const int64_t time_bound = (int64_t)1 << 56;
 enum { FIRST_SIZE = 4 << 20, ALIGNMENT = 64 };
 
 int hwd_decompression_create(hwd_daemon *daemon, const hwd_decompression_config *config, hwd_session **session) {
@@ -100,9 +99,9 @@ static int check_packet(hwd_session *session, const hwd_packet *packet) {
     if (packet->flags & ~(uint32_t)(HWD_SYNCHRONOUS | HWD_DO_NOT_OUTPUT)) return hwdi_fail(HWD_PARAMETER, "the packet has unknown flags");
     if (packet->data_size == 0 || packet->data_size > MAX_PACKET || (packet->pool == 0 && !packet->data))
         return hwdi_fail(HWD_PARAMETER, "a packet of %u bytes is not possible", packet->data_size);
-    if (packet->pts != HWD_NO_PTS && (packet->pts <= -time_bound || packet->pts >= time_bound))
+    if (packet->pts != HWD_NO_PTS && (packet->pts <= -TIME_BOUND || packet->pts >= TIME_BOUND))
         return hwdi_fail(HWD_PARAMETER, "the packet's pts is not possible");
-    if (packet->duration < 0 || packet->duration >= time_bound)
+    if (packet->duration < 0 || packet->duration >= TIME_BOUND)
         return hwdi_fail(HWD_PARAMETER, "the packet's duration is not possible");
     if (packet->pool == 0) return 0;
     hwd_pool *pool = hwdi_find_pool(session, packet->pool);

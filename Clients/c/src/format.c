@@ -2,7 +2,7 @@
 // Pixel formats and the framing of HEVC.
 #include "internal.h"
 
-enum { MAX_DIMENSION = 16384, ROW_ALIGNMENT = 64 };
+enum { ROW_ALIGNMENT = 64 };
 
 typedef struct format {
     uint32_t fourcc;

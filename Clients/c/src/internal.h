@@ -28,9 +28,13 @@ enum {
     MAX_SIDE_DATA_BYTES = 49152,
     MAX_PACKET = 64 << 20,
     MAX_ARENAS = 64,
+    MAX_DIMENSION = 16384,   // luma samples of a frame
     CALL_TIMEOUT = 30000,    // ms: the daemon's calls and Create
     SESSION_TIMEOUT = 60000, // ms: requests of a session whose Create set no timeout
 };
+
+// Of pts and durations.
+#define TIME_BOUND ((int64_t)1 << 56)
 
 // Opcodes of docs/protocol.md.
 enum {
