@@ -6,10 +6,11 @@ Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
   BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata,
-                 receipt, sandbox: one part only
+                 receipt, sandbox, python: one part only
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -314,10 +315,21 @@ def sandbox(folder):
     return "Sandbox, against the same without it:\n\n" + table(["work", "time", "CPU time", "goal (CPU time)"], rows)
 
 
+def python(folder):
+    """The processor time of the Python client for a frame, which the client's own program measures."""
+    if not importlib.util.find_spec("numpy"):
+        return "Python client: not measured, because numpy is not installed"
+    command = ["env", f"HWDAEMON_PROGRAMS={BIN}", sys.executable, "-m", "tests.cost", "--json"]
+    times = json.loads(run(command, cwd=os.path.join(ROOT, "Clients/python")).stdout)
+    goals = {"encode of arrays beyond one copy": "≤ 0.3 ms"}
+    rows = [(name, f"{value:.3f} ms", goals.get(name, "–")) for name, value in times.items()]
+    return "CPU time of the Python client for a 1080p NV12 frame, median:\n\n" + table(["what", "measured", "goal"], rows)
+
+
 def main():
     parts = {"sessions": sessions, "colour": color, "light": hdr.light, "alpha": alpha, "sdr": hdr.sdr,
-             "metadata": hdr.metadata, "receipt": hdr.receipt, "sandbox": sandbox, "compressed": compressed, "decoding": decoding,
-             "throughput": throughput}
+             "metadata": hdr.metadata, "receipt": hdr.receipt, "sandbox": sandbox, "python": python, "compressed": compressed,
+             "decoding": decoding, "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name, part in parts.items():
