@@ -6,12 +6,10 @@ Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
   BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata,
-                 receipt, sandbox, python: one part only
+                 receipt, sandbox, clients: one part only
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
 import hashlib
-import importlib.util
-import json
 import os
 import re
 import statistics
@@ -20,11 +18,10 @@ import sys
 import tempfile
 import time
 
+import clients
 import hdr
-from common import BIN, MEDIA, ROOT, ROUNDS, SECONDS, SMALL, environment, interleaved, make_y4m, median_ratio, run
-from common import source, table, timed
+from common import BIN, ROOT, ROUNDS, SECONDS, SMALL, Daemon, interleaved, make_y4m, median_ratio, run, source, table, timed
 
-BENCH = os.path.join(ROOT, "Benchmarks/.build/release/session-bench")
 ONLY = os.environ.get("BENCH_ONLY", "")
 CASE = os.environ.get("BENCH_CASE", "")
 CRF = "28"
@@ -161,39 +158,6 @@ def decoding(folder):
     return "HEVC decoded in software against ffmpeg -f null:\n\n" + table(HEAD, rows)
 
 
-class Daemon:
-    """hwdaemon on a socket in a folder, within a with block."""
-
-    def __init__(self, folder, **env):
-        self.socket = os.path.join(folder, "bench.sock")
-        self.env = environment(HWDAEMON_SOCKET=self.socket, **env)
-        self.process = subprocess.Popen([f"{BIN}/hwdaemon", "--socket", self.socket, "--log-level", "error"], env=self.env)
-        for _ in range(200):
-            if os.path.exists(self.socket):
-                break
-            time.sleep(0.01)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(10)
-
-    def bench(self, *arguments):
-        done = subprocess.run([BENCH, *map(str, arguments)], stdout=subprocess.PIPE, env=self.env)
-        if done.returncode != 0:
-            sys.exit(f"session-bench {arguments}: {done.stdout.decode()}")
-        return json.loads(done.stdout)
-
-    def resident(self):
-        with open(f"/proc/{self.process.pid}/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
-
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-
 def sessions(folder):
     rows = []
     with Daemon(folder) as daemon:
@@ -315,21 +279,10 @@ def sandbox(folder):
     return "Sandbox, against the same without it:\n\n" + table(["work", "time", "CPU time", "goal (CPU time)"], rows)
 
 
-def python(folder):
-    """The processor time of the Python client for a frame, which the client's own program measures."""
-    if not importlib.util.find_spec("numpy"):
-        return "Python client: not measured, because numpy is not installed"
-    command = ["env", f"HWDAEMON_PROGRAMS={BIN}", sys.executable, "-m", "tests.cost", "--json"]
-    times = json.loads(run(command, cwd=os.path.join(ROOT, "Clients/python")).stdout)
-    goals = {"encode of arrays beyond one copy": "≤ 0.3 ms"}
-    rows = [(name, f"{value:.3f} ms", goals.get(name, "–")) for name, value in times.items()]
-    return "CPU time of the Python client for a 1080p NV12 frame, median:\n\n" + table(["what", "measured", "goal"], rows)
-
-
 def main():
-    parts = {"sessions": sessions, "colour": color, "light": hdr.light, "alpha": alpha, "sdr": hdr.sdr,
-             "metadata": hdr.metadata, "receipt": hdr.receipt, "sandbox": sandbox, "python": python, "compressed": compressed,
-             "decoding": decoding, "throughput": throughput}
+    parts = {"sessions": sessions, "clients": clients.clients, "colour": color, "light": hdr.light, "alpha": alpha, "sdr": hdr.sdr,
+             "metadata": hdr.metadata, "receipt": hdr.receipt, "sandbox": sandbox, "compressed": compressed, "decoding": decoding,
+             "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name, part in parts.items():

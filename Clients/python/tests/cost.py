@@ -3,7 +3,7 @@
 
     HWDAEMON_PROGRAMS=FOLDER python3 -m tests.cost [--json]
 
-Needs numpy. FOLDER has the daemon's release build; `BENCH_ONLY=python make bench` runs this with it.
+Needs numpy. FOLDER has the daemon's release build; `BENCH_ONLY=clients make bench` runs this with it.
 """
 import json
 import statistics
