@@ -125,6 +125,7 @@ class Faults(unittest.TestCase):
         self.compression(sends(packet(arena=2)), "in no arena")
         self.compression(sends(packet(arena=0xFFFFFFFF)), "without a descriptor")
         self.compression(sends(packet(size=65)), "leaves its arena")
+        self.compression(sends(packet(size=3 << 20)), "a packet has 3145728 bytes, and its frame")
         self.compression(sends(packet(offset=(1 << 64) - 8)), "leaves its arena")
         self.compression(sends(packet(), described=False), "before the format description")
         self.compression(lambda peer: peer.send(67, struct.pack("<Q", 3)), "released frame 3")
@@ -162,6 +163,18 @@ class Faults(unittest.TestCase):
             with self.assertRaisesRegex(hwdaemon.SessionEnded, "no JSON object"):
                 session["EncoderID"]
             fake.close()
+
+    def test_a_reply_to_a_message_that_was_not_sent(self):
+        def worker(peer):
+            _, _, sequence = peer.receive()
+            peer.reply(sequence + 1, body=b"{}")
+            peer.receive()
+
+        fake = FakeWorker(COMPRESSION, worker)
+        session = CompressionSession(64, 48, "nv12", daemon=fake.daemon, timeout=5)
+        with self.assertRaisesRegex(hwdaemon.SessionEnded, "replied to message 2"):
+            session["Quality"]
+        fake.close()
 
     def test_a_silent_worker_is_a_timeout(self):
         fake = FakeWorker(COMPRESSION, lambda peer: peer.receive() and peer.receive())
