@@ -101,8 +101,10 @@ extension EndToEnd {
             try session.send(AddPool(poolID: 2, size: UInt64(Self.mebibyte)), fds: [other.rawValue])
             #expect(try server.session(session.id).memoryBytes ?? 0 > 200 << 20)
             let more = try SharedMemory(creating: "test-frames", size: 100 * Self.mebibyte)
+            let added = try session.send(AddPool(poolID: 3, size: UInt64(more.size)), fds: [more.file.rawValue])
+            try #require(try session.reply(to: added).status == .ok)
+            // No message follows: the session measures itself every second.
             memset(try #require(more.mutableBytes?.baseAddress), 1, more.size)
-            try session.send(AddPool(poolID: 3, size: UInt64(more.size)), fds: [more.file.rawValue])
             let end = try #require(try session.end())
             #expect(end.status == .videoEncoderNotAvailableNow)
             #expect(
