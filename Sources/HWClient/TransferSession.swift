@@ -50,6 +50,14 @@ public final class TransferSession {
     /// Removes a pool that holds no frame in flight.
     public func removePool(id poolID: UInt32) throws(ClientError) { try client.removePool(id: poolID) }
 
+    /// Sets properties, all or none.
+    ///
+    /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`: those of a conversion are given at Create; the session
+    ///   continues.
+    public func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
+        try client.setProperties(properties)
+    }
+
     /// The values of properties; those of all properties that have one when `keys` is empty.
     public func copyProperties(_ keys: [PropertyKey] = []) throws(ClientError) -> [PropertyKey: PropertyValue] {
         try client.copyProperties(keys)
