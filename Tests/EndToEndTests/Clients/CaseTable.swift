@@ -2,14 +2,12 @@
 import Foundation
 import HWDModel
 import HWDWire
-import Testing
 
 /// Tests/Clients/cases.json, which the README beside it describes.
 struct CaseTable: Decodable {
-    struct Case: Decodable, Sendable, CustomTestStringConvertible {
+    struct Case: Decodable {
         var name: String
         var steps: [[String: PropertyValue]]
-        var testDescription: String { name }
     }
 
     var schema: Int
@@ -21,9 +19,6 @@ struct CaseTable: Decodable {
         let text = try Data(contentsOf: tests.appendingPathComponent("Clients/cases.json"))
         self = try JSON.decode(CaseTable.self, from: [UInt8](text))
     }
-
-    /// The cases; none if the table cannot be read, which `theTable` of the suite reports.
-    static let cases: [Case] = (try? CaseTable())?.cases ?? []
 }
 
 /// A member of the table that the runner does not know or that has the wrong type.
