@@ -20,7 +20,7 @@ public final class DecompressionSession {
     }
 
     /// A picture: its description and its memory.
-    public struct ReceivedFrame {
+    public struct ReceivedFrame: Sendable {
         /// Times, size, format, color, metadata; `layout` counts from the start of `memory`.
         public let description: FrameDecoded
         /// The arena that holds the samples; `CompressionSession.addPool` lets another session read it.
@@ -148,6 +148,11 @@ public final class DecompressionSession {
 
     /// Whether `decode` takes a packet without waiting for the worker to read an earlier one.
     public func hasRoom() -> Bool { packetsInFlight < created.maxPacketsInFlight }
+
+    /// Whether `decode` takes a packet of this size, in bytes, without waiting for the worker to read an earlier one.
+    public func hasRoom(for size: Int) -> Bool {
+        packetsInFlight == 0 || (hasRoom() && client.receiver.packets.hasRoom(for: size))
+    }
 
     /// Requests every picture; `finished` follows the last one.
     ///
