@@ -118,9 +118,12 @@ public final class DecompressionSession {
     /// While the session holds as many packets as it accepts, this blocks until the worker has read one; events that
     /// arrive meanwhile are kept. A client that holds all its pictures must release one first.
     /// - Parameters:
-    ///   - pts: the presentation time; nil when it is not known.
+    ///   - packet: its bytes, which are copied.
+    ///   - pts: the presentation time, in units of the session's time base; nil when it is not known.
+    ///   - duration: in the same units; 0 if unknown.
     ///   - isOutput: whether the picture is returned, or decoded only as a reference of others.
     ///   - isAsynchronous: whether to return before the decoder has taken the packet.
+    ///   - timeout: the limit of this call.
     /// - Returns: the number that its picture and its reports carry.
     /// - Throws: `Parameter` for a packet that is empty or too large, or when more than 2000 events were not fetched, or
     ///   why the session ended.

@@ -48,7 +48,10 @@ public actor AsyncCompressionSession: AsyncSession {
 
     /// Creates a session; returns when the daemon has chosen its encoder.
     ///
-    /// - Parameter timeout: the limit of this call and of each wait of the methods.
+    /// - Parameters:
+    ///   - daemon: of `Daemon.find()`.
+    ///   - parameters: those of the call CreateCompressionSession (docs/protocol.md).
+    ///   - timeout: the limit of this call and of each wait of the methods.
     /// - Throws: the session's error (`CouldNotFindVideoEncoder`, `VideoEncoderNotAvailableNow`, `Parameter`, …), or why
     ///   the daemon cannot be asked.
     public init(
@@ -111,6 +114,7 @@ public actor AsyncCompressionSession: AsyncSession {
     /// - Parameters:
     ///   - pts: presentation time in units of the session's time base, later than that of the frame before.
     ///   - duration: in the same units; 0 if unknown.
+    ///   - options: the frame's properties, color and metadata.
     ///   - fill: called with the planes of the session's pixel format, on the caller's thread.
     /// - Throws: as `encode(_:at:duration:options:)`, and the error of `fill`: then nothing was sent.
     public nonisolated(nonsending) func encode(

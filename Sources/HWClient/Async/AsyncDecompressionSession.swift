@@ -31,7 +31,10 @@ public actor AsyncDecompressionSession: AsyncSession {
 
     /// Creates a session; returns when the daemon has chosen its decoder.
     ///
-    /// - Parameter timeout: the limit of this call and of each wait of the methods.
+    /// - Parameters:
+    ///   - daemon: of `Daemon.find()`.
+    ///   - parameters: those of the call CreateDecompressionSession (docs/protocol.md).
+    ///   - timeout: the limit of this call and of each wait of the methods.
     /// - Throws: the session's error (`CouldNotFindVideoDecoder`, `VideoDecoderNotAvailableNow`, `VideoDecoderBadData`,
     ///   `VideoDecoderUnsupportedDataFormat`, `Parameter`, …), or why the daemon cannot be asked.
     public init(
@@ -83,7 +86,9 @@ public actor AsyncDecompressionSession: AsyncSession {
     /// Sends a packet: one access unit, in decoding order, framed as the format description says.
     ///
     /// - Parameters:
+    ///   - packet: its bytes.
     ///   - pts: the presentation time, in units of the session's time base; nil when it is not known.
+    ///   - duration: in the same units; 0 if unknown.
     ///   - isOutput: whether the picture is returned, or decoded only as a reference of others.
     /// - Returns: the number that its picture and its reports carry.
     /// - Throws: `Parameter` for a packet that is empty or larger than 64 MiB, `InvalidSession` after `finish`, or why the

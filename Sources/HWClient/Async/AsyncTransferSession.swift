@@ -35,7 +35,10 @@ public actor AsyncTransferSession: AsyncSession {
 
     /// Creates a session; returns when the daemon has chosen its converter.
     ///
-    /// - Parameter timeout: the limit of this call and of each wait of the methods.
+    /// - Parameters:
+    ///   - daemon: of `Daemon.find()`.
+    ///   - parameters: those of the call CreateTransferSession (docs/protocol.md).
+    ///   - timeout: the limit of this call and of each wait of the methods.
     /// - Throws: the session's error (`PixelTransferNotSupported`, `Parameter`, `AllocationFailed`, …), or why the daemon
     ///   cannot be asked.
     public init(
@@ -87,7 +90,9 @@ public actor AsyncTransferSession: AsyncSession {
     ///
     /// Nothing may write to the source meanwhile. The result is one of a few buffers, which is used again once nothing
     /// refers to it.
-    /// - Parameter color: the frame's color, where it differs from the one that Create named.
+    /// - Parameters:
+    ///   - source: the samples.
+    ///   - color: the frame's color, where it differs from the one that Create named.
     /// - Throws: `PixelTransferNotSupported` for a color that cannot be converted, `Parameter` for another format or size;
     ///   the session continues. Else why the session ended.
     public func convert(_ source: PixelBuffer, color: ColorDescription? = nil) async throws -> PixelBuffer {
