@@ -56,7 +56,7 @@ public actor AsyncCompressionSession: AsyncSession {
     ///   the daemon cannot be asked.
     public init(
         _ daemon: Daemon, _ parameters: CreateCompressionSession.Parameters, timeout: Duration = .seconds(30)
-    ) async throws(ClientError) {
+    ) async throws {
         buffers = try BufferSource(parameters.pixelFormat, width: parameters.width, height: parameters.height)
         let session = try await withoutBlocking { () throws(ClientError) in
             try CompressionSession(daemon, parameters, timeout: timeout)

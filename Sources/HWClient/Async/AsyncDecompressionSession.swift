@@ -39,7 +39,7 @@ public actor AsyncDecompressionSession: AsyncSession {
     ///   `VideoDecoderUnsupportedDataFormat`, `Parameter`, …), or why the daemon cannot be asked.
     public init(
         _ daemon: Daemon, _ parameters: CreateDecompressionSession.Parameters, timeout: Duration = .seconds(30)
-    ) async throws(ClientError) {
+    ) async throws {
         let session = try await withoutBlocking { () throws(ClientError) in
             try DecompressionSession(daemon, parameters, timeout: timeout)
         }

@@ -43,7 +43,7 @@ public actor AsyncTransferSession: AsyncSession {
     ///   cannot be asked.
     public init(
         _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, timeout: Duration = .seconds(30)
-    ) async throws(ClientError) {
+    ) async throws {
         let (width, height) = (parameters.width, parameters.height)
         sources = try BufferSource(parameters.source.pixelFormat, width: width, height: height)
         targets = try BufferSource(parameters.target.pixelFormat, width: width, height: height)

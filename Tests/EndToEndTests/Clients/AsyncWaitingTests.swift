@@ -74,7 +74,7 @@ extension EndToEnd {
             let buffers = Task {
                 // A session has few buffers, and this task keeps them.
                 var kept: [PixelBuffer] = []
-                while true { kept.append(try await session.makePixelBuffer()) }
+                for _ in 0..<100 { kept.append(try await session.makePixelBuffer()) }
             }
             try await Task.sleep(for: .milliseconds(50))
             reader.cancel()

@@ -69,6 +69,9 @@ final class CaseClient {
         session = .transfer(new)
     }
 
+    /// Ends the session.
+    func close() { session = nil }
+
     private func frames(
         of pixelFormat: String, width: Int, height: Int
     ) throws -> (samples: CaseSamples, pool: FramePool) {

@@ -40,6 +40,8 @@ extension EndToEnd {
             for step in [["do": .string("fly")], ["do": .string("complete"), "speed": .int(2)], unknownParameter] {
                 #expect(throws: CaseError.self, "\(step)") { try runner.run(step) }
             }
+            // A daemon waits for its sessions before it ends.
+            runner.client.close()
         }
     }
 }

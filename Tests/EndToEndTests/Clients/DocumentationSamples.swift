@@ -96,7 +96,7 @@ func hardwareSession(on daemon: Daemon, timeBase: Rational) async throws -> Asyn
             .init(
                 width: 1920, height: 1080, pixelFormat: .nv12, timeBase: timeBase,
                 encoderSpecification: [.requireHardware: .bool(true)]))
-    } catch let error where error.status == .couldNotFindVideoEncoder {
+    } catch let error as ClientError where error.status == .couldNotFindVideoEncoder {
         print("\(error.status.constantName) (\(error.status.rawValue)): \(error.reason)")
         return nil
     }
