@@ -37,7 +37,7 @@ void hwdi_signal(hwd_session *session) {
 }
 
 void hwdi_push(hwd_session *session, item *added) {
-    if (session->event_count >= MAX_EVENTS) {
+    if (session->event_count >= MAX_EVENTS || session->event_bytes + added->size > MAX_EVENT_BYTES) {
         hwdi_free_item(added);
         hwdi_broken(session, "it sent more events than its credits allow");
         return;
@@ -46,6 +46,7 @@ void hwdi_push(hwd_session *session, item *added) {
     *session->last = added;
     session->last = &added->next;
     session->event_count++;
+    session->event_bytes += added->size;
     hwdi_signal(session);
 }
 
@@ -61,6 +62,7 @@ int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_ms) {
         session->first = found->next;
         if (!session->first) session->last = &session->first;
         session->event_count--;
+        session->event_bytes -= found->size;
         hwdi_signal(session);
         if (found->memory || found->bytes) {
             uint64_t id = ++session->last_item;

@@ -68,6 +68,7 @@ static void handle_format(hwd_session *session, message *received) {
         return;
     }
     memcpy(event->bytes, received->payload, received->size);
+    event->size = received->size;
     event->event.data = event->bytes;
     event->event.data_size = received->size;
     hwdi_push(session, event);
@@ -192,7 +193,10 @@ static void report(hwd_session *session, message *received, uint32_t type, uint3
     made->event.number = get_64(received->payload);
     made->event.status = status;
     made->event.flags = flags;
-    if (received->size > 16) made->event.reason = made->bytes = copy_text(received->payload + 16, received->size - 16);
+    if (received->size > 16) {
+        made->size = received->size - 16;
+        made->event.reason = made->bytes = copy_text(received->payload + 16, made->size);
+    }
     hwdi_push(session, made);
 }
 

@@ -24,6 +24,7 @@ enum {
     MAX_CALL = 65536,           // bytes of a Varlink call, without its NUL
     MAX_CREDITS = 4096,         // that Create's reply may grant
     MAX_EVENTS = 4096,          // that a worker may leave unfetched
+    MAX_EVENT_BYTES = 16 << 20, // of texts, records and side data in them
     MAX_UNFETCHED_EVENTS = 2000, // with which a client may still send frames
     MAX_SIDE_DATA_BYTES = 49152,
     MAX_PACKET = 64 << 20,

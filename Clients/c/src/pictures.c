@@ -99,6 +99,7 @@ void hwdi_handle_picture(hwd_session *session, message *received) {
         return;
     }
     memcpy(made->bytes, received->payload, received->size);
+    made->size = received->size;
     made->remote = get_64(made->bytes);
     const char *fault = read_picture(session, made, received->size);
     if (fault) {

@@ -13,6 +13,7 @@ typedef struct item {
     uint64_t remote; // the worker's number of the packet or picture
     hwd_pool *memory;
     void *bytes; // owned: format, reason, side data
+    size_t size; // of bytes
 } item;
 
 // A frame or packet that the worker has.
@@ -91,7 +92,7 @@ struct hwd_session {
     size_t completions; // of `waiters`: those of hwd_complete
 
     item *first, **last; // events not fetched
-    size_t event_count;
+    size_t event_count, event_bytes;
     item *held; // events fetched and not released
     uint64_t last_item;
     uint32_t held_by_client; // packets or pictures sent and not released

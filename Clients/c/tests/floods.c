@@ -41,6 +41,33 @@ void test_flood(void) {
     close_session(session);
 }
 
+// ---- A flood of events
+
+static void flood_formats(int fd) {
+    static uint8_t bytes[16 + 65536];
+    uint8_t payload[128];
+    if (!read_message(fd, payload)) return;
+    do {
+        write_header(bytes, FORMAT, 65536, 0);
+    } while (fake_send(fd, bytes, sizeof bytes, -1));
+}
+
+// What an app has not fetched is bounded, in bytes too.
+void test_events(void) {
+    hwd_session *session = open_session(flood_formats, 0);
+    hwd_event event;
+    size_t bytes = 0;
+    int result;
+    HWD_INIT(event);
+    CHECK(hwd_set_int(session, "Quality", 1) == HWD_VIDEO_ENCODER_MALFUNCTION && strstr(hwd_last_error(), "more events"));
+    while ((result = hwd_next_event(session, &event, 0)) == 1) {
+        bytes += event.data_size;
+        CHECK(hwd_release(session, &event) == 0);
+    }
+    CHECK(result == HWD_VIDEO_ENCODER_MALFUNCTION && bytes > 0 && bytes <= 16 << 20);
+    close_session(session);
+}
+
 // ---- More messages without an event than one call handles, in one burst
 
 static void burst(int fd) {

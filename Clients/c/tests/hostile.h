@@ -45,6 +45,7 @@ hwd_session *open_session(void (*with)(int fd), int timeout_ms);
 void close_session(hwd_session *session);
 
 void test_flood(void);
+void test_events(void);
 void test_burst(void);
 void test_future(void);
 void test_completions(void);

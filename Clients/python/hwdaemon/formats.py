@@ -66,7 +66,7 @@ def fourcc(name: str) -> str:
     """
     found = ALIASES.get(name.lower(), name.upper())
     if found not in PIXEL_FORMATS:
-        raise refused(f"the pixel format {name!r} is unknown; known are {', '.join(PIXEL_FORMATS)}")
+        raise refused(f"the pixel format {name!r} is unknown; known are {', '.join((*PIXEL_FORMATS, *ALIASES))}")
     return found
 
 

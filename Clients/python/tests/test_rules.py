@@ -110,6 +110,9 @@ class EncodeTests(unittest.TestCase):
                     checked.encode(FRAME, **arguments)
             checked.encode(FRAME, pts=0)
             self.assertEqual(len(checked.finish()), 1)
+        for base in (30, 1 / 30, (1,), "30"):
+            with self.assertRaisesRegex(TypeError, "the time base"):
+                CompressionSession(64, 48, "nv12", time_base=base, daemon=daemon())
 
     def test_names_of_colors_are_those_code_points(self):
         names = [list(table.items()) for table in (COLOR_PRIMARIES, TRANSFER_FUNCTIONS, YCBCR_MATRICES)]
