@@ -38,6 +38,8 @@ extension AsyncSession {
     func wait(elseFail fault: String?, _ isDone: () throws(ClientError) -> Bool) async throws {
         let deadline = fault == nil ? nil : MonotonicTime.now + timeout
         while try !isDone() {
+            // Buffers return from any thread: also between the check below and the wait.
+            let resumeCount = thread.resumeCount
             let failure: ClientError?
             do throws(ClientError) {
                 try handleEvents()
@@ -49,17 +51,17 @@ extension AsyncSession {
             if let fault, let deadline, MonotonicTime.now >= deadline {
                 throw ClientError(.connectionFailed, "\(fault) within \(timeout.components.seconds) s")
             }
-            await suspend(until: deadline)
+            await suspend(until: deadline, since: resumeCount)
         }
     }
 
-    private func suspend(until deadline: MonotonicTime?) async {
+    private func suspend(until deadline: MonotonicTime?, since resumeCount: UInt64) async {
         let waiter = SocketWaiter(until: deadline)
         let thread = thread
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 waiter.suspend(continuation)
-                thread.add(waiter)
+                thread.add(waiter, since: resumeCount)
             }
         } onCancel: {
             thread.remove(waiter)

@@ -11,6 +11,8 @@ final class SessionThread: SerialExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
         var waiters: [SocketWaiter] = []
+        /// Calls of `resumeWaiters`.
+        var resumeCount: UInt64 = 0
         var isStopped = false
     }
 
@@ -51,10 +53,17 @@ final class SessionThread: SerialExecutor {
 
     // MARK: - Waiting
 
-    /// Resumes the waiter when the socket is readable, at its deadline, or at `resumeWaiters`.
-    func add(_ waiter: SocketWaiter) {
-        state.withLock { $0.waiters.append(waiter) }
-        wakeUp.signal()
+    /// Calls of `resumeWaiters`: a task reads it before it checks what it waits for.
+    var resumeCount: UInt64 { state.withLock { $0.resumeCount } }
+
+    /// Resumes the waiter when the socket is readable, at its deadline, at `resumeWaiters`, or at once if that was called
+    /// after the count was `resumeCount`.
+    func add(_ waiter: SocketWaiter, since resumeCount: UInt64) {
+        let isLate = state.withLock { state in
+            if state.resumeCount == resumeCount { state.waiters.append(waiter) }
+            return state.resumeCount != resumeCount
+        }
+        if isLate { waiter.resume() } else { wakeUp.signal() }
     }
 
     /// Forgets a waiter, whose task was canceled.
@@ -64,6 +73,7 @@ final class SessionThread: SerialExecutor {
     func resumeWaiters() {
         let waiters = state.withLock { state in
             defer { state.waiters = [] }
+            state.resumeCount += 1
             return state.waiters
         }
         for waiter in waiters { waiter.resume() }
