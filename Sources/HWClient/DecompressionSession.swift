@@ -7,8 +7,8 @@ public import HWDWire
 ///
 /// Use it from one thread. `decode` blocks only while the session holds as many packets as it accepts; results are
 /// fetched with `nextEvent`. A program with its own event loop waits for `fileDescriptor` to become readable, then
-/// calls `nextEvent(timeout: .zero)` until it returns nil. It also does
-/// so after a call that waits for a reply, because events may have come with it.
+/// calls `nextEvent(timeout: .zero)` until it returns nil. It also does so after a call that waits for a reply,
+/// because events may have come with it.
 public final class DecompressionSession {
     /// A result.
     public enum Event {
