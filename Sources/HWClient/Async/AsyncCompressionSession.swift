@@ -170,7 +170,7 @@ public actor AsyncCompressionSession: AsyncSession {
         }
     }
 
-    /// Announces that no frame follows: `packets` ends after the packet of the last frame. Does not wait.
+    /// Announces that no frame follows, without waiting: `packets` ends after the packet of the last frame.
     public func finish() throws(ClientError) {
         guard completions.last == Int.max else { return }
         completions.last = try requestCompletion(until: .max)

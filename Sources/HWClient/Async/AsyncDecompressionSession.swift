@@ -120,7 +120,7 @@ public actor AsyncDecompressionSession: AsyncSession {
         }
     }
 
-    /// Announces that no packet follows: `frames` ends after the last picture. Does not wait.
+    /// Announces that no packet follows, without waiting: `frames` ends after the last picture.
     public func finish() throws(ClientError) {
         guard completions.last == Int.max else { return }
         completions.last = try requestCompletion()
