@@ -42,6 +42,7 @@ public struct Conversion: Hashable, Sendable {
             try check(headroom, 1...1000, "the target headroom", "times reference white")
         }
         if let peak = options.masteringPeak { try check(peak, 1...10000, "the mastering peak", "cd/m²") }
+        try checkMapping()
         let effects = options.effects
         try check(effects.exposure, -16...16, "the exposure", "stops")
         try check(effects.saturation, 0...16, "the saturation", "(1 leaves it)")
@@ -51,6 +52,17 @@ public struct Conversion: Hashable, Sendable {
             try check(key.cr, -0.5...0.5, "the key's Cr", "of nonlinear chroma")
             try check(key.tolerance, 0...1.5, "the key's tolerance", "of nonlinear chroma")
             try check(key.softness, 0.0001...1.5, "the key's softness", "of nonlinear chroma")
+        }
+    }
+
+    private func checkMapping() throws(SessionError) {
+        guard let mapping = options.mapping else { return }
+        guard source.format.isYCbCr, source.signal.transfer == .pq, source.signal.primaries == .bt2020 else {
+            throw SessionError(.parameter, "a mapping's source is Y'CbCr and described as PQ of BT.2020")
+        }
+        guard mapping.bitDepth == source.format.bitDepth else {
+            throw SignalMapping.refusal(
+                "it is for samples of \(mapping.bitDepth) bits, the picture's have \(source.format.bitDepth)")
         }
     }
 
