@@ -57,13 +57,10 @@ public struct Conversion: Hashable, Sendable {
 
     private func checkMapping() throws(SessionError) {
         guard let mapping = options.mapping else { return }
-        guard source.format.isYCbCr, source.signal.transfer == .pq, source.signal.primaries == .bt2020 else {
+        guard source.signal.transfer == .pq, source.signal.primaries == .bt2020 else {
             throw SessionError(.parameter, "a mapping's source is Y'CbCr and described as PQ of BT.2020")
         }
-        guard mapping.bitDepth == source.format.bitDepth else {
-            throw SignalMapping.refusal(
-                "it is for samples of \(mapping.bitDepth) bits, the picture's have \(source.format.bitDepth)")
-        }
+        try mapping.check(source.format)
     }
 
     private func check(

@@ -96,6 +96,15 @@ public struct SignalMapping: Hashable, Sendable {
         }
     }
 
+    /// Checks that the mapping is for samples of a format.
+    ///
+    /// - Throws: `PixelTransferNotSupported` for RGB and for another depth.
+    public func check(_ format: PixelFormat) throws(SessionError) {
+        guard format.isYCbCr, format.bitDepth == bitDepth else {
+            throw Self.refusal("it is for Y'CbCr of \(bitDepth) bits, not for \(format.rawValue)")
+        }
+    }
+
     static func refusal(_ reason: String) -> SessionError {
         SessionError(.pixelTransferNotSupported, "the mapping is not applied: \(reason)")
     }
