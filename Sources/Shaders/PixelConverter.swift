@@ -55,6 +55,9 @@ extension PixelConverter {
         throw SessionError(.pixelTransferNotSupported, "\(device) reads no dma-bufs")
     }
 
+    /// Cannot change.
+    public func change(to conversion: Conversion) throws(SessionError) -> Bool { false }
+
     /// One picture at a time.
     public var depth: Int { 1 }
 
