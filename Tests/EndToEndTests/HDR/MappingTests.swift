@@ -176,6 +176,19 @@ extension EndToEnd {
             ([600, 450, 600], [184.686770365, 74.4910036027, 55.4907406728]),
         ]
 
+        /// From light of BT.2020 to pictures for viewers: BT.2390 from the RPU's peak, 1000 cd/m², to 203.
+        static func viewerPlan() throws -> ConversionPlan {
+            func image(_ format: PixelFormat, _ signal: SignalDescription) -> ImageDescription {
+                ImageDescription(
+                    format: format, width: FlatClip.side * patches.count, height: FlatClip.side, signal: signal)
+            }
+            return try ConversionPlan(
+                Conversion(
+                    source: image(.rgba16f, SignalDescription(primaries: .bt2020, transfer: .linear)),
+                    target: image(.rgba8, SignalDescription(transfer: .sRGB)),
+                    options: ConversionOptions(targetHeadroom: 1, masteringPeak: 1000)))
+        }
+
         @Test("hwctl decode --apply-rpu gives an iPhone's light, and tone-mapped pictures of it")
         func commandLine() throws {
             let server = try TestDaemon()
@@ -206,16 +219,8 @@ extension EndToEnd {
             let pixels = try Programs.tool(
                 "ffmpeg", ["-v", "error", "-i", folder.path("o-1.png"), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
             ).output
-            // BT.2390 from the RPU's peak, 1000 cd/m², to 203.
+            let plan = try Self.viewerPlan()
             let width = FlatClip.side * Self.patches.count
-            let image = { (format: PixelFormat, signal: SignalDescription) in
-                ImageDescription(format: format, width: width, height: FlatClip.side, signal: signal)
-            }
-            let plan = try ConversionPlan(
-                Conversion(
-                    source: image(.rgba16f, SignalDescription(primaries: .bt2020, transfer: .linear)),
-                    target: image(.rgba8, SignalDescription(transfer: .sRGB)),
-                    options: ConversionOptions(targetHeadroom: 1, masteringPeak: 1000)))
             for (index, patch) in Self.patches.enumerated() {
                 let pixel = FlatClip.side / 2 * width + FlatClip.side * index + FlatClip.side / 2
                 let codes = plan.convert(patch.light / 203, alpha: 1).codes
