@@ -21,6 +21,9 @@ from .steps import Steps
 
 MAX_PACKET = 64 << 20
 MAX_ARENAS = 64
+#: Reports that wait for the app; it may never ask for them.
+MAX_REPORTS = 4096
+_MAX_REASON = 1024
 _SMALLEST_SLOT = 256 << 10
 _ASYNCHRONOUS, _DO_NOT_OUTPUT = 1, 2
 
@@ -40,7 +43,7 @@ class DecompressionLink(Link):
     def __init__(self) -> None:
         super().__init__()
         self.pictures: Deque[Picture] = deque()
-        self.reports: List[PacketReport] = []
+        self.reports: Deque[PacketReport] = deque(maxlen=MAX_REPORTS)
         self._slots: Optional[Slots] = None
         self._in_flight: Dict[int, Tuple[Slots, int, int]] = {}
         self._arenas: Dict[int, Memory] = {}
@@ -154,7 +157,7 @@ class DecompressionLink(Link):
         if not 0 < frame <= self._packets_sent or self._reports_received > 4 * self._packets_sent:
             raise Violation("it reported a packet that was never sent, or one too often")
         no_picture, alpha, level, rpu = (bool(flags & 1 << bit) for bit in range(4))
-        self.reports.append(PacketReport(frame, status, no_picture, alpha, level, reason, rpu))
+        self.reports.append(PacketReport(frame, status, no_picture, alpha, level, reason[:_MAX_REASON], rpu))
 
     def _take_picture(self, decoded: DecodedPicture) -> None:
         memory = self._arenas.get(decoded.arena)
@@ -183,6 +186,11 @@ class DecompressionLink(Link):
     def _release_picture(self, number: int) -> None:
         if self._held.pop(number, None):
             self.channel.release(payloads.RELEASE_FRAME, payloads.pack_u64(number))
+
+    def take_reports(self) -> List[PacketReport]:
+        reports = list(self.reports)
+        self.reports.clear()
+        return reports
 
     def take_pictures(self) -> Iterator[Picture]:
         while self.pictures:
