@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func identityCurvesOfProfile81StayWithinACodeOfPQ() throws {
+    @Test func identityCurvesOfProfile81StayWithinTwoCodesOfPQ() throws {
         let mapping = try Self.mapping(Self.generated(.profile81))
         for codes: Triple in [
             [64, 512, 512], [502, 512, 512], [600, 450, 600], [700, 560, 480], [800, 512, 512],
@@ -115,7 +115,8 @@ import Testing
             let (mapped, plain) = (try Self.light(codes, mapping), try Self.light(codes, nil))
             for component in 0..<3 {
                 let pq = [mapped, plain].map { TransferFunction.pq.encode(max($0[component], 0) / 10000) * 1023 }
-                #expect(abs(pq[0] - pq[1]) <= 1, "\(codes): \(pq)")
+                // The RPU's matrix is for 12 bits: 512 of 1023 is not quite its zero of 0.5.
+                #expect(abs(pq[0] - pq[1]) <= 2, "\(codes): \(pq)")
             }
         }
     }
