@@ -189,7 +189,9 @@ let package = Package(
             path: "Tests/EncoderTesting", swiftSettings: common),
         .executableTarget(
             name: "hwd-vaapi-tool",
-            dependencies: ["HWDEncoderTesting", "HWDLibAV", "HWDModel", "HWDSessions", "HWDVAAPI"],
+            dependencies: [
+                "HWDEncoderTesting", "HWDLibAV", "HWDModel", "HWDSessions", "HWDTransport", "HWDVAAPI", "HWDWire",
+            ],
             path: "Tests/VAAPITool", swiftSettings: common),
         .testTarget(
             name: "X265Tests",
@@ -213,7 +215,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "HWDaemonTests",
-            dependencies: ["HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWDWorker", "HWDaemon", logging],
+            dependencies: [
+                "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", "HWDWorker", "HWDaemon", logging,
+            ],
             swiftSettings: common),
         .testTarget(
             name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],
