@@ -221,7 +221,8 @@ enum {
     HWD_DROPPED = 256,           /* report: no picture comes */
     HWD_ALPHA_ONLY = 512,        /* report: it concerns alpha alone */
     HWD_ABOVE_LEVEL = 1024,      /* report: because of MaxTemporalLevel */
-    HWD_HAS_ERRORS = 2048        /* packet: mean_squared_errors are set */
+    HWD_HAS_ERRORS = 2048,       /* packet: mean_squared_errors are set */
+    HWD_RPU_APPLIED = 4096, HWD_RPU_NOT_APPLIED = 8192 /* picture: mapped by its RPU; report: that cannot be applied */
 };
 
 /* A result. Give each one back with hwd_release; until then its memory stays valid and the worker cannot reuse it. */

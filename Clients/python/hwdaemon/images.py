@@ -195,6 +195,8 @@ class Picture(Image):
         self.lacks_side_data = False
         #: Alpha comes from the stream; it is premultiplied; the stream has alpha, but this picture's is missing.
         self.has_alpha = self.is_premultiplied = self.is_alpha_missing = False
+        #: Mapped by its Dolby Vision RPU (AppliesPerFrameHDRDisplayMetadata).
+        self.is_rpu_applied = False
         self.color = Color()
         #: Bits of a coded sample.
         self.coded_bit_depth = 0
