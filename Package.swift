@@ -46,7 +46,7 @@ let package = Package(
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
         .target(name: "HWDHEVC", path: "Sources/HEVC", swiftSettings: pure),
         .target(
-            name: "HWDColor", dependencies: ["HWDModel"], path: "Sources/Color", swiftSettings: pure,
+            name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Color", swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")]),
         .target(
             name: "HWDSessions", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Sessions",
@@ -172,7 +172,7 @@ let package = Package(
 
         .testTarget(name: "ModelTests", dependencies: ["HWDModel"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["HWDHEVC", "HWDModel", "HWDWire"], swiftSettings: common),
-        .testTarget(name: "ColorTests", dependencies: ["HWDColor", "HWDModel"], swiftSettings: common),
+        .testTarget(name: "ColorTests", dependencies: ["HWDColor", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
             name: "ShadersTests", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDShaders"],
             swiftSettings: common),
