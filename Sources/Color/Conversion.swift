@@ -58,7 +58,7 @@ public struct Conversion: Hashable, Sendable {
     private func checkMapping() throws(SessionError) {
         guard let mapping = options.mapping else { return }
         guard source.signal.transfer == .pq, source.signal.primaries == .bt2020 else {
-            throw SessionError(.parameter, "a mapping's source is Y'CbCr and described as PQ of BT.2020")
+            throw SessionError(.parameter, "a conversion with a mapping needs a source described as PQ of BT.2020")
         }
         try mapping.check(source.format)
     }

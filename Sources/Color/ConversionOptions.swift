@@ -37,7 +37,7 @@ public struct ConversionOptions: Hashable, Sendable {
     ///
     /// nil: the mapping's, else 1000, or `hlgPeak` for HLG.
     public var masteringPeak: Double?
-    /// How Y'CbCr codes become PQ instead of by range and matrix; nil for none.
+    /// What replaces the source's range and matrix: a mapping of Y'CbCr codes to PQ. nil: none.
     ///
     /// The source is described as PQ of BT.2020, which is what it is after the mapping.
     public var mapping: SignalMapping?

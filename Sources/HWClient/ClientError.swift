@@ -12,6 +12,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
         case permissionDenied
         /// The daemon cannot be started, or the connection to it broke or timed out.
         case connectionFailed
+        /// A wait for a session took longer than its limit; the session continues.
+        case timedOut
         /// The session's own error.
         case session(Status)
     }
@@ -39,12 +41,12 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// VideoToolbox's `OSStatus`: the session's, `CouldNotCreateInstance` if no daemon can be used, or `InvalidSession` if
-    /// the connection to it broke or timed out.
+    /// the connection to it broke or a wait timed out.
     public var status: Status {
         switch code {
         case .session(let status): status
         case .notRunning, .permissionDenied: .couldNotCreateInstance
-        case .connectionFailed: .invalidSession
+        case .connectionFailed, .timedOut: .invalidSession
         }
     }
 
@@ -54,9 +56,17 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The exit code of a program that ends because of this error.
     public var exitStatus: ExitStatus {
         switch code {
-        case .notRunning, .connectionFailed: .unavailable
+        case .notRunning, .connectionFailed, .timedOut: .unavailable
         case .permissionDenied: .noPermission
         case .session(let status): ExitStatus(status)
         }
+    }
+}
+
+extension Duration {
+    /// The duration for an error's sentence: "30 s", or "500 ms" where it is not a number of seconds.
+    var inSeconds: String {
+        let (seconds, attoseconds) = components
+        return attoseconds == 0 ? "\(seconds) s" : "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000) ms"
     }
 }

@@ -203,7 +203,7 @@ public final class DecompressionSession {
             }
             try client.pump(until: deadline) { $0.packets.count < before }
             guard packetsInFlight < before else {
-                throw ClientError(.connectionFailed, "the session read no packet in time")
+                throw ClientError(.timedOut, "the session read no packet in time")
             }
         }
     }

@@ -20,7 +20,8 @@ public final class PixelBuffer: Sendable {
 
         /// The samples of a row, 0 ..< `rowCount`.
         public subscript(row: Int) -> UnsafeRawBufferPointer {
-            UnsafeRawBufferPointer(rebasing: bytes[row * stride..<row * stride + rowBytes])
+            precondition((0..<rowCount).contains(row))
+            return UnsafeRawBufferPointer(rebasing: bytes[row * stride..<row * stride + rowBytes])
         }
     }
 
@@ -37,7 +38,8 @@ public final class PixelBuffer: Sendable {
 
         /// The samples of a row, 0 ..< `rowCount`.
         public subscript(row: Int) -> UnsafeMutableRawBufferPointer {
-            UnsafeMutableRawBufferPointer(rebasing: bytes[row * stride..<row * stride + rowBytes])
+            precondition((0..<rowCount).contains(row))
+            return UnsafeMutableRawBufferPointer(rebasing: bytes[row * stride..<row * stride + rowBytes])
         }
 
         /// Sets every byte of the samples.
@@ -86,7 +88,7 @@ public final class PixelBuffer: Sendable {
 
     /// Calls `body` with the planes of the format, in its order, for writing.
     ///
-    /// Nothing may write while a session has the buffer.
+    /// One task at a time may write, nothing may read meanwhile, and nothing may write while a session has the buffer.
     /// - Throws: `Parameter` if the buffer is not writable, or the error of `body`.
     public func withMutablePlanes<Value>(_ body: ([MutablePlane]) throws -> Value) throws -> Value {
         guard let bytes = memory.mutableBytes else {

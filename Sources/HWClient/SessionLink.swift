@@ -59,7 +59,7 @@ final class SessionLink {
         try pump(until: MonotonicTime.now + timeout, handler) { self.replies[sequence] != nil }
         guard let reply = replies.removeValue(forKey: sequence) else {
             throw ClientError(
-                .connectionFailed, "the session did not answer within \(timeout.components.seconds) s")
+                .timedOut, "the session did not answer within \(timeout.inSeconds)")
         }
         guard reply.status == .ok else {
             throw ClientError(SessionError(reply.status, String(decoding: reply.body, as: UTF8.self)))

@@ -11,7 +11,7 @@
  * the other may free it.
  *
  * Times: a timeout is in milliseconds; 0 does not wait. The session's timeout, timeout_ms of its configuration, also limits
- * functions that have none. To ask why a worker died takes 6 s more at most. hwdaemon(3) has the details.
+ * functions that have none. When a worker has died, a call may take up to 6 s longer, because it asks the daemon why.
  *
  * Structures: HWD_INIT(x) clears a structure and sets x.size, before each use. A member that is 0 has its default.
  */
@@ -222,7 +222,7 @@ enum {
     HWD_ALPHA_ONLY = 512,        /* report: it concerns alpha alone */
     HWD_ABOVE_LEVEL = 1024,      /* report: because of MaxTemporalLevel */
     HWD_HAS_ERRORS = 2048,       /* packet: mean_squared_errors are set */
-    HWD_RPU_APPLIED = 4096, HWD_RPU_NOT_APPLIED = 8192 /* picture: mapped by its RPU; report: that cannot be applied */
+    HWD_RPU_APPLIED = 4096, HWD_RPU_NOT_APPLIED = 8192 /* picture: mapped by its RPU; report: the RPU cannot be applied */
 };
 
 /* A result. Give each one back with hwd_release; until then its memory stays valid and the worker cannot reuse it. */
@@ -254,7 +254,7 @@ typedef struct hwd_event {
 
 /* 1: `event` is the next one; 0: none came in time; negative: the session has ended, and why. */
 HWD_API int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_ms);
-/* Gives an event's memory back. -EINVAL: it was given back before; -ETIMEDOUT: the worker reads nothing, it is still yours. */
+/* Gives back memory. -EINVAL: it was before; -ETIMEDOUT: the worker did not read the message in time; the event is still yours. */
 HWD_API int hwd_release(hwd_session *session, const hwd_event *event);
 
 /*
@@ -389,8 +389,8 @@ HWD_API int hwd_transfer_submit(hwd_session *session, hwd_transfer *frame, int t
 /* Turns a packet's 4-byte lengths into start codes of 4 bytes: `out` has `size` bytes. -EINVAL: a length is outside the packet. */
 HWD_API int hwd_annex_b(const void *packet, size_t size, void *out);
 /*
- * The parameter sets of an hvcC record with start codes. `written` becomes their bytes; with `out` NULL that is all.
- * -ENOSPC: `capacity` is too small, and `written` is set. -EINVAL: the record cannot be read.
+ * The parameter sets of an hvcC record with start codes. `*written` becomes their size in bytes. With `out` NULL
+ * nothing else happens. -ENOSPC: `capacity` is too small, and `*written` is set. -EINVAL: the record cannot be read.
  */
 HWD_API int hwd_parameter_sets(const void *record, size_t size, void *out, size_t capacity, size_t *written);
 

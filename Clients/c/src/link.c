@@ -100,7 +100,7 @@ static int receive(hwd_session *session) {
     return count;
 }
 
-// Lets threads in that wait for the lock, which a worker that floods would keep out.
+// Releases the lock for a moment: otherwise a worker that floods would keep other threads out.
 static void yield_lock(hwd_session *session) {
     int64_t soon = hwdi_deadline(1, 0);
     struct timespec until = {soon / 1000000000, soon % 1000000000};

@@ -43,8 +43,10 @@ typedef struct {
 /// The most pieces of a curve of a mapping, and the most orders of a regression.
 enum { HWD_MAPPING_PIECES = 8, HWD_MAPPING_ORDERS = 3 };
 
-/// A piece of a component's curve: constant + factors[0] x + factors[1] x², or a regression, whose factors are of
-/// y, u, v, (unused), yu, yv, uv, yuv, of their squares and of their cubes.
+/// A piece of a component's curve.
+///
+/// Either constant + factors[0] x + factors[1] x², or a regression: for each order, eight factors, of y, u, v, nothing, yu,
+/// yv, uv and yuv, each to the power of the order.
 typedef struct {
     float start;   ///< the code where it begins
     float orders;  ///< of the regression; 0: a polynomial

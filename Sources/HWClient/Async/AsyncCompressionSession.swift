@@ -9,9 +9,9 @@ public import HWDWire
 /// packets, and `encode` then waits for the encoder: neither side can get more than a few frames ahead. No method blocks
 /// a thread of Swift's cooperative pool. When the last reference goes, the session ends and its process with it.
 ///
-/// Methods that wait for the encoder or for another task throw after the session's `timeout`, and `CancellationError`
-/// when their task is canceled; the session continues. Everything else that they throw is a `ClientError`, whose `status`
-/// is VideoToolbox's number.
+/// Methods that wait for the encoder or for another task throw an error of code `timedOut` after the session's `timeout`,
+/// and `CancellationError` when their task is canceled; the session continues. Requests to the worker have 60 s of their
+/// own. Except for `CancellationError`, all errors are `ClientError`s, whose `status` is VideoToolbox's number.
 public actor AsyncCompressionSession: AsyncSession {
     /// Options of one frame: VideoToolbox's frame properties.
     public struct FrameOptions: Hashable, Sendable {
@@ -26,6 +26,29 @@ public actor AsyncCompressionSession: AsyncSession {
 
         /// No option.
         public init() {}
+
+        /// Refuses what would end the session.
+        func check() throws(ClientError) {
+            if let qp = baseFrameQP, !(0...51).contains(qp) {
+                throw .parameter("the quantization parameter is \(qp), not 0 to 51")
+            }
+            guard let sideData = metadata?.sideData else { return }
+            guard sideData.count <= FrameSideData.maxEntries else {
+                throw .parameter("the frame has \(sideData.count) side data; \(FrameSideData.maxEntries) is the limit")
+            }
+            guard Set(sideData.map(\.kind)).count == sideData.count else {
+                throw .parameter("the frame has several side data of a kind")
+            }
+            for data in sideData {
+                guard !data.bytes.isEmpty, data.kind.size.map({ $0 == data.bytes.count }) ?? true else {
+                    throw .parameter("side data of kind \(data.kind.rawValue) have \(data.bytes.count) bytes")
+                }
+            }
+            let size = sideData.reduce(0) { $0 + $1.bytes.count }
+            guard size <= FrameSideData.maxBytes else {
+                throw .parameter("the frame has \(size) bytes of side data; \(FrameSideData.maxBytes) is the limit")
+            }
+        }
     }
 
     nonisolated let thread: SessionThread
@@ -51,7 +74,8 @@ public actor AsyncCompressionSession: AsyncSession {
     /// - Parameters:
     ///   - daemon: of `Daemon.find()`.
     ///   - parameters: those of the call CreateCompressionSession (docs/protocol.md).
-    ///   - timeout: the limit of this call and of each wait of the methods.
+    ///   - timeout: the limit of this call and of each wait for the encoder or for other tasks. A request to the worker
+    ///     (properties, `prepare`, new memory) has 60 s of its own, during which the session's other methods wait.
     /// - Throws: the session's error (`CouldNotFindVideoEncoder`, `VideoEncoderNotAvailableNow`, `Parameter`, …), or why
     ///   the daemon cannot be asked.
     public init(
@@ -105,7 +129,7 @@ public actor AsyncCompressionSession: AsyncSession {
             buffer = try buffers.next(wakes: thread)
             return buffer != nil
         }
-        guard let buffer else { throw ClientError(.connectionFailed, fault) }
+        guard let buffer else { throw ClientError(.timedOut, fault) }
         return buffer
     }
 
@@ -129,11 +153,14 @@ public actor AsyncCompressionSession: AsyncSession {
     /// Sends a frame, which the encoder reads in place: of `makePixelBuffer`, or another session's of the same format.
     ///
     /// Nothing may write to the buffer from now on. Waits while the session has as many frames as it takes.
-    /// - Throws: `Parameter` for another format or size, `InvalidSession` after `finish`, or why the session ended.
+    /// - Throws: `Parameter` for another format or size, for a quantization parameter out of range, and for side data that
+    ///   are too many, too large or twice of a kind: nothing was sent. `InvalidSession` after `finish`, or why the session
+    ///   ended.
     public func encode(
         _ buffer: PixelBuffer, at pts: Int64, duration: Int64 = 0, options: FrameOptions = FrameOptions()
     ) async throws {
         try buffers.check(buffer)
+        try options.check()
         try await wait(elseFail: "no frame is released (does a task read `packets`?)") {
             session.framesInFlight < created.maxFramesInFlight
         }
@@ -145,7 +172,7 @@ public actor AsyncCompressionSession: AsyncSession {
             flags: options.forceKeyFrame ? .forceKeyFrame : [], baseFrameQP: options.baseFrameQP ?? -1,
             layout: buffer.layout, metadata: options.metadata)
         frame.sourceAlphaMode = options.sourceAlphaMode
-        try session.encode(frame)
+        try request { () throws(ClientError) in try session.encode(frame) }
         framesInFlight[nextFrameID] = buffer
         nextFrameID += 1
     }
@@ -177,12 +204,15 @@ public actor AsyncCompressionSession: AsyncSession {
     }
 
     private func requestCompletion(until pts: Int64) throws(ClientError) -> Int {
-        try session.complete(until: pts)
+        try request { () throws(ClientError) in try session.complete(until: pts) }
         completions.requested += 1
         return completions.requested
     }
 
-    /// Ends the session at once; packets that were not read are lost, and every wait ends with `InvalidSession`.
+    /// Ends the session, after the request that runs, if there is one.
+    ///
+    /// Packets that have not arrived are lost; `packets` returns those that have, and then throws `InvalidSession`, as every
+    /// wait does.
     public func invalidate() {
         session.invalidate()
         thread.resumeWaiters()

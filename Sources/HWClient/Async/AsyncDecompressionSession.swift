@@ -9,9 +9,9 @@ public import HWDWire
 /// pictures, and `decode` then waits for the decoder. No method blocks a thread of Swift's cooperative pool. When the last
 /// reference goes, the session ends and its process with it; pictures stay valid.
 ///
-/// Methods that wait for the decoder or for another task throw after the session's `timeout`, and `CancellationError`
-/// when their task is canceled; the session continues. Everything else that they throw is a `ClientError`, whose `status`
-/// is VideoToolbox's number.
+/// Methods that wait for the decoder or for another task throw an error of code `timedOut` after the session's `timeout`,
+/// and `CancellationError` when their task is canceled; the session continues. Requests to the worker have 60 s of their
+/// own. Except for `CancellationError`, all errors are `ClientError`s, whose `status` is VideoToolbox's number.
 public actor AsyncDecompressionSession: AsyncSession {
     nonisolated let thread: SessionThread
     nonisolated let timeout: Duration
@@ -34,7 +34,8 @@ public actor AsyncDecompressionSession: AsyncSession {
     /// - Parameters:
     ///   - daemon: of `Daemon.find()`.
     ///   - parameters: those of the call CreateDecompressionSession (docs/protocol.md).
-    ///   - timeout: the limit of this call and of each wait of the methods.
+    ///   - timeout: the limit of this call and of each wait for the decoder or for other tasks. A request to the worker
+    ///     (properties, new memory) has 60 s of its own, during which the session's other methods wait.
     /// - Throws: the session's error (`CouldNotFindVideoDecoder`, `VideoDecoderNotAvailableNow`, `VideoDecoderBadData`,
     ///   `VideoDecoderUnsupportedDataFormat`, `Parameter`, …), or why the daemon cannot be asked.
     public init(
@@ -127,12 +128,15 @@ public actor AsyncDecompressionSession: AsyncSession {
     }
 
     private func requestCompletion() throws(ClientError) -> Int {
-        try session.finishDelayedFrames()
+        try request { () throws(ClientError) in try session.finishDelayedFrames() }
         completions.requested += 1
         return completions.requested
     }
 
-    /// Ends the session at once; pictures that were not read are lost, and every wait ends with `InvalidSession`.
+    /// Ends the session, after the request that runs, if there is one.
+    ///
+    /// Pictures that have not arrived are lost; `frames` returns those that have, and then throws `InvalidSession`, as every
+    /// wait does.
     public func invalidate() {
         session.invalidate()
         thread.resumeWaiters()

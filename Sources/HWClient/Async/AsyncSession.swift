@@ -38,7 +38,7 @@ extension AsyncSession {
     func wait(elseFail fault: String?, _ isDone: () throws(ClientError) -> Bool) async throws {
         let deadline = fault == nil ? nil : MonotonicTime.now + timeout
         while try !isDone() {
-            // Buffers return from any thread: also between the check below and the wait.
+            // Another thread may return a buffer after the check below and before the wait.
             let resumeCount = thread.resumeCount
             let failure: ClientError?
             do throws(ClientError) {
@@ -49,7 +49,7 @@ extension AsyncSession {
             if let failure { throw failure }
             try Task.checkCancellation()
             if let fault, let deadline, MonotonicTime.now >= deadline {
-                throw ClientError(.connectionFailed, "\(fault) within \(timeout.components.seconds) s")
+                throw ClientError(.timedOut, "\(fault) within \(timeout.inSeconds)")
             }
             await suspend(until: deadline, since: resumeCount)
         }
@@ -69,9 +69,10 @@ extension AsyncSession {
         }
     }
 
-    /// Runs a request that waits for the worker's reply on the session's thread.
+    /// Sends a message, or runs a request that waits for the worker's reply on the session's thread.
     ///
-    /// Events that come with the reply leave nothing on the socket that would resume the tasks that wait for them.
+    /// Events that come with the reply leave nothing on the socket that would resume the tasks that wait for them. Nor does
+    /// a failure to send, which ends the session.
     func request<Value>(_ body: () throws(ClientError) -> Value) throws(ClientError) -> Value {
         defer { thread.resumeWaiters() }
         return try body()

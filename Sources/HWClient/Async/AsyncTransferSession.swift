@@ -8,9 +8,9 @@ public import HWDWire
 /// Several tasks may convert at once. No method blocks a thread of Swift's cooperative pool. When the last reference goes,
 /// the session ends and its process with it; converted frames stay valid.
 ///
-/// Methods that wait for the worker or for memory throw after the session's `timeout`, and `CancellationError` when their
-/// task is canceled; the session continues. Everything else that they throw is a `ClientError`, whose `status` is
-/// VideoToolbox's number.
+/// Methods that wait for the worker or for memory throw an error of code `timedOut` after the session's `timeout`, and
+/// `CancellationError` when their task is canceled; the session continues. Requests to the worker have 60 s of their own.
+/// Except for `CancellationError`, all errors are `ClientError`s, whose `status` is VideoToolbox's number.
 public actor AsyncTransferSession: AsyncSession {
     /// A frame that the worker has, and its answer.
     private struct Flight {
@@ -38,7 +38,8 @@ public actor AsyncTransferSession: AsyncSession {
     /// - Parameters:
     ///   - daemon: of `Daemon.find()`.
     ///   - parameters: those of the call CreateTransferSession (docs/protocol.md).
-    ///   - timeout: the limit of this call and of each wait of the methods.
+    ///   - timeout: the limit of this call and of each wait for the worker or for other tasks. A request to the worker
+    ///     (properties, new memory) has 60 s of its own, during which the session's other methods wait.
     /// - Throws: the session's error (`PixelTransferNotSupported`, `Parameter`, `AllocationFailed`, …), or why the daemon
     ///   cannot be asked.
     public init(
@@ -89,12 +90,12 @@ public actor AsyncTransferSession: AsyncSession {
     /// Converts a frame: of `makePixelBuffer`, or another session's of the same format and size.
     ///
     /// Nothing may write to the source meanwhile. The result is one of a few buffers, which is used again once nothing
-    /// refers to it.
+    /// refers to it. After cancellation or a timeout, source and target stay in use until a later call of the session.
     /// - Parameters:
     ///   - source: the samples.
     ///   - color: the frame's color, where it differs from the one that Create named.
-    /// - Throws: `PixelTransferNotSupported` for a color that cannot be converted, `Parameter` for another format or size;
-    ///   the session continues. Else why the session ended.
+    /// - Throws: `PixelTransferNotSupported` for a color that cannot be converted, `Parameter` for another format or size:
+    ///   the session continues after these. Any other error says why the session ended.
     public func convert(_ source: PixelBuffer, color: ColorDescription? = nil) async throws -> PixelBuffer {
         try sources.check(source)
         let target = try await buffer { () throws(ClientError) in
@@ -105,7 +106,7 @@ public actor AsyncTransferSession: AsyncSession {
         let frame = TransferFrame(
             frameID: number, source: .init(poolID: try poolID(of: source), layout: source.layout),
             target: .init(poolID: try poolID(of: target), layout: target.layout), color: color)
-        try session.transfer(frame)
+        try request { () throws(ClientError) in try session.transfer(frame) }
         flights[number] = Flight(source: source, target: target)
         do {
             try await wait(elseFail: "the frame was not converted") { flights[number]?.answer != nil }
@@ -128,7 +129,7 @@ public actor AsyncTransferSession: AsyncSession {
             made = try make()
             return made != nil
         }
-        guard let made else { throw ClientError(.connectionFailed, fault) }
+        guard let made else { throw ClientError(.timedOut, fault) }
         return made
     }
 
@@ -139,7 +140,7 @@ public actor AsyncTransferSession: AsyncSession {
         }
     }
 
-    /// Ends the session at once; every wait ends with `InvalidSession`.
+    /// Ends the session, after the request that runs, if there is one; every wait ends with `InvalidSession`.
     public func invalidate() {
         session.invalidate()
         thread.resumeWaiters()

@@ -3,7 +3,7 @@ internal import HWDTransport
 public import HWDWire
 
 extension Daemon {
-    /// As the function of the same name, for use in a task: no thread of Swift's cooperative pool is blocked.
+    /// Finds the daemon as the synchronous `find()` does, without blocking a thread of Swift's cooperative pool.
     public static func find() async throws(ClientError) -> Daemon {
         try await withoutBlocking { () throws(ClientError) in
             // The overload for synchronous code.
@@ -12,7 +12,7 @@ extension Daemon {
         }
     }
 
-    /// As the function of the same name, for use in a task: no thread of Swift's cooperative pool is blocked.
+    /// Calls a method as the synchronous `call` does, without blocking a thread of Swift's cooperative pool.
     public func call<M: ControlMethod & SendableMetatype>(
         _ method: M.Type, _ parameters: M.Parameters, timeout: Duration = .seconds(30)
     ) async throws(ClientError) -> M.Reply {

@@ -9,7 +9,8 @@ struct BufferSource {
     let height: Int
     private var pool: FramePool?
 
-    /// Buffers of a pool, and bytes of all of them unless one alone is larger; a daemon allows 2 GiB by default.
+    /// A pool has at most `maxCount` buffers, and fewer if they would exceed `maxBytes` together, but at least one. The
+    /// daemon's limit for all pools of a session, `MaxPoolBytesPerSession`, is 2 GiB by default.
     private static let maxCount = 8
     private static let maxBytes = 1 << 30
 
@@ -68,7 +69,8 @@ struct RegisteredPools {
     private var pools: [(memory: SharedMemory, id: UInt32)] = []
     private var lastID: UInt32 = 0
 
-    /// A session has at most 16 pools (docs/protocol.md).
+    /// Fewer than the 16 pools that a session may have (docs/protocol.md), because pools with frames in flight cannot be
+    /// removed.
     private static let maxCount = 12
 
     /// The number of a memory, which is registered if it is new.

@@ -53,7 +53,9 @@ final class SessionThread: SerialExecutor {
 
     // MARK: - Waiting
 
-    /// Calls of `resumeWaiters`: a task reads it before it checks what it waits for.
+    /// How often `resumeWaiters` was called.
+    ///
+    /// A task reads it before it checks its condition and passes it to `add`, so that no call in between is missed.
     var resumeCount: UInt64 { state.withLock { $0.resumeCount } }
 
     /// Resumes the waiter when the socket is readable, at its deadline, at `resumeWaiters`, or at once if that was called

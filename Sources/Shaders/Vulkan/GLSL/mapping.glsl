@@ -3,7 +3,7 @@
 
 const int PIECE = 7, CURVE = 1 + 8 * PIECE, LIGHT = 3 * CURVE;
 
-// All pieces are evaluated: their numbers are the same for all pixels, an index that differs would be slower to fetch.
+// Every piece is evaluated for every pixel, because uniform indices that differ between pixels are slower to fetch.
 float mapCurve(int component, float code, float top, vec3 signal, vec4 products) {
     int curve = component * CURVE;
     code = clamp(code, P.mapping[curve].y, P.mapping[curve].z);
