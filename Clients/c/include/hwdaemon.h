@@ -254,7 +254,7 @@ typedef struct hwd_event {
 
 /* 1: `event` is the next one; 0: none came in time; negative: the session has ended, and why. */
 HWD_API int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_ms);
-/* Gives back memory. -EINVAL: it was before; -ETIMEDOUT: the worker did not read the message in time; the event is still yours. */
+/* Gives memory back. -EINVAL: given back before; -ETIMEDOUT: the worker did not read the message in time; the event is still yours. */
 HWD_API int hwd_release(hwd_session *session, const hwd_event *event);
 
 /*

@@ -34,7 +34,8 @@ public actor AsyncCompressionSession: AsyncSession {
             }
             guard let sideData = metadata?.sideData else { return }
             guard sideData.count <= FrameSideData.maxEntries else {
-                throw .parameter("the frame has \(sideData.count) side data; \(FrameSideData.maxEntries) is the limit")
+                throw .parameter(
+                    "the frame has \(sideData.count) side data; \(FrameSideData.maxEntries) is the limit")
             }
             guard Set(sideData.map(\.kind)).count == sideData.count else {
                 throw .parameter("the frame has several side data of a kind")
