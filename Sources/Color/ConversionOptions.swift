@@ -37,9 +37,9 @@ public struct ConversionOptions: Hashable, Sendable {
     ///
     /// nil: the mapping's, else 1000, or `hlgPeak` for HLG.
     public var masteringPeak: Double?
-    /// What replaces the source's range and matrix: a mapping of Y'CbCr codes to PQ. nil: none.
+    /// What replaces the source's range and matrix: a mapping of Y'CbCr codes to PQ.
     ///
-    /// The source is described as PQ of BT.2020, which is what it is after the mapping.
+    /// nil: none. The source is described as PQ of BT.2020, which is what it is after the mapping.
     public var mapping: SignalMapping?
     /// Picture effects.
     public var effects: Effects

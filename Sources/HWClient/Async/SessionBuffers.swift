@@ -9,8 +9,9 @@ struct BufferSource {
     let height: Int
     private var pool: FramePool?
 
-    /// A pool has at most `maxCount` buffers, and fewer if they would exceed `maxBytes` together, but at least one. The
-    /// daemon's limit for all pools of a session, `MaxPoolBytesPerSession`, is 2 GiB by default.
+    /// A pool has at most `maxCount` buffers, and fewer if they would exceed `maxBytes` together, but at least one.
+    ///
+    /// The daemon's limit for all pools of a session, `MaxPoolBytesPerSession`, is 2 GiB by default.
     private static let maxCount = 8
     private static let maxBytes = 1 << 30
 
