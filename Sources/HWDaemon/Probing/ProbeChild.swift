@@ -81,9 +81,9 @@ final class ProbeChild {
             let channel = process.channel.rawValue
             // A process that has ended already says so by its exit status.
             for packet in [try JSON.encode(sandbox), try JSON.encode(request)] {
-                do { try PacketSocket.send(packet, to: channel) } catch let error as TransportError
-                    where error.code == .closed
-                {}
+                do { try PacketSocket.send(packet, to: channel) } catch {
+                    if error.code != .closed { throw error }
+                }
             }
             childWatch = try loop.watch(process.child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
             channelWatch = try loop.watch(channel, .readable) { [weak self] _ in self?.receive() }
