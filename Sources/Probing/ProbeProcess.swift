@@ -20,7 +20,7 @@ public enum ProbeProcess {
             let deadline = MonotonicTime.now + .seconds(5)
             let sandbox = try receive(SandboxRequest.self, deadline)
             let request = try receive(ProbeRequest.self, deadline)
-            // What the broker sends and what an administrator wrote is read before the process gives up the right to.
+            // Reads the administrator's files before the sandbox forbids it.
             let catalogue = try Catalogue()
             let answer: ProbeAnswer
             switch request.subject {

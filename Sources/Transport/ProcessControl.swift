@@ -66,7 +66,8 @@ public enum ProcessControl {
         try syscall("prctl(PR_SET_DUMPABLE)") { chwd_set_dumpable(on ? 1 : 0) }
     }
 
-    /// Added to the parent's `oom_score_adj`: half of the scale, so that the kernel takes any process of a session first.
+    /// Added to the parent's `oom_score_adj`; counts as much as half of the machine's memory, so that the kernel takes
+    /// sessions and probes before the broker.
     private static let outOfMemoryScore = 500
 
     /// Raises `oom_score_adj` (proc(5)); without /proc the kernel decides by size alone.

@@ -22,11 +22,15 @@ public final class MemoryLedger: Sendable {
         var bound: UInt64?
         /// The largest picture that the broker knows of, in bytes.
         var picture: UInt64 = 0
+        /// Answers to earlier questions that did not come in time.
+        var late = 0
+        /// Ends the session; it asks no more.
+        var refusal: SessionError?
     }
 
     /// How long the broker may take to answer.
     private static let timeout = Duration.seconds(5)
-    /// The least growth, so that a session seldom asks.
+    /// The least that is asked for beyond the need.
     private static let step: UInt64 = 16 << 20
 
     private let kind: SessionKind
@@ -72,9 +76,10 @@ public final class MemoryLedger: Sendable {
     private func require(_ picture: UInt64, _ total: (UInt64) -> UInt64) throws(SessionError) {
         try state.withLock { (state) throws(SessionError) in
             let needed = total(measure(&state))
-            // A stream whose pictures grow a little again and again must not make the broker busy.
+            // Asks again only for pictures that are larger by a quarter.
             let isLarger = picture > state.picture + state.picture / 4
             guard isLarger || needed > state.granted ?? .max else { return }
+            if let refusal = state.refusal { throw refusal }
             state.picture = max(picture, state.picture)
             try ask(needed, &state)
         }
@@ -113,26 +118,35 @@ public final class MemoryLedger: Sendable {
     private func ask(_ needed: UInt64, _ state: inout State) throws(SessionError) {
         let wanted = needed + max(needed / 4, Self.step)
         do throws(TransportError) {
-            // The answer to an earlier question may have come too late.
-            while case .bytes = try PacketSocket.receive(from: WorkerDescriptor.broker) {}
+            // Each question has one answer, in order; those to earlier questions may have come meanwhile.
+            while case .bytes = try PacketSocket.receive(from: WorkerDescriptor.broker) {
+                state.late = max(state.late - 1, 0)
+            }
         } catch { return state.granted = nil }
         guard WorkerStartup.report(.memory(needed: needed, wanted: wanted, picture: state.picture)) else {
             return state.granted = nil
         }
         var packet = PacketSocket.Packet.endOfFile
+        let deadline = MonotonicTime.now + Self.timeout
         do throws(TransportError) {
-            packet = try PacketSocket.receive(
-                from: WorkerDescriptor.broker, deadline: MonotonicTime.now + Self.timeout)
+            packet = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)
+            while state.late > 0, case .bytes = packet {
+                state.late -= 1
+                packet = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)
+            }
         } catch {
-            // A broker that is suspended finds the question when it comes back; until then the session goes on.
-            return state.granted = wanted
+            // The broker is late; it will count the request when it reads it. Until then the session goes on.
+            state.late += 1
+            return state.granted = needed
         }
         guard case .bytes(let bytes) = packet, let grant = try? JSON.decode(MemoryGrant.self, from: bytes) else {
             return state.granted = nil
         }
         (state.granted, state.bound) = (grant.granted, grant.bound)
         if let granted = grant.granted, granted < needed {
-            throw SessionError(kind.notAvailableNow, grant.refusal ?? "the daemon grants no more memory")
+            let refusal = SessionError(kind.notAvailableNow, grant.refusal ?? "the daemon grants no more memory")
+            state.refusal = refusal
+            throw refusal
         }
     }
 }

@@ -88,6 +88,21 @@ struct MemoryQuotaTests {
         #expect(registry.grant("a", needed: 1, wanted: 1, picture: 0).decision.granted == 500 * Self.mebibyte)
     }
 
+    @Test("Claims without a limit do not overflow, also when one is set later")
+    func hostileWithoutLimit() throws {
+        var registry = Self.registry(.unlimited)
+        for id in ["a", "b", "c"] {
+            registry.add(Self.session(id, uid: id == "c" ? 2 : 1, 100))
+            #expect(registry.grant(id, needed: .max, wanted: .max, picture: 0).decision.granted == nil)
+            #expect(registry.running[id]?.memory == 1 << 44)
+        }
+        registry.limits.memory = Self.quota
+        #expect(throws: Refusal.self) { try registry.admit(uid: 1, memory: 1) }
+        #expect(throws: Refusal.self) { try registry.admit(uid: 3, memory: 1) }
+        let usage = MemoryQuota.Usage(others: .max, otherUsers: .max)
+        #expect(Self.quota.decide(usage, needed: 1, wanted: 1).obstacle != nil)
+    }
+
     @Test("Without a limit every session gets what it asks for")
     func unlimited() throws {
         var registry = Self.registry(.unlimited)
@@ -135,7 +150,8 @@ struct MemoryQuotaTests {
     }
 
     @Test func sharesAreOfTheAvailableMemory() {
-        #expect(MemoryLimit.percent(75).resolved(available: 1000) == 750)
+        #expect(MemoryLimit.percent(75).resolved(available: 1000 << 20) == 750 << 20)
+        #expect(MemoryLimit.percent(1).resolved(available: 1000 << 20) == 256 << 20)
         #expect(MemoryLimit.bytes(5).resolved(available: 1000) == 5)
         #expect(MemoryLimit.unlimited.resolved(available: 1000) == nil)
         #expect(MemoryLimit.available > 64 << 20)
@@ -150,6 +166,6 @@ struct MemoryQuotaTests {
                 ])
         #expect(
             MemoryLimit.groupFolders("5:cpu:/a\n4:memory:/a\nnonsense\n0::/../b\n")
-                == ["/sys/fs/cgroup/memory", "/sys/fs/cgroup/memory/a"])
+                == ["/sys/fs/cgroup/memory", "/sys/fs/cgroup/memory/a", "/sys/fs/cgroup"])
     }
 }

@@ -54,7 +54,7 @@ struct personality {
         no_huc, padded_pitch, other_codecs, refuses_codecs, wrong_samples, tiled;
     const char *forbidden;  // what it tries (forbidden.c); NULL is nothing
     unsigned forbidden_at;  // the picture to encode at which it does; 0 is the driver's start
-    // The how-manieth picture to encode or to decode, from 1; 0 is never.
+    // The number of the picture to encode or decode, from 1; 0 is never.
     unsigned crash_at, hang_at, hang_map_at, fail_at, decode_crash_at, decode_hang_at, decode_fail_at;
 };
 

@@ -130,6 +130,9 @@ extension Broker {
     private func apply(_ new: Settings) {
         settings = new
         registry.limits = SessionRegistry.Limits(new, isPrivate: configuration.isPrivate)
+        if !hasMemoryLimit {
+            for worker in workers.values { worker.raiseMemoryBound(to: nil) }
+        }
         prober.reconfigure(
             timeout: new.probeTimeout, confinement: Confinement(new), deviceList: Configuration.deviceList(new))
         for spare in spares.values {

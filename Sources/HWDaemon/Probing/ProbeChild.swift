@@ -81,7 +81,9 @@ final class ProbeChild {
             let channel = process.channel.rawValue
             // A process that has ended already says so by its exit status.
             for packet in [try JSON.encode(sandbox), try JSON.encode(request)] {
-                try? PacketSocket.send(packet, to: channel)
+                do { try PacketSocket.send(packet, to: channel) } catch {
+                    if error.code != .closed { throw error }
+                }
             }
             childWatch = try loop.watch(process.child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
             channelWatch = try loop.watch(channel, .readable) { [weak self] _ in self?.receive() }

@@ -13,7 +13,8 @@ struct SandboxFindings {
 
     /// Notes what the sandbox forbade the process that a request started, nil for nothing.
     ///
-    /// What was forbidden once is remembered until everything is tried again: later probes repeat only what failed.
+    /// What was forbidden once is remembered until everything is tried again: later probes
+    /// skip what their record answers, so they need not try it again.
     mutating func note(_ calls: ForbiddenCalls?, by request: ProbeRequest) {
         if let calls {
             forbidden[request.subject] = calls.sentence.bounded

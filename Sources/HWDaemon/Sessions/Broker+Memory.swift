@@ -27,12 +27,13 @@ extension Broker {
     func grantMemory(_ request: MemoryRequest, to id: String) -> MemoryGrant {
         guard let session = registry.running[id] else { return MemoryGrant(granted: 0, bound: 0) }
         let picture = max(request.picture, session.pictureBytes)
-        let bound = hasMemoryLimit ? memory(of: session.kind, picture: picture).bound : nil
-        if let bound { workers[id]?.limitMemory(to: bound) }
+        let worker = workers[id]
+        worker?.raiseMemoryBound(to: hasMemoryLimit ? memory(of: session.kind, picture: picture).bound : nil)
+        let bound = worker.flatMap { $0.memoryBound == .max ? nil : $0.memoryBound }
         let (decision, reason) = registry.grant(
             id, needed: request.needed, wanted: request.wanted, picture: picture)
         if let reason {
-            workers[id]?.logger.notice("memory refused", metadata: ["reason": "\(reason)"])
+            worker?.logger.notice("memory refused", metadata: ["reason": "\(reason)"])
         }
         return MemoryGrant(granted: decision.granted, bound: bound, refusal: reason)
     }

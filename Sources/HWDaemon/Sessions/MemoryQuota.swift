@@ -21,6 +21,9 @@ struct MemoryQuota: Hashable, Sendable {
         self.perUser = perUser
     }
 
+    /// The most that counts for one session, in bytes: more than any machine has, and sums of it do not overflow.
+    static let maxSession: UInt64 = 1 << 44
+
     /// What was granted.
     struct Usage: Hashable {
         /// To the session that asks.
@@ -29,6 +32,9 @@ struct MemoryQuota: Hashable, Sendable {
         var others: UInt64 = 0
         /// To the sessions of other users.
         var otherUsers: UInt64 = 0
+
+        /// To all sessions but the one that asks.
+        var allOthers: UInt64 { others.saturatingSum(otherUsers) }
     }
 
     /// What prevents a session from having more.
@@ -50,7 +56,7 @@ struct MemoryQuota: Hashable, Sendable {
         guard let total, let perUser else { return Decision(granted: nil, obstacle: nil) }
         func room(_ limit: UInt64, beside others: UInt64) -> UInt64 { limit - min(limit, others) }
         let ofUser = room(perUser, beside: usage.others)
-        let ofAll = room(total, beside: usage.others + usage.otherUsers)
+        let ofAll = room(total, beside: usage.allOthers)
         let room = max(min(ofUser, ofAll), usage.session)
         if needed > room {
             return Decision(granted: usage.session, obstacle: ofUser <= ofAll ? .perUser : .total)
@@ -63,7 +69,7 @@ struct MemoryQuota: Hashable, Sendable {
         let need = "the session needs \(SessionMemory.text(needed)) of memory"
         switch obstacle {
         case .total:
-            let used = SessionMemory.text(usage.others + usage.otherUsers)
+            let used = SessionMemory.text(usage.allOthers)
             return "\(need), and the others have \(used) of the \(SessionMemory.text(total ?? 0)) "
                 + "that all sessions may have (MaxMemory)"
         case .perUser:
@@ -71,5 +77,13 @@ struct MemoryQuota: Hashable, Sendable {
             return "\(need), and the other sessions of user \(uid) have \(SessionMemory.text(usage.others)) of the "
                 + "\(SessionMemory.text(perUser ?? 0)) that one user may have (\(share))"
         }
+    }
+}
+
+extension UInt64 {
+    /// The sum, or the largest number where it overflows.
+    func saturatingSum(_ other: UInt64) -> UInt64 {
+        let (sum, overflows) = addingReportingOverflow(other)
+        return overflows ? .max : sum
     }
 }

@@ -114,7 +114,7 @@ struct SessionRegistry {
         guard let session = running[id] else { return (MemoryQuota.Decision(granted: 0, obstacle: .total), nil) }
         let usage = usage(of: session, uid: session.uid)
         let decision = limits.memory.decide(usage, needed: needed, wanted: wanted)
-        running[id]?.memory = decision.granted ?? needed
+        running[id]?.memory = min(decision.granted ?? needed, MemoryQuota.maxSession)
         running[id]?.pictureBytes = picture
         let refusal = decision.obstacle.map {
             limits.memory.reason($0, usage, uid: session.uid, needed: needed)
@@ -126,7 +126,11 @@ struct SessionRegistry {
     private func usage(of session: Running?, uid: UInt32) -> MemoryQuota.Usage {
         var usage = MemoryQuota.Usage(session: session?.memory ?? 0)
         for other in running.values where other.id != session?.id {
-            if other.uid == uid { usage.others &+= other.memory } else { usage.otherUsers &+= other.memory }
+            if other.uid == uid {
+                usage.others = usage.others.saturatingSum(other.memory)
+            } else {
+                usage.otherUsers = usage.otherUsers.saturatingSum(other.memory)
+            }
         }
         return usage
     }

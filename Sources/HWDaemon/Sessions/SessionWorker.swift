@@ -7,8 +7,11 @@ internal import Logging
 
 /// The process that serves one session, as the broker sees it: its end, its reports and its counters.
 final class SessionWorker {
-    /// Packets accepted from one worker, which needs two, and one for each growth of its memory by a quarter.
+    /// Packets accepted from one worker for its start and end, besides its requests for memory.
     private static let maxPackets = 64
+    /// Requests for memory accepted from one worker: it asks for a quarter more each time, for itself and for its pictures,
+    /// so that some 75 lead from 1 MiB to 16 TiB.
+    private static let maxMemoryRequests = 256
 
     /// Time beyond the hardware's stall timeout in which a worker answers its Create call: for its own start.
     private static let createMargin = Duration.seconds(5)
@@ -72,8 +75,9 @@ final class SessionWorker {
     /// A copy of the client's connection, held until the worker is about to reply on it.
     private var unanswered: OwnedFD?
     private var packets = 0
-    /// Bytes of private memory that the process may have.
-    private var memoryBound = UInt64.max
+    private var memoryRequests = 0
+    /// Bytes of private memory that the process may have; the largest number for no bound.
+    private(set) var memoryBound = UInt64.max
     private var reported: SessionError?
     private var stopped: SessionError?
     private let handlers: Handlers
@@ -116,8 +120,16 @@ final class SessionWorker {
         }
     }
 
-    /// Bounds the process's private memory; it is bounded again where its pictures grow.
-    func limitMemory(to bytes: UInt64) {
+    /// Raises the bound of the process's private memory where its pictures grow; a running process's bound never falls.
+    ///
+    /// - Parameter bytes: nil for no bound.
+    func raiseMemoryBound(to bytes: UInt64?) {
+        let bytes = bytes ?? .max
+        if bytes > memoryBound { limitMemory(to: bytes) }
+    }
+
+    /// Bounds the process's private memory.
+    private func limitMemory(to bytes: UInt64) {
         guard !Sandbox.isSwitchedOff else { return }
         memoryBound = bytes
         do throws(SystemError) { try child.limitPrivateMemory(to: bytes) } catch {
@@ -128,8 +140,8 @@ final class SessionWorker {
     /// Reads a counter that the untrusted process writes.
     subscript(counter: StatsPage.Counter) -> UInt64 { stats[counter] }
 
-    /// Bytes of memory that the process says the session takes, within what any machine has.
-    var memoryUsed: UInt64 { min(stats[.memoryBytes], 1 << 44) }
+    /// Bytes that the untrusted process says the session takes, at most 16 TiB.
+    var memoryUsed: UInt64 { min(stats[.memoryBytes], MemoryQuota.maxSession) }
 
     /// Sends a signal.
     func kill(_ signal: Int32) { try? child.kill(signal) }
@@ -193,14 +205,25 @@ final class SessionWorker {
     }
 
     private func handle(_ bytes: [UInt8]) {
-        packets += 1
+        let report: WorkerReport?
+        var fault: SessionError?
+        do throws(SessionError) { report = try JSON.decode(WorkerReport.self, from: bytes) } catch {
+            (report, fault) = (nil, error)
+        }
+        if case .memory = report { memoryRequests += 1 } else { packets += 1 }
+        guard memoryRequests <= Self.maxMemoryRequests else {
+            stop(
+                SessionError(
+                    kind.malfunction,
+                    "the \(kind.noun) process asked for memory more than \(Self.maxMemoryRequests) times"))
+            return closeChannel()
+        }
         guard packets <= Self.maxPackets else {
             logger.warning("ignoring further packets of the worker: it sent more than \(Self.maxPackets)")
             return closeChannel()
         }
-        let report: WorkerReport
-        do throws(SessionError) { report = try JSON.decode(WorkerReport.self, from: bytes) } catch {
-            return logger.warning("ignored a packet of the worker: \(error.reason)")
+        guard let report else {
+            return logger.warning("ignored a packet of the worker: \(fault?.reason ?? "")")
         }
         switch report {
         case .opening(let codecID): opening = codecID.printable(maxBytes: 256)

@@ -15,7 +15,7 @@ struct Confinement {
     ///
     /// - Parameters:
     ///   - runsDriver: whether it may load a driver, of VA-API or of Vulkan.
-    ///   - quirk: that of the drivers which it may load.
+    ///   - quirk: the quirk of a driver that it may load; nil for none.
     func session(runsDriver: Bool, quirk: Capabilities.Quirk? = nil) -> SandboxRequest {
         request(runsDriver ? .driver : .codec, nodes: Devices.granted(deviceList: deviceList), quirk)
     }

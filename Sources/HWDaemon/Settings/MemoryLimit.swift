@@ -9,13 +9,16 @@ enum MemoryLimit: Hashable, Sendable {
     case percent(Int)
     case unlimited
 
+    /// The least that can be set, in bytes: a smaller limit would refuse common sessions.
+    static let least: UInt64 = 256 << 20
+
     /// The number of bytes; nil for no limit.
     ///
     /// - Parameter available: the memory of the machine or control group, in bytes.
     func resolved(available: UInt64) -> UInt64? {
         switch self {
         case .bytes(let bytes): bytes
-        case .percent(let percent): available / 100 * UInt64(percent)
+        case .percent(let percent): max(available / 100 * UInt64(percent), Self.least)
         case .unlimited: nil
         }
     }
@@ -39,14 +42,17 @@ enum MemoryLimit: Hashable, Sendable {
         var folders: [String] = []
         for line in text.split(separator: "\n") {
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-            guard fields.count == 3, fields[2].hasPrefix("/"), !fields[2].contains("..") else { continue }
+            guard fields.count == 3, fields[2].hasPrefix("/") else { continue }
             // Version 2 has one hierarchy without a name; version 1 one for each controller.
             let controllers = fields[1].split(separator: ",")
             guard controllers.isEmpty || controllers.contains("memory") else { continue }
             let root = controllers.isEmpty ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory"
-            var path = ""
             folders.append(root)
-            for part in fields[2].split(separator: "/") {
+            // A group outside of the namespace's root is not below the mounted folder (cgroup_namespaces(7)).
+            let parts = fields[2].split(separator: "/")
+            if parts.contains("..") { continue }
+            var path = ""
+            for part in parts {
                 path += "/\(part)"
                 folders.append(root + path)
             }

@@ -91,7 +91,7 @@ enum SettingsTable {
             "MaxPoolBytesPerSession", \.maxPoolBytesPerSession, .size((1 << 20)...(1 << 40)),
             "Memory for frames that a session may register."),
         SettingsRow(
-            "MaxMemory", \.maxMemory, .memory((256 << 20)...(1 << 44)),
+            "MaxMemory", \.maxMemory, .memory(MemoryLimit.least...(1 << 44)),
             "Memory that the sessions of all users may have together, pools included; one user may have half of it."
         ),
         SettingsRow(

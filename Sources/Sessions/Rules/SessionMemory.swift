@@ -5,9 +5,10 @@ public import HWDModel
 ///
 /// The one table, from measured peaks; docs/admin.md describes it.
 public struct SessionMemory: Hashable, Sendable {
-    /// Bytes granted at the session's start, before anything is measured: the least that any session of the size takes.
+    /// Bytes granted at the session's start, before anything is measured: about the least that a software
+    /// session of the size takes.
     public var initial: UInt64
-    /// Bytes of private memory that the process may have (RLIMIT_DATA): more than any sound session was seen to take.
+    /// Bytes of private memory that the process may have (RLIMIT_DATA): more than any measured session took.
     public var bound: UInt64
 
     /// Amounts in bytes, and in pictures.
@@ -42,12 +43,13 @@ public struct SessionMemory: Hashable, Sendable {
         let row = Self.row(kind)
         let picture = min(picture, Self.maxPicture)
         initial = row.initial.bytes + row.initial.pictures * picture
-        let bound =
-            row.bound.bytes + row.bound.pictures * picture + Self.perProcessor * UInt64(clamping: processors)
-        self.bound = min(bound, limit ?? .max)
+        // The stacks are reserved memory, most of which no session's share counts.
+        bound =
+            min(row.bound.bytes + row.bound.pictures * picture, limit ?? .max)
+            + Self.perProcessor * UInt64(clamping: processors)
     }
 
-    /// The private memory of a process that probes or verifies a device, which codes and converts small pictures.
+    /// The bound of a probe's or verification's private memory; it codes and converts small pictures only.
     public static func probeBound(processors: Int) -> UInt64 {
         1024 * mebibyte + perProcessor * UInt64(clamping: processors)
     }
