@@ -12,6 +12,7 @@ final class CopyJob {
         /// The rate of raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
+        var sound = SoundOptions()
         var keepsPartial = false
         var json = false
         /// What the options change, where the output is verified; nil where it is not.
@@ -42,14 +43,15 @@ final class CopyJob {
         let reader = try MediaReader(file, options: options)
         interruption.onSignal { reader.cancel() }
         let copy = try VideoCopy(reader)
-        let writer = try MediaWriter(path: request.output, source: reader)
+        let writer = try MediaWriter(path: request.output, source: reader, sound: request.sound)
         var track = VideoTrack(reader.video, hvcC: copy.hvcC)
         track.isCopy = true
         try writer.start(track)
         let early = reader.levels?.warning
         if !restamps {
             reader.announce(
-                reader.warnings + [rateNote(reader), dolbyVisionWarning(reader)].compactMap { $0 } + writer.notes)
+                reader.warnings + [rateNote(reader), dolbyVisionWarning(reader)].compactMap { $0 }
+                    + writer.conversions + writer.notes)
         }
 
         var progress = Progress(total: reader.video.frameCount)
@@ -60,10 +62,11 @@ final class CopyJob {
             restamps: restamps || request.output == "-" || reader.levels?.dropsSome ?? false,
             keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
-        let sampleEntries = writer.sampleEntryCount
+        let (sampleEntries, soundWarnings) = (writer.sampleEntryCount, writer.soundWarnings)
         try writer.finish()
         let seconds = progress.seconds
         progress.clear()
+        soundWarnings.forEach(Console.note)
         let levels = LevelSummary(reader.levels)
         if let late = levels?.lateWarning(early) { Console.note(late) }
         if pipeline.undecodable > 0 {
@@ -76,7 +79,7 @@ final class CopyJob {
         try CopySummary(
             input: request.input, output: request.output, frames: pipeline.packets,
             videoBytes: pipeline.videoBytes, seconds: seconds, levels: levels, sampleEntries: sampleEntries,
-            notCopied: writer.notes,
+            notCopied: writer.notes, convertedAudio: writer.conversions,
             discontinuities: reader.report.discontinuities, earlyEndReason: pipeline.earlyEnd?.error.reason,
             receipt: receipt
         ).report(json: request.json)
@@ -114,6 +117,7 @@ private struct CopySummary: CommandSummary {
     /// The number of the output's sample entries; nil for a byte stream.
     var sampleEntries: Int?
     var notCopied: [String]
+    var convertedAudio: [String]
     var discontinuities: Int
     var earlyEndReason: String?
     var receipt: Receipt?
@@ -124,6 +128,7 @@ private struct CopySummary: CommandSummary {
         case levels = "temporal_levels"
         case sampleEntries = "sample_entries"
         case notCopied = "not_copied"
+        case convertedAudio = "converted_audio"
         case earlyEndReason = "broken_off"
     }
 

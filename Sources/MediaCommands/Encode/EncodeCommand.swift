@@ -105,6 +105,9 @@ struct EncodeCommand: ParsableCommand {
         help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0…1.0"))
     var alphaQuality: Double?
 
+    @OptionGroup(title: "Sound")
+    var sound: SoundArguments
+
     @Option(
         help: """
             HDR metadata and colors: preserve keeps the source's metadata, regenerate writes new dynamic metadata, drop \
@@ -184,7 +187,7 @@ struct EncodeCommand: ParsableCommand {
     private func runCopy() throws {
         let request = CopyJob.Request(
             input: input, output: output, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
-            keepsPartial: keepPartial, json: json, asked: asked)
+            sound: sound.options, keepsPartial: keepPartial, json: json, asked: asked)
         try CopyJob(request).run(try Interruption())
     }
 
@@ -219,8 +222,8 @@ struct EncodeCommand: ParsableCommand {
                 parameters: EncodeParameters(
                     specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
                     allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr, retags: retag),
-                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
-                json: json, fallbackReason: fallbackReason, asked: asked))
+                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, sound: sound.options,
+                keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason, asked: asked))
     }
 
     /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.

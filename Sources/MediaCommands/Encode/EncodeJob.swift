@@ -17,6 +17,7 @@ final class EncodeJob {
         /// The rate of pictures and raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
+        var sound = SoundOptions()
         var keepsPartial = false
         var json = false
         /// Reported instead of the daemon's fallback reason if an earlier run failed in hardware.
@@ -39,7 +40,7 @@ final class EncodeJob {
         let reader = try MediaReader(path: request.input, options: try readerOptions())
         interruption.onSignal { reader.cancel() }
         // Before the session: an output that cannot be written is reported before anything is encoded.
-        let writer = try MediaWriter(path: request.output, source: reader)
+        let writer = try MediaWriter(path: request.output, source: reader, sound: request.sound)
         let daemon = try Daemon.findAndReport()
         let layerMode = alphaLayerMode(reader)
         let input = try DecodedInput(
@@ -73,7 +74,7 @@ final class EncodeJob {
         let properties = try start(session, writer, video, hdr)
         let early = reader.levels?.warning
         let notes = writer.notes + color.notes(reader.video)
-        reader.announce(warnings + [color.summary(reader.video)].compactMap { $0 } + notes)
+        reader.announce(warnings + [color.summary(reader.video)].compactMap { $0 } + writer.conversions + notes)
 
         var progress = Progress(total: reader.video.frameCount)
         defer { progress.clear() }
@@ -82,7 +83,9 @@ final class EncodeJob {
         try pipeline.run(&progress, interruption)
         let seconds = progress.seconds
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
-        let late = lateWarnings(source, color, changes, video) + hdr.warnings + lateNotices(session, properties)
+        let late =
+            lateWarnings(source, color, changes, video) + writer.soundWarnings + hdr.warnings
+            + lateNotices(session, properties)
         warnings += late
         progress.clear()
         late.forEach(Console.note)
@@ -96,7 +99,7 @@ final class EncodeJob {
                 request: request, input: input, encoder: session.created, properties: properties,
                 frames: pipeline.packets, videoBytes: pipeline.videoBytes,
                 fileBytes: fileSize(request.output) ?? pipeline.videoBytes, seconds: seconds,
-                notCopied: notes, warnings: warnings, changes: changes,
+                notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
                 color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
                 earlyEnd: pipeline.earlyEnd, receipt: receipt)
         ).report(json: request.json)

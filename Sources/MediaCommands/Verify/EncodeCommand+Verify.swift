@@ -16,6 +16,10 @@ extension EncodeCommand {
         asked.maxLevel = maxLevel
         asked.frameRate = frameRate.flatMap { Rational(text: $0) }
         asked.isCopy = copy
+        let sound = sound.options
+        if sound.form == SoundOptions.Form.none || sound.track != nil || sound.dropsUnsupported {
+            asked.names.insert("audio")
+        }
         let properties = properties
         for (key, name) in Self.verifiedProperties where properties[key] != nil { asked.names.insert(name) }
         asked.retags = retag

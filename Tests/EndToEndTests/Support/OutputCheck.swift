@@ -47,9 +47,9 @@ enum OutputCheck {
         }
         // hwctl encode leaves alpha out unless it is asked to keep it.
         if command.alpha == nil, !command.copy { changes.names.insert("alpha") }
-        for kind in ["audio", "subtitle"] where run.errors.contains("(\(kind), ") || run.text.contains("(\(kind), ")
-        {
-            changes.names.insert(kind)
+        for line in run.errorLines + run.text.split(whereSeparator: \.isNewline)
+        where line.contains(" is not copied: ") {
+            for kind in ["audio", "subtitle"] where line.contains("(\(kind), ") { changes.names.insert(kind) }
         }
         let rate = command.frameRate.map { ["--frame-rate", $0] } ?? []
         let asked = changes.texts
