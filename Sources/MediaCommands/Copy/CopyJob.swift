@@ -12,7 +12,7 @@ final class CopyJob {
         /// The rate of raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
-        var sound = SoundOptions()
+        var edits = FileEdits()
         var keepsPartial = false
         var json = false
         /// What the options change, where the output is verified; nil where it is not.
@@ -40,10 +40,12 @@ final class CopyJob {
         options.includesOtherStreams = true
         options.maxLevel = request.maxLevel
         options.frameRate = request.frameRate
+        options.start = request.edits.range?.start
         let reader = try MediaReader(file, options: options)
         interruption.onSignal { reader.cancel() }
+        try checkRange(reader)
         let copy = try VideoCopy(reader)
-        let writer = try MediaWriter(path: request.output, source: reader, sound: request.sound)
+        let writer = try MediaWriter(path: request.output, source: reader, edits: request.edits)
         var track = VideoTrack(reader.video, hvcC: copy.hvcC)
         track.isCopy = true
         try writer.start(track)
@@ -54,10 +56,10 @@ final class CopyJob {
                     + writer.conversions + writer.notes)
         }
 
-        var progress = Progress(total: reader.video.frameCount)
+        var progress = Progress(total: request.edits.range.map { $0.frames(of: reader) } ?? reader.video.frameCount)
         defer { progress.clear() }
         let pipeline = try CopyPipeline(
-            reader, copy, writer,
+            reader, copy, writer, request.edits,
             // Output on standard output cannot be undone; a raw stream has no times that could be wrong.
             restamps: restamps || request.output == "-" || reader.levels?.dropsSome ?? false,
             keepsPartial: request.keepsPartial)
@@ -67,6 +69,7 @@ final class CopyJob {
         let seconds = progress.seconds
         progress.clear()
         soundWarnings.forEach(Console.note)
+        pipeline.startNote.map(Console.note)
         let levels = LevelSummary(reader.levels)
         if let late = levels?.lateWarning(early) { Console.note(late) }
         if pipeline.undecodable > 0 {
@@ -85,6 +88,16 @@ final class CopyJob {
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
         if let failure { throw failure }
+    }
+
+    private func checkRange(_ reader: MediaReader) throws(MediaError) {
+        guard let range = request.edits.range else { return }
+        guard !reader.isUntimed else {
+            throw MediaError(
+                .unsupported,
+                "\(reader.path) stores no times, by which a copy could be cut: encode it, without --copy")
+        }
+        try range.check(reader)
     }
 
     /// A warning for files with a sample entry.

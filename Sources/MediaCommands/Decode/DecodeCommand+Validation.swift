@@ -23,9 +23,25 @@ extension DecodeCommand {
         if rawColor, !isPNG {
             throw ValidationError("--raw-color requires .png: other outputs are never tone-mapped.")
         }
+        try validateTimes()
         try validateAlpha()
         if let format, format.pixelFormat.isSemiPlanar || isRGB, !isRaw {
             throw ValidationError("--format \(format.rawValue) requires .yuv or .raw; other files are planar.")
+        }
+    }
+
+    private func validateTimes() throws {
+        guard let at else { return }
+        guard let times, !times.isEmpty, times.count <= 1000 else {
+            throw ValidationError(
+                "--at takes up to 1000 times in seconds or h:m:s, such as 12.5 or 1:02:03.5,2:00, not '\(at)'.")
+        }
+        guard isPNG else { throw ValidationError("--at requires .png.") }
+        guard times.count == 1 || output.contains("%") else {
+            throw ValidationError("--at with several times requires a series such as picture-%02d.png.")
+        }
+        guard times == times.sorted(), Set(times).count == times.count else {
+            throw ValidationError("--at takes times in ascending order.")
         }
     }
 

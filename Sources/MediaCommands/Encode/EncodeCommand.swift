@@ -105,6 +105,9 @@ struct EncodeCommand: ParsableCommand {
         help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0…1.0"))
     var alphaQuality: Double?
 
+    @OptionGroup(title: "Time")
+    var time: TimeArguments
+
     @OptionGroup(title: "Sound")
     var sound: SoundArguments
 
@@ -184,10 +187,17 @@ struct EncodeCommand: ParsableCommand {
         try report(output: output) { copy ? try runCopy() : try encode() }
     }
 
+    /// What the output is asked to have of the input.
+    private var edits: FileEdits {
+        var edits = FileEdits()
+        (edits.sound, edits.range, edits.isExact) = (sound.options, time.range, time.exact)
+        return edits
+    }
+
     private func runCopy() throws {
         let request = CopyJob.Request(
             input: input, output: output, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
-            sound: sound.options, keepsPartial: keepPartial, json: json, asked: asked)
+            edits: edits, keepsPartial: keepPartial, json: json, asked: asked)
         try CopyJob(request).run(try Interruption())
     }
 
@@ -222,7 +232,7 @@ struct EncodeCommand: ParsableCommand {
                 parameters: EncodeParameters(
                     specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
                     allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr, retags: retag),
-                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, sound: sound.options,
+                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
                 keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason, asked: asked))
     }
 

@@ -52,7 +52,7 @@ final class ContainerWriter: @unchecked Sendable {
     private static let interleaveWindow: Int64 = 60_000_000
 
     init(
-        _ file: AtomicFile, ending: String, source: MediaReader?, sound: SoundOptions
+        _ file: AtomicFile, ending: String, source: MediaReader?, edits: FileEdits
     ) throws(MediaError) {
         LibAVLog.install()
         LibAVLog.forget()
@@ -70,14 +70,15 @@ final class ContainerWriter: @unchecked Sendable {
         self.file = file
         isQuickTime = ending == "mov"
         (carried, sourceBoxes) = (source?.carriedBoxes ?? [], source?.firstEntryBoxes)
-        sourceEnd = source?.editListEnd
+        sourceEnd = edits.range == nil ? source?.editListEnd : nil
         let video = source?.video
-        timecode = FileCopy.timecode(from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate)
-        let hasChapters = FileCopy.chapters(from: source, to: context) > 0
+        timecode = FileCopy.timecode(
+            from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate, start: edits.range?.start ?? 0)
+        let hasChapters = FileCopy.chapters(from: source, to: context, edits.range) > 0
         let copy: StreamCopy
         do throws(MediaError) {
             copy = try StreamCopy(
-                from: source, to: context, ending: ending, sound, hasChapters: hasChapters,
+                from: source, to: context, ending: ending, edits.sound, hasChapters: hasChapters,
                 hasTimecode: timecode != nil)
         } catch {
             // A class whose init throws runs no deinit until every property has a value.

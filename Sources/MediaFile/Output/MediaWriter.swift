@@ -31,11 +31,11 @@ public final class MediaWriter: Sendable {
     /// - Parameters:
     ///   - path: a name with the extension .mov, .mp4 or .hevc, or "-".
     ///   - source: the input; its metadata are copied. The output must be another file.
-    ///   - sound: what a .mov or .mp4 gets of the input's sound.
+    ///   - edits: what a .mov or .mp4 gets of the input.
     /// - Throws: `usage` for an unknown extension or an output that is the input, `cannotCreate`, `unsupported` where sound
     ///   would be lost.
     public init(
-        path: String, source: MediaReader? = nil, sound: SoundOptions = SoundOptions()
+        path: String, source: MediaReader? = nil, edits: FileEdits = FileEdits()
     ) throws(MediaError) {
         let ending = path == "-" ? "hevc" : OutputPath.fileExtension(path)
         guard Self.endings.contains(ending) else {
@@ -46,7 +46,7 @@ public final class MediaWriter: Sendable {
         } else {
             let file = try AtomicFile(path: path, inputs: source.map { [$0.path] } ?? [])
             guard ending == "hevc" else {
-                let writer = try ContainerWriter(file, ending: ending, source: source, sound: sound)
+                let writer = try ContainerWriter(file, ending: ending, source: source, edits: edits)
                 (notes, copiedStreams, conversions) = (writer.notes, writer.copiedStreams, writer.conversions)
                 state = Mutex(.container(writer))
                 return

@@ -46,7 +46,7 @@ extension EndToEndFaults {
         }
 
         static let cases = [
-            Case(options: ["flac"], mov: "alac", mp4: "flac"),
+            Case(options: ["flac"], mov: "alac", mp4: "alac"),
             Case(options: ["libvorbis"], mov: "aac", mp4: "vorbis"),
             Case(options: ["libopus"], mov: "aac", mp4: "opus"),
             Case(options: ["pcm_s16le"], mov: "pcm_s16le", mp4: "alac"),

@@ -9,17 +9,24 @@ struct Sound {
     let samples: [Float]
 
     /// Decodes a track of a file.
-    /// - Parameter seeking: ffmpeg's options before the input, such as `-ss 1.5`.
-    init(_ path: String, track: Int = 0, seeking: [String] = []) throws {
+    init(_ path: String, track: Int = 0) throws {
         // Silence takes the place of what is missing at the beginning and within.
         let filter = "aresample=\(Self.rate):async=1:min_hard_comp=0.001:first_pts=0"
         let arguments =
-            ["-v", "error"] + seeking + [
-                "-i", path, "-map", "0:a:\(track)", "-ac", "1", "-af", filter, "-f", "f32le", "-",
+            [
+                "-v", "error", "-copyts", "-i", path, "-map", "0:a:\(track)", "-ac", "1", "-af", filter, "-f",
+                "f32le", "-",
             ]
         let bytes = try Programs.tool("ffmpeg", arguments).output
         samples = bytes.withUnsafeBytes { Array($0.bindMemory(to: Float.self)) }
     }
+
+    /// The sound without its beginning.
+    func dropping(seconds: Double) -> Sound {
+        Sound(samples: Array(samples.dropFirst(Int((seconds * Double(Self.rate)).rounded()))))
+    }
+
+    private init(samples: [Float]) { self.samples = samples }
 
     var seconds: Double { Double(samples.count) / Double(Self.rate) }
 
