@@ -27,7 +27,7 @@ release: deps
 
 # The C library.
 clients:
-	@$(MAKE) --silent -C Clients/c PREFIX='$(PREFIX)'
+	@$(MAKE) --silent -C Clients/c
 
 demo: release
 	@scripts/demo

@@ -6,11 +6,10 @@ Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
   BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata,
-                 receipt, sandbox: one part only
+                 receipt, sandbox, clients: one part only
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
 import hashlib
-import json
 import os
 import re
 import statistics
@@ -19,11 +18,10 @@ import sys
 import tempfile
 import time
 
+import clients
 import hdr
-from common import BIN, MEDIA, ROOT, ROUNDS, SECONDS, SMALL, environment, interleaved, make_y4m, median_ratio, run
-from common import source, table, timed
+from common import BIN, ROOT, ROUNDS, SECONDS, SMALL, Daemon, interleaved, make_y4m, median_ratio, run, source, table, timed
 
-BENCH = os.path.join(ROOT, "Benchmarks/.build/release/session-bench")
 ONLY = os.environ.get("BENCH_ONLY", "")
 CASE = os.environ.get("BENCH_CASE", "")
 CRF = "28"
@@ -160,39 +158,6 @@ def decoding(folder):
     return "HEVC decoded in software against ffmpeg -f null:\n\n" + table(HEAD, rows)
 
 
-class Daemon:
-    """hwdaemon on a socket in a folder, within a with block."""
-
-    def __init__(self, folder, **env):
-        self.socket = os.path.join(folder, "bench.sock")
-        self.env = environment(HWDAEMON_SOCKET=self.socket, **env)
-        self.process = subprocess.Popen([f"{BIN}/hwdaemon", "--socket", self.socket, "--log-level", "error"], env=self.env)
-        for _ in range(200):
-            if os.path.exists(self.socket):
-                break
-            time.sleep(0.01)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(10)
-
-    def bench(self, *arguments):
-        done = subprocess.run([BENCH, *map(str, arguments)], stdout=subprocess.PIPE, env=self.env)
-        if done.returncode != 0:
-            sys.exit(f"session-bench {arguments}: {done.stdout.decode()}")
-        return json.loads(done.stdout)
-
-    def resident(self):
-        with open(f"/proc/{self.process.pid}/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
-
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-
 def sessions(folder):
     rows = []
     with Daemon(folder) as daemon:
@@ -315,7 +280,7 @@ def sandbox(folder):
 
 
 def main():
-    parts = {"sessions": sessions, "colour": color, "light": hdr.light, "alpha": alpha, "sdr": hdr.sdr,
+    parts = {"sessions": sessions, "clients": clients.clients, "colour": color, "light": hdr.light, "alpha": alpha, "sdr": hdr.sdr,
              "metadata": hdr.metadata, "receipt": hdr.receipt, "sandbox": sandbox, "compressed": compressed, "decoding": decoding,
              "throughput": throughput}
     out = []

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the benchmarks share: paths, settings from the environment, running and timing of programs, tables."""
+import json
 import os
 import statistics
 import subprocess
@@ -8,6 +9,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.path.join(ROOT, ".build/release")
+SESSION_BENCH = os.path.join(ROOT, "Benchmarks/.build/release/session-bench")
 MEDIA = os.path.join(ROOT, "../shared/media")
 SMALL = os.path.join(ROOT, "Tests/Media/bbb_720p.mp4")
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
@@ -97,3 +99,36 @@ def median_ratio(pair):
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
+
+
+class Daemon:
+    """hwdaemon on a socket in a folder, within a with block."""
+
+    def __init__(self, folder, **env):
+        self.socket = os.path.join(folder, "bench.sock")
+        self.env = environment(HWDAEMON_SOCKET=self.socket, **env)
+        self.process = subprocess.Popen([f"{BIN}/hwdaemon", "--socket", self.socket, "--log-level", "error"], env=self.env)
+        for _ in range(200):
+            if os.path.exists(self.socket):
+                break
+            time.sleep(0.01)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(10)
+
+    def bench(self, *arguments):
+        done = subprocess.run([SESSION_BENCH, *map(str, arguments)], stdout=subprocess.PIPE, env=self.env)
+        if done.returncode != 0:
+            sys.exit(f"session-bench {arguments}: {done.stdout.decode()}")
+        return json.loads(done.stdout)
+
+    def resident(self):
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))

@@ -10,7 +10,8 @@
  * hwd_pool_unref must be the last use of their object. After fork(2) only the process that made an object may use it;
  * the other may free it.
  *
- * Times: a timeout is in milliseconds; 0 does not wait, and HWD_DEFAULT_TIMEOUT stands for the function's own limit.
+ * Times: a timeout is in milliseconds; 0 does not wait. The session's timeout, timeout_ms of its configuration, also limits
+ * functions that have none. To ask why a worker died takes 6 s more at most. hwdaemon(3) has the details.
  *
  * Structures: HWD_INIT(x) clears a structure and sets x.size, before each use. A member that is 0 has its default.
  */
@@ -43,7 +44,7 @@ extern "C" {
 #define HWD_AB24 HWD_FOURCC('A', 'B', '2', '4')
 #define HWD_AB4H HWD_FOURCC('A', 'B', '4', 'H')
 
-/* Each function has its own default: 30 s for Create and calls of the daemon, 60 s for sessions. */
+/* 30 s in calls of the daemon; in those of a session its timeout. */
 #define HWD_DEFAULT_TIMEOUT (-1)
 /* The pts of a packet whose presentation time is unknown. */
 #define HWD_NO_PTS INT64_MIN
@@ -52,9 +53,8 @@ extern "C" {
 
 /* VideoToolbox's statuses (VTErrors.h). */
 enum {
-    HWD_PROPERTY_NOT_SUPPORTED = -12900, HWD_PROPERTY_READ_ONLY = -12901,
-    HWD_PARAMETER = -12902, HWD_INVALID_SESSION = -12903,
-    HWD_ALLOCATION_FAILED = -12904, HWD_PIXEL_TRANSFER_NOT_SUPPORTED = -12905,
+    HWD_PROPERTY_NOT_SUPPORTED = -12900, HWD_PROPERTY_READ_ONLY = -12901, HWD_PARAMETER = -12902,
+    HWD_INVALID_SESSION = -12903, HWD_ALLOCATION_FAILED = -12904, HWD_PIXEL_TRANSFER_NOT_SUPPORTED = -12905,
     HWD_COULD_NOT_FIND_VIDEO_DECODER = -12906, HWD_COULD_NOT_CREATE_INSTANCE = -12907,
     HWD_COULD_NOT_FIND_VIDEO_ENCODER = -12908, HWD_VIDEO_DECODER_BAD_DATA = -12909,
     HWD_VIDEO_DECODER_UNSUPPORTED_DATA_FORMAT = -12910, HWD_VIDEO_DECODER_MALFUNCTION = -12911,
@@ -66,9 +66,7 @@ typedef struct hwd_daemon hwd_daemon;   /* a daemon's address; perhaps a private
 typedef struct hwd_session hwd_session; /* a session and its connection */
 typedef struct hwd_pool hwd_pool;       /* shared memory, reference counted */
 
-typedef struct hwd_rational {
-    int32_t numerator, denominator;
-} hwd_rational;
+typedef struct hwd_rational { int32_t numerator, denominator; } hwd_rational;
 
 /* Code points of ITU-T H.273. */
 typedef struct hwd_color {
@@ -255,7 +253,7 @@ typedef struct hwd_event {
 
 /* 1: `event` is the next one; 0: none came in time; negative: the session has ended, and why. */
 HWD_API int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_ms);
-/* Gives an event's memory back. -EINVAL: it was given back before. */
+/* Gives an event's memory back. -EINVAL: it was given back before; -ETIMEDOUT: the worker reads nothing, it is still yours. */
 HWD_API int hwd_release(hwd_session *session, const hwd_event *event);
 
 /*
@@ -263,7 +261,7 @@ HWD_API int hwd_release(hwd_session *session, const hwd_event *event);
  * of frames up to `until_pts` (HWD_ALL_FRAMES), of others all. A decompression session then expects a key frame.
  */
 HWD_API int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms);
-/* Ends the session at once; later calls fail. Results that were not fetched are lost. */
+/* Ends the session, without waiting for its worker; later calls fail. Results that were not fetched are lost. */
 HWD_API void hwd_invalidate(hwd_session *session);
 /* Ends the session and frees it. Memory of events is gone with it; pools of one's own are not. NULL is allowed. */
 HWD_API void hwd_destroy(hwd_session *session);
@@ -275,7 +273,7 @@ typedef struct hwd_compression_config {
     const char *codec; /* "hevc" (NULL), "hevc-with-alpha" */
     uint32_t width, height, pixel_format;
     hwd_rational time_base;    /* seconds of one unit of pts and duration */
-    int32_t timeout_ms;        /* 0: 30 s */
+    int32_t timeout_ms;        /* the session's timeout; 0: 30 s to create it, then 60 s */
     const char *specification; /* JSON object or NULL: {"RequireHardwareAcceleratedVideoEncoder": true} */
     const char *properties;    /* JSON object or NULL */
 } hwd_compression_config;
@@ -303,13 +301,14 @@ typedef struct hwd_frame {
     uint32_t slot; /* hwd_acquire_frame sets it: leave it */
 } hwd_frame;
 
-/* Room for a frame in memory of the session's own: write the samples to planes[i].data. Waits for a free one. */
+/* Room for a frame in memory of the session's own: write the samples to planes[i].data. -EAGAIN: none was free in time. */
 HWD_API int hwd_acquire_frame(hwd_session *session, hwd_frame *frame, int timeout_ms);
 /* Returns a frame of hwd_acquire_frame that is not encoded. */
 HWD_API int hwd_discard_frame(hwd_session *session, hwd_frame *frame);
 /*
  * Sends a frame, and waits first while max_frames_in_flight are with the worker. Samples in a pool of your own must stay
  * until HWD_EVENT_FRAME_RELEASED; a frame of hwd_acquire_frame is the session's again.
+ * HWD_PARAMETER: its times, planes, QP, alpha, color or side data are wrong; it is not sent, and the session continues.
  * -EAGAIN: no credit came in time; the frame is not sent. Fetch and release packets.
  */
 HWD_API int hwd_encode(hwd_session *session, hwd_frame *frame, int timeout_ms);
@@ -323,7 +322,7 @@ typedef struct hwd_decompression_config {
     size_t format_size;
     hwd_rational time_base;
     uint32_t pixel_format; /* 0: the stream's own */
-    int32_t timeout_ms;    /* 0: 30 s */
+    int32_t timeout_ms;    /* the session's timeout; 0: 30 s to create it, then 60 s */
     const char *specification; /* JSON object or NULL: {"RequireHardwareAcceleratedVideoDecoder": true} */
     const char *properties;    /* JSON object or NULL */
 } hwd_decompression_config;
@@ -344,7 +343,7 @@ typedef struct hwd_packet {
     uint32_t reserved;
 } hwd_packet;
 
-/* Sends a packet, and waits first while max_packets_in_flight are with the worker. -EAGAIN: none was read in time. */
+/* Sends a packet, and waits first while max_packets_in_flight are with the worker. HWD_PARAMETER, -EAGAIN: as hwd_encode. */
 HWD_API int hwd_decode(hwd_session *session, hwd_packet *packet, int timeout_ms);
 /* 0 if packets of another format can follow; otherwise why not. */
 HWD_API int hwd_can_accept_format(hwd_session *session, const void *format, size_t size, int timeout_ms);
@@ -366,7 +365,7 @@ typedef struct hwd_transfer_config {
     hwd_image source, target;
     const char *options; /* JSON object (TransferOptions) or NULL: {"reference_white": 203} */
     const char *device;  /* "auto" (NULL), "vulkan", "cpu", or a PCI address */
-    int32_t timeout_ms;  /* 0: 30 s */
+    int32_t timeout_ms;  /* the session's timeout; 0: 30 s to create it, then 60 s */
     int32_t reserved;
 } hwd_transfer_config;
 HWD_API int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, hwd_session **session);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "session.h"
 
-static const int64_t time_bound = (int64_t)1 << 56;
 enum { FIRST_SIZE = 4 << 20, ALIGNMENT = 64 };
 
 int hwd_decompression_create(hwd_daemon *daemon, const hwd_decompression_config *config, hwd_session **session) {
@@ -67,7 +66,7 @@ static int grow(hwd_session *session, uint64_t size, int64_t deadline) {
     hwd_pool *pool;
     int result = hwd_pool_create(size * 2 > FIRST_SIZE ? size * 2 : FIRST_SIZE, &pool);
     if (result < 0) return result;
-    int number = hwdi_register_pool(session, pool, hwdi_deadline(SESSION_TIMEOUT, 0));
+    int number = hwdi_register_pool(session, pool, hwdi_until(session, HWD_DEFAULT_TIMEOUT));
     if (number < 0) {
         hwd_pool_unref(pool);
         return number;
@@ -76,7 +75,7 @@ static int grow(hwd_session *session, uint64_t size, int64_t deadline) {
     hwd_pool_unref(session->packets);
     session->packets = pool;
     session->packets_number = (uint32_t)number;
-    return old ? hwdi_unregister_pool(session, old, hwdi_deadline(SESSION_TIMEOUT, 0)) : 0;
+    return old ? hwdi_unregister_pool(session, old, hwdi_until(session, HWD_DEFAULT_TIMEOUT)) : 0;
 }
 
 static int store(hwd_session *session, hwd_packet *packet, int64_t deadline) {
@@ -100,9 +99,9 @@ static int check_packet(hwd_session *session, const hwd_packet *packet) {
     if (packet->flags & ~(uint32_t)(HWD_SYNCHRONOUS | HWD_DO_NOT_OUTPUT)) return hwdi_fail(HWD_PARAMETER, "the packet has unknown flags");
     if (packet->data_size == 0 || packet->data_size > MAX_PACKET || (packet->pool == 0 && !packet->data))
         return hwdi_fail(HWD_PARAMETER, "a packet of %u bytes is not possible", packet->data_size);
-    if (packet->pts != HWD_NO_PTS && (packet->pts <= -time_bound || packet->pts >= time_bound))
+    if (packet->pts != HWD_NO_PTS && (packet->pts <= -TIME_BOUND || packet->pts >= TIME_BOUND))
         return hwdi_fail(HWD_PARAMETER, "the packet's pts is not possible");
-    if (packet->duration < 0 || packet->duration >= time_bound)
+    if (packet->duration < 0 || packet->duration >= TIME_BOUND)
         return hwdi_fail(HWD_PARAMETER, "the packet's duration is not possible");
     if (packet->pool == 0) return 0;
     hwd_pool *pool = hwdi_find_pool(session, packet->pool);
@@ -112,7 +111,8 @@ static int check_packet(hwd_session *session, const hwd_packet *packet) {
     return 0;
 }
 
-static int send_packet(hwd_session *session, const hwd_packet *packet, uint64_t number, int64_t deadline) {
+// `reply` is expected where the packet is synchronous.
+static int send_packet(hwd_session *session, const hwd_packet *packet, uint64_t number, waiter *reply, int64_t deadline) {
     uint8_t payload[48] = {0};
     bool synchronous = packet->flags & HWD_SYNCHRONOUS;
     put_64(payload, number);
@@ -123,25 +123,39 @@ static int send_packet(hwd_session *session, const hwd_packet *packet, uint64_t 
     put_64(payload + 32, packet->offset);
     put_32(payload + 40, packet->data_size);
     struct iovec part = {payload, sizeof payload};
-    return hwdi_send(session, DECODE_FRAME, &part, 1, -1, deadline);
+    int result = hwdi_take_turn(session, deadline);
+    if (result < 0) return result;
+    // Another thread may have removed the pool meanwhile.
+    uint32_t pool = packet->pool;
+    if (pool != session->packets_number && (result = check_packet(session, packet)) < 0) {
+        hwdi_end_turn(session);
+        return result;
+    }
+    if (synchronous) hwdi_expect(session, reply);
+    result = hwdi_send(session, DECODE_FRAME, &part, 1, -1, deadline);
+    if (result < 0 && synchronous) hwdi_forget(session, reply);
+    return result;
 }
 
 static bool may_store(hwd_session *session, void *context) { return (void)context, !session->storing; }
 
 // With `storing` set, so that packets of several threads do not share a place.
-static int decode(hwd_session *session, hwd_packet *packet, int64_t deadline) {
+static int decode(hwd_session *session, hwd_packet *packet, waiter *reply, int64_t deadline) {
     uint64_t number;
     bool own_memory = packet->pool == 0;
     int result = hwdi_take_credit(session, deadline, "packets", &number);
     if (result < 0) return result;
     if (own_memory) result = store(session, packet, deadline);
     flight *taken = hwdi_find_flight(session, number);
-    if (result == 0 && taken) {
+    if (result == 0 && !taken) {
+        hwdi_broken(session, "it released what was not sent");
+        result = hwdi_ended(session);
+    } else if (result == 0) {
         taken->reports_release = !own_memory;
         taken->pools[0] = packet->pool;
         taken->offset = packet->offset;
         taken->size = own_memory ? packet->data_size : 0;
-        result = send_packet(session, packet, number, deadline);
+        result = send_packet(session, packet, number, reply, deadline);
         taken = hwdi_find_flight(session, number);
     }
     if (result < 0 && taken) hwdi_end_flight(session, taken);
@@ -153,19 +167,22 @@ int hwd_decode(hwd_session *session, hwd_packet *packet, int timeout_ms) {
     hwd_packet given;
     int result = hwdi_take(&given, sizeof given, packet);
     if (result < 0 || (result = hwdi_enter(session, HWD_DECOMPRESSION)) < 0) return result;
-    int64_t deadline = hwdi_deadline(timeout_ms, SESSION_TIMEOUT);
+    int64_t deadline = hwdi_until(session, timeout_ms);
+    waiter reply = {0};
     result = hwdi_pump(session, deadline, may_store, NULL);
     if (result > 0) {
         result = check_packet(session, &given);
         if (result == 0) {
             uint32_t pool = given.pool;
             session->storing = true;
-            result = decode(session, &given, deadline);
+            result = decode(session, &given, &reply, deadline);
             session->storing = false;
             given.pool = pool;
             hwdi_changed(session);
-            if (result == 0) result = hwdi_return(packet, &given, sizeof given);
-            if (result == 0 && given.flags & HWD_SYNCHRONOUS) result = hwdi_await_reply(session, deadline, NULL);
+            if (result == 0) {
+                hwdi_return(packet, &given, sizeof given);
+                if (given.flags & HWD_SYNCHRONOUS) result = hwdi_await_reply(session, &reply, deadline, NULL);
+            }
         }
     } else if (result == 0) {
         result = hwdi_fail(-EAGAIN, "another thread is sending a packet");
@@ -179,7 +196,7 @@ static int send_format(hwd_session *session, uint32_t opcode, const void *format
         return hwdi_fail(HWD_PARAMETER, "a format description of %zu bytes is not possible", size);
     int result = hwdi_enter(session, HWD_DECOMPRESSION);
     if (result < 0) return result;
-    result = hwdi_request(session, opcode, format, size, -1, hwdi_deadline(timeout_ms, SESSION_TIMEOUT), NULL);
+    result = hwdi_request(session, opcode, format, size, -1, hwdi_until(session, timeout_ms), NULL);
     hwdi_leave(session);
     return result;
 }

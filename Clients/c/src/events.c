@@ -24,10 +24,10 @@ void hwdi_free_item(item *freed) {
     free(freed);
 }
 
-// Makes the eventfd readable while events wait or the session has ended.
+// Makes the eventfd readable while events wait, messages were read and not handled, or the session has ended.
 void hwdi_signal(hwd_session *session) {
     if (session->ready < 0) return;
-    bool wanted = session->first || session->end;
+    bool wanted = session->first || session->end || hwdi_has_message(session);
     if (wanted == session->is_ready) return;
     session->is_ready = wanted;
     uint64_t count = 1;
@@ -37,7 +37,7 @@ void hwdi_signal(hwd_session *session) {
 }
 
 void hwdi_push(hwd_session *session, item *added) {
-    if (session->event_count >= MAX_EVENTS) {
+    if (session->event_count >= MAX_EVENTS || session->event_bytes + added->size > MAX_EVENT_BYTES) {
         hwdi_free_item(added);
         hwdi_broken(session, "it sent more events than its credits allow");
         return;
@@ -46,6 +46,7 @@ void hwdi_push(hwd_session *session, item *added) {
     *session->last = added;
     session->last = &added->next;
     session->event_count++;
+    session->event_bytes += added->size;
     hwdi_signal(session);
 }
 
@@ -55,12 +56,13 @@ int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_ms) {
     if (!event) return hwdi_fail(-EINVAL, "hwd_next_event has no place for the event");
     int result = hwdi_enter(session, 0);
     if (result < 0) return result;
-    result = hwdi_pump(session, hwdi_deadline(timeout_ms, SESSION_TIMEOUT), has_event, NULL);
+    result = hwdi_pump(session, hwdi_until(session, timeout_ms), has_event, NULL);
     item *found = session->first;
     if (result > 0 && (result = hwdi_return(event, &found->event, sizeof found->event)) == 0) {
         session->first = found->next;
         if (!session->first) session->last = &session->first;
         session->event_count--;
+        session->event_bytes -= found->size;
         hwdi_signal(session);
         if (found->memory || found->bytes) {
             uint64_t id = ++session->last_item;
@@ -77,17 +79,19 @@ int hwd_next_event(hwd_session *session, hwd_event *event, int timeout_ms) {
     return result;
 }
 
-// Returns a packet's or picture's memory to the worker.
+// Returns a packet's or picture's memory to the worker. After a failure it is still the app's, unless the session has ended.
 static int give_back(hwd_session *session, const item *released) {
     uint32_t type = released->event.type;
-    if (type != HWD_EVENT_PACKET && type != HWD_EVENT_PICTURE) return 0;
-    session->held_by_client--;
-    if (session->end) return 0;
+    if (session->end || (type != HWD_EVENT_PACKET && type != HWD_EVENT_PICTURE)) return 0;
     uint8_t payload[8];
     put_64(payload, released->remote);
     struct iovec part = {payload, sizeof payload};
-    return hwdi_send(session, type == HWD_EVENT_PACKET ? RELEASE_PACKET : RELEASE_FRAME, &part, 1, -1,
-                     hwdi_deadline(SESSION_TIMEOUT, 0));
+    int64_t deadline = hwdi_until(session, HWD_DEFAULT_TIMEOUT);
+    int result = hwdi_take_turn(session, deadline);
+    if (result == 0)
+        result = hwdi_send(session, type == HWD_EVENT_PACKET ? RELEASE_PACKET : RELEASE_FRAME, &part, 1, -1, deadline);
+    if (result == 0) session->held_by_client--;
+    return session->end ? 0 : result;
 }
 
 int hwd_release(hwd_session *session, const hwd_event *event) {
@@ -105,8 +109,12 @@ int hwd_release(hwd_session *session, const hwd_event *event) {
         *place = found->next;
         // The worker may reuse the memory of a packet at once: no thread may still find it.
         result = give_back(session, found);
-        if (session->end) result = 0;
-        hwdi_free_item(found);
+        if (result == 0) {
+            hwdi_free_item(found);
+        } else {
+            found->next = session->held;
+            session->held = found;
+        }
     }
     hwdi_leave(session);
     return result;

@@ -31,10 +31,15 @@ void hwdi_end_flight(hwd_session *session, flight *ended) {
     *ended = session->flights[--session->flight_count];
 }
 
+static registered_pool *find_registered(hwd_session *session, uint32_t number) {
+    registered_pool *at = session->pools;
+    while (at && at->number != number) at = at->next;
+    return at;
+}
+
 hwd_pool *hwdi_find_pool(hwd_session *session, uint32_t number) {
-    for (registered_pool *at = session->pools; at; at = at->next)
-        if (at->number == number) return at->pool;
-    return NULL;
+    registered_pool *found = find_registered(session, number);
+    return found && !found->removing ? found->pool : NULL;
 }
 
 int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline) {
@@ -53,25 +58,34 @@ int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline) {
         free(added);
         return result;
     }
-    *added = (registered_pool){session->pools, number, hwd_pool_ref(pool)};
+    *added = (registered_pool){session->pools, number, hwd_pool_ref(pool), false};
     session->pools = added;
     return (int)number;
 }
 
 int hwdi_unregister_pool(hwd_session *session, uint32_t number, int64_t deadline) {
-    if (!hwdi_find_pool(session, number)) return hwdi_fail(HWD_PARAMETER, "there is no pool %u", number);
+    int result = hwdi_take_turn(session, deadline);
+    if (result < 0) return result;
+    registered_pool *removed = find_registered(session, number);
+    if (!removed || removed->removing) {
+        hwdi_end_turn(session);
+        return hwdi_fail(HWD_PARAMETER, "there is no pool %u", number);
+    }
+    // From now on no other thread's frame names it: that would end the session.
+    removed->removing = true;
     uint8_t payload[4];
     put_32(payload, number);
-    int result = hwdi_request(session, REMOVE_POOL, payload, sizeof payload, -1, deadline, NULL);
-    if (result < 0) return result;
-    registered_pool **place = &session->pools;
-    while (*place && (*place)->number != number) place = &(*place)->next;
-    registered_pool *removed = *place;
-    if (removed) {
-        *place = removed->next;
-        hwd_pool_unref(removed->pool);
-        free(removed);
+    result = hwdi_request_in_turn(session, REMOVE_POOL, payload, sizeof payload, -1, deadline, NULL);
+    if (result < 0) {
+        // Without an answer it may be removed yet.
+        removed->removing = result == -ETIMEDOUT;
+        return result;
     }
+    registered_pool **place = &session->pools;
+    while (*place != removed) place = &(*place)->next;
+    *place = removed->next;
+    hwd_pool_unref(removed->pool);
+    free(removed);
     return 0;
 }
 
@@ -79,7 +93,7 @@ int hwd_add_pool(hwd_session *session, hwd_pool *pool, int timeout_ms) {
     if (!pool) return hwdi_fail(-EINVAL, "hwd_add_pool needs a pool");
     int result = hwdi_enter(session, 0);
     if (result < 0) return result;
-    result = hwdi_register_pool(session, pool, hwdi_deadline(timeout_ms, SESSION_TIMEOUT));
+    result = hwdi_register_pool(session, pool, hwdi_until(session, timeout_ms));
     hwdi_leave(session);
     return result;
 }
@@ -91,7 +105,7 @@ int hwd_remove_pool(hwd_session *session, int number, int timeout_ms) {
     if (number <= 0 || own == session->frames_number || own == session->packets_number)
         result = hwdi_fail(HWD_PARAMETER, "there is no pool %d of the app's", number);
     else
-        result = hwdi_unregister_pool(session, own, hwdi_deadline(timeout_ms, SESSION_TIMEOUT));
+        result = hwdi_unregister_pool(session, own, hwdi_until(session, timeout_ms));
     hwdi_leave(session);
     return result;
 }

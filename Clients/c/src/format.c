@@ -2,7 +2,7 @@
 // Pixel formats and the framing of HEVC.
 #include "internal.h"
 
-enum { MAX_DIMENSION = 16384, ROW_ALIGNMENT = 64 };
+enum { ROW_ALIGNMENT = 64 };
 
 typedef struct format {
     uint32_t fourcc;
@@ -20,6 +20,11 @@ static const format *find(uint32_t fourcc) {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (formats[i].fourcc == fourcc) return &formats[i];
     return NULL;
+}
+
+uint32_t hwdi_side_data_size(uint32_t kind) {
+    static const uint32_t sizes[] = {[HWD_MASTERING_DISPLAY] = 24, [HWD_CONTENT_LIGHT] = 4, [HWD_AMBIENT_VIEWING] = 8};
+    return kind < sizeof sizes / sizeof *sizes ? sizes[kind] : 0;
 }
 
 int hwdi_planes(uint32_t fourcc) {

@@ -27,34 +27,35 @@ static char *copy_text(const uint8_t *bytes, size_t size) {
     return line;
 }
 
+// The reply to a message of hwd_complete.
+static void complete(hwd_session *session, waiter *reply, int32_t status, const uint8_t *body, size_t size) {
+    hwdi_forget(session, reply);
+    free(reply);
+    session->completions--;
+    if (status) {
+        char reason[1024];
+        hwdi_printable(reason, sizeof reason, body, size);
+        return hwdi_end(session, hwdi_is_status(status) ? status : session->malfunction, reason);
+    }
+    item *event = hwdi_new_item(session, HWD_EVENT_COMPLETED);
+    if (event) hwdi_push(session, event);
+}
+
 static void handle_reply(hwd_session *session, message *received) {
     uint32_t sequence = get_32(received->payload);
     int32_t status = (int32_t)get_32(received->payload + 4);
     const uint8_t *body = received->payload + 8;
     size_t size = received->size - 8;
-    for (waiter *at = session->waiters; at; at = at->next) {
-        if (at->sequence != sequence || at->answered) continue;
-        at->answered = true;
-        at->status = status;
-        at->body = status ? copy_text(body, size) : calloc(1, size + 1);
-        if (at->body && !status) memcpy(at->body, body, size);
-        at->size = size;
-        return;
-    }
-    for (size_t i = 0; i < session->finishing_count; i++) {
-        if (session->finishing[i] != sequence) continue;
-        session->finishing[i] = session->finishing[--session->finishing_count];
-        if (status) {
-            char reason[1024];
-            hwdi_printable(reason, sizeof reason, body, size);
-            hwdi_end(session, hwdi_is_status(status) ? status : session->malfunction, reason);
-            return;
-        }
-        item *event = hwdi_new_item(session, HWD_EVENT_COMPLETED);
-        if (event) hwdi_push(session, event);
-        return;
-    }
-    // Any other reply answers a request whose caller no longer waits.
+    if (sequence == 0 || sequence > session->sequence) return hwdi_broken(session, "it answered a message that was not sent");
+    waiter *reply = session->waiters;
+    while (reply && (reply->sequence != sequence || reply->answered)) reply = reply->next;
+    // Otherwise it answers a request whose caller no longer waits.
+    if (!reply) return;
+    if (reply->completes) return complete(session, reply, status, body, size);
+    reply->answered = true;
+    reply->status = status;
+    reply->body = status ? copy_text(body, size) : calloc(1, size + 1);
+    if (reply->body && !status) memcpy(reply->body, body, size);
 }
 
 static void handle_format(hwd_session *session, message *received) {
@@ -67,6 +68,7 @@ static void handle_format(hwd_session *session, message *received) {
         return;
     }
     memcpy(event->bytes, received->payload, received->size);
+    event->size = received->size;
     event->event.data = event->bytes;
     event->event.data_size = received->size;
     hwdi_push(session, event);
@@ -191,7 +193,10 @@ static void report(hwd_session *session, message *received, uint32_t type, uint3
     made->event.number = get_64(received->payload);
     made->event.status = status;
     made->event.flags = flags;
-    if (received->size > 16) made->event.reason = made->bytes = copy_text(received->payload + 16, received->size - 16);
+    if (received->size > 16) {
+        made->size = received->size - 16;
+        made->event.reason = made->bytes = copy_text(received->payload + 16, made->size);
+    }
     hwdi_push(session, made);
 }
 

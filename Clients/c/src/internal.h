@@ -24,13 +24,18 @@ enum {
     MAX_CALL = 65536,           // bytes of a Varlink call, without its NUL
     MAX_CREDITS = 4096,         // that Create's reply may grant
     MAX_EVENTS = 4096,          // that a worker may leave unfetched
+    MAX_EVENT_BYTES = 16 << 20, // of texts, records and side data in them
     MAX_UNFETCHED_EVENTS = 2000, // with which a client may still send frames
     MAX_SIDE_DATA_BYTES = 49152,
     MAX_PACKET = 64 << 20,
     MAX_ARENAS = 64,
+    MAX_DIMENSION = 16384,   // luma samples of a frame
     CALL_TIMEOUT = 30000,    // ms: the daemon's calls and Create
-    SESSION_TIMEOUT = 60000, // ms: requests of a session
+    SESSION_TIMEOUT = 60000, // ms: requests of a session whose Create set no timeout
 };
+
+// Of pts and durations.
+#define TIME_BOUND ((int64_t)1 << 56)
 
 // Opcodes of docs/protocol.md.
 enum {
@@ -123,6 +128,8 @@ struct hwd_pool {
 // Maps a memfd that a worker sent, for reading, and takes the descriptor in any case. The reason is without a subject.
 hwd_pool *hwdi_receive_memory(int fd, uint64_t min_size, uint64_t max_size, const char **reason);
 int hwdi_planes(uint32_t format);
+// The bytes of kinds of side data that have one size; 0 for the others.
+uint32_t hwdi_side_data_size(uint32_t kind);
 // NULL, or what is wrong with the planes of a picture in a pool; sets rows and row_bytes.
 const char *hwdi_check_planes(
     uint32_t format, uint32_t width, uint32_t height, hwd_plane *planes, uint32_t count, uint64_t pool_size);

@@ -81,29 +81,45 @@ static void wait_for_change(hwd_session *session, int64_t deadline) {
     pthread_cond_broadcast(&session->changed);
 }
 
-// Handles what has arrived; the number of messages.
+// More than a worker within its credits sends without an event. A worker that floods holds a call for one batch longer than
+// its timeout, a few milliseconds at most.
+enum { MAX_BATCH = 256 };
+
+// Handles what has arrived, MAX_BATCH messages at most; their number.
 static int receive(hwd_session *session) {
     message received;
     int count = 0;
-    while (!session->end && hwdi_next_message(session, &received) > 0) {
+    while (count < MAX_BATCH && !session->end && hwdi_next_message(session, &received) > 0) {
         hwdi_handle(session, &received);
         count++;
     }
-    if (count > 0) hwdi_changed(session);
+    if (count > 0) {
+        hwdi_signal(session);
+        hwdi_changed(session);
+    }
     return count;
 }
 
+// Lets threads in that wait for the lock, which a worker that floods would keep out.
+static void yield_lock(hwd_session *session) {
+    int64_t soon = hwdi_deadline(1, 0);
+    struct timespec until = {soon / 1000000000, soon % 1000000000};
+    pthread_cond_timedwait(&session->changed, &session->lock, &until);
+}
+
 int hwdi_pump(hwd_session *session, int64_t deadline, condition done, void *context) {
-    while (true) {
+    for (bool is_late = false;;) {
         if (done(session, context)) return 1;
         if (session->end) return hwdi_ended(session);
-        if (receive(session) > 0 || session->end) continue;
-        if (session->at_eof && !session->asking) {
+        if (is_late) return 0;
+        is_late = hwdi_now() >= deadline;
+        int count = receive(session);
+        if (count == MAX_BATCH && !is_late) yield_lock(session);
+        if (count > 0 || session->end) continue;
+        if (session->at_eof && !session->asking)
             find_cause(session);
-            continue;
-        }
-        if (hwdi_now() >= deadline) return 0;
-        wait_for_change(session, deadline);
+        else if (!is_late)
+            wait_for_change(session, deadline);
     }
 }
 
@@ -161,7 +177,26 @@ static int write_all(hwd_session *session, struct msghdr *sent, int64_t deadline
     return 0;
 }
 
-int hwdi_send(hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline) {
+int hwdi_take_turn(hwd_session *session, int64_t deadline) {
+    session->turns_wanted++;
+    int ready = hwdi_pump(session, deadline, may_send, NULL);
+    session->turns_wanted--;
+    if (ready < 0) return ready;
+    if (session->end) return hwdi_ended(session);
+    if (ready == 0) return hwdi_fail(-ETIMEDOUT, "another thread is sending");
+    session->sending = true;
+    return 0;
+}
+
+void hwdi_end_turn(hwd_session *session) {
+    session->sending = false;
+    // Waking the thread that polls costs a call of the kernel.
+    if (session->turns_wanted > 0) hwdi_changed(session);
+}
+
+// In a turn.
+static int write_message(
+    hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline) {
     enum { MAX_PARTS = 2 + 2 * HWD_MAX_SIDE_DATA };
     struct iovec all[MAX_PARTS + 1];
     uint8_t header[HEADER_SIZE];
@@ -173,10 +208,6 @@ int hwdi_send(hwd_session *session, uint32_t opcode, struct iovec *parts, int co
         length += parts[i].iov_len;
     }
     if (length > MAX_PAYLOAD) return hwdi_fail(HWD_PARAMETER, "a message of %zu bytes is too long; %d is the limit", length, MAX_PAYLOAD);
-    int ready = hwdi_pump(session, deadline, may_send, NULL);
-    if (ready < 0) return ready;
-    if (session->end) return hwdi_ended(session);
-    if (ready == 0) return hwdi_fail(-ETIMEDOUT, "another thread is sending");
     put_32(header, (uint32_t)length);
     put_32(header + 4, opcode);
     put_32(header + 8, fd >= 0);
@@ -196,37 +227,65 @@ int hwdi_send(hwd_session *session, uint32_t opcode, struct iovec *parts, int co
         rights->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(rights), &fd, sizeof fd);
     }
-    session->sending = true;
     int result = write_all(session, &sent, deadline);
-    session->sending = false;
     if (result == 0) session->sequence++;
-    pthread_cond_broadcast(&session->changed);
     return result;
+}
+
+int hwdi_send(hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline) {
+    int result = write_message(session, opcode, parts, count, fd, deadline);
+    hwdi_end_turn(session);
+    return result;
+}
+
+void hwdi_send_invalidate(hwd_session *session) {
+    uint8_t header[HEADER_SIZE] = {0};
+    put_32(header + 4, INVALIDATE);
+    put_32(header + 12, session->sequence + 1);
+    if (!session->sending && send(session->socket, header, sizeof header, MSG_DONTWAIT | MSG_NOSIGNAL) > 0) session->sequence++;
+}
+
+void hwdi_expect(hwd_session *session, waiter *reply) {
+    reply->sequence = session->sequence + 1;
+    reply->next = session->waiters;
+    session->waiters = reply;
+}
+
+void hwdi_forget(hwd_session *session, waiter *reply) {
+    waiter **place = &session->waiters;
+    while (*place && *place != reply) place = &(*place)->next;
+    if (*place) *place = reply->next;
 }
 
 static bool is_answered(hwd_session *session, void *context) { return (void)session, ((waiter *)context)->answered; }
 
-int hwdi_await_reply(hwd_session *session, int64_t deadline, char **body) {
-    waiter own = {.next = session->waiters, .sequence = session->sequence};
-    session->waiters = &own;
-    int result = hwdi_pump(session, deadline, is_answered, &own);
-    waiter **place = &session->waiters;
-    while (*place != &own) place = &(*place)->next;
-    *place = own.next;
-    if (result > 0 && own.status != 0)
-        result = hwdi_fail(hwdi_is_status(own.status) ? own.status : session->malfunction, "%s", own.body ? own.body : "");
+int hwdi_await_reply(hwd_session *session, waiter *reply, int64_t deadline, char **body) {
+    int result = hwdi_pump(session, deadline, is_answered, reply);
+    hwdi_forget(session, reply);
+    if (result > 0 && reply->status != 0)
+        result = hwdi_fail(hwdi_is_status(reply->status) ? reply->status : session->malfunction, "%s", reply->body ? reply->body : "");
     else if (result == 0)
         result = hwdi_fail(-ETIMEDOUT, "the session did not answer in time");
-    if (result > 0 && body) {
-        *body = own.body;
-        own.body = NULL;
-    }
-    free(own.body);
+    if (result > 0 && body)
+        *body = reply->body;
+    else
+        free(reply->body);
     return result > 0 ? 0 : result;
 }
 
-int hwdi_request(hwd_session *session, uint32_t opcode, const void *payload, size_t size, int fd, int64_t deadline, char **body) {
+int hwdi_request_in_turn(
+    hwd_session *session, uint32_t opcode, const void *payload, size_t size, int fd, int64_t deadline, char **body) {
+    waiter reply = {0};
     struct iovec part = {(void *)payload, size};
+    hwdi_expect(session, &reply);
     int result = hwdi_send(session, opcode, &part, 1, fd, deadline);
-    return result < 0 ? result : hwdi_await_reply(session, deadline, body);
+    if (result == 0) return hwdi_await_reply(session, &reply, deadline, body);
+    hwdi_forget(session, &reply);
+    free(reply.body);
+    return result;
+}
+
+int hwdi_request(hwd_session *session, uint32_t opcode, const void *payload, size_t size, int fd, int64_t deadline, char **body) {
+    int result = hwdi_take_turn(session, deadline);
+    return result < 0 ? result : hwdi_request_in_turn(session, opcode, payload, size, fd, deadline, body);
 }

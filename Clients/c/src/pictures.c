@@ -4,8 +4,6 @@
 
 enum { PLANES = 88, PLANE_SIZE = 16 };
 
-static const uint32_t side_data_sizes[] = {0, 24, 4, 8}; // by kind; 0 and the others have any size
-
 static void read_fields(const uint8_t *at, hwd_event *event) {
     event->number = get_64(at + 8);
     event->pts = (int64_t)get_64(at + 16);
@@ -36,8 +34,7 @@ static const char *read_side_data(const uint8_t *bytes, size_t size, size_t at, 
         if (size - at < 8) return "side data end too early";
         uint32_t kind = get_32(bytes + at), length = get_32(bytes + at + 4);
         at += 8;
-        if (kind > 0 && kind < sizeof side_data_sizes / sizeof *side_data_sizes && length != side_data_sizes[kind])
-            return "side data have the wrong size";
+        if (hwdi_side_data_size(kind) && length != hwdi_side_data_size(kind)) return "side data have the wrong size";
         if (length > size - at) return "side data end past their message";
         // A later daemon may send other kinds.
         if (kind >= HWD_MASTERING_DISPLAY && kind <= HWD_CLOSED_CAPTIONS)
@@ -102,6 +99,7 @@ void hwdi_handle_picture(hwd_session *session, message *received) {
         return;
     }
     memcpy(made->bytes, received->payload, received->size);
+    made->size = received->size;
     made->remote = get_64(made->bytes);
     const char *fault = read_picture(session, made, received->size);
     if (fault) {

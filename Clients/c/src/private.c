@@ -13,10 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef HWD_LIBEXEC
-#define HWD_LIBEXEC "/usr/libexec/hwdaemon"
-#endif
-
 enum { PATH_SIZE = 4096, EXEC_TIMEOUT = 10000 };
 
 static bool is_program(char *out, const char *folder, int length, const char *below) {
@@ -41,8 +37,7 @@ static bool find_program(char *out) {
             return true;
         path += size + (path[size] == ':');
     }
-    static const char *const installed[] = {
-        HWD_LIBEXEC "/hwdaemon", "/usr/local/libexec/hwdaemon/hwdaemon", "/usr/libexec/hwdaemon/hwdaemon"};
+    static const char *const installed[] = {"/usr/local/libexec/hwdaemon/hwdaemon", "/usr/libexec/hwdaemon/hwdaemon"};
     for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
         if (is_program(out, installed[i], (int)strlen(installed[i]), "")) return true;
     return false;

@@ -10,7 +10,7 @@ int hwd_set_properties(hwd_session *session, const char *properties, int timeout
         return hwdi_fail(HWD_PARAMETER, "the properties are no JSON object");
     int result = hwdi_enter(session, 0);
     if (result < 0) return result;
-    result = hwdi_request(session, SET_PROPERTIES, checked.at, checked.size, -1, hwdi_deadline(timeout_ms, SESSION_TIMEOUT), NULL);
+    result = hwdi_request(session, SET_PROPERTIES, checked.at, checked.size, -1, hwdi_until(session, timeout_ms), NULL);
     hwdi_leave(session);
     return result;
 }
@@ -73,7 +73,7 @@ int hwd_copy_properties(hwd_session *session, const char *names, int timeout_ms,
     int result = hwdi_enter(session, 0);
     if (result < 0) return result;
     char *body = NULL;
-    result = hwdi_request(session, COPY_PROPERTIES, checked.at, checked.size, -1, hwdi_deadline(timeout_ms, SESSION_TIMEOUT), &body);
+    result = hwdi_request(session, COPY_PROPERTIES, checked.at, checked.size, -1, hwdi_until(session, timeout_ms), &body);
     json found;
     if (result == 0 && (!body || !hwdi_json_check(body, strlen(body), &found) || found.at[0] != '{')) {
         hwdi_broken(session, "it sent properties that are no JSON object");

@@ -83,6 +83,15 @@ static int fill(hwd_session *session) {
     return 1;
 }
 
+bool hwdi_has_message(const hwd_session *session) {
+    const receiver *in = &session->in;
+    size_t available = in->end - in->start;
+    if (available < HEADER_SIZE) return false;
+    uint32_t length = get_32(in->buffer + in->start);
+    // A length that is not possible ends the session.
+    return length > MAX_PAYLOAD || available - HEADER_SIZE >= length;
+}
+
 int hwdi_next_message(hwd_session *session, message *out) {
     receiver *in = &session->in;
     while (!session->end && !session->at_eof) {

@@ -26,6 +26,8 @@ int hwdi_enter(hwd_session *session, uint32_t kind) {
 
 void hwdi_leave(hwd_session *session) { pthread_mutex_unlock(&session->lock); }
 
+int64_t hwdi_until(const hwd_session *session, int timeout_ms) { return hwdi_deadline(timeout_ms, session->timeout); }
+
 void hwdi_add_member(text *to, const char *name, const char *value) {
     if (!value) return;
     hwdi_add(to, ",");
@@ -172,6 +174,7 @@ int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, int timeout
     free(parameters->bytes);
     if (result == 0) {
         const hwd_session_info *info = &session->info;
+        session->timeout = timeout_ms > 0 ? timeout_ms : SESSION_TIMEOUT;
         session->max_flights = kind == HWD_DECOMPRESSION ? info->max_packets_in_flight : info->max_frames_in_flight;
         session->flights = calloc(session->max_flights, sizeof *session->flights);
         if (!session->flights) result = hwdi_fail_errno(ENOMEM, "a session");
@@ -196,25 +199,25 @@ int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms) {
     uint8_t payload[8];
     put_64(payload, (uint64_t)until_pts);
     struct iovec part = {payload, session->info.kind == HWD_COMPRESSION ? sizeof payload : 0};
-    if (session->event_count > MAX_UNFETCHED_EVENTS || session->finishing_count > MAX_UNFETCHED_EVENTS)
+    int64_t deadline = hwdi_until(session, timeout_ms);
+    waiter *reply = NULL;
+    if (session->event_count > MAX_UNFETCHED_EVENTS || session->completions > MAX_UNFETCHED_EVENTS)
         result = hwdi_fail(-EAGAIN, "%zu events were not fetched; fetch events first", session->event_count);
-    else if (session->finishing_count + session->completing >= session->finishing_capacity) {
-        size_t capacity = session->finishing_capacity * 2 + 8;
-        uint32_t *grown = realloc(session->finishing, capacity * sizeof *grown);
-        if (grown) {
-            session->finishing = grown;
-            session->finishing_capacity = capacity;
-        } else {
-            result = hwdi_fail_errno(ENOMEM, "hwd_complete");
+    else if (!(reply = calloc(1, sizeof *reply)))
+        result = hwdi_fail_errno(ENOMEM, "hwd_complete");
+    if (result == 0) result = hwdi_take_turn(session, deadline);
+    if (result == 0) {
+        reply->completes = true;
+        session->completions++;
+        // Before it is sent: another thread may receive the answer as soon as this one waits.
+        hwdi_expect(session, reply);
+        result = hwdi_send(session, opcodes[session->info.kind], &part, 1, -1, deadline);
+        if (result < 0) {
+            hwdi_forget(session, reply);
+            session->completions--;
         }
     }
-    if (result == 0) {
-        // Other threads may get here while the message is sent; each has room.
-        session->completing++;
-        result = hwdi_send(session, opcodes[session->info.kind], &part, 1, -1, hwdi_deadline(timeout_ms, SESSION_TIMEOUT));
-        session->completing--;
-    }
-    if (result == 0) session->finishing[session->finishing_count++] = session->sequence;
+    if (result < 0) free(reply);
     hwdi_leave(session);
     return result;
 }
@@ -222,8 +225,8 @@ int hwd_complete(hwd_session *session, int64_t until_pts, int timeout_ms) {
 void hwd_invalidate(hwd_session *session) {
     if (hwdi_enter(session, 0) < 0) return;
     if (!session->end) {
-        // Without waiting: closing the connection ends the session, too.
-        if (!session->sending) hwdi_send(session, INVALIDATE, NULL, 0, -1, hwdi_now());
+        // Closing the connection ends the session, too.
+        hwdi_send_invalidate(session);
         shutdown(session->socket, SHUT_RDWR);
         hwdi_end(session, HWD_INVALID_SESSION, "the session was invalidated");
     }
@@ -241,6 +244,11 @@ static void free_items(item *first) {
 static void free_memory(hwd_session *session) {
     free_items(session->first);
     free_items(session->held);
+    for (waiter *at = session->waiters, *next; at; at = next) {
+        next = at->next;
+        // After fork(2) there may be others, of threads that this process does not have.
+        if (at->completes) free(at);
+    }
     for (registered_pool *at = session->pools, *next; at; at = next) {
         next = at->next;
         hwd_pool_unref(at->pool);
@@ -256,7 +264,6 @@ static void free_memory(hwd_session *session) {
     for (size_t i = 0; i < sizeof session->texts / sizeof *session->texts; i++) free(session->texts[i]);
     free(session->slots);
     free(session->flights);
-    free(session->finishing);
     free(session->address);
 }
 

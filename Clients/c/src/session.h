@@ -13,6 +13,7 @@ typedef struct item {
     uint64_t remote; // the worker's number of the packet or picture
     hwd_pool *memory;
     void *bytes; // owned: format, reason, side data
+    size_t size; // of bytes
 } item;
 
 // A frame or packet that the worker has.
@@ -24,19 +25,21 @@ typedef struct flight {
     uint64_t offset, size; // of a packet in the session's own pool
 } flight;
 
+// An answer that is expected: by a thread, or by hwd_complete as an event.
 typedef struct waiter {
     struct waiter *next;
-    uint32_t sequence;
+    uint32_t sequence; // of the message that it answers
+    bool completes;    // allocated; its answer is HWD_EVENT_COMPLETED
     bool answered;
     int32_t status;
     char *body; // with a NUL
-    size_t size;
 } waiter;
 
 typedef struct registered_pool {
     struct registered_pool *next;
     uint32_t number;
     hwd_pool *pool;
+    bool removing; // removePool is sent
 } registered_pool;
 
 typedef struct arena {
@@ -69,11 +72,14 @@ struct hwd_session {
     pid_t owner;
     int malfunction; // the status of a worker that died or broke the protocol
     int socket, wake;
+    int timeout;            // ms; of calls that have none of their own
     uint32_t target_format; // of a transfer
+    bool has_alpha;         // whether a compression session codes alpha
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool polling, want_write, sending, asking, at_eof;
+    uint32_t turns_wanted; // threads that wait for `sending` to become false
     int epoll, ready; // -1 until hwd_get_fd
     bool is_ready;
 
@@ -83,12 +89,10 @@ struct hwd_session {
     receiver in;
     uint32_t sequence; // of the last message sent
     waiter *waiters;
-    uint32_t *finishing; // sequence numbers whose replies are HWD_EVENT_COMPLETED
-    size_t finishing_count, finishing_capacity;
-    size_t completing; // threads in hwd_complete that have room there and have not used it yet
+    size_t completions; // of `waiters`: those of hwd_complete
 
     item *first, **last; // events not fetched
-    size_t event_count;
+    size_t event_count, event_bytes;
     item *held; // events fetched and not released
     uint64_t last_item;
     uint32_t held_by_client; // packets or pictures sent and not released
@@ -110,7 +114,7 @@ struct hwd_session {
     uint32_t frames_number;
     uint64_t slot_size;
     uint32_t slot_count;
-    uint8_t *slots; // 1: in use
+    uint8_t *slots; // 0: free, 1: the app's, 2: with the worker
     bool making_frames;
 
     // Decompression: where packets are copied to.
@@ -126,6 +130,8 @@ typedef bool (*condition)(hwd_session *session, void *context);
 // Locks a session; fails in a process that is not its owner.
 int hwdi_enter(hwd_session *session, uint32_t kind);
 void hwdi_leave(hwd_session *session);
+// When a timeout of a session's function is over.
+int64_t hwdi_until(const hwd_session *session, int timeout_ms);
 // Creates a session by a call with these parameters.
 int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, int timeout_ms, hwd_session **out);
 // Adds ,"name":value.
@@ -142,20 +148,33 @@ void hwdi_end(hwd_session *session, int status, const char *reason);
 void hwdi_broken(hwd_session *session, const char *reason);
 // The session's end as a result.
 int hwdi_ended(hwd_session *session);
-// Receives until the condition holds: 1; 0 at the deadline; negative: the session has ended.
+// Receives until the condition holds: 1; 0 at the deadline; negative: the session has ended. Handles messages at least once.
 int hwdi_pump(hwd_session *session, int64_t deadline, condition done, void *context);
-// Sends a message; `fd` is -1 or a descriptor.
+// Waits until no other thread sends: nobody else sends until hwdi_send or hwdi_end_turn. What must hold when the worker
+// reads the message is checked in between.
+int hwdi_take_turn(hwd_session *session, int64_t deadline);
+void hwdi_end_turn(hwd_session *session);
+// Expects the reply to the message that this turn sends.
+void hwdi_expect(hwd_session *session, waiter *reply);
+void hwdi_forget(hwd_session *session, waiter *reply);
+// Sends a message and ends the turn; `fd` is -1 or a descriptor.
 int hwdi_send(hwd_session *session, uint32_t opcode, struct iovec *parts, int count, int fd, int64_t deadline);
-// Waits for the reply to the message that was just sent; its body, which the caller frees, unless `body` is NULL.
-int hwdi_await_reply(hwd_session *session, int64_t deadline, char **body);
-// Sends a message and waits for its reply, whose body the caller frees, unless `body` is NULL.
+// Waits for a reply that is expected, and forgets it; its body, which the caller frees, unless `body` is NULL.
+int hwdi_await_reply(hwd_session *session, waiter *reply, int64_t deadline, char **body);
+// Sends a message in this turn and waits for its reply.
+int hwdi_request_in_turn(
+    hwd_session *session, uint32_t opcode, const void *payload, size_t size, int fd, int64_t deadline, char **body);
 int hwdi_request(hwd_session *session, uint32_t opcode, const void *payload, size_t size, int fd, int64_t deadline, char **body);
+// Sends `invalidate` if that needs no waiting.
+void hwdi_send_invalidate(hwd_session *session);
 void hwdi_changed(hwd_session *session);
 
 // ---- receiver.c
 
 // 1: a message, valid until the next call; 0: none has arrived; negative: the session has ended or is at its end of file.
 int hwdi_next_message(hwd_session *session, message *out);
+// Whether hwdi_next_message has something to do without reading the socket.
+bool hwdi_has_message(const hwd_session *session);
 void hwdi_free_receiver(receiver *in);
 
 // ---- handlers.c, pictures.c; locked
@@ -164,6 +183,12 @@ void hwdi_free_receiver(receiver *in);
 void hwdi_handle(hwd_session *session, message *received);
 void hwdi_handle_picture(hwd_session *session, message *received);
 hwd_pool *hwdi_take_memory(hwd_session *session, message *received, uint64_t min_size, uint64_t max_size, const char *what);
+
+// ---- frames.c; locked
+
+enum { APP_MEMORY = -1, NO_SLOT = -2 };
+// The slot of a frame that was acquired and not sent; APP_MEMORY for one in a pool of the app's, NO_SLOT for neither.
+int32_t hwdi_acquired_slot(hwd_session *session, const hwd_frame *frame);
 
 // ---- events.c; locked
 
@@ -179,6 +204,7 @@ flight *hwdi_find_flight(hwd_session *session, uint64_t number);
 int hwdi_take_credit(hwd_session *session, int64_t deadline, const char *what, uint64_t *number);
 // Frees a flight's credit, slot and memory.
 void hwdi_end_flight(hwd_session *session, flight *ended);
+// The memory of a pool that frames and packets may name; NULL if there is none.
 hwd_pool *hwdi_find_pool(hwd_session *session, uint32_t number);
 int hwdi_register_pool(hwd_session *session, hwd_pool *pool, int64_t deadline);
 int hwdi_unregister_pool(hwd_session *session, uint32_t number, int64_t deadline);

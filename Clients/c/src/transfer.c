@@ -60,7 +60,16 @@ static uint8_t *put_planes(uint8_t *at, const hwd_plane *planes, uint32_t count)
     return at;
 }
 
-static int send_frame(hwd_session *session, const hwd_transfer *frame, uint64_t number, int64_t deadline) {
+static int check_frame(hwd_session *session, hwd_transfer *frame) {
+    if (frame->flags & ~(uint32_t)HWD_HAS_COLOR) return hwdi_fail(HWD_PARAMETER, "the frame has unknown flags");
+    if (frame->flags & HWD_HAS_COLOR && frame->color.full_range > 1) return hwdi_fail(HWD_PARAMETER, "the frame's full_range is neither 0 nor 1");
+    uint32_t from = session->info.pixel_format, to = session->target_format;
+    int result = check_side(session, frame->source_pool, from, frame->source, frame->source_plane_count, false);
+    if (result < 0) return result;
+    return check_side(session, frame->target_pool, to, frame->target, frame->target_plane_count, true);
+}
+
+static int send_frame(hwd_session *session, hwd_transfer *frame, uint64_t number, int64_t deadline) {
     uint8_t payload[24 + 2 * 16 * HWD_MAX_PLANES];
     put_64(payload, number);
     put_32(payload + 8, frame->source_pool);
@@ -72,6 +81,13 @@ static int send_frame(hwd_session *session, const hwd_transfer *frame, uint64_t 
     uint8_t *end = put_planes(payload + 24, frame->source, frame->source_plane_count);
     end = put_planes(end, frame->target, frame->target_plane_count);
     struct iovec part = {payload, (size_t)(end - payload)};
+    int result = hwdi_take_turn(session, deadline);
+    if (result < 0) return result;
+    // Another thread may have removed a pool meanwhile.
+    if ((result = check_frame(session, frame)) < 0) {
+        hwdi_end_turn(session);
+        return result;
+    }
     return hwdi_send(session, TRANSFER_FRAME, &part, 1, -1, deadline);
 }
 
@@ -79,12 +95,9 @@ int hwd_transfer_submit(hwd_session *session, hwd_transfer *frame, int timeout_m
     hwd_transfer given;
     int result = hwdi_take(&given, sizeof given, frame);
     if (result < 0 || (result = hwdi_enter(session, HWD_TRANSFER)) < 0) return result;
-    int64_t deadline = hwdi_deadline(timeout_ms, SESSION_TIMEOUT);
+    int64_t deadline = hwdi_until(session, timeout_ms);
     uint64_t number;
-    if (given.flags & ~(uint32_t)HWD_HAS_COLOR) result = hwdi_fail(HWD_PARAMETER, "the frame has unknown flags");
-    uint32_t from = session->info.pixel_format, to = session->target_format;
-    if (result == 0) result = check_side(session, given.source_pool, from, given.source, given.source_plane_count, false);
-    if (result == 0) result = check_side(session, given.target_pool, to, given.target, given.target_plane_count, true);
+    result = check_frame(session, &given);
     if (result == 0) result = hwdi_take_credit(session, deadline, "frames", &number);
     if (result == 0) {
         result = send_frame(session, &given, number, deadline);

@@ -112,6 +112,67 @@ void test_misuse(hwd_daemon *daemon) {
     hwd_destroy(session);
 }
 
+static hwd_session *open_alpha_session(hwd_daemon *daemon) {
+    hwd_compression_config config;
+    hwd_session *session = NULL;
+    HWD_INIT(config);
+    config.codec = "hevc-with-alpha";
+    config.width = 64, config.height = 48, config.pixel_format = HWD_YUVA;
+    config.time_base.numerator = 1, config.time_base.denominator = 30;
+    CHECK(hwd_compression_create(daemon, &config, &session) == 0);
+    return session;
+}
+
+static bool is_refused(hwd_session *session, const hwd_frame *frame, const char *reason) {
+    hwd_frame given = *frame;
+    return hwd_encode(session, &given, TIMEOUT) == HWD_PARAMETER && strstr(hwd_last_error(), reason);
+}
+
+// Options of a frame for which a worker would end the session.
+void test_refused_options(hwd_daemon *daemon) {
+    hwd_session *session = open_session(daemon);
+    static const uint8_t bytes[49153];
+    hwd_side_data data[HWD_MAX_SIDE_DATA + 1] = {{0}};
+    hwd_frame frame, wrong;
+    HWD_INIT(frame);
+    CHECK(hwd_acquire_frame(session, &frame, TIMEOUT) == 0);
+    wrong = frame, wrong.flags = HWD_HAS_BASE_FRAME_QP, wrong.base_frame_qp = 52;
+    CHECK(is_refused(session, &wrong, "BaseFrameQP 52"));
+    wrong.base_frame_qp = -1;
+    CHECK(is_refused(session, &wrong, "BaseFrameQP -1"));
+    wrong = frame, wrong.flags = 32;
+    CHECK(is_refused(session, &wrong, "unknown flags"));
+    wrong.flags = HWD_ALPHA_STRAIGHT;
+    CHECK(is_refused(session, &wrong, "codes no alpha"));
+    wrong.flags = HWD_HAS_COLOR, wrong.color.full_range = 2;
+    CHECK(is_refused(session, &wrong, "full_range"));
+    wrong = frame, wrong.side_data = data, wrong.side_data_count = 1;
+    data[0] = (hwd_side_data){7, 4, bytes};
+    CHECK(is_refused(session, &wrong, "unknown kind 7"));
+    data[0].kind = HWD_CONTENT_LIGHT, data[0].size = 5;
+    CHECK(is_refused(session, &wrong, "kind 2 have 5 bytes"));
+    data[0].size = 4, data[0].bytes = NULL;
+    CHECK(is_refused(session, &wrong, "kind 2"));
+    data[0].bytes = bytes, data[1] = data[0], wrong.side_data_count = 2;
+    CHECK(is_refused(session, &wrong, "several side data of kind 2"));
+    data[1] = (hwd_side_data){HWD_HDR10_PLUS, sizeof bytes - 4, bytes};
+    CHECK(is_refused(session, &wrong, "49153 bytes"));
+    wrong.side_data_count = HWD_MAX_SIDE_DATA + 1;
+    CHECK(is_refused(session, &wrong, "17 side data"));
+    // The limits themselves are allowed; the worker leaves out what it cannot read.
+    data[1].size--, frame.side_data = data, frame.side_data_count = 2;
+    frame.flags = HWD_HAS_BASE_FRAME_QP, frame.base_frame_qp = 51;
+    CHECK(hwd_encode(session, &frame, TIMEOUT) == 0 && finish(session) == 1);
+    hwd_destroy(session);
+    session = open_alpha_session(daemon);
+    CHECK(hwd_acquire_frame(session, &frame, TIMEOUT) == 0);
+    frame.flags = HWD_ALPHA_PREMULTIPLIED | HWD_ALPHA_STRAIGHT;
+    CHECK(is_refused(session, &frame, "both premultiplied and straight"));
+    frame.flags = HWD_ALPHA_STRAIGHT;
+    CHECK(hwd_encode(session, &frame, TIMEOUT) == 0 && finish(session) == 1);
+    hwd_destroy(session);
+}
+
 // An event loop sees events that a synchronous call has queued, although the socket is silent.
 void test_descriptor(hwd_daemon *daemon) {
     hwd_session *session = open_session(daemon);
@@ -155,6 +216,7 @@ int main(int argc, char **argv) {
     CHECK(!strcmp(hwd_status_name(HWD_INVALID_SESSION), "InvalidSession") && hwd_version() == 100);
     test_structures(daemon);
     test_misuse(daemon);
+    test_refused_options(daemon);
     test_descriptor(daemon);
     test_threads(daemon);
     test_invalidation(daemon);

@@ -33,6 +33,7 @@ int finish(hwd_session *session);
 
 void test_structures(hwd_daemon *daemon);
 void test_misuse(hwd_daemon *daemon);
+void test_refused_options(hwd_daemon *daemon);
 void test_descriptor(hwd_daemon *daemon);
 void test_threads(hwd_daemon *daemon);
 void test_invalidation(hwd_daemon *daemon);

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-// cost ADDRESS: what the library itself costs: Create, and the client's CPU time of a 1080p frame beside one copy of it.
+// What the library itself costs; each subcommand prints one JSON object. Benchmarks/clients.py makes a table.
+//
+//     cost load LIBRARY         dlopen and dlclose
+//     cost create ADDRESS N     from connect to the reply of Create and to the open encoder, N times
+//     cost frame ADDRESS N      this process's CPU time of a 1080p frame, beside one copy of it, N times
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <hwdaemon.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 static void check(int result) {
     if (result >= 0) return;
@@ -24,13 +29,28 @@ static int compare(const void *a, const void *b) {
     return (difference > 0) - (difference < 0);
 }
 
-static hwd_session *create(hwd_daemon *daemon, uint32_t width, uint32_t height) {
+static double *make_times(int count) {
+    double *times = calloc((size_t)count, sizeof *times);
+    if (!times) exit(1);
+    return times;
+}
+
+// The value that half of the values do not exceed; frees them.
+static double median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, compare);
+    double value = values[count / 2];
+    free(values);
+    return value;
+}
+
+static hwd_session *create(hwd_daemon *daemon, const char *properties) {
     hwd_compression_config config;
     hwd_session *session;
     HWD_INIT(config);
-    config.width = width, config.height = height, config.pixel_format = HWD_NV12;
-    config.time_base.numerator = 1, config.time_base.denominator = 30;
-    config.properties = "{\"X265Preset\": \"ultrafast\", \"RealTime\": true}";
+    config.width = 1920, config.height = 1080, config.pixel_format = HWD_NV12;
+    config.time_base.numerator = config.time_base.denominator = 1;
+    config.specification = "{\"EnableHardwareAcceleratedVideoEncoder\": false}";
+    config.properties = properties;
     check(hwd_compression_create(daemon, &config, &session));
     return session;
 }
@@ -46,47 +66,81 @@ static void fetch(hwd_session *session, int timeout_ms) {
     check(result);
 }
 
-int main(int argc, char **argv) {
-    enum { CREATES = 40, FRAMES = 90, SIZE = 1920 * 1080 * 3 / 2 };
-    hwd_daemon *daemon;
-    if (argc < 2) return 64;
-    check(hwd_open(argv[1], 0, &daemon));
-    double times[CREATES];
-    for (int i = 0; i < CREATES; i++) {
-        // A worker starts ahead of the next session.
-        struct timespec pause = {0, 30000000};
-        nanosleep(&pause, NULL);
+static void measure_load(const char *library) {
+    enum { COUNT = 200 };
+    double *times = make_times(COUNT);
+    for (int i = 0; i < COUNT; i++) {
         double start = clock_ms(CLOCK_MONOTONIC);
-        hwd_session *session = create(daemon, 1920, 1080);
+        void *loaded = dlopen(library, RTLD_NOW);
         times[i] = clock_ms(CLOCK_MONOTONIC) - start;
-        hwd_destroy(session);
+        if (!loaded) {
+            fprintf(stderr, "cost: %s\n", dlerror());
+            exit(1);
+        }
+        dlclose(loaded);
     }
-    qsort(times, CREATES, sizeof *times, compare);
+    printf("{\"dlopen_p50_ms\": %.4f}\n", median(times, COUNT));
+}
+
+// The same as Benchmarks/Sources/session-bench does with the client in Swift.
+static void measure_create(hwd_daemon *daemon, int count) {
+    double *created = make_times(count), *prepared = make_times(count);
+    for (int i = 0; i < count; i++) {
+        double start = clock_ms(CLOCK_MONOTONIC);
+        hwd_session *session = create(daemon, "{\"X265Preset\": \"medium\"}");
+        created[i] = clock_ms(CLOCK_MONOTONIC) - start;
+        check(hwd_prepare(session, HWD_DEFAULT_TIMEOUT));
+        prepared[i] = clock_ms(CLOCK_MONOTONIC) - start;
+        hwd_destroy(session);
+        // Keeps the last worker's exit out of the next session's start.
+        usleep(50000);
+    }
+    printf("{\"create_p50_ms\": %.4f, \"prepared_p50_ms\": %.4f}\n", median(created, count), median(prepared, count));
+}
+
+static void measure_frame(hwd_daemon *daemon, int count) {
+    enum { LUMA = 1920 * 1080, SIZE = LUMA * 3 / 2, WARM_UP = 40 };
+    double *library = make_times(count), *copies = make_times(count);
     uint8_t *source = malloc(SIZE);
+    if (!source) exit(1);
     memset(source, 100, SIZE);
-    hwd_session *session = create(daemon, 1920, 1080);
-    double library = 0, copies = 0;
-    for (int number = 0; number < FRAMES; number++) {
+    hwd_session *session = create(daemon, "{\"X265Preset\": \"ultrafast\", \"RealTime\": true}");
+    // The first frames touch their memory for the first time.
+    for (int number = -WARM_UP; number < count; number++) {
         hwd_frame frame;
         HWD_INIT(frame);
         double start = clock_ms(CLOCK_THREAD_CPUTIME_ID);
         check(hwd_acquire_frame(session, &frame, HWD_DEFAULT_TIMEOUT));
         double acquired = clock_ms(CLOCK_THREAD_CPUTIME_ID);
-        memcpy(frame.planes[0].data, source, 1920 * 1080);
-        memcpy(frame.planes[1].data, source + 1920 * 1080, 1920 * 540);
+        memcpy(frame.planes[0].data, source, LUMA);
+        memcpy(frame.planes[1].data, source + LUMA, LUMA / 2);
         double copied = clock_ms(CLOCK_THREAD_CPUTIME_ID);
         frame.pts = number;
         check(hwd_encode(session, &frame, HWD_DEFAULT_TIMEOUT));
         fetch(session, 0);
-        library += clock_ms(CLOCK_THREAD_CPUTIME_ID) - copied + acquired - start;
-        copies += copied - acquired;
+        if (number < 0) continue;
+        library[number] = clock_ms(CLOCK_THREAD_CPUTIME_ID) - copied + acquired - start;
+        copies[number] = copied - acquired;
     }
     check(hwd_complete(session, HWD_ALL_FRAMES, HWD_DEFAULT_TIMEOUT));
     fetch(session, HWD_DEFAULT_TIMEOUT);
     hwd_destroy(session);
-    hwd_close(daemon);
     free(source);
-    printf("cost: Create takes %.2f ms (median); a 1080p frame %.3f ms of the client's CPU, and its copy %.3f ms\n",
-           times[CREATES / 2], library / FRAMES, copies / FRAMES);
+    printf("{\"frame_p50_ms\": %.4f, \"copy_p50_ms\": %.4f}\n", median(library, count), median(copies, count));
+}
+
+int main(int argc, char **argv) {
+    hwd_daemon *daemon;
+    int count = argc == 4 ? atoi(argv[3]) : 0;
+    if (argc == 3 && !strcmp(argv[1], "load")) {
+        measure_load(argv[2]);
+    } else if (count > 0 && (!strcmp(argv[1], "create") || !strcmp(argv[1], "frame"))) {
+        check(hwd_open(argv[2], 0, &daemon));
+        (argv[1][0] == 'c' ? measure_create : measure_frame)(daemon, count);
+        hwd_close(daemon);
+    } else {
+        fprintf(stderr, "usage: cost load LIBRARY | create ADDRESS N | frame ADDRESS N\n");
+        return 64;
+    }
     return 0;
 }

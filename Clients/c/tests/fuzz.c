@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
 // fuzz COUNT SEED: a worker's messages, mutated; every session must end in an error, without a report of a sanitizer.
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <hwdaemon.h>
+#include "fake.h"
+
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-enum { MAX_MESSAGES = 16, MEMORY = 65536 };
+enum { MAX_MESSAGES = 16 };
 
 typedef struct sent {
     uint8_t bytes[512];
@@ -39,10 +33,6 @@ static void die(const char *what) {
     exit(1);
 }
 
-static void put(uint8_t *at, uint64_t value, int size) {
-    for (int i = 0; i < size; i++) at[i] = (uint8_t)(value >> 8 * i);
-}
-
 // ---- Valid messages, from docs/protocol.md
 
 static uint8_t *add(uint32_t opcode, size_t length, bool has_memory) {
@@ -50,50 +40,50 @@ static uint8_t *add(uint32_t opcode, size_t length, bool has_memory) {
     memset(message, 0, sizeof *message);
     message->size = 16 + length;
     message->has_memory = has_memory;
-    put(message->bytes, length, 4);
-    put(message->bytes + 4, opcode, 4);
-    put(message->bytes + 8, has_memory, 4);
-    put(message->bytes + 12, (uint64_t)stream_length + 1, 4); // 1 answered addPool
+    fake_put(message->bytes, length, 4);
+    fake_put(message->bytes + 4, opcode, 4);
+    fake_put(message->bytes + 8, has_memory, 4);
+    fake_put(message->bytes + 12, (uint64_t)stream_length + 1, 4); // 1 answered addPool
     return message->bytes + 16;
 }
 
 static void add_arena(uint32_t number) {
     uint8_t *at = add(66, 16, true);
-    put(at, number, 4);
-    put(at + 8, MEMORY, 8);
+    fake_put(at, number, 4);
+    fake_put(at + 8, FAKE_MEMORY, 8);
 }
 
 static void add_packet(uint64_t number, uint32_t arena, uint32_t size) {
     uint8_t *at = add(68, 64, arena == UINT32_MAX);
-    put(at, number, 8);
-    put(at + 8, 1, 8);
-    put(at + 40, arena, 4);
-    put(at + 44, 1, 4);
-    put(at + 48, 128, 8);
-    put(at + 56, size, 4);
+    fake_put(at, number, 8);
+    fake_put(at + 8, 1, 8);
+    fake_put(at + 40, arena, 4);
+    fake_put(at + 44, 1, 4);
+    fake_put(at + 48, 128, 8);
+    fake_put(at + 56, size, 4);
     at[60] = 20;
 }
 
 static void add_picture(uint64_t number) {
     uint8_t *at = add(70, 88 + 32 + 12, false);
-    put(at, number, 8);
-    put(at + 8, 1, 8);
-    put(at + 32, 1, 4);
-    put(at + 36, 1, 4);
+    fake_put(at, number, 8);
+    fake_put(at + 8, 1, 8);
+    fake_put(at + 32, 1, 4);
+    fake_put(at + 36, 1, 4);
     memcpy(at + 40, "NV12", 4);
-    put(at + 44, 64, 4);
-    put(at + 48, 48, 4);
-    put(at + 60, 64, 4);
-    put(at + 64, 48, 4);
+    fake_put(at + 44, 64, 4);
+    fake_put(at + 48, 48, 4);
+    fake_put(at + 60, 64, 4);
+    fake_put(at + 64, 48, 4);
     at[73] = 8;
     at[74] = 2;
     at[75] = 1;
-    put(at + 80, 1, 4);
-    put(at + 96, 64, 4);
-    put(at + 104, 4096, 8);
-    put(at + 112, 64, 4);
-    put(at + 120, 2, 4);
-    put(at + 124, 4, 4);
+    fake_put(at + 80, 1, 4);
+    fake_put(at + 96, 64, 4);
+    fake_put(at + 104, 4096, 8);
+    fake_put(at + 112, 64, 4);
+    fake_put(at + 120, 2, 4);
+    fake_put(at + 124, 4, 4);
 }
 
 static void make_stream(void) {
@@ -101,20 +91,20 @@ static void make_stream(void) {
     if (kind == HWD_COMPRESSION) {
         add_arena(1);
         memset(add(65, 40, false), 1, 40);
-        put(add(73, 40, false), 1, 8);
+        fake_put(add(73, 40, false), 1, 8);
         add_packet(1, 1, 500);
         add_packet(2, UINT32_MAX, 100);
     } else if (kind == HWD_DECOMPRESSION) {
         add_arena(1);
         add_picture(1);
-        put(add(71, 24, false), 1, 8);
+        fake_put(add(71, 24, false), 1, 8);
         add_arena(2);
         add_picture(2);
-        put(add(72, 4, false), 1, 4);
+        fake_put(add(72, 4, false), 1, 4);
     }
-    put(add(kind == HWD_TRANSFER ? 80 : 67, kind == HWD_TRANSFER ? 16 : 8, false), 1, 8);
-    put(add(64, 12, false), 3, 4); // answers hwd_complete
-    put(add(69, 20, false), (uint64_t)-12912, 4);
+    fake_put(add(kind == HWD_TRANSFER ? 80 : 67, kind == HWD_TRANSFER ? 16 : 8, false), 1, 8);
+    fake_put(add(64, 12, false), 3, 4); // answers hwd_complete
+    fake_put(add(69, 20, false), (uint64_t)-12912, 4);
 }
 
 static void mutate(void) {
@@ -127,8 +117,8 @@ static void mutate(void) {
         case 2: message->bytes[place] = (uint8_t)random_below(256); break;
         case 3: message->size = place; break;
         case 4: message->has_memory = !message->has_memory; break;
-        case 5: put(message->bytes, random_below(400), 4); break;
-        case 6: put(message->bytes + 16 + random_below(12) * 8, (uint64_t)-1 >> random_below(64), 8); break;
+        case 5: fake_put(message->bytes, random_below(400), 4); break;
+        case 6: fake_put(message->bytes + 16 + random_below(12) * 8, (uint64_t)-1 >> random_below(64), 8); break;
         default: *message = stream[random_below((unsigned)stream_length)]; break;
         }
     }
@@ -136,70 +126,32 @@ static void mutate(void) {
 
 // ---- The worker
 
-static void send_with_memory(int fd, const sent *message) {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    struct iovec part = {(void *)message->bytes, message->size};
-    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
-    if (message->has_memory && message->size > 0) {
-        header.msg_control = control.bytes;
-        header.msg_controllen = sizeof control.bytes;
-        struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(rights), &memory, sizeof memory);
-    }
-    if (sendmsg(fd, &header, MSG_NOSIGNAL) < 0) return;
-}
-
-static bool read_exactly(int fd, size_t size) {
-    uint8_t bytes[4096];
-    while (size > 0) {
-        ssize_t count = read(fd, bytes, size < sizeof bytes ? size : sizeof bytes);
-        if (count <= 0) return false;
-        size -= (size_t)count;
-    }
-    return true;
-}
-
-static const char *replies[] = {
-    "{\"parameters\":{\"finished\":true,\"code\":-12912,\"reason\":\"it died\",\"frames_in\":1,\"frames_out\":1}}",
-    "{\"parameters\":{\"session\":\"0a1b\",\"encoder_id\":\"e\",\"using_hardware\":false,"
-    "\"max_frames_in_flight\":4,\"max_packets_in_flight\":4}}",
-    "{\"parameters\":{\"session\":\"0a1b\",\"decoder_id\":\"d\",\"using_hardware\":false,"
-    "\"width\":64,\"height\":48,\"pixel_format\":\"NV12\","
-    "\"max_packets_in_flight\":4,\"max_frames_in_flight\":4}}",
-    "{\"parameters\":{\"session\":\"0a1b\",\"device\":\"cpu\",\"device_reason\":\"asked\",\"using_gpu\":false,\"max_frames_in_flight\":4}}",
-};
-
 static void serve(int fd) {
+    static const char result[] =
+        "{\"parameters\":{\"finished\":true,\"code\":-12912,\"reason\":\"it died\",\"frames_in\":1,\"frames_out\":1}}";
     char call[8192];
-    ssize_t count = 0, got;
-    while (count == 0 || call[count - 1] != 0) {
-        if ((got = read(fd, call + count, sizeof call - (size_t)count)) <= 0) return;
-        count += got;
-    }
+    if (!fake_read_call(fd, call, sizeof call)) return;
     if (strstr(call, "GetSessionResult")) {
-        if (write(fd, replies[0], strlen(replies[0]) + 1) < 0) return;
+        fake_send(fd, result, sizeof result, -1);
         return;
     }
     sent messages[MAX_MESSAGES];
     char reply[512];
     pthread_mutex_lock(&lock);
     int count_of_messages = stream_length;
+    // A frame or packet, and what hwd_complete sends.
+    size_t expected = kind == HWD_COMPRESSION ? 88 + 24 : kind == HWD_DECOMPRESSION ? 64 + 16 : 104 + 16;
     memcpy(messages, stream, sizeof messages);
-    strcpy(reply, replies[kind]);
+    strcpy(reply, fake_reply(kind));
     if (reply_fault) reply[reply_fault / 256 % strlen(reply)] = (char)reply_fault;
     pthread_mutex_unlock(&lock);
-    if (write(fd, reply, strlen(reply) + 1) < 0) return;
-    // addPool, then its reply, then the frame.
-    if (!read_exactly(fd, 16 + 16)) return;
+    uint8_t request[128];
+    // addPool, then its reply.
+    if (!fake_send(fd, reply, strlen(reply) + 1, -1) || !fake_read(fd, request, 16 + 16)) return;
     uint8_t ok[24] = {8, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1};
-    if (send(fd, ok, sizeof ok, MSG_NOSIGNAL) < 0 || !read_exactly(fd, 16 + 40)) return;
-    for (int i = 0; i < count_of_messages; i++) send_with_memory(fd, &messages[i]);
+    if (!fake_send(fd, ok, sizeof ok, -1) || !fake_read(fd, request, expected)) return;
+    for (int i = 0; i < count_of_messages; i++)
+        fake_send(fd, messages[i].bytes, messages[i].size, messages[i].has_memory && messages[i].size > 0 ? memory : -1);
 }
 
 static void *run_worker(void *context) {
@@ -209,26 +161,6 @@ static void *run_worker(void *context) {
 }
 
 // ---- The client
-
-static int create(hwd_daemon *daemon, hwd_session **session) {
-    hwd_rational time_base = {1, 30};
-    if (kind == HWD_COMPRESSION) {
-        hwd_compression_config config;
-        HWD_INIT(config);
-        config.width = 64, config.height = 48, config.pixel_format = HWD_NV12, config.time_base = time_base;
-        return hwd_compression_create(daemon, &config, session);
-    }
-    if (kind == HWD_DECOMPRESSION) {
-        hwd_decompression_config config;
-        HWD_INIT(config);
-        config.format = "format", config.format_size = 6, config.time_base = time_base;
-        return hwd_decompression_create(daemon, &config, session);
-    }
-    hwd_transfer_config config;
-    HWD_INIT(config);
-    config.width = 64, config.height = 48, config.source.pixel_format = HWD_NV12, config.target.pixel_format = HWD_NV12;
-    return hwd_transfer_create(daemon, &config, session);
-}
 
 static int send_one(hwd_session *session, hwd_pool *pool) {
     if (kind == HWD_COMPRESSION) {
@@ -268,7 +200,7 @@ static void use(const hwd_event *event) {
 
 static bool run_session(hwd_daemon *daemon, hwd_pool *pool) {
     hwd_session *session;
-    if (create(daemon, &session) < 0) return true;
+    if (fake_create(daemon, kind, 0, &session) < 0) return true;
     hwd_event event;
     HWD_INIT(event);
     int result = send_one(session, pool);
@@ -284,15 +216,8 @@ static bool run_session(hwd_daemon *daemon, hwd_pool *pool) {
 int main(int argc, char **argv) {
     int count = argc > 1 ? atoi(argv[1]) : 10000;
     seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    snprintf(address, sizeof address, "@hwd-fuzz-%d", (int)getpid());
-    memcpy(at.sun_path + 1, address + 1, strlen(address) - 1);
-    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(listener, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(address))) < 0 ||
-        listen(listener, 16) < 0)
-        die("no listener");
-    memory = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (ftruncate(memory, MEMORY) < 0 || fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) < 0) die("no memory");
+    listener = fake_listen(address);
+    memory = fake_memory();
     pthread_t worker;
     hwd_daemon *daemon;
     hwd_pool *pool;

@@ -40,7 +40,8 @@ def main(source: str, target: str, stops: float = 0.5) -> None:
             stream = hwdaemon.av.add_stream(file, encoder)
 
             def encode(picture: hwdaemon.Picture) -> None:
-                assert picture.pts is not None, "the file has times"
+                if picture.pts is None:
+                    sys.exit(f"{source} has no times of its pictures; a byte stream needs a container")
                 encoder.encode(grade(picture.planes[0], stops), picture.pts, picture.duration)
                 write(encoder.packets())
 

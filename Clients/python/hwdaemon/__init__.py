@@ -13,7 +13,8 @@ from .control import Probe
 from .daemon import Daemon, default_daemon
 from .decompression import DecompressionSession
 from .errors import (
-    STATUS_NAMES, CallError, ConnectionClosed, Error, NotPermitted, NotRunning, SessionEnded, StatusError, Timeout)
+    STATUS_NAMES, CallError, ConnectionClosed, Error, NotPermitted, NotRunning, ParameterError, SessionEnded, StatusError,
+    Timeout)
 from .images import Frame, Image, Picture
 from .metadata import BT709, HLG, PQ, Color, Rectangle, SideData
 from .packets import Packet, PacketReport
@@ -23,9 +24,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BT709", "HLG", "PQ", "STATUS_NAMES", "CallError", "Color", "CompressionSession", "ConnectionClosed", "Daemon",
-    "DecompressionSession", "Error", "Frame", "Image", "NotPermitted", "NotRunning", "Packet", "PacketReport", "Picture", "Probe",
-    "Rectangle", "SessionEnded", "SideData", "StatusError", "Timeout", "TransferSession", "annex_b", "annex_b_parameter_sets",
-    "call", "default_daemon", "parameter_sets", "probe",
+    "DecompressionSession", "Error", "Frame", "Image", "NotPermitted", "NotRunning", "Packet", "PacketReport", "ParameterError",
+    "Picture", "Probe", "Rectangle", "SessionEnded", "SideData", "StatusError", "Timeout", "TransferSession", "annex_b",
+    "annex_b_parameter_sets", "call", "default_daemon", "parameter_sets", "probe",
 ]
 
 

@@ -49,7 +49,7 @@ class Session(Generic[L]):
         daemon = self._daemon
         if daemon is None:
             daemon = await asyncio.get_running_loop().run_in_executor(None, default_daemon)
-        await self._run(self._link.create(daemon.address, self._parameters), "creating a session")
+        await self._drive(self._link.create(daemon.address, self._parameters), "creating a session", self.timeout)
         return self
 
     async def __aexit__(
@@ -61,7 +61,14 @@ class Session(Generic[L]):
             self._link.abort()
 
     async def _run(self, steps: Steps[T], what: str, timeout: Optional[float] = None) -> T:
-        seconds = self.timeout if timeout is None else timeout
+        self._check_is_created()
+        return await self._drive(steps, what, self.timeout if timeout is None else timeout)
+
+    def _check_is_created(self) -> None:
+        if not hasattr(self._link, "channel"):
+            raise RuntimeError("the session is not created: `async with` does that")
+
+    async def _drive(self, steps: Steps[T], what: str, seconds: float) -> T:
         try:
             return await asyncio.wait_for(self._waiters.drive(steps), seconds)
         except asyncio.TimeoutError:
@@ -126,6 +133,7 @@ class CompressionSession(Session[CompressionLink]):
 
     async def packets(self) -> AsyncIterator[Packet]:
         """Packets as they come, until the session ends or `finish` has returned the last one."""
+        self._check_is_created()
         while True:
             try:
                 await self._waiters.drive(self._link.until(lambda: bool(self._link.packets) or self._link.is_finished))
@@ -167,11 +175,15 @@ class DecompressionSession(Session[DecompressionLink]):
 
     def pictures_now(self) -> List[Picture]:
         """The pictures that have come."""
-        self._link.advance()
+        self._check_is_created()
+        self._waiters.advance()
+        if not self._link.pictures:
+            self._link.check()
         return list(self._link.take_pictures())
 
     async def finish(self) -> AsyncIterator[Picture]:
         """The pictures of all packets sent, as they come."""
+        self._check_is_created()
         number = self._link.request_finish()
         try:
             while True:

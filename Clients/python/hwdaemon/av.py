@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+import weakref
+from typing import Any, MutableMapping
 
 from .bitstream import START_CODE, annex_b_parameter_sets
 from .compression import CompressionSession
@@ -18,6 +19,9 @@ from .packets import Packet
 
 # An IDR slice that no decoder gets: libavformat reads a byte stream's size from its parameter sets when a picture follows.
 _SLICE = START_CODE + bytes([0x26, 0x01, 0xAF]) + bytes(8)
+
+# The parameter sets that each session's stream has got.
+_records: MutableMapping[CompressionSession, bytes] = weakref.WeakKeyDictionary()
 
 
 def add_stream(container: Any, session: CompressionSession) -> Any:
@@ -32,13 +36,20 @@ def add_stream(container: Any, session: CompressionSession) -> Any:
         stream = container.add_stream_from_template(template.streams.video[0], opaque=True)
     stream.time_base = session.time_base
     stream.codec_context.codec_tag = "hvc1"
+    _records[session] = record
     return stream
 
 
 def packet(coded: Packet, stream: Any, session: CompressionSession) -> Any:
-    """A packet of a session for `container.mux`."""
+    """A packet of a session for `container.mux`.
+
+    Raises ValueError for a packet that needs other parameter sets than `add_stream` gave the file: a property was changed in
+    the open session, and needs a higher level. A ProfileLevel that names a level ("HEVC_Main_5_1") prevents that.
+    """
     import av
 
+    if coded.format_description != _records.get(session, coded.format_description):
+        raise ValueError("the packet needs other parameter sets than its file has; set ProfileLevel to one with a level")
     result = av.Packet(coded.annex_b)
     result.stream = stream
     result.time_base = session.time_base

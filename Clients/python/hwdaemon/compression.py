@@ -50,7 +50,7 @@ class CompressionSession(Session[CompressionLink]):
         - specification: more members of encoder_specification, such as EncoderID.
         - properties: initial properties by VideoToolbox's names without prefix.
 
-        Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ValueError for a wrong pixel format or size.
+        Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or size.
         """
         form = fourcc(pixel_format)
         parameters = create.compression((width, height), form, codec, time_base, hardware, specification, properties)
@@ -103,7 +103,8 @@ class CompressionSession(Session[CompressionLink]):
         - alpha_mode: "premultiplied" or "straight", of this frame. qp: 0 to 51.
         - color, side_data: this frame's own; need the feature `frame-metadata`.
 
-        Raises ValueError for what the session would refuse.
+        Raises ParameterError for what the session would refuse; the session continues. Samples of another size or type are
+        refused in the same way.
         """
         options = EncodeOptions(force_key_frame, qp, alpha_mode, color, side_data)
         return self._run(self._link.encode(source, pts, duration, options), "encoding a frame", timeout)

@@ -139,12 +139,22 @@ class Daemon:
         """The daemon's counters as OpenMetrics text."""
         return str(self.call("GetMetrics").get("metrics", ""))
 
+
 def _present(**parameters: Any) -> Dict[str, Any]:
     return {name: value for name, value in parameters.items() if value is not None}
 
 
 _lock = threading.Lock()
 _default: Optional[Daemon] = None
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+# Another thread of the parent may have had the lock.
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def default_daemon() -> Daemon:

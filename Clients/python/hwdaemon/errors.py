@@ -56,8 +56,17 @@ class StatusError(Error):
         return f"{self.name} ({self.code}): {self.reason}"
 
 
+class ParameterError(StatusError, ValueError):
+    """What this package refuses before it sends it: -12902, which the daemon would answer, often by ending the session."""
+
+
+def refused(reason: str) -> ParameterError:
+    """The error for a wrong argument."""
+    return ParameterError(PARAMETER, reason)
+
+
 class SessionEnded(StatusError):
-    """The session has ended; each later call raises the same error."""
+    """The session has ended; each later call raises an equal error."""
 
 
 class CallError(Error):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Dict, Mapping, Sequence, Tuple
 
+from .errors import refused
+
 MAX_DIMENSION = 16384
 MAX_STRIDE = (1 << 31) - 1
 #: Planes and strides are multiples of this many bytes, so that rows begin at cache lines and GPUs can use them in place.
@@ -60,11 +62,11 @@ ALIASES: Mapping[str, str] = {
 def fourcc(name: str) -> str:
     """The DRM fourcc of a pixel format's name: "nv12" is NV12, and FFmpeg's "yuv420p" is YU12.
 
-    Raises ValueError for an unknown name.
+    Raises ParameterError for an unknown name.
     """
     found = ALIASES.get(name.lower(), name.upper())
     if found not in PIXEL_FORMATS:
-        raise ValueError(f"the pixel format {name!r} is unknown; known are {', '.join(PIXEL_FORMATS)}")
+        raise refused(f"the pixel format {name!r} is unknown; known are {', '.join((*PIXEL_FORMATS, *ALIASES))}")
     return found
 
 
@@ -94,6 +96,11 @@ class Layout:
     def formats(self) -> Tuple[PlaneFormat, ...]:
         return PIXEL_FORMATS[self.pixel_format]
 
+    @property
+    def is_ycbcr(self) -> bool:
+        """Whether the samples are Y'CbCr, not RGB."""
+        return len(self.planes) > 1
+
     def at(self, start: int) -> Tuple[Plane, ...]:
         """The planes of a frame that begins `start` bytes into its memory."""
         return tuple(Plane(start + plane.offset, plane.stride) for plane in self.planes)
@@ -107,10 +114,10 @@ class Layout:
 def layout(pixel_format: str, width: int, height: int) -> Layout:
     """A layout whose planes and strides are aligned; its size is a multiple of a page.
 
-    Raises ValueError for a size outside 1 to 16384.
+    Raises ParameterError for a size outside 1 to 16384.
     """
     if not (1 <= width <= MAX_DIMENSION and 1 <= height <= MAX_DIMENSION):
-        raise ValueError(f"a frame of {width}x{height} is not between 1x1 and {MAX_DIMENSION}x{MAX_DIMENSION}")
+        raise refused(f"a frame of {width}x{height} is not between 1x1 and {MAX_DIMENSION}x{MAX_DIMENSION}")
     offset, planes = 0, []
     for plane in PIXEL_FORMATS[pixel_format]:
         stride = _align(plane.row_bytes(width))

@@ -2,9 +2,10 @@
 """Frames in shared memory: those that an app fills, and pictures that a worker has written."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from ._core.memory import Memory
+from .errors import refused
 from .formats import PIXEL_FORMATS, Layout, Plane, PlaneFormat
 from .metadata import Color, Rectangle, SideData
 
@@ -28,7 +29,8 @@ class Image:
         self.width, self.height = size
         #: Where its planes are in `memory`.
         self.places = tuple(places)
-        self._pins = 0
+        # What list methods do is atomic, and sessions of several threads may read one image.
+        self._pins: List[None] = []
 
     @property
     def formats(self) -> Tuple[PlaneFormat, ...]:
@@ -37,7 +39,7 @@ class Image:
     @property
     def in_use(self) -> bool:
         """Whether a session still reads it; it must not be written then."""
-        return self._pins > 0
+        return bool(self._pins)
 
     @property
     def planes(self) -> Tuple[Array, ...]:
@@ -50,7 +52,7 @@ class Image:
     def _plane(self, number: int) -> Array:
         import numpy
 
-        self._check()
+        self.check()
         place, form = self.places[number], self.formats[number]
         rows, columns, size = form.rows(self.height), form.columns(self.width), form.sample_size
         shape: Tuple[int, ...] = (rows, columns)
@@ -62,12 +64,12 @@ class Image:
             "version": 3, "typestr": form.sample, "shape": shape, "strides": strides,
             "data": (start, not self.memory.writable)}))
 
-    def _check(self) -> None:
-        """Raises ValueError if its memory may no longer be used."""
+    def check(self) -> None:
+        """Raises ParameterError if its memory may no longer be used."""
 
     def tobytes(self) -> bytes:
         """A copy of all planes without padding, one behind the other."""
-        self._check()
+        self.check()
         view, parts = self.memory.view, []
         for place, form in zip(self.places, self.formats):
             row = form.row_bytes(self.width)
@@ -75,11 +77,11 @@ class Image:
         return b"".join(parts)
 
     def fill(self, source: Source) -> None:
-        """Copies samples into this image. Raises ValueError for another size, type of samples or number of planes."""
+        """Copies samples into this image. Raises ParameterError for another size, type of samples or number of planes."""
         if not self.memory.writable:
-            raise ValueError("the image belongs to a worker and cannot be written")
+            raise refused("the image belongs to a worker and cannot be written")
         if self.in_use:
-            raise ValueError("a session still reads the frame")
+            raise refused("a session still reads the frame")
         for number, data in enumerate(self._split(source)):
             if hasattr(data, "__array_interface__"):
                 self._copy_array(number, data)
@@ -90,18 +92,18 @@ class Image:
         """A source's planes."""
         if isinstance(source, Image):
             if (source.pixel_format, source.width, source.height) != (self.pixel_format, self.width, self.height):
-                raise ValueError(f"{source} does not fit {self}")
+                raise refused(f"{source} does not fit {self}")
             source = source.tobytes()
         if isinstance(source, (list, tuple)):
             if len(source) != len(self.places):
-                raise ValueError(f"{self.pixel_format} has {len(self.places)} planes, not {len(source)}")
+                raise refused(f"{self.pixel_format} has {len(self.places)} planes, not {len(source)}")
             return source
         if len(self.places) == 1:
             return [source]
         data = _flat(source)
         sizes = Layout(self.pixel_format, self.width, self.height, self.places, 0).packed_sizes
         if len(data) != sum(sizes):
-            raise ValueError(f"{self} has {sum(sizes)} bytes without padding, not {len(data)}")
+            raise refused(f"{self} has {sum(sizes)} bytes without padding, not {len(data)}")
         return [data[sum(sizes[:number]) : sum(sizes[: number + 1])] for number in range(len(sizes))]
 
     def _copy_array(self, number: int, data: Any) -> None:
@@ -109,16 +111,16 @@ class Image:
 
         target, array = self._plane(number), numpy.asarray(data)
         if array.dtype != target.dtype:
-            raise ValueError(f"plane {number} of {self.pixel_format} has samples of type {target.dtype}, not {array.dtype}")
+            raise refused(f"plane {number} of {self.pixel_format} has samples of type {target.dtype}, not {array.dtype}")
         if array.size != target.size:
-            raise ValueError(f"plane {number} of {self} has the shape {target.shape}, not {array.shape}")
+            raise refused(f"plane {number} of {self} has the shape {target.shape}, not {array.shape}")
         numpy.copyto(target, array.reshape(target.shape))
 
     def _copy_bytes(self, number: int, data: Any) -> None:
         place, form, flat = self.places[number], self.formats[number], _flat(data)
         row, rows, target = form.row_bytes(self.width), form.rows(self.height), self.memory.view
         if len(flat) != row * rows:
-            raise ValueError(f"plane {number} of {self} has {row * rows} bytes, not {len(flat)}")
+            raise refused(f"plane {number} of {self} has {row * rows} bytes, not {len(flat)}")
         if place.stride == row:
             target[place.offset : place.offset + row * rows] = flat
             return
@@ -127,10 +129,10 @@ class Image:
 
     def pin(self) -> None:
         """Keeps the memory while a session reads it."""
-        self._pins += 1
+        self._pins.append(None)
 
     def unpin(self) -> None:
-        self._pins -= 1
+        self._pins.pop()
 
     def __str__(self) -> str:
         return f"{self.pixel_format} of {self.width}x{self.height}"
@@ -207,11 +209,11 @@ class Picture(Image):
         if self._released:
             self.release()
 
-    def _check(self) -> None:
+    def check(self) -> None:
         if self._released:
-            raise ValueError("the picture was released")
+            raise refused("the picture was released")
 
     def __del__(self) -> None:
         if getattr(self, "_give_back", None) is not None:
-            self._pins = 0
+            self._pins.clear()
             self.release()

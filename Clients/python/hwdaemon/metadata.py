@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Optional, Sequence, Tuple
+from typing import Mapping, Optional, Sequence, Tuple
 
 MAX_SIDE_DATA = 16
 MAX_SIDE_DATA_BYTES = 49152
 
-MASTERING_DISPLAY, CONTENT_LIGHT, AMBIENT_VIEWING, HDR10_PLUS, DOLBY_VISION_RPU = 1, 2, 3, 4, 5
+MASTERING_DISPLAY, CONTENT_LIGHT, AMBIENT_VIEWING, HDR10_PLUS, DOLBY_VISION_RPU, CLOSED_CAPTIONS = range(1, 7)
+#: The bytes of each kind of side data; None for a kind that has no one size.
+SIDE_DATA_SIZES: Mapping[int, Optional[int]] = {
+    MASTERING_DISPLAY: 24, CONTENT_LIGHT: 4, AMBIENT_VIEWING: 8, HDR10_PLUS: None, DOLBY_VISION_RPU: None,
+    CLOSED_CAPTIONS: None}
+
+UNSPECIFIED = 2
+#: The names of code points that color properties take (ColorPrimaries, TransferFunction, YCbCrMatrix).
+COLOR_PRIMARIES: Mapping[str, int] = {
+    "ITU_R_709_2": 1, "EBU_3213": 5, "SMPTE_C": 6, "ITU_R_2020": 9, "DCI_P3": 11, "P3_D65": 12}
+TRANSFER_FUNCTIONS: Mapping[str, int] = {
+    "ITU_R_709_2": 1, "SMPTE_240M_1995": 7, "Linear": 8, "sRGB": 13, "ITU_R_2020": 14, "SMPTE_ST_2084_PQ": 16,
+    "SMPTE_ST_428_1": 17, "ITU_R_2100_HLG": 18}
+YCBCR_MATRICES: Mapping[str, int] = {"ITU_R_709_2": 1, "ITU_R_601_4": 6, "SMPTE_240M_1995": 7, "ITU_R_2020": 9}
 
 
 @dataclass(frozen=True)
@@ -19,11 +32,15 @@ class Color:
     `chroma_location` is chroma_sample_loc_type of H.265 E.3.1 (0 left, 1 center, 2 top left …); None if unspecified.
     """
 
-    primaries: int = 2
-    transfer: int = 2
-    matrix: int = 2
+    primaries: int = UNSPECIFIED
+    transfer: int = UNSPECIFIED
+    matrix: int = UNSPECIFIED
     full_range: bool = False
     chroma_location: Optional[int] = None
+
+    def __str__(self) -> str:
+        """Primaries, transfer function and matrix, as in 9/18/9, and the range."""
+        return f"{self.primaries}/{self.transfer}/{self.matrix} {'full' if self.full_range else 'video'} range"
 
 
 BT709 = Color(1, 1, 1, chroma_location=0)

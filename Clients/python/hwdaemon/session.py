@@ -2,6 +2,7 @@
 """What the three kinds of sessions share."""
 from __future__ import annotations
 
+import threading
 from types import TracebackType
 from typing import Any, Dict, Generic, Optional, Type, TypeVar
 
@@ -16,10 +17,11 @@ S = TypeVar("S", bound="Session[Any]")
 
 
 class Session(Generic[L]):
-    """A session with a worker, and a context manager that closes it. Use it in one thread at a time.
+    """A session with a worker, and a context manager that closes it. Use it in one thread at a time; `close` in any.
 
     Every method that waits has a timeout and then raises `Timeout`; the session continues. `SessionEnded` is raised by
-    each call once the session has ended, `StatusError` and `ValueError` by a call that failed while the session continues.
+    each call once the session has ended, another `StatusError` by a call that failed while the session continues:
+    `ParameterError`, which is a `ValueError` too, for what is refused before it is sent. A forked child cannot use it.
     """
 
     _link: L
@@ -29,21 +31,38 @@ class Session(Generic[L]):
         #: Seconds that a method waits unless it has a timeout of its own.
         self.timeout = timeout
         self._readiness: Optional[Readiness] = None
+        self._busy = threading.Lock()
+        self._user: Optional[int] = None
 
     def _run(self, steps: Steps[T], what: str, timeout: Optional[float] = None) -> T:
+        self._enter()
         try:
             return run(steps, self.timeout if timeout is None else timeout, what)
         finally:
-            self._update()
+            self._leave()
+
+    def _advance(self) -> None:
+        self._enter()
+        try:
+            self._link.advance()
+        finally:
+            self._leave()
+
+    def _enter(self) -> None:
+        if not self._busy.acquire(blocking=False):
+            raise RuntimeError("another thread, or the call that a signal has interrupted, uses the session")
+        self._user = threading.get_ident()
+
+    def _leave(self) -> None:
+        self._update()
+        self._user = None
+        self._busy.release()
 
     def _update(self) -> None:
         if self._readiness is not None:
             link, is_open = self._link, self._link.ended is None
-            self._readiness.update(link.has_events or not is_open, link.channel.has_output, is_open)
-
-    def _advance(self) -> None:
-        self._link.advance()
-        self._update()
+            has_events = link.has_events or link.channel.has_input or not is_open
+            self._readiness.update(has_events, link.channel.has_output, is_open)
 
     @property
     def session_id(self) -> str:
@@ -84,13 +103,24 @@ class Session(Generic[L]):
         return self._run(self._link.copy_properties([]), "reading properties")
 
     def close(self, timeout: float = 5.0) -> None:
-        """Ends the session; what it has not returned is lost."""
-        try:
-            run(self._link.close(), timeout, "closing the session")
-        except errors.Timeout:
-            self._link.abort()
-        finally:
-            self._update()
+        """Ends the session; what it has not returned is lost. A call that waits in another thread raises SessionEnded."""
+        if not self._interrupts(timeout):
+            try:
+                run(self._link.close(), timeout, "closing the session")
+            except errors.Timeout:
+                self._link.abort()
+            finally:
+                self._leave()
+
+    def _interrupts(self, timeout: float) -> bool:
+        """Begins a call that ends the session; or, where one waits that does not leave within the timeout, makes it end it."""
+        if not self._busy.acquire(blocking=False):
+            self._link.interrupt()
+            # A signal handler interrupts a call of its own thread, which goes on when the handler has returned.
+            if self._user == threading.get_ident() or not self._busy.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
+                return True
+        self._user = threading.get_ident()
+        return False
 
     def __enter__(self: S) -> S:
         return self
@@ -100,10 +130,10 @@ class Session(Generic[L]):
     ) -> None:
         if kind is None:
             self.close()
-        else:
+        elif not self._interrupts(0):
             # The error is what the app should see, at once.
             self._link.abort()
-            self._update()
+            self._leave()
 
     def __del__(self) -> None:
         link = getattr(self, "_link", None)

@@ -39,7 +39,7 @@ class TransferSession(Session[TransferLink]):
         - device: "auto" (the default), "vulkan", "cpu" or a GPU's PCI address.
         - options: the members of TransferOptions, such as reference_white.
 
-        Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ValueError for a wrong pixel format or size.
+        Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or size.
         """
         parameters = create.transfer((width, height), source, target, device, options)
         formats = (str(parameters[side]["pixel_format"]) for side in ("source", "target"))

@@ -117,6 +117,8 @@ class Peer:
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self.sent = 0
+        #: Sizes of the files whose descriptors have come.
+        self.sizes: List[int] = []
 
     def send(self, opcode: int, payload: bytes = b"", descriptors: Sequence[int] = (), **header: int) -> None:
         self.sent += 1
@@ -135,6 +137,7 @@ class Peer:
         while len(data) < size:
             part, descriptors, _, _ = socket.recv_fds(self.socket, size - len(data), 8)
             for descriptor in descriptors:
+                self.sizes.append(os.fstat(descriptor).st_size)
                 os.close(descriptor)
             if not part:
                 raise EOFError

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The sessions for asyncio."""
 import asyncio
+import select
+import threading
 import unittest
 
 import hwdaemon
-from hwdaemon import aio
+from hwdaemon import Frame, aio
+from hwdaemon._core.memory import Memory
+from hwdaemon.formats import layout
 
 from .support import FakeWorker, clip, daemon, decode, stream
-from .test_hostile import COMPRESSION
+from .test_hostile import COMPRESSION, DECOMPRESSION
 
 
 class AsyncTests(unittest.IsolatedAsyncioTestCase):
@@ -94,6 +98,76 @@ class AsyncTests(unittest.IsolatedAsyncioTestCase):
             self.assertLessEqual(count, 10)
             await session.close(timeout=0.1)
         fake.close()
+
+    async def test_a_socket_that_takes_data_again_wakes_no_one_without_end(self):
+        reads = threading.Event()
+
+        def worker(peer):
+            reads.wait(10)
+            while True:
+                peer.receive()
+
+        fake = FakeWorker(COMPRESSION, worker)
+        async with aio.CompressionSession(64, 48, "nv12", daemon=fake.daemon) as session:
+            session.timeout = 1
+            waiting = [asyncio.ensure_future(session.get("Quality"))]
+            await asyncio.sleep(0.05)
+            waiting += [asyncio.ensure_future(session.set(X265Params="x" * 60000)) for _ in range(8)]
+            await asyncio.sleep(0.05)
+            self.assertTrue(session._link.channel.has_output)
+            advance, count = session._link.advance, 0
+
+            def counted():
+                nonlocal count
+                count += 1
+                advance()
+
+            session._link.advance = counted
+            reads.set()
+            results = await asyncio.gather(*waiting, return_exceptions=True)
+            self.assertEqual({type(result) for result in results}, {hwdaemon.Timeout})
+            self.assertFalse(session._link.channel.has_output)
+            # The socket takes the rest in a few parts, and each task looks after each.
+            self.assertLess(count, 500)
+            await session.close(timeout=0.1)
+        fake.close()
+
+    async def test_pictures_now_wakes_those_for_whom_something_came(self):
+        replies = threading.Event()
+
+        def worker(peer):
+            _, _, sequence = peer.receive()
+            replies.wait(10)
+            peer.reply(sequence, body=b'{"RealTime": true}')
+            peer.receive()
+
+        fake = FakeWorker(DECOMPRESSION, worker)
+        async with aio.DecompressionSession(b"\1", daemon=fake.daemon) as session:
+            value = asyncio.ensure_future(session.get("RealTime"))
+            while not session._link._answers:
+                await asyncio.sleep(0)
+            replies.set()
+            select.select([session._link.channel], [], [], 10)
+            self.assertEqual(session.pictures_now(), [])
+            self.assertTrue(await asyncio.wait_for(value, 5))
+            await session.close(timeout=0.1)
+        fake.close()
+
+    async def test_more_sources_than_pools(self):
+        form = layout("NV12", 64, 48)
+        async with aio.TransferSession(64, 48, "nv12", "ab24", device="cpu", daemon=daemon()) as session:
+            async def convert(number):
+                source = Frame(Memory.create(form.size), form, 0, lambda: None)
+                source.fill([bytes([16 + number]) * (64 * 48), bytes([128]) * (64 * 24)])
+                return (await session.convert(source)).tobytes()[0]
+
+            self.assertEqual(len(await asyncio.gather(*(convert(number) for number in range(60)))), 60)
+            self.assertLessEqual(len(session._link.pools._pools), 16)
+
+    async def test_a_session_is_created_by_async_with(self):
+        session = aio.CompressionSession(64, 48, "nv12", daemon=daemon())
+        with self.assertRaisesRegex(RuntimeError, "async with"):
+            await session.get("Quality")
 
 
 if __name__ == "__main__":

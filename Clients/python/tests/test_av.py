@@ -56,6 +56,35 @@ class StreamTests(unittest.TestCase):
     def test_matroska(self):
         self.check(".mkv", "")
 
+    def change_rate(self, **options):
+        """Raises the rate in mid-stream by far; the packets of both halves."""
+        frames = clip(320, 180, 12)
+        with hwdaemon.CompressionSession(320, 180, "nv12", daemon=daemon(), AverageBitRate=100_000, **options) as session, \
+                tempfile.NamedTemporaryFile(suffix=".mp4") as output:
+            import av
+            with av.open(output.name, "w") as file:
+                stream = hwdaemon.av.add_stream(file, session)
+                for number, frame in enumerate(frames):
+                    if number == 6:
+                        session["AverageBitRate"] = 20_000_000
+                    session.encode(frame, pts=number * 3000, duration=3000)
+                for packet in session.finish():
+                    file.mux(hwdaemon.av.packet(packet, stream, session))
+            with av.open(output.name) as file:
+                return len(list(file.decode(video=0)))
+
+    def test_parameter_sets_that_the_file_lacks_are_an_error(self):
+        with self.assertRaisesRegex(ValueError, "ProfileLevel"):
+            self.change_rate()
+        self.assertEqual(self.change_rate(ProfileLevel="HEVC_Main_5_1"), 12)
+
+    def test_alpha_keeps_every_frame(self):
+        frames = clip(320, 180, 6, "yuva420p")
+        with tempfile.NamedTemporaryFile(suffix=".mov") as file:
+            self.write(file.name, frames, "yuva")
+            decoded = ffmpeg("-i", file.name, "-pix_fmt", "nv12", "-f", "rawvideo", "-")
+        self.assertEqual(len(decoded), 6 * 320 * 180 * 3 // 2)
+
 
 if __name__ == "__main__":
     unittest.main()

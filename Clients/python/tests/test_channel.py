@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Messages over sockets that take and deliver them in parts."""
 import array
+import errno
 import os
 import select
 import socket
 import struct
 import threading
+import types
 import unittest
 
 from hwdaemon._core.channel import Channel
+from hwdaemon._core.memory import Memory
 from hwdaemon._core.readiness import Readiness
 
 from .support import Peer
@@ -31,10 +34,9 @@ class ChannelTests(unittest.TestCase):
         return list(self.channel.receive())
 
     def test_what_a_full_socket_does_not_take_is_sent_later_in_order(self):
-        descriptor = memory(64)
         payloads = [bytes([number]) * 60000 for number in range(30)]
         for payload in payloads:
-            self.channel.send(1, payload, [descriptor])
+            self.channel.send(1, payload, [Memory.create(64)])
         self.assertTrue(self.channel.has_output)
         self.assertEqual(self.channel.events, select.POLLIN | select.POLLOUT)
         readiness = Readiness(self.channel.fileno())
@@ -54,8 +56,45 @@ class ChannelTests(unittest.TestCase):
             self.assertTrue(poller.poll(10000), "the descriptor reports that the socket takes more")
             self.channel.flush()
         reader.join()
-        os.close(descriptor)
         self.assertEqual([(sequence, payload) for _, payload, sequence in received], list(enumerate(payloads, 1)))
+
+    def test_a_queued_message_keeps_its_memory(self):
+        while not self.channel.has_output:
+            self.channel.send(1, bytes(60000))
+        self.channel.send(3, b"", [Memory.create(12345)])
+        # Others get the numbers of descriptors that were closed.
+        others = [memory(1) for _ in range(8)]
+        peer, opcodes = Peer(self.peer), []
+        reader = threading.Thread(target=lambda: opcodes.extend(iter(lambda: peer.receive()[0], 3)))
+        reader.start()
+        while self.channel.has_output:
+            self.channel.flush()
+        reader.join(10)
+        self.assertEqual(peer.sizes, [12345])
+        self.assertEqual(set(opcodes), {1})
+        for number in others:
+            os.close(number)
+
+    def test_a_bad_descriptor_is_no_closed_connection(self):
+        closed = memory(64)
+        os.close(closed)
+        self.channel.send(3, b"", [types.SimpleNamespace(descriptor=closed)])
+        with self.assertRaises(OSError) as failed:
+            self.receive()
+        self.assertEqual(failed.exception.errno, errno.EBADF)
+
+    def test_what_was_read_is_returned_before_more_is_read(self):
+        peer = Peer(self.peer)
+        for number in range(3):
+            peer.send(65, bytes([number]))
+        self.assertEqual(next(self.channel.receive()).payload, b"\0")
+        self.assertTrue(self.channel.has_input)
+        peer.send(65, b"\3")
+        self.peer.close()
+        self.assertEqual([entry.payload for entry in self.receive()], [b"\1", b"\2", b"\3"])
+        self.assertFalse(self.channel.has_input or self.channel.at_end)
+        self.assertEqual(self.receive(), [])
+        self.assertTrue(self.channel.at_end)
 
     def test_messages_that_come_byte_by_byte_keep_their_descriptors(self):
         first, second = memory(64), memory(128)

@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 import hwdaemon
+from hwdaemon.formats import PIXEL_FORMATS, fourcc
 
 from .support import ROOT, daemon, ffmpeg
 
@@ -56,6 +57,18 @@ class SampleTests(unittest.TestCase):
         for sample in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
             with tempfile.TemporaryDirectory() as folder:
                 run("-c", f"frames = [bytes(1920 * 1080 * 3 // 2)] * 3\n{sample}assert len(packets) == 3", folder=folder)
+
+    def test_the_table_of_pixel_formats(self):
+        types = {"|u1": "uint8", "<u2": "uint16", "<f2": "float16"}
+        shapes = {name: "; ".join(
+            f"({'h/2, w/2' if plane.halved else 'h, w'}{f', {plane.components}' if plane.components > 1 else ''}) {types[plane.sample]}"
+            for plane in planes) for name, planes in PIXEL_FORMATS.items()}
+        rows = re.findall(r"^\| `(\w+)`(?: \(`(\w+)`\))? \| (\(h.*?) \|$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertEqual([name.upper() for name, _, _ in rows], list(PIXEL_FORMATS))
+        for name, other, text in rows:
+            self.assertEqual(fourcc(other or name), name.upper())
+            self.assertEqual(text[: len(shapes[name.upper()])], shapes[name.upper()])
+            self.assertNotIn("(h", text[len(shapes[name.upper()]):])
 
 
 class ExampleTests(unittest.TestCase):

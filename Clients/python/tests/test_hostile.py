@@ -163,6 +163,18 @@ class Faults(unittest.TestCase):
                 session["EncoderID"]
             fake.close()
 
+    def test_a_reply_to_a_message_that_was_not_sent(self):
+        def worker(peer):
+            _, _, sequence = peer.receive()
+            peer.reply(sequence + 1, body=b"{}")
+            peer.receive()
+
+        fake = FakeWorker(COMPRESSION, worker)
+        session = CompressionSession(64, 48, "nv12", daemon=fake.daemon, timeout=5)
+        with self.assertRaisesRegex(hwdaemon.SessionEnded, "replied to message 2"):
+            session["Quality"]
+        fake.close()
+
     def test_a_silent_worker_is_a_timeout(self):
         fake = FakeWorker(COMPRESSION, lambda peer: peer.receive() and peer.receive())
         session = CompressionSession(64, 48, "nv12", daemon=fake.daemon)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .. import control
@@ -12,7 +13,7 @@ from ..formats import layout
 from ..images import Frame, Image, Source
 from ..metadata import Color, SideData
 from ..packets import Packet
-from . import payloads
+from . import payloads, rules
 from .channel import Message
 from .link import Link
 from .memory import Memory
@@ -23,8 +24,6 @@ from .steps import Steps
 # More than the samples of the largest picture: 8192 x 4320 in 10 bits take 106 MB.
 MAX_CODED_PACKET = 256 << 20
 
-FORCE_KEY_FRAME = 1
-ALPHA_FLAGS: Mapping[Optional[str], int] = {None: 0, "premultiplied": 2, "straight": 4}
 MAX_PTS = (1 << 63) - 1
 
 
@@ -40,9 +39,11 @@ class EncodeOptions:
 
     @property
     def flags(self) -> int:
-        if self.alpha_mode not in ALPHA_FLAGS:
-            raise ValueError(f"the alpha mode is {self.alpha_mode!r}, not 'premultiplied' or 'straight'")
-        return ALPHA_FLAGS[self.alpha_mode] | (FORCE_KEY_FRAME if self.force_key_frame else 0)
+        return rules.ALPHA_FLAGS[self.alpha_mode] | (rules.FORCE_KEY_FRAME if self.force_key_frame else 0)
+
+    @property
+    def has_metadata(self) -> bool:
+        return self.color is not None or self.side_data is not None
 
 
 class CompressionLink(Link):
@@ -62,11 +63,14 @@ class CompressionLink(Link):
         self._arenas: Dict[int, Memory] = {}
         self._errors: Optional[Tuple[int, Tuple[float, float, float]]] = None
         self._frames_sent = 0
-        self._last_pts = -payloads.TIME_BOUND
+        self._last_pts: Optional[int] = None
+        self._has_alpha = False
+        self._color: Optional[Color] = None
         #: Whether `finish` has returned; for `aio`.
         self.is_finished = False
 
     def create(self, address: str, parameters: Mapping[str, Any]) -> Steps[None]:
+        self._has_alpha = parameters.get("codec") == "hevc-with-alpha"
         self.created = control.typed(control.CompressionCreated, (yield from self.open(address, parameters)))
 
     # Frames.
@@ -88,39 +92,58 @@ class CompressionLink(Link):
         """Sends a frame; copies what is not in shared memory already. Returns its number."""
         self.check()
         self.is_finished = False
-        self._check_times(pts, duration)
-        flags = options.flags
-        if options.qp is not None and not 0 <= options.qp <= 51:
-            raise ValueError(f"the QP is {options.qp}, not 0 to 51")
+        pts, duration = index(pts), index(duration)
+        yield from self._admit(pts, duration, options)
         image = source if isinstance(source, Image) else None
         if image is None or not self._takes(image):
             frame = yield from self.frame()
             frame.fill(source)
             image = frame
-        pool = yield from self.register(image.memory)
-        yield from self.until(lambda: len(self._in_flight) < self.created.max_frames_in_flight)
-        # Another task may have sent a frame meanwhile.
-        self._check_times(pts, duration)
+        pool = yield from self.lend(image)
+        try:
+            yield from self.until(lambda: len(self._in_flight) < self.created.max_frames_in_flight)
+            # Another task may have sent a frame meanwhile.
+            rules.check_order(self._frames_sent + 1, pts, self._last_pts)
+            return self._send(image, pool, (pts, duration), options)
+        except BaseException:
+            self.take_back(image, pool)
+            raise
+
+    def _admit(self, pts: int, duration: int, options: EncodeOptions) -> Steps[None]:
+        """Raises ParameterError for what the worker would refuse."""
         number = self._frames_sent + 1
-        message = FrameToEncode(number, pts, duration, pool, flags, -1 if options.qp is None else options.qp, image.places)
-        if options.color is None and options.side_data is None:
-            self.channel.send(payloads.ENCODE_FRAME, payloads.pack_encode(message))
-        else:
+        rules.check_order(number, pts, self._last_pts)
+        rules.check_times(f"frame {number}", pts, duration)
+        rules.check_qp(number, options.qp)
+        rules.check_alpha_mode(number, options.alpha_mode, self._has_alpha)
+        rules.check_color(number, options.color)
+        rules.check_side_data(number, options.side_data or ())
+        if options.color is not None and self.layout.is_ycbcr:
+            rules.check_stream_color(number, options.color, (yield from self._stream_color()))
+
+    def _stream_color(self) -> Steps[Color]:
+        if self._color is not None:
+            return self._color
+        is_open = self.format_description is not None
+        color = rules.stream_color((yield from self.copy_properties(rules.COLOR_PROPERTIES)))
+        if is_open:
+            # It can no longer change.
+            self._color = color
+        return color
+
+    def _send(self, image: Image, pool: int, times: Tuple[int, int], options: EncodeOptions) -> int:
+        number, (pts, duration) = self._frames_sent + 1, times
+        message = FrameToEncode(
+            number, pts, duration, pool, options.flags, -1 if options.qp is None else options.qp, image.places)
+        if options.has_metadata:
             payload = payloads.pack_encode_with_metadata(message, options.color, options.side_data or ())
             self.channel.send(payloads.ENCODE_FRAME_WITH_METADATA, payload)
+        else:
+            self.channel.send(payloads.ENCODE_FRAME, payloads.pack_encode(message))
         self._frames_sent, self._last_pts = number, pts
         self._in_flight[number] = (image, pool)
         self._uncoded[number] = pts
-        image.pin()
-        self.use_pool(pool, 1)
         return number
-
-    def _check_times(self, pts: int, duration: int) -> None:
-        """Raises ValueError for times that would end the session."""
-        if not self._last_pts < pts < payloads.TIME_BOUND:
-            raise ValueError(f"the pts {pts} is not greater than the last one ({self._last_pts}), or too great")
-        if not 0 <= duration < payloads.TIME_BOUND:
-            raise ValueError(f"the duration {duration} is negative or too great")
 
     def _takes(self, image: Image) -> bool:
         """Whether the worker can read an image where it is."""
@@ -159,9 +182,7 @@ class CompressionLink(Link):
     def _take_release(self, number: int) -> None:
         if number not in self._in_flight:
             raise Violation(f"it released frame {number}, which is not in flight")
-        image, pool = self._in_flight.pop(number)
-        image.unpin()
-        self.use_pool(pool, -1)
+        self.take_back(*self._in_flight.pop(number))
 
     def _take_packet(self, message: Message, packet: CodedPacket) -> None:
         if self._uncoded.pop(packet.frame, None) != packet.pts:
@@ -205,3 +226,4 @@ class CompressionLink(Link):
             image.unpin()
         self._in_flight.clear()
         self._arenas.clear()
+        self._slots = None

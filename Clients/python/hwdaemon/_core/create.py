@@ -12,7 +12,11 @@ Properties = Optional[Mapping[str, Any]]
 
 
 def _time_base(value: TimeBase) -> Dict[str, int]:
-    numerator, denominator = (value.numerator, value.denominator) if isinstance(value, Fraction) else value
+    if isinstance(value, Fraction):
+        value = (value.numerator, value.denominator)
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise TypeError(f"the time base is {value!r}, not a Fraction or two numbers such as (1, 30)")
+    numerator, denominator = value
     return {"numerator": int(numerator), "denominator": int(denominator)}
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from operator import index
 from typing import Any, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from .. import control
-from ..errors import DECODER_MALFUNCTION
+from ..errors import DECODER_MALFUNCTION, refused
 from ..formats import MAX_DIMENSION, PIXEL_FORMATS, fault
 from ..images import Picture
 from ..packets import PacketReport
-from . import payloads
+from . import payloads, rules
 from .channel import Message
 from .link import Link
 from .memory import Memory
@@ -58,17 +59,19 @@ class DecompressionLink(Link):
         self.check()
         packet = memoryview(data).cast("B")
         if len(packet) > MAX_PACKET:
-            raise ValueError(f"a packet has {len(packet)} bytes; {MAX_PACKET} is the limit")
-        if pts is not None and not -payloads.TIME_BOUND < pts < payloads.TIME_BOUND:
-            raise ValueError(f"the pts {pts} is out of range")
-        if not 0 <= duration < payloads.TIME_BOUND:
-            raise ValueError(f"the duration {duration} is negative or too great")
+            raise refused(f"a packet has {len(packet)} bytes; {MAX_PACKET} is the limit")
+        pts, duration = None if pts is None else index(pts), index(duration)
+        rules.check_times(f"packet {self._packets_sent + 1}", pts, duration)
         yield from self.until(lambda: len(self._in_flight) < self.created.max_packets_in_flight)
         slots = yield from self._slots_for(len(packet))
-        pool = yield from self.register(slots.memory)
-        yield from self.until(lambda: not slots.is_full and len(self._in_flight) < self.created.max_packets_in_flight)
-        start = slots.take()
-        assert start is not None
+        pool = yield from self.pools.take(slots.memory)
+        try:
+            yield from self.until(lambda: not slots.is_full and len(self._in_flight) < self.created.max_packets_in_flight)
+            start = slots.take()
+            assert start is not None
+        except BaseException:
+            self.pools.give_back(pool)
+            raise
         slots.memory.view[start : start + len(packet)] = packet
         number = self._packets_sent + 1
         flags = (0 if options.synchronous else _ASYNCHRONOUS) | (_DO_NOT_OUTPUT if options.do_not_output else 0)
@@ -76,7 +79,6 @@ class DecompressionLink(Link):
         payload = payloads.pack_decode(PacketToDecode(number, time, duration, pool, flags, start, len(packet)))
         self._packets_sent = number
         self._in_flight[number] = (slots, start, pool)
-        self.use_pool(pool, 1)
         if options.synchronous:
             yield from self.request(payloads.DECODE_FRAME, payload)
         else:
@@ -91,8 +93,9 @@ class DecompressionLink(Link):
             self._slots = Slots(slot, self.created.max_packets_in_flight)
             if old is not None:
                 # Packets may still be in the old one.
-                yield from self.until(lambda: not any(slots is old for slots, _, _ in self._in_flight.values()))
-                yield from self.unregister(old.memory)
+                memory = old.memory
+                yield from self.until(lambda: self.pools.is_idle(memory))
+                yield from self.pools.remove(memory)
         assert self._slots is not None
         return self._slots
 
@@ -143,7 +146,7 @@ class DecompressionLink(Link):
             raise Violation(f"it released packet {number}, which is not in flight")
         slots, start, pool = self._in_flight.pop(number)
         slots.give_back(start)
-        self.use_pool(pool, -1)
+        self.pools.give_back(pool)
 
     def _take_report(self, frame: int, status: int, flags: int, reason: str) -> None:
         self._reports_received += 1
@@ -191,6 +194,7 @@ class DecompressionLink(Link):
     def did_end(self) -> None:
         self._in_flight.clear()
         self._arenas.clear()
+        self._slots = None
 
 
 def _picture_fault(picture: DecodedPicture, size: int) -> str:
@@ -207,5 +211,5 @@ def _picture_fault(picture: DecodedPicture, size: int) -> str:
 
 def _bounded(format_description: Union[bytes, bytearray, memoryview]) -> bytes:
     if len(format_description) > payloads.MAX_PAYLOAD:
-        raise ValueError(f"a format description has {len(format_description)} bytes; {payloads.MAX_PAYLOAD} is the limit")
+        raise refused(f"a format description has {len(format_description)} bytes; {payloads.MAX_PAYLOAD} is the limit")
     return bytes(format_description)

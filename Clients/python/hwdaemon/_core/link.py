@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .. import control
-from ..errors import INVALID_SESSION, Error, SessionEnded, StatusError
+from ..errors import INVALID_SESSION, Error, SessionEnded, StatusError, refused
+from ..images import Image
 from . import payloads, varlink
 from .channel import Channel, Message
 from .memory import Memory
 from .payloads import Violation
+from .pools import Pools
 from .steps import Steps, Wait
 
-MAX_POOLS = 16
+#: Seconds for which arrived messages are handled before a deadline is looked at again.
+SLICE = 0.02
 
 
 class Link:
@@ -36,9 +40,8 @@ class Link:
         self._address = ""
         self._answers: Dict[int, Optional[Tuple[int, bytes]]] = {}
         self._abandoned: Set[int] = set()
-        self._pools: Dict[int, Tuple[Memory, int]] = {}
-        self._pool_users: Dict[int, int] = {}
-        self._next_pool = 1
+        self._is_interrupted = False
+        self.pools = Pools(self)
 
     def open(self, address: str, parameters: Mapping[str, Any]) -> Steps[Dict[str, Any]]:
         """Sends the Create call; returns the reply."""
@@ -65,19 +68,23 @@ class Link:
                 return
             if self.ended is None and self.channel.at_end:
                 self._end((yield from self._cause()))
-            if self.ended is not None:
-                raise self.ended
-            yield Wait(self.channel.fileno(), self.channel.events, seconds)
+            self.check()
+            yield Wait(self.channel.fileno(), self.channel.events, 0 if self.channel.has_input else seconds)
 
     def advance(self) -> None:
-        """Sends and handles what is possible without waiting."""
+        """Sends and handles what is possible without waiting, for `SLICE` seconds at most.
+
+        A worker can send without end, and its messages can take long to copy; `channel.has_input` tells whether some are left.
+        """
+        self._look_for_end()
         if self.ended is not None:
             return
+        end = time.monotonic() + SLICE
         try:
             self.channel.flush()
             for message in self.channel.receive():
                 self._dispatch(message)
-                if self.ended is not None:
+                if self.ended is not None or time.monotonic() >= end:
                     return
         except Violation as violation:
             self._end(SessionEnded(self.MALFUNCTION, f"the worker broke the protocol: {violation}"))
@@ -86,8 +93,17 @@ class Link:
 
     def check(self) -> None:
         """Raises the error that ended the session."""
+        self._look_for_end()
         if self.ended is not None:
-            raise self.ended
+            # A copy: the traceback of one that is kept would keep the frames, and so the pictures, of whoever caught it.
+            raise SessionEnded(*self.ended.args)
+
+    def _look_for_end(self) -> None:
+        """Ends the session in a forked child, or where another thread has closed it."""
+        if self._is_interrupted:
+            self.abort()
+        elif self.ended is None and self.channel.is_foreign:
+            self._end(SessionEnded(INVALID_SESSION, "the session belongs to the process that created it"))
 
     # Messages.
 
@@ -130,10 +146,10 @@ class Link:
 
     # Requests.
 
-    def post(self, opcode: int, payload: bytes = b"", descriptors: Sequence[int] = ()) -> int:
+    def post(self, opcode: int, payload: bytes = b"", memory: Sequence[Memory] = ()) -> int:
         """Sends a message that is answered by a reply; `answer` takes it, or `abandon`."""
         self.check()
-        number = self.channel.send(opcode, payload, descriptors)
+        number = self.channel.send(opcode, payload, memory)
         self._answers[number] = None
         return number
 
@@ -154,8 +170,8 @@ class Link:
         if number in self._answers and self._answers.pop(number) is None:
             self._abandoned.add(number)
 
-    def request(self, opcode: int, payload: bytes = b"", descriptors: Sequence[int] = ()) -> Steps[bytes]:
-        number = self.post(opcode, payload, descriptors)
+    def request(self, opcode: int, payload: bytes = b"", memory: Sequence[Memory] = ()) -> Steps[bytes]:
+        number = self.post(opcode, payload, memory)
         try:
             yield from self.until(lambda: self.is_answered(number))
             return self.answer(number)
@@ -176,45 +192,22 @@ class Link:
             self.check()
         return dict(values or {})
 
-    # Pools.
+    # Images and pools.
 
-    def register(self, memory: Memory) -> Steps[int]:
-        """The number of the pool that a memory is in this session; registers it if it is none yet."""
-        found = self._pools.get(id(memory))
-        if found is not None:
-            return found[1]
-        while len(self._pools) >= MAX_POOLS:
-            yield from self._unregister_idle()
-        number, self._next_pool = self._next_pool, self._next_pool + 1
-        # The entry keeps the memory, and so its identity and descriptor, for as long as the pool is registered.
-        self._pools[id(memory)] = (memory, number)
+    def lend(self, image: Image) -> Steps[int]:
+        """The pool that an image is in; the image is the worker's until `take_back`. Raises ParameterError for a released one."""
+        image.check()
+        image.pin()
         try:
-            yield from self.request(payloads.ADD_POOL, payloads.pack_memory(number, memory.size), [memory.descriptor])
+            return (yield from self.pools.take(image.memory))
         except BaseException:
-            self._pools.pop(id(memory), None)
+            image.unpin()
             raise
-        return number
 
-    def _unregister_idle(self) -> Steps[None]:
-        for memory, number in list(self._pools.values()):
-            if not self._pool_users.get(number):
-                yield from self.unregister(memory)
-                return
-        yield from self.until(lambda: any(not self._pool_users.get(number) for _, number in self._pools.values()))
-
-    def unregister(self, memory: Memory) -> Steps[None]:
-        """Removes a pool in which nothing is in flight."""
-        _, number = self._pools.pop(id(memory), (memory, 0))
-        if number:
-            yield from self.request(payloads.REMOVE_POOL, number.to_bytes(4, "little"))
-
-    def use_pool(self, number: int, change: int) -> None:
-        """Counts what is in flight in a pool."""
-        count = self._pool_users.get(number, 0) + change
-        if count:
-            self._pool_users[number] = count
-        else:
-            self._pool_users.pop(number, None)
+    def take_back(self, image: Image, pool: int) -> None:
+        """Ends what `lend` began."""
+        image.unpin()
+        self.pools.give_back(pool)
 
     @property
     def has_events(self) -> bool:
@@ -230,6 +223,7 @@ class Link:
             self.will_close()
             self.channel.close()
             self.did_end()
+            self.pools.clear()
 
     def did_end(self) -> None:
         """Lets go of what was in flight."""
@@ -260,6 +254,11 @@ class Link:
         finally:
             self.abort()
 
+    def interrupt(self) -> None:
+        """Ends the session from another thread: a call that waits raises SessionEnded."""
+        self._is_interrupted = True
+        self.channel.shut_down()
+
     def abort(self) -> None:
         """Ends the session at once."""
         self._end(SessionEnded(INVALID_SESSION, "the session was closed"))
@@ -268,5 +267,5 @@ class Link:
 def _json(value: object) -> bytes:
     data = json.dumps(value, allow_nan=False).encode()
     if len(data) > payloads.MAX_PAYLOAD:
-        raise ValueError(f"properties have {len(data)} bytes; {payloads.MAX_PAYLOAD} is the limit")
+        raise refused(f"properties have {len(data)} bytes; {payloads.MAX_PAYLOAD} is the limit")
     return data

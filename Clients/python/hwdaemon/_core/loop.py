@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import select
-from typing import Dict, Set, TypeVar
+from typing import Dict, Optional, TypeVar
 
 from .link import Link
-from .steps import Steps, Wait
+from .steps import READ, WRITE, Steps, Wait
 
 T = TypeVar("T")
 
@@ -17,7 +16,9 @@ class Waiters:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._waiting: Set[asyncio.Future[None]] = set()
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._waiting: Dict[asyncio.Future[None], Wait] = {}
+        # The events for which the loop watches each descriptor.
         self._watched: Dict[int, int] = {}
         self._seen = 0
         link.will_close = self._close
@@ -36,6 +37,11 @@ class Waiters:
             steps.close()
             self._look()
 
+    def advance(self) -> None:
+        """Handles what has come without waiting, for a caller that is no task of this object."""
+        self._link.advance()
+        self._look()
+
     def _look(self) -> None:
         """Wakes the other tasks if a step has handled messages."""
         if self._link.progress != self._seen:
@@ -43,47 +49,56 @@ class Waiters:
             self.wake()
 
     async def _wait(self, wait: Wait) -> None:
-        loop = asyncio.get_running_loop()
         if wait.descriptor < 0:
             await asyncio.sleep(wait.seconds or 0)
             return
+        self._loop = loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        self._waiting.add(future)
-        self._add(loop, wait.descriptor, wait.events)
-        timer = loop.call_later(wait.seconds, self.wake) if wait.seconds is not None else None
+        self._waiting[future] = wait
+        self._watch(loop, wait.descriptor)
+        timer = loop.call_later(wait.seconds, _wake, future) if wait.seconds is not None else None
         try:
             await future
         finally:
-            self._waiting.discard(future)
+            del self._waiting[future]
             if timer is not None:
                 timer.cancel()
-            self._remove(loop, wait.descriptor)
+            self._watch(loop, wait.descriptor)
 
-    def _add(self, loop: asyncio.AbstractEventLoop, descriptor: int, events: int) -> None:
-        self._watched[descriptor] = self._watched.get(descriptor, 0) + 1
-        if events & select.POLLIN:
+    def _watch(self, loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
+        """Watches a descriptor for what its tasks wait for, and no more: a socket that takes data would wake them without end."""
+        wanted = 0
+        for wait in self._waiting.values():
+            if wait.descriptor == descriptor:
+                wanted |= wait.events
+        before = self._watched.pop(descriptor, 0)
+        if wanted:
+            self._watched[descriptor] = wanted
+        if wanted & ~before & READ:
             loop.add_reader(descriptor, self.wake)
-        if events & select.POLLOUT:
+        if wanted & ~before & WRITE:
             loop.add_writer(descriptor, self.wake)
-
-    def _remove(self, loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
-        count = self._watched.pop(descriptor, 0)
-        if count > 1:
-            self._watched[descriptor] = count - 1
-        elif count == 1:
+        if before & ~wanted & READ:
             loop.remove_reader(descriptor)
+        if before & ~wanted & WRITE:
             loop.remove_writer(descriptor)
 
     def _close(self) -> None:
         """Lets go of the descriptor before it is closed, because the next open file may get its number."""
         descriptor = self._link.channel.fileno()
-        if self._watched.pop(descriptor, 0):
-            loop = asyncio.get_running_loop()
-            loop.remove_reader(descriptor)
-            loop.remove_writer(descriptor)
+        for future, wait in self._waiting.items():
+            if wait.descriptor == descriptor:
+                self._waiting[future] = Wait(-1)
+        if self._loop is not None and not self._loop.is_closed():
+            self._watch(self._loop, descriptor)
         self.wake()
 
     def wake(self) -> None:
+        """Lets every task look again."""
         for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
+            _wake(future)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

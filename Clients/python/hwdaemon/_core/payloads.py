@@ -6,7 +6,7 @@ import struct
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..formats import Plane
-from ..metadata import MAX_SIDE_DATA, MAX_SIDE_DATA_BYTES, Color, Rectangle, SideData
+from ..metadata import MAX_SIDE_DATA, Color, Rectangle, SideData
 
 SET_PROPERTIES, COPY_PROPERTIES, ADD_POOL, REMOVE_POOL, PREPARE, ENCODE_FRAME, COMPLETE_FRAMES = range(1, 8)
 RELEASE_PACKET, INVALIDATE, DECODE_FRAME, FINISH_DELAYED_FRAMES, CAN_ACCEPT_FORMAT, CHANGE_FORMAT = range(8, 14)
@@ -21,7 +21,6 @@ DESCRIPTOR_COUNTS: Mapping[int, Tuple[int, ...]] = {ADD_ARENA: (1,), PACKET: (0,
 MAX_PAYLOAD = 65536
 OWN_MEMORY = (1 << 32) - 1
 NO_TIME = -(1 << 63)
-TIME_BOUND = 1 << 56
 
 _U64 = struct.Struct("<Q")
 _PLANE = struct.Struct("<QII")
@@ -77,9 +76,6 @@ def pack_encode(frame: FrameToEncode) -> bytes:
 
 
 def pack_encode_with_metadata(frame: FrameToEncode, color: Optional[Color], side_data: Sequence[SideData]) -> bytes:
-    """Raises ValueError for side data beyond the protocol's limits."""
-    if len(side_data) > MAX_SIDE_DATA or sum(len(entry.data) for entry in side_data) > MAX_SIDE_DATA_BYTES:
-        raise ValueError(f"side data have more than {MAX_SIDE_DATA} entries or {MAX_SIDE_DATA_BYTES} bytes")
     fixed = _ENCODE_METADATA.pack(*frame[:6], *_pack_color(color), len(frame.planes), len(side_data), 0)
     entries = b"".join(_SIDE_DATA.pack(entry.kind, len(entry.data)) + entry.data for entry in side_data)
     return fixed + _pack_planes(frame.planes) + entries

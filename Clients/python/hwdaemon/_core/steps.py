@@ -45,9 +45,10 @@ def run(steps: Steps[T], timeout: float, what: str) -> T:
 
 
 def _poll(wait: Wait, left: float) -> None:
-    seconds = left if wait.seconds is None else min(left, wait.seconds)
+    # poll(2) takes an int of milliseconds; a caller's timeout may be infinite.
+    seconds = min(left, 3600.0 if wait.seconds is None else wait.seconds)
     poller = select.poll()
     if wait.descriptor >= 0:
         poller.register(wait.descriptor, wait.events)
     # Rounded up, so that the last wait is no busy loop.
-    poller.poll(int(seconds * 1000) + 1)
+    poller.poll(int(seconds * 1000) + 1 if seconds else 0)

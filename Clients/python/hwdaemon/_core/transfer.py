@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, NamedTuple, Optional
 
 from .. import control
-from ..errors import INVALID_SESSION, StatusError
+from ..errors import INVALID_SESSION, StatusError, refused
 from ..formats import Layout, layout
 from ..images import Frame, Image, Source
 from ..metadata import Color
-from . import payloads
+from . import payloads, rules
 from .channel import Message
 from .link import Link
 from .payloads import FrameToTransfer, Violation
@@ -69,6 +69,7 @@ class TransferLink(Link):
     def submit(self, source: Source, color: Optional[Color]) -> Steps[int]:
         """Sends a frame; copies what is not in shared memory already. Returns its number."""
         self.check()
+        rules.check_color(self._frames_sent + 1, color)
         image = source if isinstance(source, Image) else None
         if image is None or (image.pixel_format, image.width, image.height) != (
                 self.source_layout.pixel_format, self.source_layout.width, self.source_layout.height):
@@ -76,25 +77,35 @@ class TransferLink(Link):
             frame.fill(source)
             image = frame
         target = yield from self._target()
-        source_pool = yield from self.register(image.memory)
-        target_pool = yield from self.register(target.memory)
-        yield from self.until(lambda: len(self._in_flight) < self.created.max_frames_in_flight)
-        number = self._frames_sent + 1
-        self.channel.send(payloads.TRANSFER_FRAME, payloads.pack_transfer(
-            FrameToTransfer(number, source_pool, target_pool, color, image.places, target.places)))
+        # The session's own pool first: tasks that each had one of the last pools for a source would wait for it without end.
+        target_pool = yield from self.lend(target)
+        try:
+            source_pool = yield from self.lend(image)
+        except BaseException:
+            self.take_back(target, target_pool)
+            raise
+        transfer = _Transfer(image, source_pool, target, target_pool)
+        try:
+            yield from self.until(lambda: len(self._in_flight) < self.created.max_frames_in_flight)
+            number = self._frames_sent + 1
+            self.channel.send(payloads.TRANSFER_FRAME, payloads.pack_transfer(
+                FrameToTransfer(number, source_pool, target_pool, color, image.places, target.places)))
+        except BaseException:
+            self._take_back(transfer)
+            raise
         self._frames_sent = number
-        self._in_flight[number] = _Transfer(image, source_pool, target, target_pool)
-        image.pin()
-        target.pin()
-        self.use_pool(source_pool, 1)
-        self.use_pool(target_pool, 1)
+        self._in_flight[number] = transfer
         return number
+
+    def _take_back(self, transfer: _Transfer) -> None:
+        self.take_back(transfer.source, transfer.source_pool)
+        self.take_back(transfer.target, transfer.target_pool)
 
     def result(self, number: int) -> Steps[Frame]:
         """The converted frame. Raises StatusError where the conversion is not supported; the session continues."""
         if number not in self._in_flight and number not in self._done:
             self.check()
-            raise ValueError(f"frame {number} was not sent, or its result was fetched")
+            raise refused(f"frame {number} was not sent, or its result was fetched")
         yield from self.until(lambda: number in self._done)
         result = self._done.pop(number)
         if isinstance(result, StatusError):
@@ -109,9 +120,7 @@ class TransferLink(Link):
         if reserved or number not in self._in_flight:
             raise Violation(f"it answered frame {number}, which is not in flight")
         transfer = self._in_flight.pop(number)
-        for image, pool in ((transfer.source, transfer.source_pool), (transfer.target, transfer.target_pool)):
-            image.unpin()
-            self.use_pool(pool, -1)
+        self._take_back(transfer)
         self._done[number] = StatusError(status, reason) if status else transfer.target
 
     @property
@@ -123,3 +132,4 @@ class TransferLink(Link):
             transfer.source.unpin()
             transfer.target.unpin()
         self._in_flight.clear()
+        self._sources = self._targets = None

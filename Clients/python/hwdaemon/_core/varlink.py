@@ -8,7 +8,7 @@ import os
 import socket
 from typing import Any, Dict, Mapping
 
-from ..errors import CallError, ConnectionClosed, NotPermitted, NotRunning, StatusError
+from ..errors import CallError, ConnectionClosed, NotPermitted, NotRunning, StatusError, refused
 from .steps import READ, WRITE, Steps, Wait
 
 MAX_CALL = 65536
@@ -56,14 +56,14 @@ def exchange(
 ) -> Steps[Dict[str, Any]]:
     """The parameters of the reply to a call.
 
-    Raises StatusError, CallError, ConnectionClosed; ValueError if the call is too long.
+    Raises StatusError, CallError, ConnectionClosed; ParameterError if the call is too long.
     """
     call: Dict[str, Any] = {"method": method, "parameters": parameters}
     if upgrade:
         call["upgrade"] = True
     data = json.dumps(call, allow_nan=False).encode() + b"\0"
     if len(data) > MAX_CALL + 1:
-        raise ValueError(f"a call of {method} has {len(data) - 1} bytes; {MAX_CALL} is the limit")
+        raise refused(f"a call of {method} has {len(data) - 1} bytes; {MAX_CALL} is the limit")
     yield from _send(connection, data)
     return _parameters(method, (yield from _receive(connection, method)))
 
