@@ -35,13 +35,7 @@ final class CopyJob {
 
     /// - Parameter restamps: whether this is a second attempt, which computes decode times and durations.
     private func copy(_ file: InputFile, restamps: Bool, _ interruption: Interruption) throws {
-        var options = MediaReader.Options()
-        options.decoding = .disabled
-        options.includesOtherStreams = true
-        options.maxLevel = request.maxLevel
-        options.frameRate = request.frameRate
-        options.start = request.edits.range?.start
-        let reader = try MediaReader(file, options: options)
+        let reader = try MediaReader(file, options: readerOptions)
         interruption.onSignal { reader.cancel() }
         try checkRange(reader)
         let copy = try VideoCopy(reader)
@@ -88,6 +82,16 @@ final class CopyJob {
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
         if let failure { throw failure }
+    }
+
+    private var readerOptions: MediaReader.Options {
+        var options = MediaReader.Options()
+        options.decoding = .disabled
+        options.includesOtherStreams = true
+        options.maxLevel = request.maxLevel
+        options.frameRate = request.frameRate
+        options.start = request.edits.range?.start
+        return options
     }
 
     private func checkRange(_ reader: MediaReader) throws(MediaError) {

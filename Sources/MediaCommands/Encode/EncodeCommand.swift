@@ -13,10 +13,20 @@ struct EncodeCommand: ParsableCommand {
         discussion: """
             INPUT is any file that libavformat reads, a series of pictures (frame-%04d.png), or - for Y4M on standard \
             input. The extension of OUTPUT selects the format. .mov and .mp4 hold the video (hvc1, fast start) with its \
-            timestamps, rotation, color and HDR metadata, and the input's audio, subtitles, chapters and timecode \
-            unchanged; what the format cannot hold is listed. .hevc is a raw Annex B stream, and so is - (standard \
+            timestamps, rotation, color and HDR metadata, and the input's audio, subtitles, chapters and timecode; \
+            what the format cannot hold is listed. .hevc is a raw Annex B stream, and so is - (standard \
             output). OUTPUT is created only when it is complete; see --keep-partial. If hardware fails in the middle \
             of the video and was not required, the video is encoded again in software, and the reason is reported.
+
+            Sound is copied where OUTPUT holds its codec; otherwise lossless sound becomes ALAC and other sound AAC, with its \
+            channels and in its place, and a line says so. Sound that can be neither copied nor converted is an error before \
+            anything is written, unless --drop-audio is given; .hevc and - hold none, which is a note.
+
+            --start, --duration and --end keep a part of the input. It begins with the first picture at --start or later, \
+            exactly, and its times begin with that picture; sound is cut to one packet, with an edit list that keeps it in its \
+            place, subtitles and chapters to the part, and the timecode is that of the first picture. Decoding begins at the \
+            key frame before, where the format has an index. With --copy the part begins with that key frame, or exactly with \
+            --exact, by an edit list that hides the pictures before.
 
             Where the size, bit depth or chroma format changes within the input, the frames are scaled and converted to \
             the format of the first one, and counted in a warning and in the JSON document (scaled_frames, \
@@ -52,6 +62,9 @@ struct EncodeCommand: ParsableCommand {
             EXAMPLES
               hwctl encode talk.mp4 talk.mov
               hwctl encode --bitrate 6M --preset fast --hardware require clip.mkv clip.mp4
+              hwctl encode --start 1:30 --duration 20 talk.mp4 part.mov
+              hwctl encode --copy --start 1:30 --end 1:50 talk.mov part.mov
+              hwctl encode --audio aac --audio-track deu --audio-bitrate 128k film.mkv film.mp4
               hwctl encode --alpha premultiplied title.mov title-hevc.mov
               hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
               ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7

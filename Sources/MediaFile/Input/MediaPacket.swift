@@ -35,8 +35,9 @@ public final class MediaPacket: @unchecked Sendable {
     /// The same data at other times: moved, or where `pts` is given, shown and decoded then, for `duration`.
     func moved(by ticks: Int64, pts: Int64? = nil, duration: Int64? = nil) -> MediaPacket? {
         guard let copy = MediaPacket(copying: self) else { return nil }
-        copy.packet.pointee.pts = pts ?? self.pts.map { $0 + ticks } ?? clibav_no_pts()
-        copy.packet.pointee.dts = pts ?? dts.map { $0 + ticks } ?? clibav_no_pts()
+        func moved(_ time: Int64?) -> Int64? { time.flatMap { Ticks.isPossible($0) ? $0 + ticks : nil } }
+        copy.packet.pointee.pts = pts ?? moved(self.pts) ?? clibav_no_pts()
+        copy.packet.pointee.dts = pts ?? moved(dts) ?? clibav_no_pts()
         if let duration { copy.packet.pointee.duration = duration }
         return copy
     }

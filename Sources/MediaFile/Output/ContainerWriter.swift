@@ -74,27 +74,20 @@ final class ContainerWriter: @unchecked Sendable {
         let video = source?.video
         timecode = FileCopy.timecode(
             from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate, start: edits.range?.start ?? 0)
-        let hasChapters = FileCopy.chapters(from: source, to: context, edits.range) > 0
         let copy: StreamCopy
         do throws(MediaError) {
             copy = try StreamCopy(
-                from: source, to: context, ending: ending, edits.sound, hasChapters: hasChapters,
+                from: source, to: context, ending: ending, edits.sound,
+                hasChapters: FileCopy.chapters(from: source, to: context, edits.range) > 0,
                 hasTimecode: timecode != nil)
         } catch {
             // A class whose init throws runs no deinit until every property has a value.
-            var packet: UnsafeMutablePointer<AVPacket>? = packet
-            av_packet_free(&packet)
-            avformat_free_context(context)
+            Self.free(context, packet)
             throw error
         }
         (copiedStreams, streamNumbers) = (copy.streams, copy.numbers)
         (converters, conversions) = (copy.converters, copy.conversions)
-        if let source, case .libAV(let input) = source.backend, let from = input.demuxer.video,
-            let stream = context.pointee.streams?[0]
-        {
-            FileCopy.trackMetadata(from: from, to: stream)
-            av_dict_set(&stream.pointee.metadata, "timecode", timecode, 0)
-        }
+        FileCopy.videoMetadata(from: source, to: context, timecode: timecode)
         let copied = FileCopy.metadata(from: source, to: context)
         writesMetadataKeys = isQuickTime && copied.keys.contains { $0.hasPrefix("com.") }
         metadata = writesMetadataKeys ? MovieMetadata() : MovieMetadata(copied, isQuickTime: isQuickTime)
@@ -109,12 +102,18 @@ final class ContainerWriter: @unchecked Sendable {
     }
 
     deinit {
-        var packet: UnsafeMutablePointer<AVPacket>? = packet
-        av_packet_free(&packet)
         // The I/O context is this module's, not libavformat's to close.
         context.pointee.pb = nil
-        avformat_free_context(context)
+        Self.free(context, packet)
         file.discard()
+    }
+
+    private static func free(
+        _ context: UnsafeMutablePointer<AVFormatContext>, _ packet: UnsafeMutablePointer<AVPacket>
+    ) {
+        var packet: UnsafeMutablePointer<AVPacket>? = packet
+        av_packet_free(&packet)
+        avformat_free_context(context)
     }
 
     /// Sets the track and the boxes that the muxer does not write, and writes the header.

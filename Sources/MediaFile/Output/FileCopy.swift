@@ -37,6 +37,17 @@ enum FileCopy {
         for key in trackKeys { av_dict_set(&target.pointee.metadata, key, nil, 0) }
     }
 
+    /// Copies the metadata of the video's track, and sets its timecode.
+    static func videoMetadata(
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, timecode: String?
+    ) {
+        guard let source, case .libAV(let input) = source.backend, let from = input.demuxer.video,
+            let stream = output.pointee.streams?[0]
+        else { return }
+        trackMetadata(from: from, to: stream)
+        av_dict_set(&stream.pointee.metadata, "timecode", timecode, 0)
+    }
+
     /// Copies the chapters, as far as they are in a range of time.
     /// - Returns: their number.
     static func chapters(

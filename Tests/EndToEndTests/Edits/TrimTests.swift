@@ -123,42 +123,33 @@ extension EndToEndFaults {
             }
         }
 
-        @Test("Chapters, subtitles and the timecode are those of the part")
-        func texts() throws {
-            let titles = path("titles.txt")
+        /// Four seconds with chapters, subtitles and a timecode.
+        private func makeTexts() throws {
             let chapters = [("One", 0, 1000), ("Two", 1000, 2500), ("Three", 2500, 4000)].map { title, start, end in
                 "[CHAPTER]\nTIMEBASE=1/1000\nSTART=\(start)\nEND=\(end)\ntitle=\(title)\n"
             }
-            try Data((";FFMETADATA1\n" + chapters.joined()).utf8).write(to: URL(fileURLWithPath: titles))
-            let cues = path("cues.srt")
-            try Data(
-                """
-                1
-                00:00:00,200 --> 00:00:00,900
-                before
-
-                2
-                00:00:01,000 --> 00:00:01,800
-                into
-
-                3
-                00:00:02,000 --> 00:00:02,400
-                inside
-
-                4
-                00:00:02,600 --> 00:00:03,900
-                out of
-
-                """.utf8
-            ).write(to: URL(fileURLWithPath: cues))
+            try Data((";FFMETADATA1\n" + chapters.joined()).utf8).write(
+                to: URL(fileURLWithPath: path("titles.txt")))
+            let cues = [
+                ("00,200", "00,900", "before"), ("01,000", "01,800", "into"), ("02,000", "02,400", "inside"),
+                ("02,600", "03,900", "out of"),
+            ].enumerated().map { number, cue in
+                "\(number + 1)\n00:00:\(cue.0) --> 00:00:\(cue.1)\n\(cue.2)\n\n"
+            }
+            try Data(cues.joined().utf8).write(to: URL(fileURLWithPath: path("cues.srt")))
             try Programs.tool(
                 "ffmpeg",
                 [
-                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=25:duration=4", "-i", titles,
-                    "-i", cues,
-                    "-map", "0:v", "-map", "2:s", "-map_chapters", "1", "-c:v", "libx264", "-c:s", "mov_text",
-                    "-timecode", "10:00:00:00", path("in.mov"),
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=25:duration=4", "-i",
+                    path("titles.txt"), "-i", path("cues.srt"), "-map", "0:v", "-map", "2:s", "-map_chapters", "1",
+                    "-c:v",
+                    "libx264", "-c:s", "mov_text", "-timecode", "10:00:00:00", path("in.mov"),
                 ])
+        }
+
+        @Test("Chapters, subtitles and the timecode are those of the part")
+        func texts() throws {
+            try makeTexts()
             try hwctl([
                 "encode", "--preset", "ultrafast", "--start", "1.4", "--end", "3", path("in.mov"), path("out.mov"),
             ])

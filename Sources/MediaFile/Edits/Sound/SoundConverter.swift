@@ -144,9 +144,9 @@ final class SoundConverter {
             case .frame:
                 defer { av_frame_unref(frame) }
                 let time = MediaPacket.timestamp(frame.pointee.best_effort_timestamp)
-                let position = time.map {
+                let position = time.flatMap { Ticks.isPossible($0) ? $0 : nil }.map {
                     av_rescale_q($0, decoder.pointer.pointee.pkt_timebase, timeBase.libAV)
-                }
+                }.flatMap { Ticks.isPossible($0) ? $0 : nil }
                 do throws(MediaError) {
                     try buffer.add(frame, at: position)
                 } catch {

@@ -59,15 +59,16 @@ public struct CopyCut {
 
     /// Keeps what may belong to the copy, until its first picture is known.
     private mutating func collect(_ packet: MediaPacket) {
-        guard let pts = packet.pts else { return }
+        guard let pts = packet.pts, Ticks.isPossible(pts) else { return }
         let isStarted = cut.isStarted(pts)
         if packet.isSync, keyTime == nil || !isStarted || pts == cut.start {
             configuration = pictures.compactMap(\.newConfiguration).last ?? configuration
             (keyTime, isPastLeading, pictures, following) = (pts, false, [packet], isStarted ? 1 : 0)
             let time = Double(pts) * video.timeBase.value - 0.2
             others.removeAll { other in
-                guard let end = other.pts.map({ $0 + other.duration }) else { return false }
-                return !texts.contains(other.streamIndex) && Double(end) * other.timeBase.value < time
+                guard let begin = other.pts else { return false }
+                let end = (Double(begin) + Double(other.duration)) * other.timeBase.value
+                return !texts.contains(other.streamIndex) && end < time
             }
             return
         }
@@ -95,7 +96,7 @@ public struct CopyCut {
 
     /// A picture at its time, after those behind the end that are before it in decoding order.
     private mutating func place(_ packet: MediaPacket) -> [MediaPacket] {
-        guard let origin = cut.origin, let pts = packet.pts else { return [] }
+        guard let origin = cut.origin, let pts = packet.pts, Ticks.isPossible(pts) else { return [] }
         if cut.isAfter(pts) {
             hidden.append(packet)
             if hidden.count >= Self.reordered, openSound.isEmpty || cut.isFarBehind(pts) { isEnded = true }
