@@ -52,7 +52,9 @@ void hwd_close(hwd_daemon *daemon) {
         int64_t deadline = hwdi_deadline(CLOSE_TIMEOUT, 0);
         shutdown(daemon->lifetime, SHUT_WR);
         char byte;
-        while (hwdi_poll(daemon->lifetime, POLLIN, deadline) > 0 && recv(daemon->lifetime, &byte, 1, MSG_DONTWAIT) > 0) continue;
+        while (hwdi_now() < deadline && hwdi_poll(daemon->lifetime, POLLIN, deadline) > 0 &&
+               recv(daemon->lifetime, &byte, 1, MSG_DONTWAIT) > 0)
+            continue;
     }
     hwdi_close(daemon->lifetime);
     free(daemon->address);

@@ -196,8 +196,8 @@ class DecompressionSession(Session[DecompressionLink]):
             self._link.abandon(number)
 
     def reports(self) -> List[PacketReport]:
-        reports, self._link.reports = self._link.reports, []
-        return reports
+        """As those of `hwdaemon.DecompressionSession`, of what other calls have received."""
+        return self._link.take_reports()
 
 
 class TransferSession(Session[TransferLink]):

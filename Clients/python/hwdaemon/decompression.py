@@ -126,9 +126,9 @@ class DecompressionSession(Session[DecompressionLink]):
             self._link.abandon(number)
 
     def reports(self) -> List[PacketReport]:
-        """What was reported of packets since the last call: damage, and packets without a picture."""
+        """What was reported of packets since the last call, of the last 4096 reports: damage, and packets without a picture."""
         self._advance()
-        reports, self._link.reports = self._link.reports, []
+        reports = self._link.take_reports()
         self._update()
         return reports
 

@@ -33,6 +33,7 @@ class Session(Generic[L]):
         self._readiness: Optional[Readiness] = None
         self._busy = threading.Lock()
         self._user: Optional[int] = None
+        self._is_closing = False
 
     def _run(self, steps: Steps[T], what: str, timeout: Optional[float] = None) -> T:
         self._enter()
@@ -50,13 +51,17 @@ class Session(Generic[L]):
 
     def _enter(self) -> None:
         if not self._busy.acquire(blocking=False):
+            if self._is_closing:
+                raise errors.SessionEnded(errors.INVALID_SESSION, "the session was closed")
             raise RuntimeError("another thread, or the call that a signal has interrupted, uses the session")
         self._user = threading.get_ident()
 
     def _leave(self) -> None:
-        self._update()
-        self._user = None
-        self._busy.release()
+        try:
+            self._update()
+        finally:
+            self._user = None
+            self._busy.release()
 
     def _update(self) -> None:
         if self._readiness is not None:
@@ -114,6 +119,7 @@ class Session(Generic[L]):
 
     def _interrupts(self, timeout: float) -> bool:
         """Begins a call that ends the session; or, where one waits that does not leave within the timeout, makes it end it."""
+        self._is_closing = True
         if not self._busy.acquire(blocking=False):
             self._link.interrupt()
             # A signal handler interrupts a call of its own thread, which goes on when the handler has returned.

@@ -9,6 +9,7 @@ from unittest import mock
 
 import hwdaemon
 from hwdaemon import CompressionSession
+from hwdaemon._core.decompression import MAX_REPORTS, DecompressionLink
 from hwdaemon._core.link import SLICE
 
 from .support import FakeWorker
@@ -102,6 +103,15 @@ class FloodTests(unittest.TestCase):
         self.assertEqual(found, [(3, 1), [size], (6, 1)])
         session.close(timeout=0.1)
         fake.close()
+
+    def test_reports_that_no_one_asks_for_are_bounded(self):
+        link = DecompressionLink()
+        link._packets_sent = 1 << 20
+        for number in range(1, MAX_REPORTS + 10):
+            link._take_report(number, 0, 1, "x" * 60000)
+        reports = link.take_reports()
+        self.assertEqual((len(reports), reports[-1].frame, len(reports[0].reason)), (MAX_REPORTS, MAX_REPORTS + 9, 1024))
+        self.assertEqual(link.take_reports(), [])
 
 
 if __name__ == "__main__":

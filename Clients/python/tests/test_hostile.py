@@ -125,6 +125,7 @@ class Faults(unittest.TestCase):
         self.compression(sends(packet(arena=2)), "in no arena")
         self.compression(sends(packet(arena=0xFFFFFFFF)), "without a descriptor")
         self.compression(sends(packet(size=65)), "leaves its arena")
+        self.compression(sends(packet(size=3 << 20)), "a packet has 3145728 bytes, and its frame")
         self.compression(sends(packet(offset=(1 << 64) - 8)), "leaves its arena")
         self.compression(sends(packet(), described=False), "before the format description")
         self.compression(lambda peer: peer.send(67, struct.pack("<Q", 3)), "released frame 3")

@@ -54,6 +54,17 @@ class SilentWorkerTests(unittest.TestCase):
         self.assertEqual((error.name, error.reason), ("InvalidSession", "the session was closed"))
         self.assertEqual(self.session._link.channel.fileno(), -1)
 
+    def test_a_call_after_close_began_is_an_end(self):
+        # This worker does not answer, so that `close` waits.
+        closing = threading.Thread(target=self.session.close, kwargs={"timeout": 0.5})
+        closing.start()
+        while not self.session._is_closing:
+            pass
+        for _ in range(2):
+            with self.assertRaisesRegex(hwdaemon.SessionEnded, "was closed"):
+                self.session["Quality"]
+            closing.join(10)
+
     def test_two_threads_at_a_time_are_refused(self):
         raised = self.begin()
         for call in (lambda: self.session["Quality"], lambda: list(self.session.packets()), self.session.frame):

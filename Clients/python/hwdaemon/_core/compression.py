@@ -21,8 +21,8 @@ from .payloads import CodedPacket, FrameToEncode, Violation
 from .slots import SLOT_INTERVAL, Slots
 from .steps import Steps
 
-# More than the samples of the largest picture: 8192 x 4320 in 10 bits take 106 MB.
-MAX_CODED_PACKET = 256 << 20
+# Bytes of a packet beside those of its samples: headers and side data.
+_PACKET_OVERHEAD = 1 << 20
 
 MAX_PTS = (1 << 63) - 1
 
@@ -190,8 +190,9 @@ class CompressionLink(Link):
         errors, self._errors = self._errors, None
         if errors is not None and errors[0] != packet.packet:
             raise Violation("it sent the quality of another packet")
-        if packet.size > MAX_CODED_PACKET:
-            raise Violation(f"a packet has {packet.size} bytes; {MAX_CODED_PACKET} is the limit")
+        # A coded picture is hardly larger than its samples; packets that the app has not fetched take its memory.
+        if packet.size > 2 * self.layout.size + _PACKET_OVERHEAD:
+            raise Violation(f"a packet has {packet.size} bytes, and its frame {self.layout.size}")
         if packet.arena == payloads.OWN_MEMORY:
             memory = self.receive_memory(message, packet.offset + packet.size)
         elif packet.arena in self._arenas and not message.descriptors:

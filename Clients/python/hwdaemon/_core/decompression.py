@@ -21,6 +21,9 @@ from .steps import Steps
 
 MAX_PACKET = 64 << 20
 MAX_ARENAS = 64
+#: Reports that wait for the app; it may never ask for them.
+MAX_REPORTS = 4096
+_MAX_REASON = 1024
 _SMALLEST_SLOT = 256 << 10
 _ASYNCHRONOUS, _DO_NOT_OUTPUT = 1, 2
 
@@ -40,7 +43,7 @@ class DecompressionLink(Link):
     def __init__(self) -> None:
         super().__init__()
         self.pictures: Deque[Picture] = deque()
-        self.reports: List[PacketReport] = []
+        self.reports: Deque[PacketReport] = deque(maxlen=MAX_REPORTS)
         self._slots: Optional[Slots] = None
         self._in_flight: Dict[int, Tuple[Slots, int, int]] = {}
         self._arenas: Dict[int, Memory] = {}
@@ -153,7 +156,8 @@ class DecompressionLink(Link):
         # A packet can be damaged, lack its picture, and lack its alpha.
         if not 0 < frame <= self._packets_sent or self._reports_received > 4 * self._packets_sent:
             raise Violation("it reported a packet that was never sent, or one too often")
-        self.reports.append(PacketReport(frame, status, bool(flags & 1), bool(flags & 2), bool(flags & 4), reason))
+        self.reports.append(
+            PacketReport(frame, status, bool(flags & 1), bool(flags & 2), bool(flags & 4), reason[:_MAX_REASON]))
 
     def _take_picture(self, decoded: DecodedPicture) -> None:
         memory = self._arenas.get(decoded.arena)
@@ -182,6 +186,11 @@ class DecompressionLink(Link):
     def _release_picture(self, number: int) -> None:
         if self._held.pop(number, None):
             self.channel.release(payloads.RELEASE_FRAME, payloads.pack_u64(number))
+
+    def take_reports(self) -> List[PacketReport]:
+        reports = list(self.reports)
+        self.reports.clear()
+        return reports
 
     def take_pictures(self) -> Iterator[Picture]:
         while self.pictures:
