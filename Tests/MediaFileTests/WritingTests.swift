@@ -154,13 +154,13 @@ func boxes(_ path: String) throws -> [String] {
         let writer = try MediaWriter(path: scratch.file("out.mov"), source: reader)
         #expect(writer.notes.isEmpty && writer.copiedStreams.count == 1)
         #expect(writer.conversions.count == 1 && writer.conversions[0].contains("is converted to AAC"))
-        var sound = SoundOptions()
-        sound.form = .copy
+        var edits = FileEdits()
+        edits.sound.form = .copy
         #expect(throws: MediaError.self) {
-            try MediaWriter(path: scratch.file("out.mov"), source: reader, sound: sound)
+            try MediaWriter(path: scratch.file("out.mov"), source: reader, edits: edits)
         }
-        sound.dropsUnsupported = true
-        let silent = try MediaWriter(path: scratch.file("out.mov"), source: reader, sound: sound)
+        edits.sound.dropsUnsupported = true
+        let silent = try MediaWriter(path: scratch.file("out.mov"), source: reader, edits: edits)
         #expect(silent.notes == ["stream 1 (audio, vorbis) is not copied: .mov holds no vorbis"])
         let stream = try MediaWriter(path: scratch.file("out.hevc"), source: reader)
         #expect(stream.notes.count == 1 && stream.notes[0].hasPrefix("stream 1 (audio, vorbis)"))

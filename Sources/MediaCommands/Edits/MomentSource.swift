@@ -25,7 +25,7 @@ final class MomentSource: VideoSource {
             (shown, following) = (nil, nil)
             return nil
         }
-        while following.map({ seconds($0.pts) <= Double(time) / 1_000_000 }) ?? true {
+        while following.map({ isShown($0, at: time) }) ?? true {
             guard let frame = try read() else { break }
             if let last = following {
                 try shown?.release()
@@ -39,17 +39,16 @@ final class MomentSource: VideoSource {
 
     /// The last picture at a time or before it, or the first one where all are later.
     private func picture(at time: Int64) throws -> SourceFrame {
-        let limit = Double(time) / 1_000_000
         guard
-            var frame = [following, shown].compactMap({ $0 }).first(where: { seconds($0.pts) <= limit })
+            var frame = [following, shown].compactMap({ $0 }).first(where: { isShown($0, at: time) })
                 ?? following
         else { throw MediaError(.badInput, "\(reader.path) has no frames") }
-        let end = seconds(frame.pts + frame.duration)
-        if frame.index == following?.index, limit >= end, frame.duration > 0 {
+        let end = Int64((seconds(frame.pts + frame.duration) * 1_000_000).rounded())
+        if frame.index == following?.index, time >= end, frame.duration > 0 {
             throw MediaError(
                 .badInput,
                 "\(reader.path) shows nothing at \(TimeRange.seconds(time)): it ends at "
-                    + TimeRange.seconds(Int64((end * 1_000_000).rounded())))
+                    + TimeRange.seconds(end))
         }
         // The same picture may be shown at the next time too.
         frame.release = {}
@@ -64,6 +63,10 @@ final class MomentSource: VideoSource {
         return nil
     }
 
-    /// A time in seconds; half of a microsecond later, because times are given in whole ones.
-    private func seconds(_ ticks: Int64) -> Double { Double(ticks) * reader.video.timeBase.value - 5e-7 }
+    /// Whether a picture begins at a time or before it; times are given in whole microseconds.
+    private func isShown(_ frame: SourceFrame, at time: Int64) -> Bool {
+        seconds(frame.pts) <= (Double(time) + 0.5) / 1_000_000
+    }
+
+    private func seconds(_ ticks: Int64) -> Double { Double(ticks) * reader.video.timeBase.value }
 }

@@ -104,7 +104,8 @@ final class Demuxer {
         return false
     }
 
-    private func readAny(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
+    /// Reads the next packet of any stream as libavformat returns it; false at the end of the file.
+    func readAny(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
         try cancelFlag.check()
         if moved.take(into: packet) { return true }
         var code = av_read_frame(context, packet)

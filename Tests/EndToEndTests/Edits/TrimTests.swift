@@ -213,11 +213,11 @@ extension EndToEndFaults {
                 "encode", "--preset", "ultrafast", "--verify", "--start", "1.23", "--duration", "1.1",
                 path(source.name), path("out.mov"),
             ])
-            #expect(run.text.contains("requested") || run.errors.contains("requested") || run.status == 0)
+            #expect((run.text + run.errors).contains("audio 1"), "\(run.errors)")
             // The same file is not the part that begins one picture later.
             let other = try ReceiptDocument(
                 "--asked", "start=1.27,duration=1.1", path(source.name), path("out.mov"), socket: server.socket)
-            #expect(other.lost.contains("pictures") || other.lost.contains("audio"))
+            #expect(!other.lost.isEmpty)
         }
 
         @Test("Single pictures are the ones that are shown at a time")

@@ -51,6 +51,8 @@ enum OutputCheck {
         where line.contains(" is not copied: ") {
             for kind in ["audio", "subtitle"] where line.contains("(\(kind), ") { changes.names.insert(kind) }
         }
+        // AAC has no more than 96,000.
+        if run.errors.contains(" samples per second: ") { changes.names.insert("audio") }
         let rate = command.frameRate.map { ["--frame-rate", $0] } ?? []
         let asked = changes.texts
         return rate + (asked.isEmpty ? [] : ["--asked", asked.joined(separator: ",")])

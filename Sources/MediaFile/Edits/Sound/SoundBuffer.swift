@@ -12,10 +12,19 @@ final class SoundBuffer {
     private let fifo: OpaquePointer
     private let converted: UnsafeMutablePointer<AVFrame>
     private var resampler: OpaquePointer?
-    /// The format, rate and number of channels that the resampler takes.
-    private var source: (format: Int32, rate: Int32, channels: Int32) = (-1, 0, 0)
+    /// What the resampler takes.
+    private var source: Form?
     /// The position behind the last sample; nil before the first.
     private var end: Int64?
+
+    /// The form of a decoder's samples.
+    private struct Form: Hashable {
+        var format: Int32
+        var rate: Int32
+        var channels: Int32
+        /// The positions of the channels, where they have the usual order.
+        var mask: UInt64
+    }
 
     /// Differences of times, in seconds, up to which sound is continuous: containers round to milliseconds.
     private static let tolerance = 0.010
@@ -82,20 +91,22 @@ final class SoundBuffer {
     /// Sets up the resampler for a frame's form, which may change within a stream.
     private func prepare(_ frame: UnsafeMutablePointer<AVFrame>) throws(MediaError) {
         let channels = frame.pointee.ch_layout.nb_channels
-        let form = (frame.pointee.format, frame.pointee.sample_rate, channels)
+        if frame.pointee.ch_layout.order == AV_CHANNEL_ORDER_UNSPEC {
+            av_channel_layout_default(&frame.pointee.ch_layout, channels)
+        }
+        let form = Form(
+            format: frame.pointee.format, rate: frame.pointee.sample_rate, channels: channels,
+            mask: frame.pointee.ch_layout.u.mask)
         guard form != source else { return }
-        guard SoundEncoder.rates.contains(form.1), (1...64).contains(channels) else {
-            throw MediaError(.unsupported, "the sound changes to \(form.1) samples per second")
+        guard SoundEncoder.rates.contains(form.rate), (1...64).contains(channels) else {
+            throw MediaError(.unsupported, "the sound changes to \(form.rate) samples per second")
         }
         try finish()
         swr_free(&resampler)
-        // The decoder's positions, or the encoder's where the stream names none.
-        var layout = frame.pointee.ch_layout
-        if channels == target.pointee.ch_layout.nb_channels { layout = target.pointee.ch_layout }
-        if layout.order == AV_CHANNEL_ORDER_UNSPEC { av_channel_layout_default(&layout, channels) }
+        // Channels at the side become channels at the back, and are not changed.
         let code = swr_alloc_set_opts2(
-            &resampler, &target.pointee.ch_layout, target.pointee.sample_fmt, target.pointee.sample_rate, &layout,
-            AVSampleFormat(rawValue: form.0), form.1, 0, nil)
+            &resampler, &target.pointee.ch_layout, target.pointee.sample_fmt, target.pointee.sample_rate,
+            &frame.pointee.ch_layout, AVSampleFormat(rawValue: form.format), form.rate, 0, nil)
         guard code >= 0, swr_init(resampler) >= 0 else {
             throw MediaError(.unsupported, LibAVLog.explain("the sound's channels cannot be converted"))
         }
@@ -106,12 +117,6 @@ final class SoundBuffer {
     private func convert(_ frame: UnsafeMutablePointer<AVFrame>?, skipping skipped: Int64) throws(MediaError) {
         av_frame_unref(converted)
         try describe(converted)
-        if let frame, frame.pointee.ch_layout.nb_channels == target.pointee.ch_layout.nb_channels {
-            // As the resampler was told: it refuses a frame whose layout differs.
-            guard av_channel_layout_copy(&frame.pointee.ch_layout, &target.pointee.ch_layout) >= 0 else {
-                throw MediaError(.io, "out of memory")
-            }
-        }
         try check(swr_convert_frame(resampler, converted, frame))
         try append(skipping: Int32(min(Int64(converted.pointee.nb_samples), skipped)))
     }
@@ -125,7 +130,7 @@ final class SoundBuffer {
         try finish()
         // A resampler that was emptied takes no more samples.
         swr_free(&resampler)
-        source = (-1, 0, 0)
+        source = nil
         var rest = gap
         while rest > 0 {
             let part = Int32(min(rest, 1 << 16))

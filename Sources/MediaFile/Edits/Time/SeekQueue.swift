@@ -74,7 +74,7 @@ extension Demuxer {
         defer { av_packet_free(&packet) }
         guard let packet else { throw MediaError(.io, "\(path): out of memory") }
         for _ in 0..<Self.maxPackets {
-            guard try read(into: packet),
+            guard try readAny(into: packet),
                 let base = stream(Int(packet.pointee.stream_index)).flatMap({
                     Rational(positive: $0.pointee.time_base)
                 }),
