@@ -230,6 +230,13 @@ int chwd_set_limit(int resource, uint64_t soft, uint64_t hard) {
     return result(setrlimit(resources[resource], &limit));
 }
 
+int chwd_limit_data(pid_t pid, uint64_t bytes) {
+    struct rlimit limit;
+    if (prlimit(pid, RLIMIT_DATA, NULL, &limit) < 0) return -errno;
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    return result(prlimit(pid, RLIMIT_DATA, &limit, NULL));
+}
+
 // --- Events
 
 int chwd_epoll_create(void) { return result(epoll_create1(EPOLL_CLOEXEC)); }

@@ -42,13 +42,15 @@ package struct SessionsCommand: ParsableCommand {
     }
 
     private static func table(_ sessions: [SessionInfo]) -> String {
-        var rows = [["SESSION", "KIND", "PID", "UID", "SIZE", "FORMAT", "ENCODER", "IN", "OUT", "KIB", "AGE"]]
+        var rows = [
+            ["SESSION", "KIND", "PID", "UID", "SIZE", "FORMAT", "ENCODER", "IN", "OUT", "KIB", "MEMORY", "AGE"]
+        ]
         for session in sessions {
             rows.append([
                 session.session, session.kind.rawValue, "\(session.pid)", "\(session.uid)",
                 "\(session.width)x\(session.height)", session.pixelFormat, session.codecID ?? "-",
                 "\(session.framesIn)", "\(session.framesOut)", "\(session.bytesOut / 1024)",
-                "\(session.ageMs / 1000) s",
+                session.memoryBytes.map { "\($0 >> 20) MiB" } ?? "-", "\(session.ageMs / 1000) s",
             ])
         }
         return Console.table(rows)

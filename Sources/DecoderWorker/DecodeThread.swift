@@ -78,8 +78,9 @@ struct DecodeThread {
             worker.port.stats.set(.busySinceNs, MonotonicTime.now.nanoseconds)
             do throws(SessionError) {
                 try perform(task)
+                try worker.port.memory.check()
             } catch {
-                worker.end(error.status, error.reason)
+                worker.port.fail(error)
             }
             worker.port.stats.set(.busySinceNs, 0)
         }

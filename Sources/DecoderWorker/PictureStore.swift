@@ -4,6 +4,7 @@ internal import HWDModel
 internal import HWDSessions
 internal import HWDTransport
 internal import HWDWire
+internal import HWDWorker
 internal import Synchronization
 
 /// The memory of decoded pictures: arenas of equal slots that the decoder writes and the client can only read.
@@ -13,6 +14,14 @@ internal import Synchronization
 final class PictureStore: PictureMemory {
     /// Pictures that a decoder may hold besides the client's: references (H.265 A.4.2) and those of its threads.
     private static let heldByDecoder = 17 + 17 + 2
+
+    /// What pictures are in the store.
+    enum Contents {
+        /// The decoder's.
+        case decoded
+        /// Converted ones, of another format.
+        case converted
+    }
 
     /// A change of arenas to announce to the client, in order.
     enum Change {
@@ -25,6 +34,8 @@ final class PictureStore: PictureMemory {
         var slotSize: Int
         var isTaken: [Bool]
         var isAnnounced = false
+        /// Slots from the first on that were in use once, and take memory.
+        var touched = 0
     }
 
     private struct State {
@@ -36,17 +47,26 @@ final class PictureStore: PictureMemory {
 
     private let state = Mutex(State())
     private let freed = WorkQueue<Bool>(capacity: 1)
+    private let contents: Contents
     private let maxBytes: Int
+    private let ledger: MemoryLedger
     private let timeout: Duration
     private let whileFull: @Sendable (Bool) -> Void
 
     /// Makes an empty store; arenas are allocated as pictures need them.
     ///
     /// - Parameters:
+    ///   - contents: what pictures are in it.
     ///   - maxBytes: of all arenas together.
+    ///   - ledger: counts the arenas' memory.
     ///   - timeout: how long a client may hold every slot before the session ends.
     ///   - whileFull: called with true when such a wait begins and with false when it ends.
-    init(maxBytes: UInt64, timeout: Duration, whileFull: @escaping @Sendable (Bool) -> Void) {
+    init(
+        _ contents: Contents, maxBytes: UInt64, ledger: MemoryLedger, timeout: Duration,
+        whileFull: @escaping @Sendable (Bool) -> Void
+    ) {
+        self.contents = contents
+        self.ledger = ledger
         self.maxBytes = Int(clamping: maxBytes)
         self.timeout = timeout
         self.whileFull = whileFull
@@ -55,11 +75,13 @@ final class PictureStore: PictureMemory {
     /// Takes a slot for the decoder to write to; nil unless more than one is free.
     ///
     /// The last one is kept for copies: without a slot a picture is decoded into other memory and copied.
-    func allocate(byteCount: Int) -> FrameSlot? { take(byteCount, leaving: 1) }
+    func allocate(byteCount: Int) -> FrameSlot? { try? take(byteCount, leaving: 1) }
+
+    func require(byteCount: Int) throws(SessionError) { try ledger.require(byteCount) }
 
     /// Takes a slot for a copy, waiting up to `timeout` for the client to release one.
     func slotForCopy(byteCount: Int) throws(SessionError) -> FrameSlot {
-        try wait(for: { take(byteCount, leaving: 0) }) {
+        try wait(for: { () throws(SessionError) in try take(byteCount, leaving: 0) }) {
             let used = state.withLock { $0.arenas.values.reduce(0) { $0 + $1.memory.size } }
             return used + byteCount > maxBytes
                 ? SessionError(.allocationFailed, "a picture of \(byteCount) bytes exceeds the session's limit")
@@ -70,9 +92,9 @@ final class PictureStore: PictureMemory {
 
     /// Waits until `body` returns a value, calling it again whenever a slot is freed or `wake` is called.
     func wait<Value>(
-        for body: () -> Value?, orElse error: () -> SessionError
+        for body: () throws(SessionError) -> Value?, orElse error: () -> SessionError
     ) throws(SessionError) -> Value {
-        if let value = body() { return value }
+        if let value = try body() { return value }
         whileFull(true)
         defer { whileFull(false) }
         let deadline = MonotonicTime.now + timeout
@@ -80,7 +102,7 @@ final class PictureStore: PictureMemory {
             let now = MonotonicTime.now
             guard now < deadline else { throw error() }
             _ = freed.pop(timeout: .nanoseconds(Int64(deadline.nanoseconds(since: now))))
-            if let value = body() { return value }
+            if let value = try body() { return value }
         }
     }
 
@@ -127,11 +149,9 @@ final class PictureStore: PictureMemory {
     /// The arena of a slot.
     static func arena(of slot: Int) -> UInt32 { UInt32(slot >> 16) }
 
-    private func take(_ byteCount: Int, leaving others: Int) -> FrameSlot? {
-        state.withLock { state in
-            if (state.arenas[state.current]?.slotSize ?? 0) < byteCount, !Self.grow(&state, byteCount, maxBytes) {
-                return nil
-            }
+    private func take(_ byteCount: Int, leaving others: Int) throws(SessionError) -> FrameSlot? {
+        try state.withLock { (state) throws(SessionError) in
+            if (state.arenas[state.current]?.slotSize ?? 0) < byteCount, !grow(&state, byteCount) { return nil }
             let number = state.current
             guard var arena = state.arenas.removeValue(forKey: number) else { return nil }
             defer { state.arenas[number] = arena }
@@ -139,6 +159,11 @@ final class PictureStore: PictureMemory {
                 others == 0 || arena.isTaken.count(where: { !$0 }) > others,
                 let base = arena.memory.mutableBytes?.baseAddress
             else { return nil }
+            if index >= arena.touched {
+                let picture = contents == .decoded ? UInt64(arena.slotSize) : 0
+                try ledger.require(arena.slotSize, picture: picture)
+                arena.touched = index + 1
+            }
             arena.isTaken[index] = true
             let offset = index * arena.slotSize
             return FrameSlot(
@@ -148,11 +173,11 @@ final class PictureStore: PictureMemory {
     }
 
     /// Makes an arena of larger slots the current one; false when memory does not suffice.
-    private static func grow(_ state: inout State, _ byteCount: Int, _ maxBytes: Int) -> Bool {
+    private func grow(_ state: inout State, _ byteCount: Int) -> Bool {
         // A multiple of the page size, so that rows stay aligned.
         let slotSize = (byteCount + 4095) & ~4095
         let used = state.arenas.values.reduce(0) { $0 + $1.memory.size }
-        let needed = heldByDecoder + DecompressionSession.maxFramesInFlight + 1
+        let needed = Self.heldByDecoder + DecompressionSession.maxFramesInFlight + 1
         let count = min(needed, (maxBytes - min(used, maxBytes)) / slotSize)
         // With fewer slots no picture could be held while another is decoded.
         guard count >= 3,
@@ -163,6 +188,7 @@ final class PictureStore: PictureMemory {
             state.arenas[state.current] = nil
             if old.isAnnounced { state.changes.append(.removed(state.current)) }
         }
+        ledger.add(memory)
         state.current += 1
         state.arenas[state.current] = Arena(
             memory: memory, slotSize: slotSize, isTaken: Array(repeating: false, count: count))

@@ -37,19 +37,20 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     init(_ assigned: AssignedSession) throws {
         let (start, stats) = (assigned.start, assigned.stats)
         self.start = start
-        func makeStore() -> PictureStore {
+        func makeStore(_ contents: PictureStore.Contents) -> PictureStore {
             PictureStore(
-                maxBytes: start.limits.maxPoolBytes, timeout: .seconds(start.limits.clientStallSeconds)
+                contents, maxBytes: start.limits.maxPoolBytes, ledger: assigned.memory,
+                timeout: .seconds(start.limits.clientStallSeconds)
             ) { isFull in stats.set(.slotsFullSinceNs, isFull ? MonotonicTime.now.nanoseconds : 0) }
         }
-        store = makeStore()
+        store = makeStore(.decoded)
         do throws(SessionError) {
             (setup, opened) = try Self.open(assigned, store)
         } catch {
             assigned.refuse(error)
         }
         let request = setup.session.request
-        output = request.isConverted ? makeStore() : store
+        output = request.isConverted ? makeStore(.converted) : store
         state = Mutex(setup.session)
         stats.set(.width, UInt64(request.format.width))
         stats.set(.height, UInt64(request.format.height))
@@ -65,6 +66,9 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         var failures = assigned.start.failures
         while true {
             let setup = try SessionSetup(assigned.start, failures: failures)
+            let format = setup.session.request.format
+            try assigned.memory.expect(
+                picture: SessionMemory.pictureBytes(width: format.width, height: format.height))
             let decoder = setup.choice.decoder
             guard decoder.hardware else { return (setup, nil) }
             assigned.willOpen(decoder.id)

@@ -66,15 +66,13 @@ struct EncodeThread {
             for pool in worker.removedPools.takeAll() { conversion?.forget(pool) }
             do throws(SessionError) {
                 try perform(task)
+                try worker.port.memory.check()
             } catch {
-                failed(error)
+                worker.port.fail(error)
             }
             worker.port.stats.set(.busySinceNs, 0)
         }
     }
-
-    /// Ends the session when its encoder fails.
-    private func failed(_ error: SessionError) -> Never { worker.end(error.status, error.reason) }
 
     private mutating func perform(_ task: EncodeTask) throws(SessionError) {
         switch task {

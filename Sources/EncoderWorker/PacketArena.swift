@@ -2,6 +2,7 @@
 internal import HWDModel
 internal import HWDTransport
 internal import HWDWire
+internal import HWDWorker
 internal import Synchronization
 
 /// The memory of packets that the client has not released, and the limit of their number.
@@ -23,6 +24,8 @@ final class PacketArena: Sendable {
         var packetID: UInt64
         var offset: Int
         var size: Int
+        /// The memory of a packet that is not in the arena; kept until the client releases it, so that it counts.
+        var ownMemory: SharedMemory?
     }
 
     private struct State {
@@ -35,18 +38,23 @@ final class PacketArena: Sendable {
     private let state = Mutex(State())
     private let released = WorkQueue<Bool>(capacity: 1)
     private let timeout: Duration
+    private let ledger: MemoryLedger
 
     /// Creates an empty arena.
     ///
-    /// - Parameter timeout: how long a client may hold every packet before the session ends.
+    /// - Parameters:
+    ///   - timeout: how long a client may hold every packet before the session ends.
+    ///   - ledger: counts the memory.
     /// - Throws: `AllocationFailed`.
-    init(timeout: Duration) throws(SessionError) {
+    init(timeout: Duration, ledger: MemoryLedger) throws(SessionError) {
         do throws(SystemError) {
             memory = try SharedMemory(creating: "hwdaemon-packets", size: Self.size, readOnlyToOthers: true)
         } catch {
             throw SessionError(.allocationFailed, "the encoder process lacks memory: \(error)")
         }
         self.timeout = timeout
+        self.ledger = ledger
+        ledger.add(memory)
         state.withLock { $0.slots.reserveCapacity(Self.maxPackets) }
     }
 
@@ -63,7 +71,8 @@ final class PacketArena: Sendable {
     ///
     /// - Parameter whileFull: called with true when the wait begins and with false when it ends, so that the broker
     ///   does not mistake a slow client for a hung encoder.
-    /// - Throws: `Parameter` when the client released no packet in that time, `AllocationFailed`.
+    /// - Throws: `Parameter` when the client released no packet in that time, `AllocationFailed`, the errors of
+    ///   `MemoryLedger.require`.
     func store(_ bytes: RawSpan, whileFull: (Bool) -> Void = { _ in }) throws(SessionError) -> StoredPacket {
         let size = bytes.byteCount
         var deadline: MonotonicTime?
@@ -103,6 +112,7 @@ final class PacketArena: Sendable {
         var target = memory
         var place = StoredPacket(packetID: packetID, offset: offset, ownMemory: nil)
         if bytes.byteCount > Self.maxInArena {
+            try ledger.require(bytes.byteCount)
             do throws(SystemError) {
                 target = try SharedMemory(
                     creating: "hwdaemon-packet", size: bytes.byteCount, readOnlyToOthers: true)
@@ -111,6 +121,11 @@ final class PacketArena: Sendable {
                     .allocationFailed, "no memory for a packet of \(bytes.byteCount) bytes: \(error)")
             }
             place = StoredPacket(packetID: packetID, offset: 0, ownMemory: target)
+            ledger.add(target)
+            state.withLock { [target] state in
+                guard let index = state.slots.firstIndex(where: { $0.packetID == packetID }) else { return }
+                state.slots[index].ownMemory = target
+            }
         }
         guard let room = target.mutableBytes else {
             throw SessionError(.allocationFailed, "the packet memory is not writable")

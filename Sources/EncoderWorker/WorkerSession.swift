@@ -28,7 +28,8 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         let setup: SessionSetup
         do throws(SessionError) {
             setup = try SessionSetup(start, willOpen: assigned.willOpen)
-            arena = try PacketArena(timeout: .seconds(start.limits.clientStallSeconds))
+            arena = try PacketArena(
+                timeout: .seconds(start.limits.clientStallSeconds), ledger: assigned.memory)
         } catch {
             assigned.refuse(error)
         }

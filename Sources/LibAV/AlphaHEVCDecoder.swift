@@ -19,7 +19,7 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
     private let base: HEVCDecoder
     private var alpha: HEVCDecoder?
     private let options: HEVCDecoder.Options
-    private let scratch = ScratchMemory()
+    private let scratch: ScratchMemory
     private let merger: AlphaPlaneMerger
     private var expected: [Int64: Expected] = [:]
     /// Pictures of the base layer whose alpha is not decoded yet, in presentation order.
@@ -43,6 +43,7 @@ public final class AlphaHEVCDecoder: PictureDecoder, @unchecked Sendable {
         var inner = options
         inner.target = .yu12
         self.options = inner
+        scratch = ScratchMemory(of: memory)
         merger = AlphaPlaneMerger(memory: memory)
         base = try HEVCDecoder(format, inner, memory: scratch)
     }

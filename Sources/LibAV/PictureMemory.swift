@@ -8,6 +8,16 @@ public protocol PictureMemory: FrameMemory {
     /// Only called on the thread that drives the decoder, between calls into it.
     /// - Throws: an error that ends the session: no slot in time, or no memory.
     func slotForCopy(byteCount: Int) throws(SessionError) -> FrameSlot
+
+    /// Checks that the session may take private memory of `byteCount` bytes.
+    ///
+    /// - Throws: an error that ends the session: it would have more memory than it may.
+    func require(byteCount: Int) throws(SessionError)
+}
+
+extension PictureMemory {
+    /// No limit.
+    public func require(byteCount: Int) throws(SessionError) {}
 }
 
 /// Returns a slot when deinitialized.

@@ -13,12 +13,14 @@ final class ScratchMemory: PictureMemory {
     }
 
     private let state = Mutex(State())
+    /// The session's memory, which counts this too.
+    private let session: any PictureMemory
 
     /// Slots kept for later pictures; a decoder returns about as many as it takes.
     private static let maxSpare = 8
     private static let alignment = 64
 
-    init() {}
+    init(of session: any PictureMemory) { self.session = session }
 
     deinit {
         state.withLock { state in
@@ -38,7 +40,9 @@ final class ScratchMemory: PictureMemory {
                 return slot
             }
             let size = (byteCount + Self.alignment - 1) & ~(Self.alignment - 1)
-            guard size > 0, let base = aligned_alloc(Self.alignment, size) else { return nil }
+            guard size > 0, (try? session.require(byteCount: size)) != nil,
+                let base = aligned_alloc(Self.alignment, size)
+            else { return nil }
             // Samples that a damaged stream leaves unwritten must not show an earlier picture.
             memset(base, 0, size)
             let slot = FrameSlot(id: state.lastID, base: base, poolOffset: 0, byteCount: size)
@@ -49,6 +53,7 @@ final class ScratchMemory: PictureMemory {
 
     func slotForCopy(byteCount: Int) throws(SessionError) -> FrameSlot {
         guard let slot = allocate(byteCount: byteCount) else {
+            try session.require(byteCount: byteCount)
             throw SessionError(.allocationFailed, "no memory for a picture of \(byteCount) bytes")
         }
         return slot

@@ -70,6 +70,9 @@ struct TransferThread {
             case .timedOut: finishOldest()
             case .closed: return finishAll()
             }
+            do throws(SessionError) { try worker.port.memory.check() } catch {
+                worker.end(error.status, error.reason)
+            }
             if begun.isEmpty { worker.port.stats.set(.busySinceNs, 0) }
         }
     }

@@ -123,6 +123,17 @@ public final class ChildProcess: @unchecked Sendable {
         }
     }
 
+    /// Limits the private memory of the child (RLIMIT_DATA) to a number of bytes, which a later call may raise.
+    ///
+    /// Set from outside, because a sandboxed process may not change its limits.
+    public func limitPrivateMemory(to bytes: UInt64) throws(SystemError) {
+        lock.lock()
+        defer { lock.unlock() }
+        // A reaped child's number may be another process's.
+        guard known == nil else { return }
+        try syscall("prlimit(RLIMIT_DATA)") { chwd_limit_data(pid, bytes) }
+    }
+
     private static func environment(adding additions: [String: String]) -> [String] {
         var lines: [String] = []
         var next = chwd_environ()

@@ -23,9 +23,11 @@ public enum ProcessControl {
     /// Confines a process that loads a codec or a driver.
     ///
     /// It gains no privileges by execve, other processes of the user cannot trace it, a write to a closed pipe fails
-    /// with `EPIPE`, and a crash writes no core file, which would hold a client's frames.
+    /// with `EPIPE`, and a crash writes no core file, which would hold a client's frames. When the machine's
+    /// memory runs out, the kernel kills it before the broker.
     public static func confine() throws(SystemError) {
         ignoreBrokenPipes()
+        raiseOutOfMemoryScore()
         try setNoNewPrivileges()
         try setDumpable(false)
         try limit(.coreSize, to: 0)
@@ -62,6 +64,24 @@ public enum ProcessControl {
     /// execve(2) sets it again, so child processes are not affected.
     public static func setDumpable(_ on: Bool) throws(SystemError) {
         try syscall("prctl(PR_SET_DUMPABLE)") { chwd_set_dumpable(on ? 1 : 0) }
+    }
+
+    /// Added to the parent's `oom_score_adj`: half of the scale, so that the kernel takes any process of a session first.
+    private static let outOfMemoryScore = 500
+
+    /// Raises `oom_score_adj` (proc(5)); without /proc the kernel decides by size alone.
+    ///
+    /// The file can be opened only while the process is dumpable.
+    private static func raiseOutOfMemoryScore() {
+        let number = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC)
+        guard number >= 0 else { return }
+        let file = OwnedFD(number)
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = pread(file.rawValue, &bytes, bytes.count, 0)
+        let digits = bytes.prefix(max(count, 0)).prefix { $0 == UInt8(ascii: "-") || 0x30...0x39 ~= $0 }
+        let present = Int(String(decoding: digits, as: UTF8.self)) ?? 0
+        let text = Array("\(min(present + outOfMemoryScore, 1000))".utf8)
+        _ = write(file.rawValue, text, text.count)
     }
 
     /// Permanently prevents execve from granting privileges (PR_SET_NO_NEW_PRIVS).

@@ -123,6 +123,12 @@ public final class SharedMemory: @unchecked Sendable {
     /// Bytes of the file and of its mapping.
     public var size: Int { mapping.count }
 
+    /// Bytes of the file that are in memory: pages that nobody has written to take none.
+    public var allocatedBytes: UInt64 {
+        var status = stat()
+        return fstat(file.rawValue, &status) == 0 ? UInt64(status.st_blocks) * 512 : 0
+    }
+
     /// The memory, page-aligned; valid as long as this object exists.
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(mapping) }
 

@@ -36,6 +36,10 @@ public final class StatsPage: Sendable {
         case forbiddenCall
         /// How many system calls the sandbox forbade.
         case forbiddenCalls
+        /// Bytes of memory that the session takes: private, arenas and pools.
+        case memoryBytes
+        /// The most bytes of private memory, touched or not, that the process was found to have.
+        case privateBytes
     }
 
     /// The longest time between two heartbeats of a worker whose I/O thread is idle.

@@ -33,11 +33,16 @@ public struct SessionInfo: Codable, Sendable {
     public var pendingFrames: UInt64
     /// Milliseconds since Create.
     public var ageMs: UInt64
+    /// Bytes of memory that the session takes: its process's private memory, arenas and pools.
+    public var memoryBytes: UInt64?
+    /// Bytes of memory that it was granted; more is granted as it needs it, within `MaxMemory`.
+    public var grantedBytes: UInt64?
 
     public init(
         session: String, kind: SessionKind, pid: Int32, uid: UInt32, codec: String, width: Int, height: Int,
         pixelFormat: String, codecID: String?, usingHardware: Bool?, fallbackReason: String?,
-        framesIn: UInt64, framesOut: UInt64, bytesOut: UInt64, pendingFrames: UInt64, ageMs: UInt64
+        framesIn: UInt64, framesOut: UInt64, bytesOut: UInt64, pendingFrames: UInt64, ageMs: UInt64,
+        memoryBytes: UInt64? = nil, grantedBytes: UInt64? = nil
     ) {
         self.session = session
         self.kind = kind
@@ -55,6 +60,8 @@ public struct SessionInfo: Codable, Sendable {
         self.bytesOut = bytesOut
         self.pendingFrames = pendingFrames
         self.ageMs = ageMs
+        self.memoryBytes = memoryBytes
+        self.grantedBytes = grantedBytes
     }
 
     enum CodingKeys: String, CodingKey {
@@ -68,5 +75,7 @@ public struct SessionInfo: Codable, Sendable {
         case bytesOut = "bytes_out"
         case pendingFrames = "pending_frames"
         case ageMs = "age_ms"
+        case memoryBytes = "memory_bytes"
+        case grantedBytes = "granted_bytes"
     }
 }

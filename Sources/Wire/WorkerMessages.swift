@@ -154,10 +154,15 @@ public struct WorkerLimits: Codable, Hashable, Sendable {
     public var prepareSeconds: Double
     /// Seconds for which a session may go on after the broker was killed.
     public var orphanSeconds: Double
+    /// Bytes that the session may take until it asks for more; nil for no limit.
+    public var memoryBytes: UInt64?
+    /// Bytes of private memory that the process may have; nil for no limit.
+    public var privateBytes: UInt64?
 
     public init(
         maxPoolBytes: UInt64 = 2 << 30, clientStallSeconds: Double = 30, hardwareStallSeconds: Double = 5,
-        softwareStallSeconds: Double = 30, prepareSeconds: Double = 60, orphanSeconds: Double = 3600
+        softwareStallSeconds: Double = 30, prepareSeconds: Double = 60, orphanSeconds: Double = 3600,
+        memoryBytes: UInt64? = nil, privateBytes: UInt64? = nil
     ) {
         self.maxPoolBytes = maxPoolBytes
         self.clientStallSeconds = clientStallSeconds
@@ -165,6 +170,8 @@ public struct WorkerLimits: Codable, Hashable, Sendable {
         self.softwareStallSeconds = softwareStallSeconds
         self.prepareSeconds = prepareSeconds
         self.orphanSeconds = orphanSeconds
+        self.memoryBytes = memoryBytes
+        self.privateBytes = privateBytes
     }
 
     enum CodingKeys: String, CodingKey {
@@ -174,6 +181,24 @@ public struct WorkerLimits: Codable, Hashable, Sendable {
         case softwareStallSeconds = "software_stall_seconds"
         case prepareSeconds = "prepare_seconds"
         case orphanSeconds = "orphan_seconds"
+        case memoryBytes = "memory_bytes"
+        case privateBytes = "private_bytes"
+    }
+}
+
+/// The broker's answer to `WorkerReport.memory`.
+public struct MemoryGrant: Codable, Hashable, Sendable {
+    /// Bytes that the session may take altogether; nil for no limit.
+    public var granted: UInt64?
+    /// Bytes of private memory that the process may have; nil for no limit.
+    public var bound: UInt64?
+    /// Why it is not more, with figures; nil where it suffices.
+    public var refusal: String?
+
+    public init(granted: UInt64?, bound: UInt64?, refusal: String? = nil) {
+        self.granted = granted
+        self.bound = bound
+        self.refusal = refusal
     }
 }
 
@@ -183,6 +208,9 @@ public enum WorkerReport: Codable, Sendable {
     case opening(codecID: String)
     /// The session was created, or its decoder switched between hardware and software.
     case created(codecID: String, usingHardware: Bool, fallbackReason: String?)
+    /// The session takes more memory than it was granted and waits for a `MemoryGrant`: `needed` bytes altogether at least,
+    /// `wanted` so that it asks less often; `picture` is the size of its pictures in bytes, 0 where that is not known.
+    case memory(needed: UInt64, wanted: UInt64, picture: UInt64)
     /// The session ends.
     case ended(code: Int32, reason: String)
 }

@@ -11,6 +11,8 @@ public final class AssignedSession {
     public let start: WorkerStart
     /// The counters that the broker reads.
     public let stats: StatsPage
+    /// The memory that the session takes.
+    public let memory: MemoryLedger
 
     private let kind: SessionKind
     private let sandbox: SandboxRequest
@@ -22,12 +24,13 @@ public final class AssignedSession {
     /// A session whose sandbox holds already.
     init(
         _ kind: SessionKind, _ start: WorkerStart, _ sandbox: SandboxRequest, stats: StatsPage,
-        connection: consuming OwnedFD, signals: SignalFD
+        memory: MemoryLedger, connection: consuming OwnedFD, signals: SignalFD
     ) {
         self.kind = kind
         self.start = start
         self.sandbox = sandbox
         self.stats = stats
+        self.memory = memory
         self.signals = signals
         self.connection = consume connection
     }
@@ -60,7 +63,7 @@ public final class AssignedSession {
             try VarlinkReply.encode(reply), to: connection.rawValue,
             deadline: MonotonicTime.now + Self.replyTimeout)
         return try SessionPort(
-            kind: kind, limits: start.limits, stats: stats, signals: signals,
+            kind: kind, limits: start.limits, stats: stats, memory: memory, signals: signals,
             connection: connection)
     }
 

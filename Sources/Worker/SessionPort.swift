@@ -10,6 +10,8 @@ internal import Synchronization
 public final class SessionPort: @unchecked Sendable {
     /// The counters that the broker reads.
     public let stats: StatsPage
+    /// The memory that the session takes.
+    public let memory: MemoryLedger
 
     private static let clientIsGone = "the client closed the connection"
     /// Bytes that a reply's body may have: a payload less the reply's own fields.
@@ -29,12 +31,13 @@ public final class SessionPort: @unchecked Sendable {
     private let ending = Mutex(())
 
     init(
-        kind: SessionKind, limits: WorkerLimits, stats: StatsPage, signals: SignalFD,
+        kind: SessionKind, limits: WorkerLimits, stats: StatsPage, memory: MemoryLedger, signals: SignalFD,
         connection: consuming OwnedFD
     ) throws(SystemError) {
         self.kind = kind
         self.limits = limits
         self.stats = stats
+        self.memory = memory
         self.signals = signals
         channel = SessionChannel(try MessageChannel(connection))
     }
@@ -158,6 +161,8 @@ public final class SessionPort: @unchecked Sendable {
         // The whole file is mapped, however little of it the client announces.
         try pools.add(
             message.poolID, memory, size: UInt64(memory.size), isWritable: memory.access == .readWrite)
+        self.memory.add(memory)
+        try self.memory.check()
     }
 
     /// Sends the reply to a message whose failure does not end the session.
@@ -189,6 +194,12 @@ public final class SessionPort: @unchecked Sendable {
     private func endAfterFailedSend(_ error: TransportError) -> Never {
         if error.code == .closed { end(.ok, Self.clientIsGone) }
         end(.parameter, "the client does not read its messages: \(error.reason)")
+    }
+
+    /// Ends the session because its codec failed, or could not have more memory.
+    public func fail(_ error: SessionError) -> Never {
+        let error = memory.explained(error)
+        end(error.status, error.reason)
     }
 
     /// Ends the session and the process, from any thread; a second caller waits for the exit.

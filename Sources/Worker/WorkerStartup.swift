@@ -28,6 +28,7 @@ public enum WorkerStartup {
             try ProcessControl.setParentDeathSignal(SIGKILL, parent: getppid())
             guard !isBrokerGone else { exit(ExitStatus.ok.rawValue) }
             try ProcessControl.confine()
+            let memory = try? ProcessMemory()
             let stats = try StatsPage(receiving: OwnedFD(WorkerDescriptor.stats))
             try Sandbox.start(recordingIn: stats)
             guard let sandbox = try receiveSandbox(rehearse) else { exit(ExitStatus.ok.rawValue) }
@@ -39,8 +40,10 @@ public enum WorkerStartup {
                     from: WorkerDescriptor.broker, into: &bytes, deadline: MonotonicTime.now + startTimeout)
             else { exit(ExitStatus.ok.rawValue) }
             let start = try JSON.decode(WorkerStart.self, from: bytes)
+            let ledger = MemoryLedger(kind, start.limits, process: memory, stats: stats)
             try serve(
-                AssignedSession(kind, start, sandbox, stats: stats, connection: connection, signals: signals))
+                AssignedSession(
+                    kind, start, sandbox, stats: stats, memory: ledger, connection: connection, signals: signals))
         } catch {
             // Before the Create reply the client only sees the connection close; the daemon logs this reason.
             let reason = "the \(kind.noun) process could not start: \(error)"
@@ -55,10 +58,11 @@ public enum WorkerStartup {
         return poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLHUP) != 0
     }
 
-    /// Sends a report to the broker; a broker that is gone is not an error.
-    public static func report(_ report: WorkerReport) {
-        guard let bytes = try? JSON.encode(report) else { return }
-        try? PacketSocket.send(bytes, to: WorkerDescriptor.broker)
+    /// Sends a report to the broker; returns false if the broker is gone, which is not an error.
+    @discardableResult
+    public static func report(_ report: WorkerReport) -> Bool {
+        guard let bytes = try? JSON.encode(report) else { return false }
+        return (try? PacketSocket.send(bytes, to: WorkerDescriptor.broker)) != nil
     }
 
     /// Makes a start packet with a made-up call, encoded and decoded as a real one is.

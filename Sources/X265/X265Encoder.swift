@@ -67,13 +67,7 @@ public final class X265Encoder: Encoder {
             throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
         }
         let parameters = try X265Parameters(api: api, configuration, role: role)
-        guard let encoder = api.pointee.encoder_open(parameters.pointer) else {
-            // x265 returns no reason: its checks refuse the parameters, or memory ran out.
-            throw SessionError(
-                .parameter,
-                "x265 does not open for \(configuration.request.width)x\(configuration.request.height) "
-                    + "\(configuration.profile.rawValue); its own message is in the daemon's log")
-        }
+        let encoder = try parameters.openEncoder(configuration)
         guard let picture = api.pointee.picture_alloc(), let output = api.pointee.picture_alloc() else {
             api.pointee.encoder_close(encoder)
             throw SessionError(.allocationFailed, "no memory for x265's pictures")
@@ -186,8 +180,11 @@ public final class X265Encoder: Encoder {
     ) throws(SessionError) -> Bool {
         var nals: UnsafeMutablePointer<x265_nal>?
         var count: UInt32 = 0
+        errno = 0
         let result = api.pointee.encoder_encode(encoder, &nals, &count, input, output)
+        let isOutOfMemory = errno == ENOMEM
         guard result >= 0 else {
+            guard !isOutOfMemory else { throw SessionError(.allocationFailed, "x265 failed while encoding") }
             throw SessionError(.videoEncoderMalfunction, "x265 failed while encoding (\(result))")
         }
         guard result > 0, let nals, count > 0 else { return false }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import CHWDX265
+internal import Glibc
 internal import HWDModel
 internal import HWDSessions
 
@@ -40,6 +41,17 @@ final class X265Parameters {
     }
 
     deinit { api.pointee.param_free(pointer) }
+
+    /// Opens an encoder; x265 returns no reason when it does not: its checks refuse the parameters, or memory ran out.
+    func openEncoder(_ configuration: EncoderConfiguration) throws(SessionError) -> OpaquePointer {
+        errno = 0
+        if let encoder = api.pointee.encoder_open(pointer) { return encoder }
+        guard errno != ENOMEM else { throw SessionError(.allocationFailed, "x265 does not open") }
+        throw SessionError(
+            .parameter,
+            "x265 does not open for \(configuration.request.width)x\(configuration.request.height) "
+                + "\(configuration.profile.rawValue); its own message is in the daemon's log")
+    }
 
     private func setFormat(_ configuration: EncoderConfiguration) {
         let request = configuration.request

@@ -23,7 +23,9 @@ struct MetricsTests {
         metrics.text(
             Metrics.Present(
                 now: Self.start + .milliseconds(1500), running: work.count, connections: 3, work: work,
-                limits: SessionRegistry.Limits(quota: UserQuota(total: 9, perUser: 4)), refusedConnections: 2))
+                limits: SessionRegistry.Limits(
+                    quota: UserQuota(total: 9, perUser: 4), memory: MemoryQuota(total: 4096, isForOneUser: false)),
+                memory: (granted: 300, used: 200), refusedConnections: 2))
     }
 
     private func work(_ frames: UInt64, _ bytes: UInt64, age: UInt64 = 60) -> SessionWork {
@@ -50,6 +52,8 @@ struct MetricsTests {
         for line in [
             "hwdaemon_build_info{version=\"\(HWDaemonVersion.text)\"} 1", "hwdaemon_uptime_seconds 1.5",
             "hwdaemon_sessions_running 1", "hwdaemon_sessions_limit{scope=\"user\"} 4",
+            "hwdaemon_memory_granted_bytes 300", "hwdaemon_memory_used_bytes 200",
+            "hwdaemon_memory_limit_bytes{scope=\"all\"} 4096", "hwdaemon_memory_limit_bytes{scope=\"user\"} 2048",
             "hwdaemon_sessions_created_total{kind=\"compression\",encoder=\"x265\",hardware=\"false\"} 2",
             "hwdaemon_sessions_ended_total{kind=\"compression\",encoder=\"x265\",hardware=\"false\",code=\"0\",reason=\"closed\"} 1",
             "hwdaemon_sessions_ended_total{kind=\"compression\",encoder=\"none\",hardware=\"false\",code=\"-12912\",reason=\"killed\"} 1",
@@ -128,7 +132,7 @@ struct MetricsTests {
             from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
             families = list(parse(open(sys.argv[1], newline='').read()))
             samples = [s for f in families for s in f.samples]
-            assert len(families) == 17 and len(samples) == 17, (len(families), len(samples))
+            assert len(families) == 20 and len(samples) == 21, (len(families), len(samples))
             reason = [s.labels['reason'] for s in samples if s.name == 'hwdaemon_fallbacks_total']
             assert reason == ['it said "no" \\\\   ümläut 😀 and more'], reason
             encoder = [s.labels['encoder'] for s in samples if s.name == 'hwdaemon_sessions_ended_total']

@@ -62,6 +62,12 @@ static bool trace_parent(void) { return ptrace(PTRACE_ATTACH, getppid(), NULL, N
 
 static bool kill_parent(void) { return kill(getppid(), SIGKILL) == 0; }
 
+// More than any session may have; nothing is touched.
+static bool take_memory(void) {
+    void *memory = mmap(NULL, (size_t)64 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory != MAP_FAILED;
+}
+
 static const struct attempt {
     const char *name;
     bool (*succeeds)(void);
@@ -69,7 +75,7 @@ static const struct attempt {
     {"exec", start_program},   {"fork", start_process},        {"socket", open_network},
     {"unix", open_local_socket}, {"passwd", read_passwords},   {"home", read_home},
     {"tmp", write_temporary},  {"cache", write_cache},         {"other-node", open_other_node},
-    {"ptrace", trace_parent},  {"kill-broker", kill_parent},
+    {"ptrace", trace_parent},  {"kill-broker", kill_parent},   {"memory", take_memory},
 };
 enum { ATTEMPTS = sizeof attempts / sizeof *attempts };
 

@@ -85,7 +85,7 @@ import Testing
             session: "s", kind: .compression, pid: 1, uid: 1, codec: "hevc", width: 1, height: 1,
             pixelFormat: "NV12",
             codecID: "e", usingHardware: false, fallbackReason: "r", framesIn: 1, framesOut: 1, bytesOut: 1,
-            pendingFrames: 0, ageMs: 1)
+            pendingFrames: 0, ageMs: 1, memoryBytes: 1, grantedBytes: 1)
         let fields = try #require(
             try JSONSerialization.jsonObject(with: Data(try JSON.encode(info))) as? [String: Any])
         for field in fields.keys { #expect(text.contains("  \(field): "), "\(field)") }

@@ -208,6 +208,8 @@ class RunningSession:
     encoder_id: Optional[str] = None
     using_hardware: Optional[bool] = None
     fallback_reason: Optional[str] = None
+    memory_bytes: Optional[int] = None
+    granted_bytes: Optional[int] = None
 
 
 @dataclass(frozen=True)

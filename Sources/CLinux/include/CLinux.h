@@ -52,6 +52,8 @@ int chwd_set_dumpable(int on);
 int chwd_set_no_new_privileges(void);
 int chwd_set_name(const char *name);
 int chwd_set_limit(int resource, uint64_t soft, uint64_t hard);
+// Sets the soft RLIMIT_DATA of another process of the same user, at most to its hard limit.
+int chwd_limit_data(pid_t pid, uint64_t bytes);
 
 // Events.
 int chwd_epoll_create(void);

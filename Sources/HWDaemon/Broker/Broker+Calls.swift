@@ -81,6 +81,10 @@ extension Broker {
         Metrics.Present(
             now: .now, running: workers.count, connections: connectionCount,
             work: workers.values.map { $0.workSoFar() }, limits: registry.limits,
+            memory: (
+                granted: registry.running.values.reduce(0) { $0 &+ $1.memory },
+                used: workers.values.reduce(0) { $0 &+ $1.memoryUsed }
+            ),
             refusedConnections: listener?.refusedCount ?? 0)
     }
 }

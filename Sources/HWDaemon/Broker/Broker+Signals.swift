@@ -129,7 +129,7 @@ extension Broker {
     /// Applies settings to new sessions.
     private func apply(_ new: Settings) {
         settings = new
-        registry.limits = SessionRegistry.Limits(new)
+        registry.limits = SessionRegistry.Limits(new, isPrivate: configuration.isPrivate)
         prober.reconfigure(timeout: new.probeTimeout, deviceList: Configuration.deviceList(new))
         for spare in spares.values {
             spare.change(isEnabled: new.spareWorkers > 0, sandbox: new.sandbox)
@@ -142,7 +142,12 @@ extension Broker {
 
 extension SessionRegistry.Limits {
     /// The limits that an administrator sets.
-    init(_ settings: Settings) {
-        self.init(quota: UserQuota(total: settings.maxSessions, perUser: settings.maxSessionsPerUser))
+    ///
+    /// - Parameter isPrivate: whether the daemon serves its own user only, who may have all of the memory.
+    init(_ settings: Settings, isPrivate: Bool) {
+        let memory = settings.maxMemory.resolved(available: MemoryLimit.available)
+        self.init(
+            quota: UserQuota(total: settings.maxSessions, perUser: settings.maxSessionsPerUser),
+            memory: MemoryQuota(total: memory, isForOneUser: isPrivate))
     }
 }

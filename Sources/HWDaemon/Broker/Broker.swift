@@ -54,7 +54,7 @@ final class Broker {
         self.manager = manager
         self.signals = signals
         self.logger = logger
-        registry = SessionRegistry(limits: SessionRegistry.Limits(settings))
+        registry = SessionRegistry(limits: SessionRegistry.Limits(settings, isPrivate: configuration.isPrivate))
         loop = try EventLoop()
         prober = Prober(
             ProbeQueue(libexec: configuration.libexec, timeout: settings.probeTimeout, loop: loop),

@@ -12,6 +12,8 @@ struct Metrics {
         /// The work of the running sessions so far.
         var work: [SessionWork]
         var limits: SessionRegistry.Limits
+        /// Bytes of memory of the running sessions.
+        var memory = (granted: UInt64(0), used: UInt64(0))
         var refusedConnections: UInt64
     }
 
@@ -74,6 +76,7 @@ struct Metrics {
         text.family("hwdaemon_sessions_limit", "gauge", "Sessions that may run at once.")
         text.sample("hwdaemon_sessions_limit", [("scope", "all")], present.limits.quota.total)
         text.sample("hwdaemon_sessions_limit", [("scope", "user")], present.limits.quota.perUser)
+        addMemory(present, to: &text)
         text.gauge(
             "hwdaemon_connections_open", "Connections that were not handed to a session's process.",
             present.connections)
@@ -102,6 +105,21 @@ struct Metrics {
         text.sample("hwdaemon_probe_duration_seconds_sum", [], Self.seconds(probeNanoseconds))
         text.counter("hwdaemon_reloads", "Attempts to reload the configuration.", reloads)
         return text.finished
+    }
+
+    private func addMemory(_ present: Present, to text: inout OpenMetrics) {
+        text.gauge(
+            "hwdaemon_memory_granted_bytes", unit: "bytes", "Memory granted to the running sessions.",
+            present.memory.granted)
+        text.gauge(
+            "hwdaemon_memory_used_bytes", unit: "bytes",
+            "Memory that the running sessions take, as their processes report it: private, arenas and pools.",
+            present.memory.used)
+        guard let total = present.limits.memory.total, let perUser = present.limits.memory.perUser else { return }
+        text.family(
+            "hwdaemon_memory_limit_bytes", "gauge", unit: "bytes", "Memory that sessions may have (MaxMemory).")
+        text.sample("hwdaemon_memory_limit_bytes", [("scope", "all")], total)
+        text.sample("hwdaemon_memory_limit_bytes", [("scope", "user")], perUser)
     }
 
     private static func seconds(_ nanoseconds: UInt64) -> Double { Double(nanoseconds) / 1e9 }

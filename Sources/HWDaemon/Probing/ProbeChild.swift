@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDModel
+internal import HWDSessions
 internal import HWDTransport
 internal import HWDWire
 
@@ -74,6 +75,11 @@ final class ProbeChild {
             newSession: true)
         messages?.closeChildEnd()
         channel = pair.first
+        if !Sandbox.isSwitchedOff {
+            // A probe that is not bounded is still killed in time.
+            try? child.limitPrivateMemory(
+                to: SessionMemory.probeBound(processors: sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        }
         do {
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
             channelWatch = try loop.watch(channel.rawValue, .readable) { [weak self] _ in self?.receive() }

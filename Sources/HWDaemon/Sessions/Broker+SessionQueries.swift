@@ -56,7 +56,8 @@ extension Broker {
             codecID: session.codecID, usingHardware: session.usingHardware,
             fallbackReason: session.fallbackReason, framesIn: framesIn, framesOut: framesOut,
             bytesOut: worker?[.bytesOut] ?? 0, pendingFrames: framesIn > framesOut ? framesIn - framesOut : 0,
-            ageMs: MonotonicTime.now.nanoseconds(since: session.created) / 1_000_000)
+            ageMs: MonotonicTime.now.nanoseconds(since: session.created) / 1_000_000,
+            memoryBytes: worker?.memoryUsed ?? 0, grantedBytes: session.memory)
     }
 }
 

@@ -29,8 +29,10 @@ extension Broker {
         let log = sessionLogger(id, parameters, uid: uid)
         do throws(Refusal) {
             guard !isStopping else { throw .shuttingDown }
-            try registry.admit(uid: uid)
-            let start = workerStart(id, call, parameters.kind, snapshot)
+            let picture = SessionMemory.pictureBytes(width: parameters.width, height: parameters.height)
+            let memory = memory(of: parameters.kind, picture: picture)
+            try registry.admit(uid: uid, memory: memory.initial)
+            let start = workerStart(id, call, parameters.kind, snapshot, memory)
             let worker = try startWorker(
                 start, parameters.kind, pixelFormat: parameters.pixelFormat, connection: connection.fileDescriptor,
                 log)
@@ -39,7 +41,7 @@ extension Broker {
                 SessionRegistry.Running(
                     id: id, uid: uid, kind: parameters.kind, pid: worker.pid, codec: parameters.codec,
                     width: parameters.width, height: parameters.height, pixelFormat: parameters.pixelFormat,
-                    created: .now))
+                    created: .now, pictureBytes: picture, memory: memory.initial))
             worker.logger.info(
                 "session started",
                 metadata: [
@@ -66,7 +68,7 @@ extension Broker {
     }
 
     private func workerStart(
-        _ id: String, _ call: VarlinkCall, _ kind: SessionKind, _ snapshot: ProbeSnapshot
+        _ id: String, _ call: VarlinkCall, _ kind: SessionKind, _ snapshot: ProbeSnapshot, _ memory: SessionMemory
     ) -> WorkerStart {
         var start = WorkerStart(
             session: id, call: String(decoding: call.bytes, as: UTF8.self),
@@ -77,7 +79,9 @@ extension Broker {
                 hardwareStallSeconds: settings.hardwareStallTimeout / .seconds(1),
                 softwareStallSeconds: settings.stallTimeout / .seconds(1),
                 prepareSeconds: settings.prepareTimeout / .seconds(1),
-                orphanSeconds: settings.orphanTimeout / .seconds(1)),
+                orphanSeconds: settings.orphanTimeout / .seconds(1),
+                memoryBytes: hasMemoryLimit ? memory.initial : nil,
+                privateBytes: hasMemoryLimit ? memory.bound : nil),
             hardware: kind.hardwareEncoders(among: prober.knowledge.hardwareEncoders),
             vulkan: prober.knowledge.vulkanHints)
         start.failures = failures(of: kind, start.snapshot)
@@ -104,6 +108,7 @@ extension Broker {
                 process: try takeProcess(kind), connection: connection, loop: loop, logger: log,
                 handlers: SessionWorker.Handlers(
                     report: { [weak self] in self?.handleReport($0, of: id) },
+                    memory: { [weak self] in self?.grantMemory($0, to: id) },
                     end: { [weak self] in self?.ended(id, $0) }))
         } catch {
             throw Refusal(starting: error, kind)

@@ -7,6 +7,8 @@ internal import HWDTransport
 struct Refusal: Error {
     /// The obstacle, as a label of the metrics.
     enum Cause: String {
+        case maxMemory = "max_memory"
+        case maxMemoryPerUser = "max_memory_per_user"
         case maxSessions = "max_sessions"
         case maxSessionsPerUser = "max_sessions_per_user"
         case openFiles = "open_files"

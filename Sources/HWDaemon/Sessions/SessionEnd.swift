@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
 internal import HWDModel
+internal import HWDSessions
 internal import HWDTransport
 
 /// How a session ended: VideoToolbox's status, the reason, and the frames it processed.
@@ -14,6 +15,21 @@ struct SessionEnd: Hashable, Sendable {
     var signal: Int32?
     /// What the sandbox forbade the process, if anything.
     var forbiddenCalls: ForbiddenCalls?
+
+    /// The private memory of a session's process, in bytes.
+    struct Memory {
+        /// The most that it reported.
+        var used: UInt64
+        var bound: UInt64
+
+        /// Whether a large allocation may have exceeded the bound.
+        var isNearBound: Bool { used >= bound / 2 }
+
+        var text: String {
+            "it had \(SessionMemory.text(used)) of private memory, of the \(SessionMemory.text(bound)) that its session may "
+                + "use"
+        }
+    }
 
     /// What ended a session, as a label of the metrics.
     enum Cause: String {
@@ -52,11 +68,16 @@ struct SessionEnd: Hashable, Sendable {
     ///   - reported: the worker's own report, which is untrusted.
     ///   - stopped: why the broker killed the worker, if it did.
     ///   - forbidden: what its sandbox forbade; the reason names it.
+    ///   - memory: its private memory; the reason of a process that was killed from elsewhere names it where it was near the
+    ///     bound: code that cannot cope with a failed allocation aborts, and so does the kernel without memory.
     static func error(
         reported: SessionError?, stopped: SessionError?, exit: ChildProcess.Exit, _ kind: SessionKind,
-        _ forbidden: ForbiddenCalls? = nil
+        _ forbidden: ForbiddenCalls? = nil, memory: Memory? = nil
     ) -> SessionError {
-        let error = error(reported, stopped, exit, kind)
+        var error = error(reported, stopped, exit, kind)
+        if reported == nil, stopped == nil, let memory, memory.isNearBound {
+            error = SessionError(error.status, "\(error.reason); \(memory.text)")
+        }
         guard let forbidden else { return error }
         return SessionError(
             error.status, "\(error.reason); the process tried to \(forbidden.attempt), which its sandbox forbids")

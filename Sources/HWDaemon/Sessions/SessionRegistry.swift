@@ -8,6 +8,8 @@ struct SessionRegistry {
     struct Limits: Hashable, Sendable {
         /// Running at once.
         var quota = UserQuota(total: 64, perUser: 16)
+        /// The memory of the sessions that run at once.
+        var memory = MemoryQuota.unlimited
         /// How long a result is kept.
         var resultLifetime = Duration.seconds(60)
         /// Results kept for one user; the oldest is dropped first.
@@ -29,6 +31,10 @@ struct SessionRegistry {
         var codecID: String?
         var usingHardware: Bool?
         var fallbackReason: String?
+        /// Bytes of a picture, as `SessionMemory` counts them; 0 until the worker reports them where Create does not.
+        var pictureBytes: UInt64 = 0
+        /// Bytes of memory that were granted.
+        var memory: UInt64 = 0
     }
 
     /// The state of the session with some id.
@@ -52,10 +58,20 @@ struct SessionRegistry {
 
     init(limits: Limits) { self.limits = limits }
 
-    /// Checks that one more session of this user may start.
+    /// Checks that one more session of this user may start, and take `memory` bytes.
     ///
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit that is reached.
-    func admit(uid: UInt32) throws(Refusal) {
+    func admit(uid: UInt32, memory: UInt64 = 0) throws(Refusal) {
+        try admitOneMore(uid: uid)
+        let usage = usage(of: nil, uid: uid)
+        let decision = limits.memory.decide(usage, needed: memory, wanted: memory)
+        guard let obstacle = decision.obstacle else { return }
+        throw Refusal(
+            obstacle == .total ? .maxMemory : .maxMemoryPerUser, .videoEncoderNotAvailableNow,
+            limits.memory.reason(obstacle, usage, uid: uid, needed: memory))
+    }
+
+    private func admitOneMore(uid: UInt32) throws(Refusal) {
         let own = running.values.count(where: { $0.uid == uid })
         let quota = limits.quota
         let usage = "the daemon serves \(running.count) sessions; its limit is \(quota.total) (MaxSessions)"
@@ -87,6 +103,32 @@ struct SessionRegistry {
         running[id]?.usingHardware = usingHardware
         running[id]?.fallbackReason = fallbackReason
         return isFirst ? running[id] : nil
+    }
+
+    /// Grants a running session more memory within the limits; memory that it has stays its own.
+    ///
+    /// - Returns: what it has, and why it does not have what it needs, if so.
+    mutating func grant(
+        _ id: String, needed: UInt64, wanted: UInt64, picture: UInt64
+    ) -> (decision: MemoryQuota.Decision, refusal: String?) {
+        guard let session = running[id] else { return (MemoryQuota.Decision(granted: 0, obstacle: .total), nil) }
+        let usage = usage(of: session, uid: session.uid)
+        let decision = limits.memory.decide(usage, needed: needed, wanted: wanted)
+        running[id]?.memory = decision.granted ?? needed
+        running[id]?.pictureBytes = picture
+        let refusal = decision.obstacle.map {
+            limits.memory.reason($0, usage, uid: session.uid, needed: needed)
+        }
+        return (decision, refusal)
+    }
+
+    /// The memory that a session, its user's others and those of other users have.
+    private func usage(of session: Running?, uid: UInt32) -> MemoryQuota.Usage {
+        var usage = MemoryQuota.Usage(session: session?.memory ?? 0)
+        for other in running.values where other.id != session?.id {
+            if other.uid == uid { usage.others &+= other.memory } else { usage.otherUsers &+= other.memory }
+        }
+        return usage
     }
 
     /// Moves a session to those that ended; its result is kept for a while.

@@ -7,7 +7,7 @@ internal import Logging
 
 /// The process that serves one session, as the broker sees it: its end, its reports and its counters.
 final class SessionWorker {
-    /// Packets accepted from one worker, which needs two.
+    /// Packets accepted from one worker, which needs two, and one for each growth of its memory by a quarter.
     private static let maxPackets = 64
 
     /// Time beyond the hardware's stall timeout in which a worker answers its Create call: for its own start.
@@ -37,6 +37,8 @@ final class SessionWorker {
     struct Handlers {
         /// Called when the worker reports that the session was created.
         var report: (WorkerReport) -> Void
+        /// Called when the worker asks for memory; returns the answer.
+        var memory: (Broker.MemoryRequest) -> MemoryGrant?
         /// Called once, when the process has ended.
         var end: (SessionEnd) -> Void
     }
@@ -70,6 +72,8 @@ final class SessionWorker {
     /// A copy of the client's connection, held until the worker is about to reply on it.
     private var unanswered: OwnedFD?
     private var packets = 0
+    /// Bytes of private memory that the process may have.
+    private var memoryBound = UInt64.max
     private var reported: SessionError?
     private var stopped: SessionError?
     private let handlers: Handlers
@@ -99,6 +103,7 @@ final class SessionWorker {
             let copy = try OwnedFD.duplicate(connection)
             hangUpWatch = try loop.watchHangUp(copy.rawValue) { [weak self] in self?.clientHungUp() }
             unanswered = consume copy
+            if let bound = start.limits.privateBytes { limitMemory(to: bound) }
             try PacketSocket.send(try JSON.encode(assignment.sandbox), to: channel.rawValue)
             try PacketSocket.send(try JSON.encode(start), file: connection, to: channel.rawValue)
             childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
@@ -111,8 +116,20 @@ final class SessionWorker {
         }
     }
 
+    /// Bounds the process's private memory; it is bounded again where its pictures grow.
+    func limitMemory(to bytes: UInt64) {
+        guard !Sandbox.isSwitchedOff else { return }
+        memoryBound = bytes
+        do throws(SystemError) { try child.limitPrivateMemory(to: bytes) } catch {
+            logger.warning("the process's memory is not bounded", metadata: ["reason": "\(error)"])
+        }
+    }
+
     /// Reads a counter that the untrusted process writes.
     subscript(counter: StatsPage.Counter) -> UInt64 { stats[counter] }
+
+    /// Bytes of memory that the process says the session takes, within what any machine has.
+    var memoryUsed: UInt64 { min(stats[.memoryBytes], 1 << 44) }
 
     /// Sends a signal.
     func kill(_ signal: Int32) { try? child.kill(signal) }
@@ -187,6 +204,11 @@ final class SessionWorker {
         }
         switch report {
         case .opening(let codecID): opening = codecID.printable(maxBytes: 256)
+        case .memory(let needed, let wanted, let picture):
+            let request = Broker.MemoryRequest(needed: needed, wanted: wanted, picture: picture)
+            guard let grant = handlers.memory(request), let bytes = try? JSON.encode(grant) else { return }
+            // A worker that does not read its answers waits in vain, and harms its own session only.
+            try? PacketSocket.send(bytes, to: channel.rawValue)
         case .ended(let code, let reason):
             // If this comes before `created`, the worker itself replies to the call with the error.
             unanswered = nil
@@ -217,7 +239,9 @@ final class SessionWorker {
         if let hangUpWatch { loop.forget(hangUpWatch) }
         loop.cancel(hangUpTimer)
         let forbidden = ForbiddenCalls(stats)
-        let error = SessionEnd.error(reported: reported, stopped: stopped, exit: exit, kind, forbidden)
+        let memory = SessionEnd.Memory(used: stats[.privateBytes], bound: memoryBound)
+        let error = SessionEnd.error(
+            reported: reported, stopped: stopped, exit: exit, kind, forbidden, memory: memory)
         let signal: Int32? = if case .signaled(let number) = exit { number } else { nil }
         handlers.end(
             SessionEnd(

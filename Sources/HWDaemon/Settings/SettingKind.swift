@@ -53,6 +53,30 @@ extension SettingKind<UInt64> {
     }
 }
 
+extension SettingKind<MemoryLimit> {
+    /// A number of bytes, a share of the machine's memory, or none.
+    static func memory(_ range: ClosedRange<UInt64>) -> SettingKind {
+        let size = SettingKind<UInt64>.size(range)
+        return SettingKind(
+            takes: "\(size.takes), 1% to 100% of the machine's or control group's memory, or unlimited"
+        ) {
+            (text) throws(SettingFault) in
+            if text == "unlimited" { return .unlimited }
+            guard text.hasSuffix("%") else { return .bytes(try size.read(text)) }
+            guard let percent = Int(text.dropLast()), 1...100 ~= percent else {
+                throw SettingFault("\(text) is out of range")
+            }
+            return .percent(percent)
+        } show: { limit in
+            switch limit {
+            case .bytes(let bytes): size.show(bytes)
+            case .percent(let percent): "\(percent)%"
+            case .unlimited: "unlimited"
+            }
+        }
+    }
+}
+
 extension SettingKind<Duration> {
     private static let units = ["": 1, "s": 1, "ms": 0.001, "min": 60, "h": 3600]
 

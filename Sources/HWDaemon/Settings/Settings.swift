@@ -7,6 +7,7 @@ struct Settings: Hashable, Sendable {
     var maxSessions = 64
     var maxSessionsPerUser = 16
     var maxPoolBytesPerSession: UInt64 = 2 << 30
+    var maxMemory = MemoryLimit.percent(75)
     var stallTimeout = Duration.seconds(30)
     var hardwareStallTimeout = Duration.seconds(5)
     var clientStallTimeout = Duration.seconds(30)
@@ -89,6 +90,10 @@ enum SettingsTable {
         SettingsRow(
             "MaxPoolBytesPerSession", \.maxPoolBytesPerSession, .size((1 << 20)...(1 << 40)),
             "Memory for frames that a session may register."),
+        SettingsRow(
+            "MaxMemory", \.maxMemory, .memory((256 << 20)...(1 << 44)),
+            "Memory that the sessions of all users may have together, pools included; one user may have half of it."
+        ),
         SettingsRow(
             "SpareWorkers", \.spareWorkers, .count(0...1),
             "Processes started in advance, so that a session need not wait for one to start."),

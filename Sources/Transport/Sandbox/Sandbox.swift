@@ -28,13 +28,16 @@ public enum Sandbox {
     ///
     /// A kernel without Landlock restricts the system calls only.
     public static func apply(_ request: SandboxRequest) throws(SystemError) {
-        guard request.mode != .off, environment(variable) != "off" else { return }
+        guard request.mode != .off, !isSwitchedOff else { return }
         if request.mode == .enforce { try restrictFiles(FileRules(request, environment: environment)) }
         // Without Landlock nothing would say where.
         let changesFolders = !request.paths.isEmpty && missing == nil
         try install(
             CallTable.session(request.policy, changesFolders: changesFolders), onlyReports: request.mode == .report)
     }
+
+    /// Whether the environment says that processes are not confined, as those under a sanitizer must not be.
+    public static var isSwitchedOff: Bool { environment(variable) == SandboxRequest.Mode.off.rawValue }
 
     /// What the kernel lacks for a sandbox; nil if it lacks nothing.
     public static var missing: String? {

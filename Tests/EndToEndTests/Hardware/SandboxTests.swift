@@ -19,6 +19,7 @@ extension EndToEndFaults {
         static let failing: [(String, String?)] = [
             ("fork", "clone"), ("socket", "socket"), ("kill-broker", "kill"), ("unix", nil), ("passwd", nil),
             ("home", nil), ("tmp", nil), ("cache", nil), ("other-node", nil),
+            ("memory", nil),
         ]
 
         @Test(

@@ -41,11 +41,11 @@ final class RawSession {
     }
 
     /// Creates a decompression session.
-    init(_ server: TestDaemon, decoding stream: CodedStream) throws {
+    init(_ server: TestDaemon, decoding stream: CodedStream, pixelFormat: PixelFormat? = nil) throws {
         format = .yu12
         let connection = try UnixSocket.connect(to: server.socket)
         let parameters = CreateDecompressionSession.Parameters(
-            formatDescription: stream.description, timeBase: stream.timeBase)
+            formatDescription: stream.description, timeBase: stream.timeBase, pixelFormat: pixelFormat)
         let call = try VarlinkCall.encode(
             method: CreateDecompressionSession.method, parameters: parameters, upgrade: true)
         let deadline = MonotonicTime.now + .seconds(10)
