@@ -52,6 +52,7 @@ check: deps
 	swift build --build-tests --quiet
 	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name check --timeout 1500 -- --filter '$(LONG)'
 	@scripts/check-sample
+	@scripts/check-documentation
 	@scripts/check-protocol
 	@scripts/check-sandbox
 	@scripts/check-python

@@ -38,6 +38,16 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
         self.init(.connectionFailed, "\(task): \(error)")
     }
 
+    /// VideoToolbox's `OSStatus`: the session's, `CouldNotCreateInstance` if no daemon can be used, or `InvalidSession` if
+    /// the connection to it broke or timed out.
+    public var status: Status {
+        switch code {
+        case .session(let status): status
+        case .notRunning, .permissionDenied: .couldNotCreateInstance
+        case .connectionFailed: .invalidSession
+        }
+    }
+
     /// The sentence.
     public var description: String { reason }
 

@@ -7,6 +7,7 @@ public import HWDWire
 ///
 /// Use it from one thread. Sending never blocks; results are fetched with `nextEvent`. A program with its own event
 /// loop waits for `fileDescriptor` to become readable, then calls `nextEvent(timeout: .zero)` until it returns nil.
+/// It also does so after a call that waits for a reply, because events may have come with it.
 public final class CompressionSession {
     /// A result.
     public enum Event {

@@ -7,7 +7,8 @@ public import HWDWire
 ///
 /// Use it from one thread. `decode` blocks only while the session holds as many packets as it accepts; results are
 /// fetched with `nextEvent`. A program with its own event loop waits for `fileDescriptor` to become readable, then
-/// calls `nextEvent(timeout: .zero)` until it returns nil.
+/// calls `nextEvent(timeout: .zero)` until it returns nil. It also does so after a call that waits for a reply,
+/// because events may have come with it.
 public final class DecompressionSession {
     /// A result.
     public enum Event {
@@ -20,7 +21,7 @@ public final class DecompressionSession {
     }
 
     /// A picture: its description and its memory.
-    public struct ReceivedFrame {
+    public struct ReceivedFrame: Sendable {
         /// Times, size, format, color, metadata; `layout` counts from the start of `memory`.
         public let description: FrameDecoded
         /// The arena that holds the samples; `CompressionSession.addPool` lets another session read it.
@@ -118,9 +119,12 @@ public final class DecompressionSession {
     /// While the session holds as many packets as it accepts, this blocks until the worker has read one; events that
     /// arrive meanwhile are kept. A client that holds all its pictures must release one first.
     /// - Parameters:
-    ///   - pts: the presentation time; nil when it is not known.
+    ///   - packet: its bytes, which are copied.
+    ///   - pts: the presentation time, in units of the session's time base; nil when it is not known.
+    ///   - duration: in the same units; 0 if unknown.
     ///   - isOutput: whether the picture is returned, or decoded only as a reference of others.
     ///   - isAsynchronous: whether to return before the decoder has taken the packet.
+    ///   - timeout: the limit of this call.
     /// - Returns: the number that its picture and its reports carry.
     /// - Throws: `Parameter` for a packet that is empty or too large, or when more than 2000 events were not fetched, or
     ///   why the session ended.
@@ -148,6 +152,11 @@ public final class DecompressionSession {
 
     /// Whether `decode` takes a packet without waiting for the worker to read an earlier one.
     public func hasRoom() -> Bool { packetsInFlight < created.maxPacketsInFlight }
+
+    /// Whether `decode` takes a packet of this size, in bytes, without waiting for the worker to read an earlier one.
+    public func hasRoom(for size: Int) -> Bool {
+        packetsInFlight == 0 || (hasRoom() && client.receiver.packets.hasRoom(for: size))
+    }
 
     /// Requests every picture; `finished` follows the last one.
     ///

@@ -39,18 +39,25 @@ struct PacketPool {
 
     /// Copies a packet in; nil when there is no room.
     mutating func store(_ bytes: UnsafeRawBufferPointer, frameID: UInt64) -> Location? {
-        guard let room = memory?.mutableBytes else { return nil }
-        var offset = 0
-        var index = 0
-        for piece in pieces {
-            if piece.offset - offset >= bytes.count { break }
-            offset = (piece.offset + piece.size + Self.alignment - 1) & ~(Self.alignment - 1)
-            index += 1
-        }
-        guard offset + bytes.count <= room.count else { return nil }
+        guard let room = memory?.mutableBytes, let (index, offset) = place(for: bytes.count) else { return nil }
         UnsafeMutableRawBufferPointer(rebasing: room[offset..<offset + bytes.count]).copyMemory(from: bytes)
         pieces.insert(Piece(frameID: frameID, offset: offset, size: bytes.count), at: index)
         return Location(poolID: poolID, offset: offset)
+    }
+
+    /// Whether `store` would find room for a packet of this size.
+    func hasRoom(for size: Int) -> Bool { place(for: size) != nil }
+
+    /// The first gap that is large enough, and its index among the pieces.
+    private func place(for size: Int) -> (index: Int, offset: Int)? {
+        var offset = 0
+        var index = 0
+        for piece in pieces {
+            if piece.offset - offset >= size { break }
+            offset = (piece.offset + piece.size + Self.alignment - 1) & ~(Self.alignment - 1)
+            index += 1
+        }
+        return offset + size <= self.size ? (index, offset) : nil
     }
 
     /// Frees the place of a packet that the worker has read; false when there is none with this number.

@@ -78,7 +78,9 @@ final class SessionLink {
                     try self.handle(opcode, payload, &fds, handler)
                 }
                 switch received {
-                case .message: if MonotonicTime.now > deadline { return }
+                case .message:
+                    // The descriptor does not become readable for messages that were read already.
+                    if MonotonicTime.now > deadline, !channel.channel.hasMessage { return }
                 case .endOfFile: throw workerDied()
                 case .wouldBlock:
                     if try !channel.channel.waitReadable(until: deadline) { return }

@@ -7,6 +7,7 @@ public import HWDWire
 ///
 /// Use it from one thread. Sending never blocks; results are fetched with `nextEvent`. A program with its own event
 /// loop waits for `fileDescriptor` to become readable, then calls `nextEvent(timeout: .zero)` until it returns nil.
+/// It also does so after a call that waits for a reply, because events may have come with it.
 public final class TransferSession {
     /// A result.
     public enum Event: Sendable {
@@ -49,6 +50,14 @@ public final class TransferSession {
 
     /// Removes a pool that holds no frame in flight.
     public func removePool(id poolID: UInt32) throws(ClientError) { try client.removePool(id: poolID) }
+
+    /// Sets properties, all or none.
+    ///
+    /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`: those of a conversion are given at Create; the session
+    ///   continues.
+    public func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
+        try client.setProperties(properties)
+    }
 
     /// The values of properties; those of all properties that have one when `keys` is empty.
     public func copyProperties(_ keys: [PropertyKey] = []) throws(ClientError) -> [PropertyKey: PropertyValue] {

@@ -46,6 +46,11 @@ public struct Status: RawRepresentable, Hashable, Sendable {
     /// VideoToolbox's name without `kVT…Err`, or `Status<number>` for a number it does not define.
     public var name: String { Self.names[rawValue] ?? "Status\(rawValue)" }
 
+    /// VideoToolbox's constant, such as `kVTParameterErr`; `noErr` for success, the number if there is no constant.
+    public var constantName: String {
+        self == .ok ? "noErr" : Self.names[rawValue].map { "kVT\($0)Err" } ?? "\(rawValue)"
+    }
+
     /// The status with VideoToolbox's `name`, if there is one.
     public init?(name: String) {
         guard let entry = Self.names.first(where: { $0.value == name }) else { return nil }

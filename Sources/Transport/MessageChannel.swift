@@ -66,6 +66,9 @@ public final class MessageChannel: @unchecked Sendable {
         try receiver.next(from: fd.rawValue, body)
     }
 
+    /// Whether `next` returns a message that was read with another, or throws, without reading from the socket.
+    public var hasMessage: Bool { receiver.hasMessage }
+
     /// Waits until there is data to read or the peer has closed.
     ///
     /// - Returns: false at the deadline; a nil deadline waits forever.

@@ -63,6 +63,15 @@ final class MessageReceiver {
         }
     }
 
+    /// Whether `next` returns a message, or throws, without reading from the socket.
+    var hasMessage: Bool {
+        guard failure == nil else { return true }
+        guard end - start >= MessageHeader.size else { return false }
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[start..<end]).bytes
+        guard let header = try? MessageHeader(decoding: bytes) else { return true }
+        return end - start >= MessageHeader.size + header.length
+    }
+
     /// The header at the front once it is complete; the descriptors that it announces have arrived by then.
     private func parse() throws(TransportError) -> MessageHeader? {
         guard end - start >= MessageHeader.size else {

@@ -39,7 +39,7 @@ public struct MonotonicTime: Comparable, Hashable, Sendable {
     }
 
     /// The timeout for poll and epoll in milliseconds, rounded up so that no wait ends early; −1 for nil.
-    static func pollTimeout(until deadline: MonotonicTime?) -> Int32 {
+    public static func pollTimeout(until deadline: MonotonicTime?) -> Int32 {
         guard let deadline else { return -1 }
         let left = deadline.nanoseconds(since: now)
         return Int32(clamping: left / 1_000_000 + (left % 1_000_000 == 0 ? 0 : 1))

@@ -26,5 +26,8 @@ let package = Package(
                 "Model", "Sessions", "Transport", "Wire", "Worker", .product(name: "HWClient", package: "hwdaemon"),
             ],
             path: "Sources/SampleApp", swiftSettings: settings),
+        .executableTarget(
+            name: "first-frame", dependencies: [.product(name: "HWClient", package: "hwdaemon")],
+            path: "Sources/FirstFrame", swiftSettings: settings),
     ]
 )

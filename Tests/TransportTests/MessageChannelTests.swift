@@ -36,6 +36,19 @@ import Testing
         }
     }
 
+    @Test("A message that was read together with another is known without reading from the socket")
+    func bufferedMessages() throws {
+        let (a, b) = try channels()
+        #expect(!b.hasMessage)
+        for sequence in 1...3 as ClosedRange<UInt32> { try a.send(opcode: 1, sequence: sequence, payload: [7]) }
+        #expect(!b.hasMessage)
+        for isAnotherThere in [true, true, false] {
+            #expect(try b.nextCopy().copy?.payload == [7])
+            #expect(b.hasMessage == isAnotherThere)
+            #expect(try !b.waitReadable(until: MonotonicTime.now))
+        }
+    }
+
     @Test func reassemblesAMessageFromSingleBytes() throws {
         let pair = try UnixSocket.pair()
         let raw = pair.first

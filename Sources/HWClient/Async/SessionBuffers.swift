@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+internal import HWDModel
+internal import HWDTransport
+
+/// Makes the pixel buffers of one side of a session, in a pool that it allocates for the first of them.
+struct BufferSource {
+    let format: PixelFormat
+    let width: Int
+    let height: Int
+    private var pool: FramePool?
+
+    /// Buffers of a pool, and bytes of all of them unless one alone is larger; a daemon allows 2 GiB by default.
+    private static let maxCount = 8
+    private static let maxBytes = 1 << 30
+
+    /// - Throws: `Parameter` for an unknown pixel format.
+    init(_ pixelFormat: String, width: Int, height: Int) throws(ClientError) {
+        guard let format = PixelFormat(rawValue: pixelFormat) else {
+            throw .parameter("the pixel format \(pixelFormat) is unknown")
+        }
+        (self.format, self.width, self.height) = (format, width, height)
+    }
+
+    /// A free buffer; nil if the app or the worker has all of them.
+    mutating func next(wakes thread: SessionThread) throws(ClientError) -> PixelBuffer? {
+        let (layout, size) = FrameLayout.packed(format, width: width, height: height)
+        let pool: FramePool
+        if let existing = self.pool {
+            pool = existing
+        } else {
+            do throws(SystemError) {
+                let count = max(1, min(Self.maxCount, Self.maxBytes / max(1, size)))
+                pool = try FramePool(slotSize: size, slotCount: count)
+            } catch { throw ClientError(error, whileDoing: "no memory for frames") }
+            self.pool = pool
+        }
+        guard let slot = pool.acquire() else { return nil }
+        return PixelBuffer(
+            format, width: width, height: height, in: pool.memory, layout.moved(by: UInt64(slot.offset))
+        ) {
+            pool.release(slot)
+            thread.resumeWaiters()
+        }
+    }
+
+    /// Checks that a buffer has this side's format and size.
+    func check(_ buffer: PixelBuffer) throws(ClientError) {
+        guard buffer.format == format, buffer.width == width, buffer.height == height else {
+            throw .parameter(
+                "a buffer of \(buffer.format.rawValue) \(buffer.width)x\(buffer.height) is not the session's "
+                    + "\(format.rawValue) \(width)x\(height)")
+        }
+    }
+}
+
+/// A session whose worker reads the app's memory.
+protocol PoolRegistering {
+    func addPool(_ memory: SharedMemory, id poolID: UInt32) throws(ClientError)
+    func removePool(id poolID: UInt32) throws(ClientError)
+}
+
+extension CompressionSession: PoolRegistering {}
+extension TransferSession: PoolRegistering {}
+
+/// The memory that a session's worker has, each with its number.
+struct RegisteredPools {
+    /// In the order of use.
+    private var pools: [(memory: SharedMemory, id: UInt32)] = []
+    private var lastID: UInt32 = 0
+
+    /// A session has at most 16 pools (docs/protocol.md).
+    private static let maxCount = 12
+
+    /// The number of a memory, which is registered if it is new.
+    ///
+    /// - Parameter inFlight: memory of frames that the worker has, which stays registered.
+    mutating func id(
+        of memory: SharedMemory, inFlight: [SharedMemory], in session: some PoolRegistering
+    ) throws(ClientError) -> UInt32 {
+        if let index = pools.firstIndex(where: { $0.memory === memory }) {
+            pools.append(pools.remove(at: index))
+            return pools[pools.count - 1].id
+        }
+        if pools.count >= Self.maxCount,
+            let unused = pools.firstIndex(where: { pool in !inFlight.contains { $0 === pool.memory } })
+        {
+            try session.removePool(id: pools[unused].id)
+            pools.remove(at: unused)
+        }
+        lastID += 1
+        try session.addPool(memory, id: lastID)
+        pools.append((memory, lastID))
+        return lastID
+    }
+}

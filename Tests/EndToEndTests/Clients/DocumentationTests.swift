@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import HWDModel
+import Testing
+
+/// The samples in HWClient's documentation are those that are compiled and run.
+@Suite struct Documentation {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+    private static let catalogue = root.appendingPathComponent("Sources/HWClient/HWClient.docc")
+
+    private static func lines(_ file: URL) throws -> [String] {
+        try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
+    }
+
+    /// The lines between those that begin and end a part of a file, as texts.
+    private static func parts(
+        of file: URL, from isBegin: (String) -> Bool, to end: String
+    ) throws -> [String] {
+        var parts: [String] = []
+        var part: [String]?
+        for line in try lines(file) {
+            if part != nil, line == end {
+                parts.append((part ?? []).joined(separator: "\n"))
+                part = nil
+            } else if part != nil {
+                part?.append(line)
+            } else if isBegin(line) {
+                part = []
+            }
+        }
+        try #require(part == nil, "\(file.lastPathComponent) has a part without an end")
+        return parts
+    }
+
+    /// The samples of a source file: what is between its markers.
+    private static func samples(_ path: String) throws -> [String] {
+        try parts(
+            of: root.appendingPathComponent(path), from: { $0.hasPrefix("// sample: ") }, to: "// sample: end")
+    }
+
+    /// The Swift of a page.
+    private static func shown(_ page: URL) throws -> [String] {
+        try parts(of: page, from: { $0 == "```swift" }, to: "```")
+    }
+
+    @Test("Each sample of the catalogue and of clients.md is one that runs, and each that runs is shown")
+    func samples() throws {
+        let program = try Self.samples("Tests/SampleApp/Sources/FirstFrame/FirstFrame.swift")
+        let functions = try Self.samples("Tests/EndToEndTests/Clients/DocumentationSamples.swift")
+        #expect(program.count == 1 && functions.count >= 6)
+        let pages = try FileManager.default.contentsOfDirectory(at: Self.catalogue, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "md" }
+        #expect(pages.count >= 4)
+        let inCatalogue = try pages.flatMap(Self.shown)
+        #expect(inCatalogue.sorted() == (program + functions).sorted())
+        let clients = try Self.shown(Self.root.appendingPathComponent("docs/clients.md"))
+        #expect(!clients.isEmpty)
+        #expect(clients.allSatisfy { (program + functions).contains($0) })
+        #expect(clients.contains(program.first ?? ""))
+    }
+
+    @Test("The statuses in the catalogue are those of the library")
+    func statuses() throws {
+        let table = try Self.lines(Self.catalogue.appendingPathComponent("ErrorsAndWaiting.md"))
+            .filter { $0.hasPrefix("| `") }.map {
+                $0.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            }
+        #expect(table.count >= 10)
+        for row in table {
+            let names = row[0].split(separator: ",").map {
+                $0.trimmingCharacters(in: CharacterSet(charactersIn: " `"))
+            }
+            let numbers = row[1].split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+            #expect(names.count == numbers.count)
+            for (name, number) in zip(names, numbers) {
+                let status = Status(name: name.prefix(1).uppercased() + name.dropFirst())
+                #expect(status?.rawValue == Int32(number.replacingOccurrences(of: "−", with: "-")), "\(name)")
+            }
+        }
+    }
+}
