@@ -46,7 +46,7 @@ let package = Package(
             swiftSettings: pure, plugins: ["HWDEmbedText"]),
         .target(name: "HWDHEVC", path: "Sources/HEVC", swiftSettings: pure),
         .target(
-            name: "HWDColor", dependencies: ["HWDModel"], path: "Sources/Color", swiftSettings: pure,
+            name: "HWDColor", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Color", swiftSettings: pure,
             linkerSettings: [.linkedLibrary("m")]),
         .target(
             name: "HWDSessions", dependencies: ["HWDHEVC", "HWDModel"], path: "Sources/Sessions",
@@ -176,7 +176,7 @@ let package = Package(
 
         .testTarget(name: "ModelTests", dependencies: ["HWDModel"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["HWDHEVC", "HWDModel", "HWDWire"], swiftSettings: common),
-        .testTarget(name: "ColorTests", dependencies: ["HWDColor", "HWDModel"], swiftSettings: common),
+        .testTarget(name: "ColorTests", dependencies: ["HWDColor", "HWDHEVC", "HWDModel"], swiftSettings: common),
         .testTarget(
             name: "ShadersTests", dependencies: ["CHWDPixels", "CHWDVulkan", "HWDColor", "HWDModel", "HWDShaders"],
             swiftSettings: common),
@@ -193,7 +193,9 @@ let package = Package(
             path: "Tests/EncoderTesting", swiftSettings: common),
         .executableTarget(
             name: "hwd-vaapi-tool",
-            dependencies: ["HWDEncoderTesting", "HWDLibAV", "HWDModel", "HWDSessions", "HWDVAAPI"],
+            dependencies: [
+                "HWDEncoderTesting", "HWDLibAV", "HWDModel", "HWDSessions", "HWDTransport", "HWDVAAPI", "HWDWire",
+            ],
             path: "Tests/VAAPITool", swiftSettings: common),
         .testTarget(
             name: "X265Tests",
@@ -217,7 +219,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "HWDaemonTests",
-            dependencies: ["HWDModel", "HWDSystem", "HWDTransport", "HWDWire", "HWDWorker", "HWDaemon", logging],
+            dependencies: [
+                "HWDModel", "HWDSessions", "HWDSystem", "HWDTransport", "HWDWire", "HWDWorker", "HWDaemon", logging,
+            ],
             swiftSettings: common),
         .testTarget(
             name: "ProbingTests", dependencies: ["CHWDDRM", "HWDLibAV", "HWDModel", "HWDProbing"],

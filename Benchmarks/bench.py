@@ -5,7 +5,7 @@
 Prints Markdown tables (also to Benchmarks/results/latest.md). Environment:
   BENCH_ROUNDS   interleaved runs of each side (default 5)
   BENCH_SECONDS  minimum length of a run (default 10)
-  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata,
+  BENCH_ONLY     throughput, compressed, decoding, sessions, colour, light, alpha, sdr, metadata, mapping,
                  receipt, sandbox, clients: one part only
   BENCH_CASE     throughput, compressed: only cases whose name contains this text ("1280x720 8 bit", "720p medium")
 """
@@ -280,8 +280,9 @@ def sandbox(folder):
 
 
 def main():
-    parts = {"sessions": sessions, "clients": clients.clients, "colour": color, "light": hdr.light, "alpha": alpha, "sdr": hdr.sdr,
-             "metadata": hdr.metadata, "receipt": hdr.receipt, "sandbox": sandbox, "compressed": compressed, "decoding": decoding,
+    parts = {"sessions": sessions, "clients": clients.clients, "colour": color, "light": hdr.light, "alpha": alpha,
+             "sdr": hdr.sdr, "metadata": hdr.metadata, "mapping": hdr.mapping, "receipt": hdr.receipt, "sandbox": sandbox,
+             "compressed": compressed, "decoding": decoding,
              "throughput": throughput}
     out = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:

@@ -61,6 +61,20 @@ def metadata(folder):
         ["mode", "fps", "fps with --hdr drop", "time", "CPU time", "goal (time)"], rows)
 
 
+def mapping(folder):
+    """The cost of mapping 1080p pictures by their RPUs: decoded to bytes of RGB with and without --apply-rpu, on the CPU."""
+    frames = 24
+    clip, output = os.path.join(folder, "mapped.mov"), os.path.join(folder, "mapped.raw")
+    run([f"{BIN}/hwctl", "encode", "--hardware", "off", "--preset", "ultrafast", "--hdr", "regenerate",
+         hlg_clip(folder, frames), clip])
+    decode = [f"{BIN}/hwctl", "decode", "--hardware", "off", "--device", "cpu", "--format", "rgba8"]
+    wall, cpu = interleaved([decode + options + [clip, output] for options in (["--apply-rpu"], [])])
+    return "1080p HLG with RPUs decoded to RGB, with --apply-rpu against without:\n\n" + table(
+        ["fps with", "fps without", "time", "CPU time"],
+        [(f"{frames / statistics.median(wall[0]):.1f}", f"{frames / statistics.median(wall[1]):.1f}",
+          f"{median_ratio(wall):.2f}", f"{median_ratio(cpu):.2f}")])
+
+
 def receipt(folder):
     """The time of `hwctl verify` over a transcode of 10 s of 1080p."""
     clip, output = hlg_clip(folder, 300), os.path.join(folder, "receipt.mov")

@@ -51,6 +51,13 @@ static void convert_colors(const hwd_plan *shared, int count, buffers *at) {
         if (plan->clips_source) r = within(r), g = within(g), b = within(b);
         if (plan->converts) {
             r = apply(&plan->decode, r), g = apply(&plan->decode, g), b = apply(&plan->decode, b);
+            if (plan->mapping) {
+                const float(*rows)[4] = plan->mapping->light;
+                const vf red = rows[0][0] * r + (rows[0][1] * g + rows[0][2] * b);
+                const vf green = rows[1][0] * r + (rows[1][1] * g + rows[1][2] * b);
+                b = rows[2][0] * r + (rows[2][1] * g + rows[2][2] * b);
+                r = red, g = green;
+            }
             if (plan->gain.curve.pairs) {
                 const vf gain = gain_of(&plan->gain, r, g, b);
                 r *= gain, g *= gain, b *= gain;

@@ -83,15 +83,20 @@ static void widen(float *half, float *full, int count, const float *weights) {
 
 INLINE vf row_of(const float *m, vf x, vf y, vf z) { return m[0] * x + (m[1] * y + (m[2] * z + m[3])); }
 
-static void read_ycbcr(const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, buffers *to) {
+#include "mapping.h"
+
+INLINE void read_samples(
+    const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, const hwd_mapping *map, buffers *to) {
     const hwd_layout *form = &plan->source;
     float m[12];
     memcpy(m, plan->to_rgb, sizeof m);
     const uint8_t *luma = source[0].base + y * source[0].stride;
     const hwd_plane *alpha = form->alpha ? &source[form->interleaved ? 2 : 3] : NULL;
+    const int orders = map ? orders_of(map) : 0;
     for (int x = 0; x < count; x += WIDTH) {
-        const vf value = load_samples(form, luma, x0 + x, count - x);
-        const vf cb = load(to->cb + x0 + x), cr = load(to->cr + x0 + x);
+        vf value = load_samples(form, luma, x0 + x, count - x);
+        vf cb = load(to->cb + x0 + x), cr = load(to->cr + x0 + x);
+        if (map) map_codes(map, orders, &value, &cb, &cr);
         store(to->r + x, row_of(m, value, cb, cr));
         store(to->g + x, row_of(m + 4, value, cb, cr));
         store(to->b + x, row_of(m + 8, value, cb, cr));
@@ -99,6 +104,14 @@ static void read_ycbcr(const hwd_plan *plan, const hwd_plane *source, int y, int
         if (alpha)
             store(to->a + x, load_bytes(alpha->base + y * alpha->stride + x0 + x, count - x) * (1.f / 255));
     }
+}
+
+static void read_ycbcr(const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, buffers *to) {
+    read_samples(plan, source, y, x0, count, NULL, to);
+}
+
+static void read_mapped(const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, buffers *to) {
+    read_samples(plan, source, y, x0, count, plan->mapping, to);
 }
 
 static void read_bytes(const hwd_plan *plan, const hwd_plane *source, int y, int x0, int count, buffers *to) {
@@ -181,7 +194,7 @@ bool ROWS(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane
         for (int x = 0; x < plan->width; x += STRETCH) {
             const int count = plan->width - x < STRETCH ? plan->width - x : STRETCH;
             switch (plan->source.form) {
-            case HWD_YCBCR: read_ycbcr(plan, source, y, x, count, &to); break;
+            case HWD_YCBCR: (plan->mapping ? read_mapped : read_ycbcr)(plan, source, y, x, count, &to); break;
             case HWD_BYTES: read_bytes(plan, source, y, x, count, &to); break;
             case HWD_HALVES: read_halves(plan, source, y, x, count, &to); break;
             }

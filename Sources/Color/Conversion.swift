@@ -42,6 +42,7 @@ public struct Conversion: Hashable, Sendable {
             try check(headroom, 1...1000, "the target headroom", "times reference white")
         }
         if let peak = options.masteringPeak { try check(peak, 1...10000, "the mastering peak", "cd/m²") }
+        try checkMapping()
         let effects = options.effects
         try check(effects.exposure, -16...16, "the exposure", "stops")
         try check(effects.saturation, 0...16, "the saturation", "(1 leaves it)")
@@ -52,6 +53,14 @@ public struct Conversion: Hashable, Sendable {
             try check(key.tolerance, 0...1.5, "the key's tolerance", "of nonlinear chroma")
             try check(key.softness, 0.0001...1.5, "the key's softness", "of nonlinear chroma")
         }
+    }
+
+    private func checkMapping() throws(SessionError) {
+        guard let mapping = options.mapping else { return }
+        guard source.signal.transfer == .pq, source.signal.primaries == .bt2020 else {
+            throw SessionError(.parameter, "a mapping's source is Y'CbCr and described as PQ of BT.2020")
+        }
+        try mapping.check(source.format)
     }
 
     private func check(

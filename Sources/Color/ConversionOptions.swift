@@ -35,8 +35,12 @@ public struct ConversionOptions: Hashable, Sendable {
     public var targetHeadroom: Double?
     /// The source's peak for tone mapping in cd/m²: the mastering display's or MaxCLL.
     ///
-    /// nil: 1000, or `hlgPeak` for HLG.
+    /// nil: the mapping's, else 1000, or `hlgPeak` for HLG.
     public var masteringPeak: Double?
+    /// How Y'CbCr codes become PQ instead of by range and matrix; nil for none.
+    ///
+    /// The source is described as PQ of BT.2020, which is what it is after the mapping.
+    public var mapping: SignalMapping?
     /// Picture effects.
     public var effects: Effects
 
@@ -44,7 +48,7 @@ public struct ConversionOptions: Hashable, Sendable {
     public init(
         referenceWhite: Double = 203, hlgPeak: Double = 1000, overRange: OverRange = .clip,
         chromaDownsampling: ChromaDownsampling = .box, dither: Bool = false, targetHeadroom: Double? = nil,
-        masteringPeak: Double? = nil, effects: Effects = Effects()
+        masteringPeak: Double? = nil, mapping: SignalMapping? = nil, effects: Effects = Effects()
     ) {
         self.referenceWhite = referenceWhite
         self.hlgPeak = hlgPeak
@@ -53,6 +57,7 @@ public struct ConversionOptions: Hashable, Sendable {
         self.dither = dither
         self.targetHeadroom = targetHeadroom
         self.masteringPeak = masteringPeak
+        self.mapping = mapping
         self.effects = effects
     }
 }

@@ -6,7 +6,7 @@ extension ConversionPlan {
     /// - Parameter codes: The source's codes, with chroma interpolated at the pixel.
     /// - Parameter alpha: The source's alpha, 0…1; 1 where it has none.
     public func convert(_ codes: Triple, alpha sourceAlpha: Double) -> (codes: Triple, alpha: Double) {
-        var (color, alpha) = (decode(codes), sourceAlpha)
+        var (color, alpha) = (decode(mapping?.map(codes) ?? codes), sourceAlpha)
         if let key = conversion.options.effects.chromaKey {
             let chroma = keyMatrix * color
             alpha *= key.alpha(cb: chroma.y, cr: chroma.z)
@@ -38,6 +38,7 @@ extension ConversionPlan {
         let transfer = conversion.source.signal.transfer
         var color: Triple = [transfer.decode(value.x), transfer.decode(value.y), transfer.decode(value.z)]
         color *= forwardScale
+        if let mapping { color = mapping.light * color }
         if let sourceHLG {
             color *= sourceHLG.displayGain(sceneLuminance: (sourceHLG.luminance * color).sum())
         }

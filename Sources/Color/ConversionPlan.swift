@@ -3,12 +3,14 @@ public import HWDModel
 
 /// The numbers of a conversion, computed once in Double and shared by `ReferenceConverter`, shaders and the CPU path.
 ///
-/// A pixel passes `decode` → (clamp) → `forward` → HLG's OOTF → tone mapping → `light` → HLG's inverse OOTF → `inverse` →
+/// A pixel passes (mapping) → `decode` → (clamp) → `forward` → (the mapping's `light`) → HLG's OOTF → tone mapping → `light` → HLG's inverse OOTF → `inverse` →
 /// (clamp) → `encode`. With `keepsValues` only the first and the last step apply.
 public struct ConversionPlan: Sendable {
     /// The conversion.
     public let conversion: Conversion
-    /// Source codes to R'G'B': Y', Cb, Cr codes, bytes of R, G, B, or half floats unchanged.
+    /// The mapping of source codes to PQ, if there is one.
+    public let mapping: SignalMapping?
+    /// Source codes to R'G'B': Y', Cb, Cr codes or what a mapping makes of them, bytes of R, G, B, or half floats unchanged.
     public let decode: Affine
     /// R'G'B' to the target's codes, not yet rounded.
     public let encode: Affine
@@ -48,7 +50,8 @@ public struct ConversionPlan: Sendable {
         try conversion.validate()
         self.conversion = conversion
         let (source, target, options) = (conversion.source, conversion.target, conversion.options)
-        decode = Self.codesToRGB(source)
+        mapping = options.mapping
+        decode = options.mapping?.toRGB ?? Self.codesToRGB(source)
         encode = Self.rgbToCodes(target)
         let effects = options.effects
         light =
@@ -57,7 +60,7 @@ public struct ConversionPlan: Sendable {
         toneMapping = ToneMapping(source.signal.transfer, options)
         keepsValues =
             source.signal.transfer == target.signal.transfer && source.signal.primaries == target.signal.primaries
-            && effects.isNone && toneMapping == nil
+            && effects.isNone && toneMapping == nil && mapping == nil
         let isYCbCr = source.format.isYCbCr && target.format.isYCbCr
         let (from, to) = (source.signal, target.signal)
         rescales =
@@ -77,6 +80,19 @@ public struct ConversionPlan: Sendable {
         targetHLG = to.transfer == .hlg ? HLGDisplay(options, to.primaries) : nil
         keyMatrix = (source.format.isYCbCr ? from.matrix : .bt709).fromRGB
         dithers = options.dither && target.format.bitDepth == 8 && source.format.bitDepth > 8
+    }
+
+    /// The plan of a conversion that differs from this one's in the numbers of its mapping alone; nil for any other.
+    ///
+    /// Curves and gains are the same, so that converters keep their tables.
+    /// - Throws: the errors of `Conversion.validate`.
+    public func remapped(for other: Conversion) throws(SessionError) -> ConversionPlan? {
+        guard mapping != nil, other.options.mapping != nil else { return nil }
+        var same = other
+        same.options.mapping = conversion.options.mapping
+        guard same == conversion else { return nil }
+        let plan = try ConversionPlan(other)
+        return plan.toneMapping == toneMapping ? plan : nil
     }
 
     /// The largest absolute E' that `decode` can return, which is the end of `forward`'s tables: above 1 only where the

@@ -43,7 +43,8 @@ public struct ToneMapping: Hashable, Sendable {
     /// Returns nil where no tone mapping is needed: no headroom given, an SDR source, or a source below the target's peak.
     init?(_ transfer: TransferFunction, _ options: ConversionOptions) {
         guard let headroom = options.targetHeadroom, transfer.isHDR || transfer == .linear else { return nil }
-        let mastering = options.masteringPeak ?? (transfer == .hlg ? options.hlgPeak : 1000)
+        let mastering =
+            options.masteringPeak ?? options.mapping?.peak ?? (transfer == .hlg ? options.hlgPeak : 1000)
         referenceWhite = options.referenceWhite
         sourcePeak = TransferFunction.pq.encode(mastering / PQ.peak)
         let black = TransferFunction.pq.encode(0)

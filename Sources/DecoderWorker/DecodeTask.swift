@@ -9,6 +9,8 @@ struct PendingPacket: Sendable {
     var pool: SharedMemory
     /// `MaxTemporalLevel` when the packet arrived.
     var maxLevel: Int
+    /// Whether its picture is mapped by its RPU, as set when the packet arrived.
+    var appliesMetadata: Bool
     /// The message to answer once the decoder has taken the packet, unless it is asynchronous.
     var replyTo: UInt32?
 }

@@ -26,11 +26,26 @@ extension DecodeThread {
         var (picture, owner) = (picture, owner)
         if let conversion {
             let mode = worker.withSession { $0.destinationAlphaMode }
-            (picture, color, owner) = try conversion.convert(picture, owner, color, alpha: mode)
+            let mapping = mapping(entry, of: picture)
+            if mapping != nil { flags.insert(.metadataApplied) }
+            (picture, color, owner) = try conversion.convert(picture, owner, color, mapping, alpha: mode)
         }
         flags.formUnion(FrameDecoded.Flags(picture.alpha))
         lastPicture += 1
         worker.send(message(picture, entry, color, flags), slot: picture.slot, owner)
+    }
+
+    /// The mapping of a picture; nil without one, and where it cannot be applied, which is reported.
+    private func mapping(_ entry: Sent, of picture: OutputPicture) -> SignalMapping? {
+        guard let mapping = entry.mapping else { return nil }
+        do throws(SessionError) {
+            let found = try mapping.get()
+            try found.check(picture.format)
+            return found
+        } catch {
+            report(entry.packet, error.status, .metadataNotApplied, error.reason)
+            return nil
+        }
     }
 
     /// Describes a picture to the client.

@@ -16,6 +16,8 @@ struct DecodeThread {
         var packet: DecodeFrame
         var type: NALUnitType?
         var unit: CodedUnit
+        /// The mapping of its RPU, or why it cannot be applied; nil without an RPU, and where none is to be applied.
+        var mapping: Result<SignalMapping, SessionError>?
         var isReported = false
         var isAlphaReported = false
     }
@@ -27,6 +29,7 @@ struct DecodeThread {
     private var reader: StreamReader
     var damage = DamageTracker()
     private var gate = LevelGate()
+    private var mappings = MappingHistory()
     var sent: [Int64: Sent] = [:]
     private var lastSequence: Int64 = 0
     var lastPicture: UInt64 = 0
@@ -113,6 +116,8 @@ struct DecodeThread {
         worker.releasePacket(packet.frameID)
 
         let unit = reader.read(bytes)
+        // Also of pictures that are not decoded: later RPUs may refer to theirs.
+        let mapping = pending.appliesMetadata ? mapping(of: unit) : nil
         lastSequence += 1
         let sequence = lastSequence
         guard !isAboveLevel(unit, pending), hasContent(unit, packet, sequence, isEmpty: bytes.isEmpty),
@@ -120,11 +125,20 @@ struct DecodeThread {
         else { return }
         if unit.fault != nil { damage.damage(sequence) }
         if unit.endsSequence { damage.endSequence() }
-        sent[sequence] = Sent(packet: packet, type: unit.pictureType, unit: unit, isReported: unit.fault != nil)
+        sent[sequence] = Sent(
+            packet: packet, type: unit.pictureType, unit: unit, mapping: mapping, isReported: unit.fault != nil)
         sent[sequence]?.unit.bytes = []
         sent[sequence]?.unit.alpha = nil
         try feed(DecoderInput(base: unit.bytes, alpha: unit.alpha), sequence)
         reportLost(before: sequence - Self.maxDelay)
+    }
+
+    /// Reads the mapping of a packet's RPU; nil without one.
+    private mutating func mapping(of unit: CodedUnit) -> Result<SignalMapping, SessionError>? {
+        guard let rpu = unit.sideData.first(where: { $0.kind == .dolbyVisionRPU }) else { return nil }
+        do throws(SessionError) { return .success(try mappings.mapping(rpu: rpu.bytes)) } catch {
+            return .failure(error)
+        }
     }
 
     /// Whether `MaxTemporalLevel` drops a picture; reports it then.

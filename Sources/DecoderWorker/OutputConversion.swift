@@ -62,16 +62,17 @@ final class OutputConversion {
     /// - Parameters:
     ///   - owner: the owner of the picture's memory: a surface, or the holder of its slot.
     ///   - color: the picture's color.
+    ///   - mapping: that of the picture's RPU, applied instead of its color.
     ///   - mode: whether result colors are multiplied by alpha; nil keeps the stream's mode.
     /// - Throws: `PixelTransferNotSupported` for a color that cannot be converted, and the errors of `slotForCopy`.
     func convert(
         _ picture: OutputPicture, _ owner: any AnyObject & Sendable, _ color: ColorDescription,
-        alpha mode: AlphaChannelMode?
+        _ mapping: SignalMapping?, alpha mode: AlphaChannelMode?
     ) throws(SessionError) -> (OutputPicture, ColorDescription, any AnyObject & Sendable) {
         if let surface = owner as? DecodedSurface {
-            if let done = try convert(surface, color) { return done }
+            if let done = try convert(surface, color, mapping) { return done }
             let (copy, holder) = try surface.download()
-            return try convert(copy, holder, color, alpha: mode)
+            return try convert(copy, holder, color, mapping, alpha: mode)
         }
         let (width, height) = (picture.width, picture.height)
         // The mode does not matter to opaque pictures.
@@ -80,7 +81,7 @@ final class OutputConversion {
             from = coded == .straight ? .straight : .premultiplied
             to = (mode ?? coded) == .straight ? .straight : .premultiplied
         }
-        let converter = try converter(for: try conversion(of: picture, color, alpha: (from, to)))
+        let converter = try converter(for: try conversion(of: picture, color, mapping, alpha: (from, to)))
 
         let packed = FrameLayout.packed(format, width: width, height: height)
         let slot = try output.slotForCopy(byteCount: packed.size)
@@ -100,12 +101,12 @@ final class OutputConversion {
 
     /// Converts a surface on the GPU that decoded it; nil where it has to be copied to memory first.
     private func convert(
-        _ surface: DecodedSurface, _ color: ColorDescription
+        _ surface: DecodedSurface, _ color: ColorDescription, _ mapping: SignalMapping?
     ) throws(SessionError) -> (OutputPicture, ColorDescription, any AnyObject & Sendable)? {
         guard copyReason == nil else { return nil }
         let picture = surface.picture
         let opaque = (AlphaMode.premultiplied, AlphaMode.premultiplied)
-        let converter = try converter(for: try conversion(of: picture, color, alpha: opaque))
+        let converter = try converter(for: try conversion(of: picture, color, mapping, alpha: opaque))
         guard let address = gpu.pciAddress, address == devices.decoder?.lowercased() else {
             copyReason = "the decoder's device is not the one that converts"
             return nil
@@ -134,16 +135,22 @@ final class OutputConversion {
     }
 
     private func conversion(
-        of picture: OutputPicture, _ color: ColorDescription, alpha: (from: AlphaMode, to: AlphaMode)
+        of picture: OutputPicture, _ color: ColorDescription, _ mapping: SignalMapping?,
+        alpha: (from: AlphaMode, to: AlphaMode)
     ) throws(SessionError) -> Conversion {
         let (width, height) = (picture.width, picture.height)
+        var options = outputColor.options
+        options.mapping = mapping
+        // A mapping replaces range and matrix, which may be ones that cannot be converted, such as profile 5's.
+        let mapped = ColorDescription(primaries: 9, transfer: 16, matrix: 9, chromaLocation: color.chromaLocation)
         return Conversion(
             source: ImageDescription(
                 format: picture.format, width: width, height: height,
-                signal: try SignalDescription(color, width: width, height: height), alpha: alpha.from),
+                signal: try SignalDescription(mapping == nil ? color : mapped, width: width, height: height),
+                alpha: alpha.from),
             target: ImageDescription(
                 format: format, width: width, height: height, signal: outputColor.target, alpha: alpha.to),
-            options: outputColor.options)
+            options: options)
     }
 
     /// The description of a converted picture in a slot.
@@ -173,6 +180,10 @@ final class OutputConversion {
 
     private func converter(for conversion: Conversion) throws(SessionError) -> any PixelConverter {
         if let last, last.conversion == conversion { return last.chosen.converter }
+        if let converter = last?.chosen.converter, try converter.change(to: conversion) {
+            last?.conversion = conversion
+            return converter
+        }
         let chosen = try ConverterChoice.choose(
             for: conversion,
             ConverterChoice.Request(

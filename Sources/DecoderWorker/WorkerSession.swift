@@ -140,14 +140,17 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     private func admit(
         _ frame: DecodeFrame, _ sequence: UInt32, _ pools: PoolLedger<SharedMemory>
     ) throws(SessionError) {
-        // MaxTemporalLevel as it is now: a later change applies to later packets, however many are queued.
-        let (memory, maxLevel) = try state.withLock { session throws(SessionError) in
-            (try session.admit(frame, in: pools), session.maxTemporalLevel)
+        // Properties as they are now: a later change applies to later packets, however many are queued.
+        let (memory, maxLevel, appliesMetadata) = try state.withLock { session throws(SessionError) in
+            (try session.admit(frame, in: pools), session.maxTemporalLevel, session.appliesHDRMetadata)
         }
         port.stats.add(.framesIn, 1)
         let reply = frame.flags.contains(.asynchronous) ? nil : sequence
         try tasks.enqueue(
-            .decode(PendingPacket(packet: frame, pool: memory, maxLevel: maxLevel, replyTo: reply)))
+            .decode(
+                PendingPacket(
+                    packet: frame, pool: memory, maxLevel: maxLevel, appliesMetadata: appliesMetadata,
+                    replyTo: reply)))
     }
 
     /// Handles the release of a picture that the client has read.

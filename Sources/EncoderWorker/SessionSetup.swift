@@ -32,7 +32,7 @@ struct SessionSetup {
         while true {
             // Each round adds a failure of another encoder, so that there are no more rounds than encoders.
             let choice = try EncoderPolicy.choose(policyRequest, snapshot: start.snapshot, failures: failures)
-            var session = try Self.session(request, choice, initial)
+            var session = try Self.session(request, choice, initial, start.notices)
             guard choice.encoder.hardware else {
                 try Self.tryOptions(of: session)
                 (self.session, self.choice, hardware) = (session, choice, nil)
@@ -87,7 +87,8 @@ struct SessionSetup {
 
     /// The session's rules with the properties of the encoder that serves it.
     private static func session(
-        _ request: CompressionRequest, _ choice: EncoderPolicy.Choice, _ initial: [String: PropertyValue]
+        _ request: CompressionRequest, _ choice: EncoderPolicy.Choice, _ initial: [String: PropertyValue],
+        _ notices: [String]
     ) throws(SessionError) -> CompressionSession {
         let encoder = choice.encoder
         var properties = PropertyStore(backend: encoder.hardware ? .vaapi : .x265, hasAlpha: request.hasAlpha)
@@ -97,7 +98,7 @@ struct SessionSetup {
             .usingGPURegistryID,
             encoder.hardware ? (encoder.pciAddress ?? encoder.device).map(PropertyValue.string) : nil)
         properties.publish(.fallbackReason, choice.fallbackReason.map(PropertyValue.string))
-        var session = CompressionSession(request: request, properties: properties)
+        var session = CompressionSession(request: request, properties: properties, notices: notices)
         try session.setProperties(initial)
         try InputConversion.check(session)
         return session

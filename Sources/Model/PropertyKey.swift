@@ -31,6 +31,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let decoderID = PropertyKey(rawValue: "DecoderID")
     /// Whether pictures carry the stream's per-frame HDR metadata; boolean.
     public static let propagateHDRMetadata = PropertyKey(rawValue: "PropagatePerFrameHDRDisplayMetadata")
+    /// Whether conversions to RGB apply the mapping of a picture's RPU; boolean (own key, as AVPlayerItem names it).
+    public static let appliesHDRMetadata = PropertyKey(rawValue: "AppliesPerFrameHDRDisplayMetadata")
     /// The highest temporal level whose pictures are decoded, 0…6; 6 is all of them (own key).
     public static let maxTemporalLevel = PropertyKey(rawValue: "MaxTemporalLevel")
     /// Threads that the decoder may use; 0 is one per processor.

@@ -14,6 +14,16 @@ struct Catalogue {
     /// A digest of every file's text: results that were verified with another catalogue do not count.
     var digest: String { hash.text }
 
+    /// Every file and directory that the catalogue depends on, whether it exists or not.
+    let files: [String]
+
+    /// The enabled quirks that loosen the sandbox, as in the files.
+    var sandboxQuirks: [PropertyValue] {
+        capabilities.quirks.filter { $0.enabled && $0.sandbox != nil }.compactMap {
+            try? JSON.decode(PropertyValue.self, from: JSON.encode($0))
+        }
+    }
+
     private var hash = FNV1a()
     /// The document to which overrides apply; nil for the built-in one, which is parsed only when needed.
     private var document: PropertyValue?
@@ -28,6 +38,8 @@ struct Catalogue {
     /// - Throws: if the built-in catalogue cannot be parsed.
     init() throws(SessionError) {
         let own = Array(Capabilities.embeddedDocument.utf8)
+        let overrides = Self.overridePaths
+        files = Self.basePaths + [Self.overridesFolder] + overrides
         // Decoded without validation, which the tests do, because every probe of a node waits for it.
         capabilities = try JSON.decode(Capabilities.self, from: own)
         hash.add(own)
@@ -35,7 +47,7 @@ struct Catalogue {
         if let path = Self.basePaths.first(where: { named || access($0, F_OK) == 0 }) {
             replace(by: path, unless: own)
         }
-        for path in Self.overridePaths { merge(path) }
+        for path in overrides { merge(path) }
     }
 
     /// The file of `HWDAEMON_CAPABILITIES`, or those beside this program and in the installation's share directory.
@@ -44,9 +56,6 @@ struct Catalogue {
         let folders = ["", "/../share/hwdaemon", "/../../share/hwdaemon"].map { Program.folder + $0 }
         return folders.map { "\($0)/capabilities.json" }
     }
-
-    /// Every file and directory that the catalogue depends on, whether it exists or not.
-    static var paths: [String] { basePaths + [overridesFolder] + overridePaths }
 
     private static var overridesFolder: String { Environment.value("HWDAEMON_CAPABILITIES_DIR") ?? overrides }
 

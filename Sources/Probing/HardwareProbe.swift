@@ -30,8 +30,7 @@ struct HardwareProbe {
     let report: (ProbeReport) -> Void
 
     /// Probes a node.
-    func answer(_ path: String) -> ProbeAnswer {
-        var node = DeviceNode(path)
+    func answer(_ node: consuming DeviceNode) -> ProbeAnswer {
         do throws(VAError) {
             guard let claims = try claims(&node) else { return ProbeAnswer(node: node.description) }
             var verifier = Verifier(request, key: key(node, claims), judge: judge)
@@ -74,7 +73,7 @@ struct HardwareProbe {
         }
         return Claims(
             candidates: candidates, libva: "libva \(display.version)",
-            files: LoadedFiles.stamps(Catalogue.paths + [node.description.node]))
+            files: LoadedFiles.stamps(catalogue.files + [node.description.node]))
     }
 
     private func candidate(

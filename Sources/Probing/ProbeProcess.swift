@@ -11,30 +11,45 @@ public enum ProbeProcess {
     ///
     /// - Parameter judge: decodes the output of encoders; without one, no codec is verified.
     public static func run(judge: (any StreamJudge)?) -> Never {
-        guard fcntl(WorkerDescriptor.broker, F_GETFD) >= 0 else {
+        guard fcntl(WorkerDescriptor.broker, F_GETFD) >= 0, fcntl(WorkerDescriptor.stats, F_GETFD) >= 0 else {
             fail(.usage, "is started by hwdaemon for each device that it probes; see hwdaemon(8)")
         }
         do {
             try ProcessControl.confine()
+            try Sandbox.start(recordingIn: StatsPage(receiving: OwnedFD(WorkerDescriptor.stats)))
             let deadline = MonotonicTime.now + .seconds(5)
-            guard
-                case .bytes(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)
-            else { fail(.software, "the broker sent no request") }
-            let request = try JSON.decode(ProbeRequest.self, from: bytes)
+            let sandbox = try receive(SandboxRequest.self, deadline)
+            let request = try receive(ProbeRequest.self, deadline)
+            // What the broker sends and what an administrator wrote is read before the process gives up the right to.
             let catalogue = try Catalogue()
-            let answer =
-                switch request.subject {
-                case .software: SoftwareProbe.answer(request, catalogue, judge)
-                case .node(let path):
-                    HardwareProbe(request: request, catalogue: catalogue, judge: judge, report: report).answer(path)
-                case .vulkan: VulkanProbe.answer(request, report: report)
-                }
+            let answer: ProbeAnswer
+            switch request.subject {
+            case .software:
+                try Sandbox.apply(sandbox)
+                answer = SoftwareProbe.answer(request, catalogue, judge)
+            case .node(let path):
+                let node = DeviceNode(path)
+                try Sandbox.apply(sandbox)
+                let probe = HardwareProbe(request: request, catalogue: catalogue, judge: judge, report: report)
+                answer = probe.answer(node)
+            case .vulkan:
+                try Sandbox.apply(sandbox)
+                answer = VulkanProbe.answer(request, report: report)
+            }
             try PacketSocket.send(try JSON.encode(ProbeReport.answer(answer)), to: WorkerDescriptor.broker)
             // Skips the libraries' exit handlers, which nothing needs.
             _exit(0)
         } catch {
             fail(.software, "\(error)")
         }
+    }
+
+    private static func receive<Packet: Decodable>(
+        _ type: Packet.Type, _ deadline: MonotonicTime
+    ) throws -> Packet {
+        guard case .bytes(let bytes) = try PacketSocket.receive(from: WorkerDescriptor.broker, deadline: deadline)
+        else { fail(.software, "the broker sent no request") }
+        return try JSON.decode(type, from: bytes)
     }
 
     /// Reports what is about to be tried, which a driver may not survive.

@@ -47,7 +47,8 @@ struct SoftwareProbe {
             warnings: catalogue.warnings,
             isWhole: judge != nil || (verifier.judgeName != nil && verifier.untried.isEmpty),
             files: request.verification == .startup
-                ? [] : LoadedFiles.stamps(Catalogue.paths + (verifier.judgeFile.map { [$0] } ?? [])))
+                ? [] : LoadedFiles.stamps(catalogue.files + (verifier.judgeFile.map { [$0] } ?? [])),
+            sandboxQuirks: catalogue.sandboxQuirks)
     }
 
     /// A path of the catalogue in software; nil if it has none, or if the decoder is not known.

@@ -8,7 +8,7 @@ final class GPUConverter: PixelConverter {
     var depth: Int { current.depth }
 
     private var current: any PixelConverter
-    private let conversion: Conversion
+    private var conversion: Conversion
     private let threads: Int?
     /// The pictures submitted to the GPU, so that the CPU can convert them again.
     private var inFlight: [ConversionTicket: (source: [PlaneView], target: [MutablePlaneView])] = [:]
@@ -29,6 +29,12 @@ final class GPUConverter: PixelConverter {
     /// Does not fall back to the CPU, because the caller must copy the picture first.
     func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError) {
         try current.convert(picture, into: target)
+    }
+
+    func change(to conversion: Conversion) throws(SessionError) -> Bool {
+        guard inFlight.isEmpty, ended.isEmpty, try current.change(to: conversion) else { return false }
+        self.conversion = conversion
+        return true
     }
 
     func submit(

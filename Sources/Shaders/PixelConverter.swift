@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+public import HWDColor
 public import HWDModel
 
 /// Converts any number of pictures according to one `Conversion`.
@@ -19,6 +20,12 @@ public protocol PixelConverter: AnyObject {
     /// - Throws: `Parameter` for an impossible description, else `PixelTransferNotSupported`. The converter stays usable,
     ///   and a copy of the samples can be converted instead.
     func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError)
+
+    /// Changes to a conversion whose mapping has other numbers, which is faster than making another converter; false, with
+    /// nothing changed, where the conversion differs in more or pictures are in flight.
+    ///
+    /// - Throws: the errors of `Conversion.validate`.
+    func change(to conversion: Conversion) throws(SessionError) -> Bool
 
     /// The number of pictures that can be in flight, at least 1.
     var depth: Int { get }
@@ -47,6 +54,9 @@ extension PixelConverter {
     public func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError) {
         throw SessionError(.pixelTransferNotSupported, "\(device) reads no dma-bufs")
     }
+
+    /// Cannot change.
+    public func change(to conversion: Conversion) throws(SessionError) -> Bool { false }
 
     /// One picture at a time.
     public var depth: Int { 1 }

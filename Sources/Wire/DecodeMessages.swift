@@ -67,11 +67,14 @@ public struct PacketReport: SessionPayload, Hashable {
         public static let alpha = Flags(rawValue: 2)
         /// It was dropped because its temporal level is above MaxTemporalLevel.
         public static let aboveLevel = Flags(rawValue: 4)
+        /// Its picture is converted without its HDR metadata, which cannot be applied.
+        public static let metadataNotApplied = Flags(rawValue: 8)
     }
 
     /// The packet's number.
     public var frameID: UInt64
-    /// `VideoDecoderBadData` for damage; `ok` where an intact packet yields no picture.
+    /// `VideoDecoderBadData` for damage; `ok` where an intact packet yields no picture; `PixelTransferNotSupported` for
+    /// metadata that cannot be applied.
     public var status: Status
     public var flags: Flags
     /// A description of the fault; at most `maxReasonBytes` of it are sent.

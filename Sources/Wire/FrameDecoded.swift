@@ -25,6 +25,8 @@ public struct FrameDecoded: SessionPayload, Hashable {
         public static let premultiplied = Flags(rawValue: 32)
         /// The stream has alpha, but none was decoded for this picture, which is opaque.
         public static let alphaMissing = Flags(rawValue: 64)
+        /// Its HDR metadata (the mapping of Dolby Vision's RPU) are applied to its samples.
+        public static let metadataApplied = Flags(rawValue: 128)
     }
 
     /// The worker's number for it, which `ReleaseFrame` names.

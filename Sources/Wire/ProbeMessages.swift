@@ -69,13 +69,17 @@ public struct ProbeAnswer: Codable, Sendable {
     public var isWhole: Bool
     /// The files that the answer depends on; empty where they are not known.
     public var files: [FileStamp]
+    /// The catalogue's quirks that loosen the sandbox, as in its files; from the probe of the software, which runs no driver.
+    public var sandboxQuirks: [PropertyValue]
 
     public init(
         node: RenderNode? = nil, vulkan: VulkanReport? = nil, encoders: [EncoderDescription] = [],
         paths: [CodecPath] = [], record: ProbeRecord? = nil, warnings: [String] = [],
         hardware: [HardwareEncoder] = [],
-        untried: [String] = [], isWhole: Bool = true, files: [FileStamp] = []
+        untried: [String] = [], isWhole: Bool = true, files: [FileStamp] = [],
+        sandboxQuirks: [PropertyValue] = []
     ) {
+        self.sandboxQuirks = sandboxQuirks
         self.files = files
         self.hardware = hardware
         self.untried = untried

@@ -62,11 +62,15 @@ public struct WorkerStart: Codable, Sendable {
     /// Encoders, decoders or converters to skip, because they recently failed in other workers.
     public var failures: [CodecFailure]
     public var vulkan: VulkanHints
+    /// What the client should know about the session's process, a clause each.
+    public var notices: [String]
 
     public init(
         session: String, call: String, snapshot: ProbeSnapshot, limits: WorkerLimits,
-        hardware: [HardwareEncoder] = [], failures: [CodecFailure] = [], vulkan: VulkanHints = VulkanHints()
+        hardware: [HardwareEncoder] = [], failures: [CodecFailure] = [], vulkan: VulkanHints = VulkanHints(),
+        notices: [String] = []
     ) {
+        self.notices = notices
         self.session = session
         self.call = call
         self.snapshot = snapshot

@@ -47,6 +47,7 @@ public final class SessionPort: @unchecked Sendable {
         var pools = PoolLedger<SharedMemory>(maxBytes: limits.maxPoolBytes)
         var lifetime = LifetimeRule(limits)
         var activity = LifetimeRule.Activity()
+        var nextCheck = MonotonicTime.now + StatsPage.heartbeatInterval
         do {
             let epoll = try Epoll()
             try epoll.add(channel.channel.fileDescriptor, token: Token.client, events: .readable)
@@ -58,6 +59,11 @@ public final class SessionPort: @unchecked Sendable {
                 (activity.framesOut, activity.progress) = (stats[.framesOut], stats[.progressNs])
                 if lifetime.record(activity, now: now) { setAlarm(lifetime) }
                 if let error = lifetime.end(kind, now: now) { end(error.status, error.reason) }
+                if now >= nextCheck {
+                    // A client may fill a pool without sending a frame.
+                    try memory.check()
+                    nextCheck = now + StatsPage.heartbeatInterval
+                }
                 for event in try epoll.wait(until: now + StatsPage.heartbeatInterval) {
                     switch event.token {
                     case Token.signal: end(kind.notAvailableNow, "the daemon is shutting down")

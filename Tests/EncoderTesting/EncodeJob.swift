@@ -186,6 +186,8 @@ public struct EncodeResult: Codable, Sendable {
     public var status: Int32 = 0
     /// Whether the failure is transient.
     public var isTransient = false
+    /// What its sandbox forbade the encoder's process; nil for nothing, and without a sandbox.
+    public var forbidden: String?
 
     /// A result without pictures.
     public init(formatDescription: [UInt8] = []) { self.formatDescription = formatDescription }

@@ -106,6 +106,7 @@ struct DriverTests {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         var environment = try FakeDriver.environment("unstable")
         environment["FAKE_VA_STATE"] = "\(folder)/state"
+        environment["HWDAEMON_SANDBOX_PATHS"] = folder
         let broker = try BrokerProcess(devices: "/dev/null", environment: environment)
         let snapshot = try broker.probe()
         let path = try #require(snapshot.paths.first)

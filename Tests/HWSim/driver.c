@@ -94,6 +94,7 @@ VAStatus __vaDriverInit_1_0(VADriverContextP context) {
     }
     if (driver->personality.crash_init) raise(SIGSEGV);
     while (driver->personality.hang_init) pause();
+    if (driver->personality.forbidden && !driver->personality.forbidden_at) forbidden_try(driver->personality.forbidden);
     if (driver->personality.fail_init) {
         free(driver);
         return VA_STATUS_ERROR_HW_BUSY;

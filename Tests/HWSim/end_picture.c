@@ -104,7 +104,8 @@ static VAStatus encode(VADriverContextP driver_context, struct context *context)
     VAStatus status = gather(driver, &job, message);
     if (!status) {
         if (job.number == personality->crash_at) raise(SIGSEGV);
-        if (job.number == FORBIDDEN_PICTURE && personality->forbidden) forbidden_try(personality->forbidden);
+        if (personality->forbidden && job.number == personality->forbidden_at)
+            forbidden_try(personality->forbidden);
         if (personality->hang_at && job.number >= personality->hang_at) {
             // Intel's vaSyncBuffer does not wait for the engine; its vaMapBuffer polls the engine's status.
             if (personality->parser == PARSER_IHD) job.coded->hung_map = true;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,29 @@ static bool write_cache(void) {
 
 static bool open_other_node(void) { return open("/dev/full", O_RDWR | O_CLOEXEC) >= 0; }
 
-static bool trace_parent(void) { return ptrace(PTRACE_ATTACH, getppid(), NULL, NULL) == 0; }
+// A file of somebody else's, which a test names.
+static bool read_other_user(void) {
+    const char *path = getenv("HWSIM_FILE");
+    return path && read_file(path);
+}
+
+// Empties a file that it may only read.
+static bool empty_file(void) {
+    const char *path = getenv("HWSIM_FILE");
+    return path && open(path, O_RDONLY | O_TRUNC | O_CLOEXEC) >= 0;
+}
+
+// In a thread that blocks the signal with which a sandbox reports a call.
+static bool open_network_unseen(void) {
+    sigset_t report;
+    sigemptyset(&report);
+    sigaddset(&report, SIGSYS);
+    pthread_sigmask(SIG_BLOCK, &report, NULL);
+    return open_network();
+}
+
+// Does not stop its parent.
+static bool trace_parent(void) { return ptrace(PTRACE_SEIZE, getppid(), NULL, NULL) == 0; }
 
 static bool kill_parent(void) { return kill(getppid(), SIGKILL) == 0; }
 
@@ -75,7 +98,8 @@ static const struct attempt {
     {"exec", start_program},   {"fork", start_process},        {"socket", open_network},
     {"unix", open_local_socket}, {"passwd", read_passwords},   {"home", read_home},
     {"tmp", write_temporary},  {"cache", write_cache},         {"other-node", open_other_node},
-    {"ptrace", trace_parent},  {"kill-broker", kill_parent},   {"memory", take_memory},
+    {"ptrace", trace_parent},  {"kill-broker", kill_parent},   {"other-user", read_other_user},
+    {"empty", empty_file},     {"unseen", open_network_unseen}, {"memory", take_memory},
 };
 enum { ATTEMPTS = sizeof attempts / sizeof *attempts };
 

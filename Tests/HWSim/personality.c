@@ -166,6 +166,24 @@ static const struct flag moments[] = {
     {"decode-fail-at-", offsetof(struct personality, decode_fail_at)},
 };
 
+// NAME or NAME-at-N: what a driver tries and when, at its start for 0, otherwise at its Nth picture to encode.
+static bool apply_attempt(struct personality *personality, const char *word) {
+    char name[32];
+    const char *moment = strstr(word, "-at-");
+    size_t length = moment ? (size_t)(moment - word) : strlen(word);
+    if (length >= sizeof name) return false;
+    memcpy(name, word, length);
+    name[length] = 0;
+    personality->forbidden_at = FORBIDDEN_PICTURE;
+    if (moment) {
+        char *end;
+        unsigned long number = strtoul(moment + 4, &end, 10);
+        if (end == moment + 4 || number > 1000000 || *end) return false;
+        personality->forbidden_at = (unsigned)number;
+    }
+    return (personality->forbidden = forbidden_named(name));
+}
+
 static bool apply(struct personality *personality, const char *word) {
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (!strcmp(word, flags[i].name)) {
@@ -181,7 +199,7 @@ static bool apply(struct personality *personality, const char *word) {
         *(unsigned *)((char *)personality + moments[i].offset) = (unsigned)number;
         return true;
     }
-    if (!strncmp(word, "evil-", 5)) return (personality->forbidden = forbidden_named(word + 5));
+    if (!strncmp(word, "evil-", 5)) return apply_attempt(personality, word + 5);
     if (!strcmp(word, "8-bit-only")) {
         personality->encode[1] = personality->decode[1] = false;
         return true;

@@ -52,12 +52,13 @@ struct personality {
 
     bool no_derive, no_import, no_timeouts, liar, corrupt, crash_init, fail_init, hang_init, busy, busy_maximum, two_segments, size_ceiling,
         no_huc, padded_pitch, other_codecs, refuses_codecs, wrong_samples, tiled;
+    const char *forbidden;  // what it tries (forbidden.c); NULL is nothing
+    unsigned forbidden_at;  // the picture to encode at which it does; 0 is the driver's start
     // The how-manieth picture to encode or to decode, from 1; 0 is never.
-    const char *forbidden;  // what it tries at picture FORBIDDEN_PICTURE (forbidden.c); NULL is nothing
     unsigned crash_at, hang_at, hang_map_at, fail_at, decode_crash_at, decode_hang_at, decode_fail_at;
 };
 
-// After all pictures of a verification.
+// Where the name of an attempt says nothing else: after all pictures of a verification.
 enum { FORBIDDEN_PICTURE = 20 };
 // The static name of an attempt, or NULL where the word names none.
 const char *forbidden_named(const char *word);

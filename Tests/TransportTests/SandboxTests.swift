@@ -51,7 +51,8 @@ private let numbers: [String: UInt32] = [
     "munmap": 11, "ioctl": 16, "access": 21, "socket": 41, "connect": 42, "sendmsg": 46, "recvmsg": 47, "bind": 49,
     "clone": 56, "fork": 57, "vfork": 58, "execve": 59, "kill": 62, "rename": 82, "fcntl": 72, "mkdir": 83,
     "setpriority": 141, "sched_setaffinity": 203, "unlink": 87,
-    "ptrace": 101, "prctl": 157, "mount": 165, "futex": 202, "tgkill": 234, "openat": 257, "unshare": 272,
+    "shmget": 29, "semget": 64, "ptrace": 101, "prctl": 157, "mount": 165, "futex": 202, "tgkill": 234,
+    "openat": 257, "unshare": 272,
     "prlimit64": 302, "process_vm_readv": 310, "memfd_create": 319, "bpf": 321, "execveat": 322, "userfaultfd": 323,
     "io_uring_setup": 425, "clone3": 435,
 ]
@@ -124,6 +125,14 @@ private let numbers: [String: UInt32] = [
         #expect(try call("mkdir", in: driver) == errno(EACCES))
         let caching = program(.session(.driver, changesFolders: true))
         #expect(try call("mkdir", in: caching) == allow)
+    }
+
+    @Test(
+        "A session signals no other process, changes no other's scheduling, types into no terminal and empties no file"
+    )
+    func arguments() throws {
+        let (codec, driver) = (program(.session(.codec)), program(.session(.driver)))
+        let caching = program(.session(.driver, changesFolders: true))
         for program in [codec, driver] {
             // F_GETFL; F_SETOWN, F_SETSIG, F_SETOWN_EX.
             #expect(try call("fcntl", 7, 3, in: program) == allow)
@@ -137,7 +146,25 @@ private let numbers: [String: UInt32] = [
             #expect(try call("setpriority", 0, 4711, 5, in: program) == errno(EPERM))
             #expect(try call("setpriority", 2, 0, 5, in: program) == errno(EPERM))
         }
-        #expect(try call("ioctl", 7, 0x8901, in: driver) == trap | UInt32(EPERM))
+        // FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX.
+        for command: UInt64 in [0x8901, 0x8902, 0x5412, 0x541c] {
+            #expect(try call("ioctl", 7, command, in: driver) == trap | UInt32(EPERM))
+        }
+        // iHD's key, and another.
+        for name in ["semget", "shmget"] {
+            #expect(try call(name, 0x4400_5658, in: driver) == allow)
+            #expect(try call(name, 0x4400_5659, in: driver) == trap | UInt32(EACCES))
+            #expect(try call(name, 0x4400_5658, in: codec) == trap | UInt32(ENOSYS))
+        }
+        // O_RDONLY and O_WRONLY with O_TRUNC; Landlock has a right for it from version 3 on.
+        for flags: UInt64 in [0o1000, 0o1001] {
+            for program in [codec, driver] {
+                #expect(try call("openat", 0, 0, flags, in: program) == errno(EACCES))
+                #expect(try call("open", 0, flags, in: program) == errno(EACCES))
+            }
+            #expect(try call("openat", 0, 0, flags, in: caching) == allow)
+        }
+        #expect(try call("openat", 0, 0, 0o2, in: driver) == allow)
     }
 
     @Test("Calls of another architecture end the process, and a mode that reports lets all others through")
@@ -150,6 +177,7 @@ private let numbers: [String: UInt32] = [
             let reporting = self.program(table, onlyReports: true)
             #expect(try call("execve", in: reporting) == log)
             #expect(try call("read", in: reporting) == allow)
+            #expect(try call("clone3", in: reporting) == allow)
         }
     }
 
@@ -163,6 +191,21 @@ private let numbers: [String: UInt32] = [
         }
         #expect(chwd_call_name(chwd_call_number("openat")).map { String(cString: $0) } == "openat")
         #expect(chwd_call_number("execvp") == -1 && chwd_call_name(-1) == nil)
+    }
+
+    @Test("A process that recorded no call was still stopped by its sandbox where SIGSYS ended it")
+    func forbidden() throws {
+        let page = try StatsPage()
+        #expect(ForbiddenCalls(page, .exited(0)) == nil && ForbiddenCalls(page, .signaled(SIGSEGV)) == nil)
+        let unseen = try #require(ForbiddenCalls(page, .signaled(SIGSYS)))
+        #expect(unseen.name == nil && unseen.count == 1)
+        #expect(unseen.sentence == "tried to make an unusual system call, which its sandbox forbids")
+        let own = try StatsPage(receiving: OwnedFD.duplicate(page.fileDescriptor))
+        own.set(.forbiddenCall, UInt64(chwd_call_number("execve")) + 1)
+        own.set(.forbiddenCalls, 3)
+        let seen = try #require(ForbiddenCalls(page, .signaled(SIGSYS)))
+        #expect(seen.name == "execve" && seen.count == 3)
+        #expect(seen.sentence == "tried to start a program (execve), which its sandbox forbids")
     }
 
     @Test("Files: a codec reads libraries, a driver reads its folders and writes its nodes")

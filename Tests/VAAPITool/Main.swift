@@ -4,6 +4,7 @@ import Glibc
 import HWDEncoderTesting
 import HWDModel
 import HWDSessions
+import HWDTransport
 import HWDVAAPI
 
 /// Encodes one job on one node and writes the result.
@@ -26,8 +27,14 @@ struct VAAPITool {
         }
         let job = try JSONDecoder().decode(
             EncodeJob.self, from: Data(contentsOf: URL(fileURLWithPath: arguments[2])))
-        let result = encode(job, node: arguments[1])
-        try JSONEncoder().encode(result).write(to: URL(fileURLWithPath: arguments[3]))
+        let output = open(arguments[3], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard output >= 0 else {
+            throw SessionError(.parameter, "\(arguments[3]): \(String(cString: strerror(errno)))")
+        }
+        let page = try Confined.start(node: arguments[1])
+        var result = encode(job, node: arguments[1])
+        result.forbidden = page.flatMap { ForbiddenCalls($0, .exited(0))?.sentence }
+        try FileHandle(fileDescriptor: output).write(contentsOf: JSONEncoder().encode(result))
     }
 
     static func encode(_ job: EncodeJob, node: String) -> EncodeResult {

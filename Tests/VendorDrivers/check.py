@@ -73,7 +73,7 @@ class Chip:
             said = run(
                 [self.programs / "hwd-vaapi-tool", NODE, place / "job", place / "result"],
                 self.environment(
-                    folder, *preloads, VENDOR_JOURNAL=str(place / "journal"),
+                    folder, *preloads, VENDOR_JOURNAL=str(place / "journal"), VAAPI_TOOL_SANDBOX="enforce",
                     VAAPI_TOOL_PCI_ID=PCI_IDS.get(self.name, "")), JOB_SECONDS)
             journal = (place / "journal").read_text().splitlines() if (place / "journal").exists() else []
             result = json.loads((place / "result").read_text()) if (place / "result").exists() else {}
@@ -141,6 +141,7 @@ def check_probe(chip, row):
     if not answer:
         row["faults"].append(f"the probe ended with {said.status}: {said.error.strip()[-200:]}")
         return
+    row["faults"] += [warning for warning in answer.get("warnings", []) if "sandbox" in warning]
     node = answer["nodes"][0]
     row["state"], row["reason"], row["driver"] = node["state"], node.get("reason"), node.get("driver")
     row["reasons"] = {path["id"]: path.get("reason") for path in answer["paths"] if path.get("device") == NODE}
@@ -168,6 +169,8 @@ def check_jobs(chip, row):
         if result.get("failure") and refusal and refusal in result["failure"]:
             row["jobs"][job.name] = {"refused": result["failure"], "faults": []}
             continue
+        if result.get("forbidden"):
+            faults.append(f"the driver {result['forbidden']}")
         if result.get("failure"):
             faults.append(result["failure"])
         elif count != job.pictures:

@@ -50,11 +50,10 @@ static void drain(hwd_session *session, FILE *out, int timeout_ms) {
             check(hwd_annex_b(event.data, event.data_size, stream), "a packet");
             write_bytes(out, stream, event.data_size);
             free(stream);
-        } else if (event.type == HWD_EVENT_COMPLETED) {
-            return;
         }
         /* The encoder waits while all its packets are held. */
         check(hwd_release(session, &event), "hwd_release");
+        if (event.type == HWD_EVENT_COMPLETED) return;
     }
     check(result, "the session");
 }

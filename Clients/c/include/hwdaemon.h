@@ -44,7 +44,7 @@ extern "C" {
 #define HWD_AB24 HWD_FOURCC('A', 'B', '2', '4')
 #define HWD_AB4H HWD_FOURCC('A', 'B', '4', 'H')
 
-/* 30 s in calls of the daemon; in those of a session its timeout. */
+/* 30 s in hwd_call; in functions of a session its timeout: timeout_ms of its configuration, or 60 s. */
 #define HWD_DEFAULT_TIMEOUT (-1)
 /* The pts of a packet whose presentation time is unknown. */
 #define HWD_NO_PTS INT64_MIN
@@ -115,7 +115,7 @@ HWD_API void hwd_free(void *memory);
 
 /* ---- Daemon ---- */
 
-/* Where no daemon listens, hwd_open starts a private one, which ends with hwd_close or with this process. */
+/* Where no daemon listens, hwd_open starts a private one, which ends with hwd_close or this process. 0: hwd_open fails. */
 enum { HWD_OPEN_PRIVATE = 1 };
 
 /*
@@ -221,7 +221,8 @@ enum {
     HWD_DROPPED = 256,           /* report: no picture comes */
     HWD_ALPHA_ONLY = 512,        /* report: it concerns alpha alone */
     HWD_ABOVE_LEVEL = 1024,      /* report: because of MaxTemporalLevel */
-    HWD_HAS_ERRORS = 2048        /* packet: mean_squared_errors are set */
+    HWD_HAS_ERRORS = 2048,       /* packet: mean_squared_errors are set */
+    HWD_RPU_APPLIED = 4096, HWD_RPU_NOT_APPLIED = 8192 /* picture: mapped by its RPU; report: that cannot be applied */
 };
 
 /* A result. Give each one back with hwd_release; until then its memory stays valid and the worker cannot reuse it. */
@@ -301,7 +302,7 @@ typedef struct hwd_frame {
     uint32_t slot; /* hwd_acquire_frame sets it: leave it */
 } hwd_frame;
 
-/* Room for a frame in memory of the session's own: write the samples to planes[i].data. -EAGAIN: none was free in time. */
+/* Room in the session's own memory: write samples to planes[i].data, leave planes[i]. -EAGAIN: none was free in time. */
 HWD_API int hwd_acquire_frame(hwd_session *session, hwd_frame *frame, int timeout_ms);
 /* Returns a frame of hwd_acquire_frame that is not encoded. */
 HWD_API int hwd_discard_frame(hwd_session *session, hwd_frame *frame);
@@ -385,11 +386,11 @@ HWD_API int hwd_transfer_submit(hwd_session *session, hwd_transfer *frame, int t
 
 /* ---- Framing of HEVC ---- */
 
-/* Turns a packet's 4-byte lengths into start codes; `out` has `size` bytes. -EINVAL: a length is outside the packet. */
+/* Turns a packet's 4-byte lengths into start codes of 4 bytes: `out` has `size` bytes. -EINVAL: a length is outside the packet. */
 HWD_API int hwd_annex_b(const void *packet, size_t size, void *out);
 /*
- * The parameter sets of an hvcC record with start codes. `written` becomes their bytes, also with -ENOSPC, where `capacity`
- * is too small (`out` may then be NULL). -EINVAL: the record cannot be read.
+ * The parameter sets of an hvcC record with start codes. `written` becomes their bytes; with `out` NULL that is all.
+ * -ENOSPC: `capacity` is too small, and `written` is set. -EINVAL: the record cannot be read.
  */
 HWD_API int hwd_parameter_sets(const void *record, size_t size, void *out, size_t capacity, size_t *written);
 

@@ -6,7 +6,7 @@ int hwd_compression_create(hwd_daemon *daemon, const hwd_compression_config *con
     if (!daemon || !session) return hwdi_fail(-EINVAL, "a session needs a daemon and a place");
     *session = NULL;
     int result = hwdi_take(&given, sizeof given, config);
-    if (result < 0) return result;
+    if (result < 0 || (result = hwdi_check_size(given.width, given.height)) < 0) return result;
     text call = {0};
     hwdi_add_member(&call, "codec", given.codec ? given.codec : "hevc");
     hwdi_add(&call, ",\"width\":");

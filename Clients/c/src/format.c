@@ -43,12 +43,17 @@ static void measure(const format *of, uint32_t width, uint32_t height, uint32_t 
     }
 }
 
+int hwdi_check_size(uint32_t width, uint32_t height) {
+    if (width >= 1 && height >= 1 && width <= MAX_DIMENSION && height <= MAX_DIMENSION) return 0;
+    return hwdi_fail(HWD_PARAMETER, "a frame of %ux%u is not between 1x1 and %dx%d", width, height, MAX_DIMENSION, MAX_DIMENSION);
+}
+
 int hwd_layout(uint32_t pixel_format, uint32_t width, uint32_t height, uint64_t offset, hwd_plane planes[HWD_MAX_PLANES],
                uint64_t *size) {
     const format *of = find(pixel_format);
     if (!of) return hwdi_fail(HWD_PARAMETER, "the pixel format is unknown");
-    if (width < 1 || height < 1 || width > MAX_DIMENSION || height > MAX_DIMENSION)
-        return hwdi_fail(HWD_PARAMETER, "a frame of %ux%u is not possible", width, height);
+    int result = hwdi_check_size(width, height);
+    if (result < 0) return result;
     uint64_t start = offset;
     memset(planes, 0, HWD_MAX_PLANES * sizeof *planes);
     for (uint32_t i = 0; i < of->planes; i++) {
@@ -125,5 +130,5 @@ int hwd_parameter_sets(const void *record, size_t size, void *out, size_t capaci
         }
     }
     *written = total;
-    return total <= capacity ? 0 : hwdi_fail(-ENOSPC, "the parameter sets have %zu bytes", total);
+    return !to || total <= capacity ? 0 : hwdi_fail(-ENOSPC, "the parameter sets have %zu bytes", total);
 }

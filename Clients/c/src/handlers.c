@@ -203,7 +203,10 @@ static void report(hwd_session *session, message *received, uint32_t type, uint3
 static void handle_report(hwd_session *session, message *received) {
     uint64_t number = get_64(received->payload);
     if (number == 0 || number > session->last_number) return hwdi_broken(session, "it reported a packet that was never sent");
-    report(session, received, HWD_EVENT_REPORT, (get_32(received->payload + 12) & 7) * HWD_DROPPED);
+    uint32_t flags = get_32(received->payload + 12);
+    report(
+        session, received, HWD_EVENT_REPORT,
+        (flags & 7) * HWD_DROPPED | (flags & 8 ? (uint32_t)HWD_RPU_NOT_APPLIED : 0));
 }
 
 static void handle_transferred(hwd_session *session, message *received) {

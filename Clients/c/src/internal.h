@@ -128,6 +128,8 @@ struct hwd_pool {
 // Maps a memfd that a worker sent, for reading, and takes the descriptor in any case. The reason is without a subject.
 hwd_pool *hwdi_receive_memory(int fd, uint64_t min_size, uint64_t max_size, const char **reason);
 int hwdi_planes(uint32_t format);
+// HWD_PARAMETER for a frame's size that is not possible.
+int hwdi_check_size(uint32_t width, uint32_t height);
 // The bytes of kinds of side data that have one size; 0 for the others.
 uint32_t hwdi_side_data_size(uint32_t kind);
 // NULL, or what is wrong with the planes of a picture in a pool; sets rows and row_bytes.

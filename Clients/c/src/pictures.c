@@ -10,7 +10,7 @@ static void read_fields(const uint8_t *at, hwd_event *event) {
     event->duration = (int64_t)get_64(at + 24);
     uint32_t flags = get_32(at + 36);
     // Bits 1 to 6 are HWD_DAMAGED to HWD_ALPHA_MISSING.
-    event->flags = (flags & 1) | (flags & 0x7e) << 1;
+    event->flags = (flags & 1) | (flags & 0x7e) << 1 | (flags & 0x80 ? (uint32_t)HWD_RPU_APPLIED : 0);
     event->pixel_format = get_32(at + 40);
     event->width = get_32(at + 44);
     event->height = get_32(at + 48);

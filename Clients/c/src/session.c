@@ -61,6 +61,11 @@ void hwdi_add_fourcc(text *to, const char *name, uint32_t fourcc) {
 }
 
 void hwdi_add_time_base(text *to, hwd_rational time_base) {
+    if (time_base.numerator < 1 || time_base.denominator < 1) {
+        hwdi_fail(HWD_PARAMETER, "the time base %d/%d is not a fraction of two numbers from 1 to %d", time_base.numerator,
+                  time_base.denominator, INT32_MAX);
+        to->failed = true;
+    }
     hwdi_add(to, ",\"time_base\":{\"numerator\":");
     hwdi_add_number(to, time_base.numerator);
     hwdi_add(to, ",\"denominator\":");
@@ -179,11 +184,15 @@ int hwdi_create(hwd_daemon *daemon, uint32_t kind, text *parameters, int timeout
         session->flights = calloc(session->max_flights, sizeof *session->flights);
         if (!session->flights) result = hwdi_fail_errno(ENOMEM, "a session");
     }
-    if (result < 0)
-        hwd_destroy(session);
-    else
+    if (result == 0) {
         *out = session;
-    return result < 0 ? result : 0;
+        return 0;
+    }
+    // A session's end is a message, which a daemon that has refused the session takes for a call.
+    hwdi_close(session->socket);
+    session->socket = -1;
+    hwd_destroy(session);
+    return result;
 }
 
 int hwd_get_info(hwd_session *session, hwd_session_info *info) {

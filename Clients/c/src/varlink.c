@@ -88,6 +88,10 @@ static int error_reply(json error, json reply) {
     }
     // Errors of Varlink itself: an unknown method, a parameter that does not exist.
     char name[256], detail[512];
+    if (has_parameters && hwdi_json_member(parameters, "parameter", &member)) {
+        hwdi_printable(detail, sizeof detail, member.at, member.size);
+        return hwdi_fail(HWD_PARAMETER, "the daemon does not accept the parameter %s", detail);
+    }
     hwdi_printable(name, sizeof name, error.at, error.size);
     hwdi_printable(detail, sizeof detail, has_parameters ? parameters.at : "", has_parameters ? parameters.size : 0);
     return hwdi_fail(HWD_PARAMETER, "the daemon replied %s: %s", name, detail);

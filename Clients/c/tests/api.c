@@ -39,9 +39,9 @@ int finish(hwd_session *session) {
     CHECK(hwd_complete(session, HWD_ALL_FRAMES, TIMEOUT) == 0);
     while (true) {
         CHECK(hwd_next_event(session, &event, TIMEOUT) == 1);
-        if (event.type == HWD_EVENT_COMPLETED) return packets;
         packets += event.type == HWD_EVENT_PACKET;
         CHECK(hwd_release(session, &event) == 0);
+        if (event.type == HWD_EVENT_COMPLETED) return packets;
     }
 }
 
@@ -71,6 +71,33 @@ void test_structures(hwd_daemon *daemon) {
     CHECK(hwd_compression_create(daemon, NULL, &session) == -EINVAL);
 }
 
+static bool is_not_created(hwd_daemon *daemon, const hwd_compression_config *config, const char *reason) {
+    hwd_session *session;
+    return hwd_compression_create(daemon, config, &session) == HWD_PARAMETER && !session && !strcmp(hwd_last_error(), reason);
+}
+
+// What Create refuses before it connects, in the words of the Python client; and what the daemon refuses, in words.
+void test_refused_sessions(hwd_daemon *daemon) {
+    hwd_compression_config config;
+    hwd_transfer_config transfer;
+    hwd_session *session;
+    char *reply;
+    HWD_INIT(config);
+    config.pixel_format = HWD_NV12;
+    CHECK(is_not_created(daemon, &config, "a frame of 0x0 is not between 1x1 and 16384x16384"));
+    config.width = 64, config.height = 16385;
+    CHECK(is_not_created(daemon, &config, "a frame of 64x16385 is not between 1x1 and 16384x16384"));
+    config.height = 48;
+    CHECK(is_not_created(daemon, &config, "the time base 0/0 is not a fraction of two numbers from 1 to 2147483647"));
+    config.time_base.numerator = 1, config.time_base.denominator = -30;
+    CHECK(is_not_created(daemon, &config, "the time base 1/-30 is not a fraction of two numbers from 1 to 2147483647"));
+    HWD_INIT(transfer);
+    transfer.source.pixel_format = transfer.target.pixel_format = HWD_NV12;
+    CHECK(hwd_transfer_create(daemon, &transfer, &session) == HWD_PARAMETER && strstr(hwd_last_error(), "a frame of 0x0"));
+    CHECK(hwd_call(daemon, "org.hwdaemon.GetSessionResult", "{\"session\": 1}", TIMEOUT, &reply) == HWD_PARAMETER);
+    CHECK(!strcmp(hwd_last_error(), "the daemon does not accept the parameter \"session\""));
+}
+
 // Mistakes of the app are refused, and its session continues.
 void test_misuse(hwd_daemon *daemon) {
     hwd_session *session = open_session(daemon);
@@ -83,6 +110,8 @@ void test_misuse(hwd_daemon *daemon) {
     CHECK(hwd_set_properties(session, "[]", TIMEOUT) == HWD_PARAMETER);
     CHECK(hwd_set_int(session, "NoSuchProperty", 1) == HWD_PROPERTY_NOT_SUPPORTED);
     CHECK(hwd_set_number(session, "Quality", 0.5) == 0);
+    CHECK(hwd_set_properties(session, "{\"Quality\": 0.25, \"NoSuchProperty\": 1}", TIMEOUT) == HWD_PROPERTY_NOT_SUPPORTED);
+    CHECK(strstr(hwd_last_error(), "NoSuchProperty"));
     CHECK(hwd_copy_properties(session, "[\"Quality\"]", TIMEOUT, &text) == 0 && strstr(text, "0.5"));
     hwd_free(text);
     CHECK(hwd_call(daemon, "org.hwdaemon.GetFeatures", NULL, TIMEOUT, &text) == 0 && strstr(text, "\"frame-metadata\""));
@@ -186,8 +215,11 @@ void test_descriptor(hwd_daemon *daemon) {
     CHECK(hwd_next_event(session, &event, 0) == 1 && event.type == HWD_EVENT_FORMAT && event.data_size > 23);
     uint8_t sets[4096];
     size_t size;
-    CHECK(hwd_parameter_sets(event.data, event.data_size, NULL, 0, &size) == -ENOSPC && size < sizeof sets);
-    CHECK(hwd_parameter_sets(event.data, event.data_size, sets, sizeof sets, &size) == 0 && sets[3] == 1);
+    CHECK(hwd_parameter_sets(event.data, event.data_size, NULL, 0, &size) == 0 && size > 23 && size < sizeof sets);
+    const size_t needed = size;
+    CHECK(hwd_parameter_sets(event.data, event.data_size, sets, needed - 1, &size) == -ENOSPC && size == needed);
+    CHECK(hwd_parameter_sets(event.data, event.data_size, sets, needed, &size) == 0 && size == needed && sets[3] == 1);
+    CHECK(hwd_parameter_sets(event.data, 22, NULL, 0, &size) == -EINVAL && size == 0);
     CHECK(hwd_release(session, &event) == 0);
     CHECK(poll(&entry, 1, 0) == 0 && hwd_next_event(session, &event, 0) == 0);
     for (int number = 0; number < 5; number++) CHECK(encode(session, number, TIMEOUT) == 0);
@@ -215,6 +247,7 @@ int main(int argc, char **argv) {
     CHECK(hwd_open(argv[1], 0, &daemon) == 0 && !hwd_is_private(daemon));
     CHECK(!strcmp(hwd_status_name(HWD_INVALID_SESSION), "InvalidSession") && hwd_version() == 100);
     test_structures(daemon);
+    test_refused_sessions(daemon);
     test_misuse(daemon);
     test_refused_options(daemon);
     test_descriptor(daemon);

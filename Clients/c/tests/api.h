@@ -32,6 +32,7 @@ int encode(hwd_session *session, int64_t number, int timeout_ms);
 int finish(hwd_session *session);
 
 void test_structures(hwd_daemon *daemon);
+void test_refused_sessions(hwd_daemon *daemon);
 void test_misuse(hwd_daemon *daemon);
 void test_refused_options(hwd_daemon *daemon);
 void test_descriptor(hwd_daemon *daemon);

@@ -50,7 +50,8 @@ class CompressionSession(Session[CompressionLink]):
         - specification: more members of encoder_specification, such as EncoderID.
         - properties: initial properties by VideoToolbox's names without prefix.
 
-        Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or size.
+        Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format, size or
+        time base.
         """
         form = fourcc(pixel_format)
         parameters = create.compression((width, height), form, codec, time_base, hardware, specification, properties)
@@ -79,7 +80,10 @@ class CompressionSession(Session[CompressionLink]):
         return self._link.format_description or b""
 
     def frame(self, timeout: Optional[float] = None) -> Frame:
-        """A frame in shared memory to fill without a copy: `frame().planes[0][...] = luma`. Waits until there is room."""
+        """A frame in shared memory to fill without a copy: `frame().planes[0][...] = luma`. Waits until there is room.
+
+        Without numpy `frame().fill(source)` copies bytes into it.
+        """
         return self._run(self._link.frame(), "waiting for a frame", timeout)
 
     def encode(

@@ -46,7 +46,7 @@ class DecompressionSession(Session[DecompressionLink]):
         - hardware: True requires it, False excludes it, None prefers it.
         - properties: initial properties, such as MaxTemporalLevel or DestinationColorPrimaries.
 
-        Raises StatusError, CallError, NotRunning, NotPermitted, Timeout.
+        Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or time base.
         """
         parameters = create.decompression(format_description, pixel_format, time_base, hardware, specification, properties)
         super().__init__(DecompressionLink(), timeout)

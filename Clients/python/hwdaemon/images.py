@@ -45,12 +45,19 @@ class Image:
     def planes(self) -> Tuple[Array, ...]:
         """The planes as numpy arrays in the shared memory: (rows, columns), or (rows, columns, components).
 
-        The arrays keep the image alive. Needs numpy.
+        The arrays keep the image alive. Raises ModuleNotFoundError without numpy: `tobytes` and `fill` work without it.
         """
         return tuple(self._plane(number) for number in range(len(self.places)))
 
     def _plane(self, number: int) -> Array:
-        import numpy
+        try:
+            import numpy
+        except ModuleNotFoundError as error:
+            if error.name != "numpy":
+                raise
+            raise ModuleNotFoundError(
+                "planes are numpy arrays, and numpy is not installed (pip install 'hwdaemon[numpy]'); without it, tobytes() "
+                "reads the samples and fill() writes them", name="numpy") from None
 
         self.check()
         place, form = self.places[number], self.formats[number]
@@ -188,6 +195,8 @@ class Picture(Image):
         self.lacks_side_data = False
         #: Alpha comes from the stream; it is premultiplied; the stream has alpha, but this picture's is missing.
         self.has_alpha = self.is_premultiplied = self.is_alpha_missing = False
+        #: Mapped by its Dolby Vision RPU (AppliesPerFrameHDRDisplayMetadata).
+        self.is_rpu_applied = False
         self.color = Color()
         #: Bits of a coded sample.
         self.coded_bit_depth = 0

@@ -39,7 +39,7 @@ class Packet:
 
 @dataclass(frozen=True)
 class PacketReport:
-    """What a decoder reports of a packet: damage (status -12909), or why it has no picture (status 0)."""
+    """What a decoder reports of a packet: damage (status -12909), why it has no picture (0), why its RPU is not applied (-12905)."""
 
     #: The number of the packet, as `decode` returned it.
     frame: int
@@ -51,3 +51,5 @@ class PacketReport:
     #: It is above MaxTemporalLevel.
     is_above_level: bool
     reason: str
+    #: Its picture is converted without the mapping of its Dolby Vision RPU.
+    is_rpu_not_applied: bool = False

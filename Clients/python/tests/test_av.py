@@ -25,6 +25,31 @@ class StreamTests(unittest.TestCase):
             for packet in session.finish():
                 file.mux(hwdaemon.av.packet(packet, stream, session))
 
+    def test_byte_streams_decode_without_times_in_display_order(self):
+        import av
+        frames = [bytes([40 + 6 * number]) * (64 * 48 * 3 // 2) for number in range(20)]
+        with tempfile.NamedTemporaryFile(suffix=".hevc") as file:
+            with hwdaemon.CompressionSession(64, 48, "nv12", time_base=(1, 30), daemon=daemon()) as session:
+                file.write(hwdaemon.annex_b_parameter_sets(session.prepare()))
+                for number, frame in enumerate(frames):
+                    session.encode(frame, pts=number, duration=1)
+                packets = session.finish()
+            file.write(b"".join(packet.annex_b for packet in packets))
+            file.flush()
+            with av.open(file.name) as opened:
+                video = opened.streams.video[0]
+                record = hwdaemon.av.format_description(video)
+                with hwdaemon.DecompressionSession(record, time_base=video.time_base, pixel_format="nv12", daemon=daemon()) as decoding:
+                    pictures = []
+                    for packet in opened.demux(video):
+                        if packet.size:
+                            pictures += [(picture.pts, picture.tobytes()[0]) for picture in decoding.decode(bytes(packet), packet.pts)]
+                    pictures += [(picture.pts, picture.tobytes()[0]) for picture in decoding.finish()]
+        self.assertNotEqual([packet.pts for packet in packets], list(range(20)))
+        self.assertEqual([pts for pts, _ in pictures], [None] * 20)
+        for number, (_, luma) in enumerate(pictures):
+            self.assertLessEqual(abs(luma - frames[number][0]), 8)
+
     def check(self, suffix, tag, pixel_format="nv12", **options):
         import av
         frames = clip(320, 180, 24, {"nv12": "nv12", "p010": "p010le"}[pixel_format])

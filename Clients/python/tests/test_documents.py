@@ -44,6 +44,7 @@ class SampleTests(unittest.TestCase):
         self.assertIn("org.hwdaemon.encoder.x265", printed)
         self.assertIn("CouldNotFindVideoEncoder -12908", printed)
         self.assertIn("10 packets", printed)
+        self.assertEqual(re.findall(r"^picture (\d+)", printed, re.MULTILINE), [str(number) for number in range(10)])
 
     @unittest.skipUnless(HAS_AV, "needs numpy and PyAV (package av)")
     def test_samples_that_need_pyav(self):

@@ -2,7 +2,9 @@
 """Frames and pictures as numpy arrays in shared memory."""
 import gc
 import importlib.util
+import sys
 import unittest
+from unittest import mock
 
 import hwdaemon
 from hwdaemon import CompressionSession, DecompressionSession
@@ -30,6 +32,24 @@ class LayoutTests(unittest.TestCase):
     def test_names_of_formats(self):
         for name, expected in (("nv12", "NV12"), ("yuv420p", "YU12"), ("AB4H", "AB4H"), ("rgba", "AB24"), ("p010le", "P010")):
             self.assertEqual(hwdaemon.formats.fourcc(name), expected)
+
+
+class WithoutNumpyTests(unittest.TestCase):
+    def test_planes_name_what_works_without_numpy(self):
+        with CompressionSession(66, 50, "nv12", daemon=daemon(), Quality=1.0) as session:
+            frame = session.frame()
+            # As if it were not installed.
+            with mock.patch.dict(sys.modules, {"numpy": None}):
+                with self.assertRaisesRegex(ModuleNotFoundError, r"hwdaemon\[numpy\].*tobytes\(\).*fill\(\)"):
+                    frame.planes
+                frame.fill([bytes([90]) * (66 * 50), memoryview(bytes([128]) * (66 * 25))])
+                session.encode(frame, pts=0)
+                packet, = session.finish()
+                with DecompressionSession(packet.format_description, pixel_format="nv12", daemon=daemon()) as decoding:
+                    decoding.send(packet.data, 0)
+                    samples = next(decoding.finish()).tobytes()
+        self.assertEqual(len(samples), 66 * 75)
+        self.assertTrue(all(abs(sample - 90) <= 2 for sample in samples[: 66 * 50]))
 
 
 @unittest.skipUnless(importlib.util.find_spec("numpy"), "needs numpy")

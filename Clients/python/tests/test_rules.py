@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the package refuses before it sends it, against what the worker says of the same message."""
 import unittest
+from fractions import Fraction
 from unittest import mock
 
 import hwdaemon
@@ -113,6 +114,13 @@ class EncodeTests(unittest.TestCase):
         for base in (30, 1 / 30, (1,), "30"):
             with self.assertRaisesRegex(TypeError, "the time base"):
                 CompressionSession(64, 48, "nv12", time_base=base, daemon=daemon())
+
+    def test_a_time_base_is_positive(self):
+        for base in ((1, 0), (0, 30), (-1, 30), (1, 1 << 31), Fraction(-1, 30)):
+            for create in (lambda: CompressionSession(64, 48, "nv12", time_base=base, daemon=daemon()),
+                           lambda: DecompressionSession(b"", time_base=base, daemon=daemon())):
+                with self.assertRaisesRegex(hwdaemon.ParameterError, "the time base .* is not a fraction of two numbers from 1 to"):
+                    create()
 
     def test_names_of_colors_are_those_code_points(self):
         names = [list(table.items()) for table in (COLOR_PRIMARIES, TRANSFER_FUNCTIONS, YCBCR_MATRICES)]

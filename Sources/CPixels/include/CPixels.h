@@ -40,11 +40,39 @@ typedef struct {
     float weights[3];
 } hwd_gain;
 
+/// The most pieces of a curve of a mapping, and the most orders of a regression.
+enum { HWD_MAPPING_PIECES = 8, HWD_MAPPING_ORDERS = 3 };
+
+/// A piece of a component's curve: constant + factors[0] x + factors[1] x², or a regression, whose factors are of
+/// y, u, v, (unused), yu, yv, uv, yuv, of their squares and of their cubes.
+typedef struct {
+    float start;   ///< the code where it begins
+    float orders;  ///< of the regression; 0: a polynomial
+    float constant;
+    float unused;
+    float factors[24];
+} hwd_piece;
+
+typedef struct {
+    float count;        ///< pieces
+    float first, last;  ///< codes outside are mapped like the nearest of these
+    float unused;
+    hwd_piece pieces[HWD_MAPPING_PIECES];
+} hwd_mapping_curve;
+
+/// A nonlinear mapping of Y'CbCr codes, as `SignalMapping.table` of Color lays it out.
+typedef struct {
+    hwd_mapping_curve curves[3];
+    float light[3][4];  ///< rows of a matrix for light; the fourth number is not used
+    float scale;        ///< 1 / the largest code
+} hwd_mapping;
+
 /// A conversion's parameters; `to_rgb` … `from_rgb` are in order of application.
 typedef struct {
     int width, height;
     hwd_layout source, target;
-    float to_rgb[12];           ///< Y'CbCr codes → R'G'B', 3x4 by rows
+    const hwd_mapping *mapping; ///< applied to Y'CbCr codes first; NULL: none
+    float to_rgb[12];           ///< Y'CbCr codes, or mapped values of 0…1, → R'G'B', 3x4 by rows
     float up_x[2], up_y[2];     ///< weight of the nearer chroma sample for even and odd columns, rows
     bool clips_source;          ///< clamp the source's R'G'B' to 0…1
     bool divides;               ///< divide R'G'B' by alpha first

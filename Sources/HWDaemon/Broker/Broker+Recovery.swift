@@ -58,7 +58,9 @@ extension Broker {
             case .stalled:
                 "its driver did not return from opening it within \(SessionEnd.seconds(worker.stallLimit)) s"
             default:
-                if let signal = end.signal {
+                if end.signal != nil, let forbidden = end.forbiddenCalls {
+                    "its driver \(forbidden.sentence), and opening it ended the process"
+                } else if let signal = end.signal {
                     "its driver crashed while opening it (signal \(signal), \(SessionEnd.signalName(signal)))"
                 } else {
                     "its driver ended the process while opening it"

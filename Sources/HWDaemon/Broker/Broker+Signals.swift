@@ -130,7 +130,8 @@ extension Broker {
     private func apply(_ new: Settings) {
         settings = new
         registry.limits = SessionRegistry.Limits(new, isPrivate: configuration.isPrivate)
-        prober.reconfigure(timeout: new.probeTimeout, deviceList: Configuration.deviceList(new))
+        prober.reconfigure(
+            timeout: new.probeTimeout, confinement: Confinement(new), deviceList: Configuration.deviceList(new))
         for spare in spares.values {
             spare.change(isEnabled: new.spareWorkers > 0, sandbox: new.sandbox)
         }

@@ -57,7 +57,9 @@ final class Broker {
         registry = SessionRegistry(limits: SessionRegistry.Limits(settings, isPrivate: configuration.isPrivate))
         loop = try EventLoop()
         prober = Prober(
-            ProbeQueue(libexec: configuration.libexec, timeout: settings.probeTimeout, loop: loop),
+            ProbeQueue(
+                libexec: configuration.libexec, timeout: settings.probeTimeout, confinement: Confinement(settings),
+                loop: loop),
             cache: ProbeCache(folder: ProbeCache.folder(isPrivate: configuration.isPrivate)),
             deviceList: Configuration.deviceList(settings), loop: loop, logger: logger)
         spares = Self.makeSpares(configuration, settings, loop)
@@ -77,6 +79,7 @@ final class Broker {
             self?.serve(file, peer)
         }
         lifetime?.onEnd = { [weak self] in self?.ownerEnded() }
+        prober.forbade = { [weak self] in self?.metrics.forbade($0, "probe") }
         signalWatch = try loop.watch(signals.fileDescriptor, .readable) { [weak self] _ in self?.handleSignals() }
     }
 

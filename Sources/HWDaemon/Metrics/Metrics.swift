@@ -43,9 +43,13 @@ struct Metrics {
             session.kind.rawValue, Self.encoder(session), Self.hardware(session), "\(end.status.rawValue)",
             end.cause.rawValue)
         if let signal = end.signal { deaths.count(SessionEnd.signalName(signal)) }
-        if let calls = end.forbiddenCalls { forbidden.count(session.kind.rawValue, calls.name ?? "other") }
         past += work
     }
+
+    /// Counts a process whose sandbox forbade a system call.
+    ///
+    /// - Parameter kind: the session's, or `probe`.
+    mutating func forbade(_ calls: ForbiddenCalls, _ kind: String) { forbidden.count(kind, calls.name ?? "other") }
 
     /// Counts a process that died before its session was created, if another process serves the session.
     mutating func workerDied(_ signal: Int32) { deaths.count(SessionEnd.signalName(signal)) }
@@ -93,8 +97,8 @@ struct Metrics {
         text.counter("hwdaemon_worker_deaths", "Session processes killed by a signal.", deaths)
         text.counter(
             "hwdaemon_sandbox_violations",
-            "Sessions whose process made a system call that its sandbox forbids, by the "
-                + "first such call.", forbidden)
+            "Processes of sessions and probes that made a system call that their sandbox forbids, by the first such "
+                + "call.", forbidden)
         let work = present.work.reduce(past, +)
         text.counter("hwdaemon_frames_in", "Frames received from clients.", work.framesIn)
         text.counter("hwdaemon_frames_out", "Frames sent to clients.", work.framesOut)

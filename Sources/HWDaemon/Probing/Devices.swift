@@ -38,9 +38,13 @@ enum Devices {
     /// The nodes that a session's driver may open: the daemon's and, where no list names them, those of NVIDIA's driver and
     /// of Windows' hypervisor.
     static func granted(deviceList: String?) -> [String] {
-        guard deviceList == nil else { return nodes(deviceList: deviceList) }
-        let others = (0..<8).map { "/dev/nvidia\($0)" }
-        return nodes(deviceList: nil) + others
+        nodes(deviceList: deviceList) + ofOtherDrivers(deviceList: deviceList)
+    }
+
+    /// The nodes that drivers use besides a render node; none where a list names all that are used.
+    static func ofOtherDrivers(deviceList: String?) -> [String] {
+        guard deviceList == nil else { return [] }
+        return (0..<8).map { "/dev/nvidia\($0)" }
             + ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-modeset", "/dev/dxg"]
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
+internal import HWDSessions
 internal import HWDWire
 
 // A probe's process runs drivers, so what it reports is untrusted. It is bounded before it reaches clients and workers.
@@ -109,6 +110,19 @@ extension [HardwareEncoder] {
             HardwareEncoder(
                 encoderID: encoder.encoderID.bounded, node: node,
                 paths: encoder.paths.prefix(ProbeBounds.maxList).map(\.bounded))
+        }
+    }
+}
+
+extension [Capabilities.Quirk] {
+    /// The quirks of an answer, with bounded texts; those that cannot be read are left out.
+    init(bounding values: [PropertyValue]) {
+        self = values.prefix(ProbeBounds.maxPaths).compactMap { value in
+            guard var quirk = try? JSON.decode(Capabilities.Quirk.self, from: JSON.encode(value)) else {
+                return nil
+            }
+            (quirk.id, quirk.why) = (quirk.id.bounded, quirk.why.bounded)
+            return quirk
         }
     }
 }

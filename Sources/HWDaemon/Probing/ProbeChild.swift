@@ -20,6 +20,8 @@ final class ProbeChild {
         var outcome: Outcome
         /// nil if no trial had started.
         var progress: Progress?
+        /// What its sandbox forbade, if anything.
+        var forbidden: ForbiddenCalls?
         /// What it and the drivers printed, in lines that can be logged; nil if nothing was.
         var printed: String?
     }
@@ -34,8 +36,7 @@ final class ProbeChild {
     private static let maxPackets = 80
 
     private let loop: EventLoop
-    private let child: ChildProcess
-    private let channel: OwnedFD
+    private let process: WorkerProcess
     /// nil if there are no descriptors for it; then the process inherits the daemon's standard error.
     private let messages: ProbeMessages?
     private var childWatch: EventLoop.Watch?
@@ -54,10 +55,12 @@ final class ProbeChild {
     /// Starts a probe; `done` is called once, when the process has ended.
     ///
     /// - Parameters:
+    ///   - sandbox: what it may do.
     ///   - timeout: time until it answers or starts the first trial.
     ///   - trialTimeout: time for each trial of a path.
     init(
-        _ request: ProbeRequest, executable: String, timeout: Duration, trialTimeout: Duration, loop: EventLoop,
+        _ request: ProbeRequest, executable: String, sandbox: SandboxRequest, timeout: Duration,
+        trialTimeout: Duration, loop: EventLoop,
         done: @escaping (End) -> Void
     ) throws {
         self.loop = loop
@@ -65,28 +68,26 @@ final class ProbeChild {
         self.trialTimeout = trialTimeout
         subject = request.subject == .vulkan ? "Vulkan's drivers" : "this node"
         self.done = done
-        let pair = try UnixSocket.packetPair()
-        try PacketSocket.send(try JSON.encode(request), to: pair.first.rawValue)
         messages = try? ProbeMessages()
         let standardError = messages?.childEnd.map { [ChildProcess.File($0, as: STDERR_FILENO)] } ?? []
-        child = try ChildProcess(
-            spawning: executable, environment: WorkerProcess.environment,
-            files: [ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker)] + standardError,
-            newSession: true)
+        process = try WorkerProcess(executable, sandbox: sandbox.mode, files: standardError)
         messages?.closeChildEnd()
-        channel = pair.first
         if !Sandbox.isSwitchedOff {
             // A probe that is not bounded is still killed in time.
-            try? child.limitPrivateMemory(
+            try? process.child.limitPrivateMemory(
                 to: SessionMemory.probeBound(processors: sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         }
         do {
-            childWatch = try loop.watch(child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
-            channelWatch = try loop.watch(channel.rawValue, .readable) { [weak self] _ in self?.receive() }
+            let channel = process.channel.rawValue
+            // A process that has ended already says so by its exit status.
+            for packet in [try JSON.encode(sandbox), try JSON.encode(request)] {
+                try? PacketSocket.send(packet, to: channel)
+            }
+            childWatch = try loop.watch(process.child.fileDescriptor, .readable) { [weak self] _ in self?.ended() }
+            channelWatch = try loop.watch(channel, .readable) { [weak self] _ in self?.receive() }
         } catch {
             if let childWatch { loop.remove(childWatch) }
-            kill()
-            _ = try child.wait()
+            process.discard()
             throw error
         }
         startTimer()
@@ -102,11 +103,11 @@ final class ProbeChild {
     }
 
     /// Kills the process; `done` follows when it has ended.
-    func kill() { try? child.kill(SIGKILL) }
+    func kill() { try? process.child.kill(SIGKILL) }
 
     private func receive() {
         while channelWatch != nil {
-            let packet = try? PacketSocket.receive(from: channel.rawValue)
+            let packet = try? PacketSocket.receive(from: process.channel.rawValue)
             if packet == .wouldBlock { return }
             packets += 1
             guard case .bytes(let bytes)? = packet, packets < Self.maxPackets,
@@ -130,18 +131,19 @@ final class ProbeChild {
     }
 
     private func ended() {
-        guard let exit = try? child.tryReap() else { return }
+        guard let exit = try? process.child.tryReap() else { return }
         if channelWatch != nil { receive() }
         if let channelWatch { loop.remove(channelWatch) }
         if let childWatch { loop.remove(childWatch) }
         loop.cancel(timer)
         (channelWatch, childWatch, timer) = (nil, nil, nil)
         let messages = messages?.read() ?? []
+        let forbidden = ForbiddenCalls(process.stats, exit)
         let printed = ProbeMessages.lastLines(of: messages).map { "; it printed: \($0)" } ?? ""
         done(
             End(
-                outcome: answer.map { .answer(explain($0, printed)) } ?? failure(exit, printed), progress: progress,
-                printed: ProbeMessages.allLines(of: messages)))
+                outcome: answer.map { .answer(explain($0, printed)) } ?? failure(exit, forbidden, printed),
+                progress: progress, forbidden: forbidden, printed: ProbeMessages.allLines(of: messages)))
     }
 
     /// An answer whose driver did not start, with what the driver printed: its status often says nothing.
@@ -151,17 +153,18 @@ final class ProbeChild {
         return answer
     }
 
-    private func failure(_ exit: ChildProcess.Exit, _ printed: String) -> Outcome {
+    private func failure(_ exit: ChildProcess.Exit, _ forbidden: ForbiddenCalls?, _ printed: String) -> Outcome {
+        let remarks = (forbidden.map { "; it \($0.sentence)" } ?? "") + printed
         if isLate {
             let seconds = timeout.components.seconds
-            return .failure(.timedOut, "the probe of \(subject) timed out after \(seconds) s\(printed)")
+            return .failure(.timedOut, "the probe of \(subject) timed out after \(seconds) s\(remarks)")
         }
         switch exit {
         case .signaled(let signal):
             let name = SessionEnd.signalName(signal)
-            return .failure(.crashed, "the probe of \(subject) crashed (signal \(signal), \(name))\(printed)")
+            return .failure(.crashed, "the probe of \(subject) crashed (signal \(signal), \(name))\(remarks)")
         case .exited(let status):
-            return .failure(.failed, "the probe of \(subject) did not answer (exit status \(status))\(printed)")
+            return .failure(.failed, "the probe of \(subject) did not answer (exit status \(status))\(remarks)")
         }
     }
 }

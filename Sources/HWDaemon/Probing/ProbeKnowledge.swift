@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
+internal import HWDSessions
 internal import HWDTransport
 internal import HWDWire
 
@@ -26,6 +27,7 @@ struct ProbeKnowledge {
     private var nodes: [Node] = []
     private var vulkan: VulkanReport?
     private var warnings: [String] = []
+    var sandbox = SandboxFindings()
     /// Nodes whose verification is running or scheduled.
     private var verifying: Set<String> = []
     /// What was verified, by subject: a probe skips what its record already answers.
@@ -42,6 +44,11 @@ struct ProbeKnowledge {
 
     /// Starts with what earlier daemons verified.
     init(records: [ProbeRequest.Subject: ProbeRecord] = [:]) { self.records = records }
+
+    /// The records without those of drivers that tried what their sandbox forbids.
+    ///
+    /// The next daemon verifies them again, and says again what they try.
+    var lastingRecords: [ProbeRequest.Subject: ProbeRecord] { records.filter { !sandbox.hasForbidden($0.key) } }
 
     /// Whether the software codecs are known.
     var knowsSoftware: Bool { software != nil }
@@ -82,10 +89,19 @@ struct ProbeKnowledge {
     private func snapshot(of nodes: [Node]) -> ProbeSnapshot {
         var snapshot = ProbeSnapshot(
             encoders: nodes.flatMap(\.encoders) + (software?.encoders ?? []), nodes: nodes.map(describe),
-            paths: nodes.flatMap(\.paths) + (software?.paths ?? []), warnings: warnings)
+            paths: nodes.flatMap(\.paths) + (software?.paths ?? []),
+            warnings: warnings + sandbox.warnings(nodes.map(\.description)))
         snapshot.vulkan = vulkan
         snapshot.vulkan?.choose(preferring: codingGPU)
         return snapshot
+    }
+
+    /// The quirk that loosens the sandbox of processes which run the drivers of these nodes; nil if none does.
+    func sandboxQuirk(_ names: [String]) -> Capabilities.Quirk? {
+        sandbox.quirk(
+            names.map { name in
+                nodes.first { $0.description.node == name }?.description ?? RenderNode(node: name, state: .failed)
+            })
     }
 
     private func describe(_ node: Node) -> RenderNode {
@@ -142,6 +158,7 @@ extension ProbeKnowledge {
                 encoders: answer.encoders.bounded(hardware: false, node: nil),
                 paths: answer.paths.bounded(device: nil))
             warnings = answer.warnings.prefix(ProbeBounds.maxList).map(\.bounded)
+            sandbox.quirks = [Capabilities.Quirk](bounding: answer.sandboxQuirks)
         case .failure(_, let reason) where verification != .startup && software != nil:
             // The round at the daemon's start succeeded, so sessions may continue to use its results.
             for index in software?.paths.indices ?? 0..<0 {
@@ -200,6 +217,7 @@ extension ProbeKnowledge {
     /// Keeps only these nodes, in this order; some may not have been probed yet.
     mutating func retain(nodes names: [String], now: MonotonicTime) {
         failures.retain(nodes: names, now: now)
+        sandbox.retain(nodes: names)
         let known = nodes
         nodes = names.compactMap { name in known.first { $0.description.node == name } }
     }
@@ -272,6 +290,7 @@ extension ProbeKnowledge {
     /// Causes everything to be probed again, and lets sessions try hardware that failed; results and records stay.
     mutating func invalidate() {
         reusable = ReusableAnswers()
+        sandbox.forget()
         failures.forget()
     }
 }

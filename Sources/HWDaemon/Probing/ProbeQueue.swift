@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
+internal import HWDSessions
 internal import HWDTransport
 internal import HWDWire
 
@@ -12,6 +13,10 @@ final class ProbeQueue {
 
     /// The time limit for a node, and for each trial on it.
     var timeout: Duration
+    /// How probes are confined.
+    var confinement: Confinement
+    /// The quirk that loosens the sandbox of a subject's driver.
+    var sandboxQuirk: (ProbeRequest.Subject) -> Capabilities.Quirk? = { _ in nil }
     /// Called right before a job starts; returns its up-to-date request.
     var willStart: (ProbeJob) -> ProbeRequest = { $0.request }
     /// Called once for each job that ended.
@@ -24,7 +29,8 @@ final class ProbeQueue {
     private(set) var isStopped = false
 
     /// - Parameter libexec: the directory of `hwdaemon-probe` and `hwdaemon-verify`.
-    init(libexec: String, timeout: Duration, loop: EventLoop) {
+    init(libexec: String, timeout: Duration, confinement: Confinement, loop: EventLoop) {
+        self.confinement = confinement
         self.libexec = libexec
         self.timeout = timeout
         self.loop = loop
@@ -67,7 +73,9 @@ final class ProbeQueue {
         var key: ObjectIdentifier?
         do {
             let child = try ProbeChild(
-                job.request, executable: "\(libexec)/\(job.program)", timeout: timeout(of: job),
+                job.request, executable: "\(libexec)/\(job.program)",
+                sandbox: confinement.probe(job.request.subject, quirk: sandboxQuirk(job.request.subject)),
+                timeout: timeout(of: job),
                 trialTimeout: job.request.subject == .vulkan ? max(timeout, Self.softwareTimeout) : timeout,
                 loop: loop
             ) { [weak self] end in

@@ -20,6 +20,8 @@ final class Prober {
     /// Nodes to probe, separated by colons; nil for every render node.
     private var deviceList: String?
     private var rounds: [ProbeRound] = []
+    /// Called when a probe's process has ended to which its sandbox forbade system calls.
+    var forbade: (ForbiddenCalls) -> Void = { _ in }
     /// Sessions that wait for hardware to be verified.
     var waiters: [HardwareWaiter] = []
 
@@ -31,6 +33,10 @@ final class Prober {
         self.loop = loop
         self.logger = logger
         knowledge = ProbeKnowledge(records: cache.load())
+        queue.sandboxQuirk = { [weak self] subject in
+            guard case .node(let name) = subject else { return nil }
+            return self?.knowledge.sandboxQuirk([name])
+        }
         queue.willStart = { [weak self] in self?.currentRequest($0) ?? $0.request }
         queue.ended = { [weak self] in self?.ended($0, $1) }
     }
@@ -96,8 +102,9 @@ final class Prober {
     }
 
     /// Applies new settings; everything is probed again from now on.
-    func reconfigure(timeout: Duration, deviceList: String?) {
+    func reconfigure(timeout: Duration, confinement: Confinement, deviceList: String?) {
         queue.timeout = timeout
+        queue.confinement = confinement
         self.deviceList = deviceList
         knowledge.invalidate()
     }
@@ -128,6 +135,11 @@ final class Prober {
         if let printed = end.printed {
             logger.debug("a probe printed: \(printed)", metadata: ["node": "\(job.subjectName)"])
         }
+        if let calls = end.forbidden {
+            logger.logForbidden(calls, node: job.subjectName)
+            forbade(calls)
+        }
+        knowledge.sandbox.note(end.forbidden, by: job.request)
         var next = job
         next.needsJudge = true
         switch end.outcome {
@@ -168,7 +180,7 @@ final class Prober {
     }
 
     private func finish(_ job: ProbeJob, _ outcome: ProbeChild.Outcome) {
-        if knowledge.add(outcome, to: job.request), !cache.save(knowledge.records) {
+        if knowledge.add(outcome, to: job.request), !cache.save(knowledge.lastingRecords) {
             logger.debug("cannot write the probe's cache")
         }
         if case .failure(_, let reason) = outcome, !queue.isStopped {
@@ -209,6 +221,15 @@ final class Prober {
 }
 
 extension Logger {
+    /// Logs that the sandbox of a process forbade system calls.
+    ///
+    /// - Parameter node: what a probe examined; nil for a session, whose log names it.
+    func logForbidden(_ calls: ForbiddenCalls, node: String? = nil) {
+        var metadata: Metadata = ["call": "\(calls.name ?? "other")", "count": "\(calls.count)"]
+        if let node { metadata["node"] = "\(node)" }
+        warning("the sandbox forbade system calls", metadata: metadata)
+    }
+
     /// Logs what a snapshot contains that the previous one did not.
     fileprivate func logNews(in snapshot: ProbeSnapshot, since previous: ProbeSnapshot?) {
         guard snapshot != previous else { return }

@@ -99,13 +99,18 @@ extension Broker {
         _ start: WorkerStart, _ kind: SessionKind, pixelFormat: String, connection: Int32, _ log: Logger
     ) throws(Refusal) -> SessionWorker {
         let id = start.session
+        var start = start
+        let quirk = prober.knowledge.sandboxQuirk(kind.nodes(start.hardware, start.snapshot))
+        start.notices = quirk.map { [$0.sandboxNotice] } ?? []
+        for notice in start.notices { log.notice("\(notice)") }
+        let sandbox = sandbox(start, kind, pixelFormat: pixelFormat, quirk)
         do {
             return try SessionWorker(
                 SessionWorker.Assignment(
-                    start: start, kind: kind, sandbox: sandbox(start, kind, pixelFormat: pixelFormat),
+                    start: start, kind: kind, sandbox: sandbox,
                     stallLimits: SessionWorker.StallLimits(
                         software: settings.stallTimeout, hardware: settings.hardwareStallTimeout)),
-                process: try takeProcess(kind), connection: connection, loop: loop, logger: log,
+                process: try takeProcess(kind, sandbox.mode), connection: connection, loop: loop, logger: log,
                 handlers: SessionWorker.Handlers(
                     report: { [weak self] in self?.handleReport($0, of: id) },
                     memory: { [weak self] in self?.grantMemory($0, to: id) },
@@ -116,19 +121,20 @@ extension Broker {
     }
 
     /// What a session's process may do: it runs no driver if the session has no hardware to choose and converts no colors.
-    private func sandbox(_ start: WorkerStart, _ kind: SessionKind, pixelFormat: String) -> SandboxRequest {
+    private func sandbox(
+        _ start: WorkerStart, _ kind: SessionKind, pixelFormat: String, _ quirk: Capabilities.Quirk?
+    ) -> SandboxRequest {
         let hardware = kind.hardware(start.hardware, start.snapshot)
         let convertsColors = kind == .transfer || PixelFormat(rawValue: pixelFormat)?.isRGB != false
-        return SandboxRequest(
-            policy: hardware.isEmpty && !convertsColors ? .codec : .driver, mode: settings.sandbox,
-            nodes: Devices.granted(deviceList: Configuration.deviceList(settings)),
-            paths: Configuration.sandboxPaths(settings))
+        return Confinement(settings).session(runsDriver: !hardware.isEmpty || convertsColors, quirk: quirk)
     }
 
-    /// A spare of the kind if there is one, else a process started now.
-    private func takeProcess(_ kind: SessionKind) throws(SystemError) -> WorkerProcess {
-        guard let spare = spares[kind] else {
-            return try WorkerProcess(configuration.executable(kind.program), sandbox: settings.sandbox)
+    /// A spare of the kind if there is one with this sandbox, else a process started now.
+    private func takeProcess(
+        _ kind: SessionKind, _ sandbox: SandboxRequest.Mode
+    ) throws(SystemError) -> WorkerProcess {
+        guard let spare = spares[kind], sandbox == settings.sandbox else {
+            return try WorkerProcess(configuration.executable(kind.program), sandbox: sandbox)
         }
         return try spare.take()
     }
@@ -162,15 +168,14 @@ extension Broker {
 
     private func ended(_ id: String, _ end: SessionEnd) {
         let worker = workers.removeValue(forKey: id)
+        if let calls = end.forbiddenCalls, let worker {
+            worker.logger.logForbidden(calls)
+            metrics.forbade(calls, worker.kind.rawValue)
+        }
         if let worker, let connection = worker.takeUnanswered(),
             recover(worker, end, connection: connection)
         {
             return
-        }
-        if let calls = end.forbiddenCalls {
-            worker?.logger.warning(
-                "the sandbox forbade system calls",
-                metadata: ["call": "\(calls.name ?? "other")", "count": "\(calls.count)"])
         }
         worker?.logger.log(
             level: end.isMalfunction ? .warning : .info, "session ended",

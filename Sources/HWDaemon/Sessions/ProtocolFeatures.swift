@@ -17,8 +17,8 @@ enum ProtocolFeatures {
 
     /// A name stays as long as its behaviour does; docs/protocol.md describes each.
     private static let names = [
-        "alpha", "checked-members", "checked-reserved-fields", "complete-frames-until", "compression",
-        "decompression", "frame-alpha-mode", "frame-captions", "frame-metadata", "hardware-support",
+        "alpha", "applied-hdr-metadata", "checked-members", "checked-reserved-fields", "complete-frames-until",
+        "compression", "decompression", "frame-alpha-mode", "frame-captions", "frame-metadata", "hardware-support",
         "live-compression-properties", "max-temporal-level", "pixel-transfer", "quality-metrics", "rgb-frames",
     ]
 }

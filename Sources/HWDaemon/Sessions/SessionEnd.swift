@@ -80,7 +80,7 @@ struct SessionEnd: Hashable, Sendable {
         }
         guard let forbidden else { return error }
         return SessionError(
-            error.status, "\(error.reason); the process tried to \(forbidden.attempt), which its sandbox forbids")
+            error.status, "\(error.reason); the process \(forbidden.sentence)")
     }
 
     private static func error(

@@ -61,6 +61,15 @@ extension SessionKind {
         }
     }
 
+    /// The nodes whose drivers a worker of this kind may load.
+    func nodes(_ encoders: [HardwareEncoder], _ snapshot: ProbeSnapshot) -> [String] {
+        switch self {
+        case .compression: encoders.map(\.node)
+        case .decompression: DecoderPolicy.candidates(snapshot).compactMap(\.device)
+        case .transfer: []
+        }
+    }
+
     /// Whether a session has verified hardware to choose from, so that waiting for more is pointless.
     func hasVerifiedHardware(in snapshot: ProbeSnapshot) -> Bool {
         switch self {

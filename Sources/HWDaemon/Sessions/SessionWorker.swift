@@ -238,7 +238,7 @@ final class SessionWorker {
         childWatch = nil
         if let hangUpWatch { loop.forget(hangUpWatch) }
         loop.cancel(hangUpTimer)
-        let forbidden = ForbiddenCalls(stats)
+        let forbidden = ForbiddenCalls(stats, exit)
         let memory = SessionEnd.Memory(used: stats[.privateBytes], bound: memoryBound)
         let error = SessionEnd.error(
             reported: reported, stopped: stopped, exit: exit, kind, forbidden, memory: memory)

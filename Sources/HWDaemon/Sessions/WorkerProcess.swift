@@ -3,9 +3,9 @@ internal import Glibc
 internal import HWDTransport
 internal import HWDWire
 
-/// A worker's process, with the broker's ends of its channel and its page of counters.
+/// The process of a worker or a probe, with the broker's ends of its channel and its page of counters.
 ///
-/// It waits on its channel for its session; that packet carries the client's connection.
+/// It waits on its channel for its sandbox and then for its work; a session's packet carries the client's connection.
 struct WorkerProcess {
     /// Added to the daemon's environment: a backtrace would delay a crash and keep the client's connection open.
     static let environment = ["SWIFT_BACKTRACE": "enable=no"]
@@ -23,8 +23,12 @@ struct WorkerProcess {
 
     /// Starts an executable.
     ///
-    /// - Parameter sandbox: how it confines itself from its start on.
-    init(_ executable: String, sandbox: SandboxRequest.Mode) throws(SystemError) {
+    /// - Parameters:
+    ///   - sandbox: how it confines itself from its start on.
+    ///   - files: further descriptors for it.
+    init(
+        _ executable: String, sandbox: SandboxRequest.Mode, files: [ChildProcess.File] = []
+    ) throws(SystemError) {
         stats = try StatsPage()
         let pair = try UnixSocket.packetPair()
         child = try ChildProcess(
@@ -34,7 +38,7 @@ struct WorkerProcess {
             files: [
                 ChildProcess.File(pair.second.rawValue, as: WorkerDescriptor.broker),
                 ChildProcess.File(stats.fileDescriptor, as: WorkerDescriptor.stats),
-            ], newSession: true)
+            ] + files, newSession: true)
         channel = Channel(pair.first)
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
+internal import HWDColor
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
@@ -24,6 +25,8 @@ final class RGBConverter {
         var width: Int
         var height: Int
         var isHLG: Bool
+        /// The peak in cd/m² from which light is tone-mapped; nil where it is not, and for Y'CbCr.
+        var peak: Double?
     }
 
     private struct Opened {
@@ -38,6 +41,7 @@ final class RGBConverter {
     private let target: Target
     private var colors: StreamColor
     private var opened: Opened?
+    private var mappings = MappingHistory()
 
     /// - Parameters:
     ///   - daemon: called for the first frame.
@@ -76,8 +80,28 @@ final class RGBConverter {
         _ frame: SourceFrame, color: ColorDescription,
         _ body: (UnsafeRawBufferPointer, FrameLayout) throws -> Void
     ) throws {
-        let opened = try converter(
-            Key(format: frame.format, width: frame.width, height: frame.height, isHLG: color.transfer == 18))
+        let key = Key(
+            format: frame.format, width: frame.width, height: frame.height, isHLG: color.transfer == 18)
+        try convert(frame, color, key, body)
+    }
+
+    /// Calls `body` with a frame of half floats, tone-mapped from the peak of its RPU if a session has applied it, else from
+    /// the video's.
+    func convert(light frame: SourceFrame, _ body: (UnsafeRawBufferPointer, FrameLayout) throws -> Void) throws {
+        var key = Key(format: frame.format, width: frame.width, height: frame.height, isHLG: false)
+        if frame.isMapped, let rpu = frame.sideData.first(where: { $0.kind == .dolbyVisionRPU }) {
+            key.peak = (try? mappings.mapping(rpu: rpu.bytes))?.peak ?? HDRMapping.usualPeak
+        } else if video.color.isHDR {
+            key.peak = video.peakLuminance ?? HDRMapping.usualPeak
+        }
+        try convert(frame, frame.color, key, body)
+    }
+
+    private func convert(
+        _ frame: SourceFrame, _ color: ColorDescription, _ key: Key,
+        _ body: (UnsafeRawBufferPointer, FrameLayout) throws -> Void
+    ) throws {
+        let opened = try converter(key)
         guard let slot = opened.pool.acquire() else {
             throw CommandFailure(.software, "a frame is still being converted")
         }
@@ -106,7 +130,10 @@ final class RGBConverter {
         if case .double(let white)? = target.properties[.referenceWhite] { options.referenceWhite = white }
         var device: String?
         if case .string(let name)? = target.properties[.pixelTransferDevicePreference] { device = name }
-        if target.mapsTones, let mapping = HDRMapping(to: ColorDescription(), isHLG: key.isHLG, video) {
+        if target.mapsTones, !key.format.isYCbCr {
+            // The display's white is its peak.
+            (options.targetHeadroom, options.masteringPeak) = (key.peak.map { _ in 1 }, key.peak)
+        } else if target.mapsTones, let mapping = HDRMapping(to: ColorDescription(), isHLG: key.isHLG, video) {
             (options.targetHeadroom, options.masteringPeak) = (mapping.headroom, mapping.sourcePeak)
         }
         return CreateTransferSession.Parameters(

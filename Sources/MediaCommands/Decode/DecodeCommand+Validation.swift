@@ -24,6 +24,10 @@ extension DecodeCommand {
             throw ValidationError("--raw-color requires .png: other outputs are never tone-mapped.")
         }
         try validateTimes()
+        if appliesRPU, !isRGB, !isPNG || rawColor || format != nil || background != nil {
+            throw ValidationError(
+                "--apply-rpu requires --format rgba16f, bgra8 or rgba8, or .png without --raw-color and --format.")
+        }
         try validateAlpha()
         if let format, format.pixelFormat.isSemiPlanar || isRGB, !isRaw {
             throw ValidationError("--format \(format.rawValue) requires .yuv or .raw; other files are planar.")

@@ -27,6 +27,11 @@ struct DecodeCommand: ParsableCommand {
             picture is turned and mirrored as the file's display matrix says. --raw-color writes R'G'B' as the stream codes \
             it instead, 16 bit where the stream has more than 8, in the stored orientation.
 
+            --apply-rpu maps each picture by its Dolby Vision RPU (profiles 5, 8.1 and 8.4) when it becomes RGB, which .png \
+            and --format rgba16f, bgra8 and rgba8 do; the colors that the mapping gives are PQ of BT.2020 up to the peak that \
+            the RPU names. Frames without an RPU, and those whose RPU cannot be applied (profile 7, whose enhancement layer \
+            is not decoded), are converted as without the option, and counted.
+
             Alpha is decoded if requested: --format yuva adds a full-range alpha plane as the file codes it, and a .png \
             of that is RGBA with straight alpha, or as --alpha sets. --background composites the picture over a color \
             instead. Without alpha in the file, all pictures are opaque.
@@ -43,6 +48,7 @@ struct DecodeCommand: ParsableCommand {
             EXAMPLES
               hwctl decode clip.mov clip.y4m
               hwctl decode --format rgba16f --primaries p3 hdr.mov hdr.raw
+              hwctl decode --format rgba16f --apply-rpu phone.mov hdr.raw
               hwctl decode --format nv12 clip.mp4 clip.yuv
               hwctl decode clip.mkv - | ffplay -i -
               hwctl decode --at 12.5 clip.mov picture.png
@@ -105,6 +111,9 @@ struct DecodeCommand: ParsableCommand {
     @Option(help: "What converts to RGB; auto is a GPU if there is one.")
     var device: Device?
 
+    @Flag(name: .customLong("apply-rpu"), help: "Map pictures by their Dolby Vision RPUs when they become RGB.")
+    var appliesRPU = false
+
     @Option(
         help: ArgumentHelp(
             "Frames per second of pictures and raw streams, such as 25, 23.976 or 30000/1001; 25 by default.",
@@ -149,7 +158,7 @@ struct DecodeCommand: ParsableCommand {
                 input: input, output: output, specification: specification, properties: properties,
                 format: format?.pixelFormat, alphaMode: alpha?.mode ?? .straight,
                 background: background.flatMap { BackgroundCompositor.RGB(text: $0) }, keepsColor: rawColor,
-                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
+                appliesRPU: appliesRPU, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
                 times: times ?? [], keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason))
     }
 
@@ -174,6 +183,7 @@ struct DecodeCommand: ParsableCommand {
         if let format, !format.pixelFormat.isYCbCr {
             properties[.destinationAlphaMode] = alpha.map { .string($0.rawValue) }
         }
+        if appliesRPU { properties[.appliesHDRMetadata] = .bool(true) }
         properties[.referenceWhite] = referenceWhite.map(PropertyValue.double)
         properties[.pixelTransferDevicePreference] = device.map { .string($0.rawValue) }
         return properties

@@ -21,6 +21,8 @@ final class DecodeJob {
         var background: BackgroundCompositor.RGB?
         /// Whether pictures are neither tone-mapped nor turned.
         var keepsColor = false
+        /// Whether pictures are mapped by their RPUs.
+        var appliesRPU = false
         /// The rate of pictures and raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
@@ -98,7 +100,9 @@ final class DecodeJob {
     }
 
     private func outputFormat(_ video: VideoDescription, _ writer: FrameWriter) -> PictureOutput.Format {
-        let native: PixelFormat = video.format.bitDepth > 8 ? .i010 : .yu12
+        var native: PixelFormat = video.format.bitDepth > 8 ? .i010 : .yu12
+        // Sessions map pictures that become RGB.
+        if request.appliesRPU { native = .rgba16f }
         return PictureOutput.Format(
             target: request.background == nil ? request.format ?? native : .yuva, alphaMode: request.alphaMode,
             background: request.background, isForViewers: writer.isPNG && !request.keepsColor)
@@ -112,11 +116,19 @@ final class DecodeJob {
         if reader.decodesInProcess, request.specification[.requireHardwareDecoder] == .bool(true) {
             throw CommandFailure(.unavailable, "hardware is required, but \(codec) is decoded in this process")
         }
+        var properties = request.properties
+        // Tone mapping needs colors that no smaller gamut has cut off.
+        if request.appliesRPU, request.format == nil { properties[.destinationColorPrimaries] = .int(9) }
         let input = try DecodedInput(
             reader,
             SessionSource.Request(
-                specification: request.specification, pixelFormat: target, properties: request.properties),
+                specification: request.specification, pixelFormat: target, properties: properties),
             daemon: daemon, isInterrupted: isInterrupted)
+        guard !request.appliesRPU || input.session != nil else {
+            throw CommandFailure(
+                .unavailable, "RPUs are applied by the daemon, but this kind of \(codec) is decoded in this process"
+            )
+        }
         return input
     }
 
@@ -132,7 +144,7 @@ final class DecodeJob {
 
     /// What tone-maps HDR pictures for viewers; nil where pictures are not for viewers, or have alpha.
     private func mapper(_ video: VideoDescription, _ format: PictureOutput.Format) -> RGBConverter? {
-        guard format.isForViewers, !format.target.hasAlpha else { return nil }
+        guard format.isForViewers, !format.target.hasAlpha || request.appliesRPU else { return nil }
         return RGBConverter(
             daemon, video, RGBConverter.Target(format: .rgba8, alphaMode: .straight, mapsTones: true))
     }
@@ -187,6 +199,7 @@ final class DecodeJob {
         if target == .yuva, video.alphaLayerMode == nil {
             return "\(request.input) has no alpha: every picture is opaque"
         }
+        if request.appliesRPU, request.format == nil { return nil }
         if target.hasAlpha, input.session == nil, video.alphaLayerMode != nil {
             return "the alpha layer is left out: only the daemon decodes it"
         }

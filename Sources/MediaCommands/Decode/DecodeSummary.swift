@@ -54,6 +54,9 @@ struct DecodeSummary: CommandSummary {
     private var alphaMissingFrames: Int
     private var firstAlphaError: String?
     private var alphaWarning: String?
+    private var rpuAppliedFrames: Int?
+    private var rpuRefusedFrames: Int?
+    private var firstRPURefusal: String?
     private var levels: LevelSummary?
     private var lateWarning: String?
     private var irregularFrames: Int?
@@ -79,6 +82,9 @@ struct DecodeSummary: CommandSummary {
         case alphaMode = "alpha_mode"
         case alphaMissingFrames = "alpha_missing_frames"
         case firstAlphaError = "first_alpha_error"
+        case rpuAppliedFrames = "rpu_applied_frames"
+        case rpuRefusedFrames = "rpu_refused_frames"
+        case firstRPURefusal = "first_rpu_refusal"
         case levels = "temporal_levels"
         case irregularFrames = "irregular_frames"
     }
@@ -121,10 +127,26 @@ struct DecodeSummary: CommandSummary {
         alphaMissingFrames = report.alphaMissingFrames
         firstAlphaError = report.firstAlphaError
         alphaWarning = EncodeAlpha.warning(report)
+        if request.appliesRPU {
+            (rpuAppliedFrames, rpuRefusedFrames) = (report.mappedFrames, report.refusedRPUs)
+            firstRPURefusal = report.firstRPURefusal
+        }
         levels = LevelSummary(outcome.input.reader.levels, leftOut: report.leftOut)
         irregularFrames = outcome.rate?.irregularFrames
         rateWarning = outcome.rate?.warning(request.output)
         lateWarning = levels?.lateWarning(outcome.earlyLevelWarning)
+    }
+
+    /// The line about RPUs, where they were to be applied.
+    private var rpuLine: String? {
+        guard let rpuAppliedFrames, let rpuRefusedFrames else { return nil }
+        if rpuRefusedFrames > 0 {
+            return
+                "warning: the RPUs of \(rpuRefusedFrames) frames are not applied, first: \(firstRPURefusal ?? "unknown")"
+        }
+        if rpuAppliedFrames == 0 { return "no frame has an RPU: --apply-rpu changes nothing" }
+        let rest = frames - rpuAppliedFrames
+        return "RPU: applied to \(rpuAppliedFrames) frames" + (rest > 0 ? ", \(rest) have none" : "")
     }
 
     /// The human-readable lines.
@@ -143,6 +165,7 @@ struct DecodeSummary: CommandSummary {
         } else if let firstAlphaError {
             lines.append("warning: alpha is damaged, first: \(firstAlphaError)")
         }
+        if let rpuLine { lines.append(rpuLine) }
         if let jumps = Self.warning(discontinuities: discontinuities) { lines.append(jumps) }
         if let rateWarning { lines.append(rateWarning) }
         if let lateWarning { lines.append(lateWarning) }

@@ -19,7 +19,11 @@ final class PictureOutput {
         var isForViewers = false
 
         /// The format that is written.
-        var written: PixelFormat { background == nil ? target : .yu12 }
+        var written: PixelFormat {
+            if background != nil { return .yu12 }
+            // A picture for a viewer is tone-mapped from light.
+            return isForViewers && target == .rgba16f ? .rgba8 : target
+        }
     }
 
     let writer: FrameWriter
@@ -50,6 +54,9 @@ final class PictureOutput {
 
     /// Writes a frame; does not release it.
     func write(_ frame: SourceFrame) throws {
+        if let mapper, frame.format == .rgba16f {
+            return try mapper.convert(light: frame) { try emit(frame, $0, $1, .rgba8) }
+        }
         if let mapper, frame.format.isYCbCr, !frame.format.hasAlpha {
             let color = mapper.color(of: frame)
             if color.isHDR {

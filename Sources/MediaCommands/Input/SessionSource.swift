@@ -175,6 +175,11 @@ final class SessionSource: VideoSource {
             } else if message.flags.contains(.dropped) {
                 decoding.droppedFrames += 1
             }
+            if message.flags.contains(.metadataNotApplied) {
+                decoding.refusedRPUs += 1
+                decoding.firstRPURefusal = decoding.firstRPURefusal ?? message.reason
+                return nil
+            }
             guard message.status != .ok else { return nil }
             let sentence = "packet \(message.frameID - 1): \(message.reason)"
             guard !message.flags.contains(.alpha) else {
@@ -197,6 +202,8 @@ final class SessionSource: VideoSource {
         if picture.flags.contains(.damaged) { decoding.damagedFrames += 1 }
         if picture.flags.contains(.hardware) { hardwareFrames += 1 }
         if picture.flags.contains(.alphaMissing) { decoding.alphaMissingFrames += 1 }
+        let isMapped = picture.flags.contains(.metadataApplied)
+        if isMapped { decoding.mappedFrames += 1 }
         if picture.flags.contains(.sideDataLost) { decoding.incompleteMetadata += 1 }
         let mode: AlphaChannelMode = picture.flags.contains(.premultiplied) ? .premultiplied : .straight
         defer { decoding.frames += 1 }
@@ -206,6 +213,7 @@ final class SessionSource: VideoSource {
             height: Int(picture.height), format: picture.format, color: picture.color,
             alphaMode: picture.flags.contains(.alpha) ? mode : nil,
             sideData: picture.sideData + [captions.removeValue(forKey: picture.frameID)].compactMap { $0 },
+            isMapped: isMapped,
             place: .session(frame.memory, arenaID: picture.arenaID, picture.layout),
             release: { try session.release(frame) })
     }

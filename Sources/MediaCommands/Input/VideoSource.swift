@@ -26,6 +26,8 @@ struct SourceFrame {
     var alphaMode: AlphaChannelMode?
     /// HDR metadata and captions, as the stream has them.
     var sideData: [FrameSideData] = []
+    /// Whether a session has mapped it by its RPU.
+    var isMapped = false
     var place: Place
     /// Releases the samples, which may be overwritten afterwards.
     var release: () throws -> Void
@@ -48,6 +50,10 @@ struct SourceReport {
     /// Frames that are opaque because their alpha is missing, and the reason for the first.
     var alphaMissingFrames = 0
     var firstAlphaError: String?
+    /// Frames that were mapped by their RPUs, those whose RPU cannot be applied, and the reason for the first.
+    var mappedFrames = 0
+    var refusedRPUs = 0
+    var firstRPURefusal: String?
     /// Packets above the maximum temporal level, which the session dropped.
     var leftOut = 0
     var repairedTimestamps = 0

@@ -33,7 +33,7 @@ extension Capabilities.Path {
 
 extension Capabilities.Quirk {
     enum CodingKeys: String, CodingKey, CaseIterable {
-        case id, enabled, driver, versions, paths, adjust, why, link
+        case id, enabled, driver, versions, paths, adjust, sandbox, why, link
         case pciIDs = "pci_ids"
         case disablePath = "disable_path"
         case disableFeatures = "disable_features"
@@ -51,6 +51,7 @@ extension Capabilities.Quirk {
         disablePath = try fields.decodeIfPresent(Bool.self, forKey: .disablePath) ?? false
         disableFeatures = try fields.decodeIfPresent([CodecFeature].self, forKey: .disableFeatures) ?? []
         adjust = try fields.decodeIfPresent([String: PropertyValue].self, forKey: .adjust) ?? [:]
+        sandbox = try fields.decodeIfPresent(Capabilities.Sandbox.self, forKey: .sandbox)
         why = try fields.decode(String.self, forKey: .why)
         link = try fields.decodeIfPresent(String.self, forKey: .link)
     }

@@ -64,10 +64,20 @@ public struct Capabilities: Codable, Hashable, Sendable {
         public var disableFeatures: [CodecFeature]
         /// Settings for the encoder or decoder.
         public var adjust: [String: PropertyValue]
+        /// A looser sandbox for every process that runs the driver, whatever the paths; nil for the configured one.
+        public var sandbox: Sandbox?
         /// The deviation and the workaround, in one clause.
         public var why: String
         /// A URL with details.
         public var link: String?
+    }
+
+    /// A sandbox that forbids less than the configured one.
+    public enum Sandbox: String, Codable, Hashable, Sendable {
+        /// Everything is allowed, and what would be forbidden is in the kernel's log.
+        case report
+        /// Nothing is forbidden.
+        case off
     }
 
     /// A range of versions.
@@ -93,11 +103,7 @@ public struct Capabilities: Codable, Hashable, Sendable {
     ///   - pciID: the device's PCI vendor and device id; nil without one.
     public func quirks(driver: String, pciID: String?, path: String) -> [Quirk] {
         quirks.filter { quirk in
-            guard quirk.enabled, let match = DriverPattern(quirk.driver)?.match(driver) else { return false }
-            guard quirk.versions?.contains(match.version) ?? true else { return false }
-            guard quirk.pciIDs.isEmpty || quirk.pciIDs.contains(where: { Glob($0).matches(pciID ?? "") })
-            else { return false }
-            return quirk.paths.contains { Glob($0).matches(path) }
+            quirk.applies(driver: driver, pciID: pciID) && quirk.paths.contains { Glob($0).matches(path) }
         }
     }
 
@@ -109,6 +115,15 @@ public struct Capabilities: Codable, Hashable, Sendable {
         guard let disabling = found.first(where: \.disablePath) else { return true }
         path.reason = "disabled by the quirk \(disabling.id): \(disabling.why)"
         return false
+    }
+}
+
+extension Capabilities.Quirk {
+    /// Whether the quirk is applied to a driver on some path; the arguments are those of `Capabilities.quirks`.
+    public func applies(driver: String, pciID: String?) -> Bool {
+        guard enabled, let match = DriverPattern(self.driver)?.match(driver) else { return false }
+        guard versions?.contains(match.version) ?? true else { return false }
+        return pciIDs.isEmpty || pciIDs.contains { Glob($0).matches(pciID ?? "") }
     }
 }
 

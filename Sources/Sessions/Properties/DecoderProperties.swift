@@ -21,6 +21,13 @@ extension PropertyTable {
             .propagateHDRMetadata, .boolean, default: .bool(true), access: .live,
             "Whether pictures carry the stream's HDR metadata: mastering display, light levels, HDR10+, RPU."),
         PropertySpec(
+            .appliesHDRMetadata, .boolean, default: .bool(false), access: .live,
+            """
+            Whether conversions to RGB apply the mapping of each picture's Dolby Vision RPU (profiles 5 and 8). Pictures \
+            without one, and those whose RPU cannot be applied, are converted as with false. Applies to the packets that \
+            follow.
+            """),
+        PropertySpec(
             .cleanAperture, .aperture, access: .live,
             "The clean aperture of the container; attached to each picture that contains it."),
 

@@ -19,6 +19,7 @@ public struct CompressionSession: Sendable {
     public private(set) var properties: PropertyStore
     public private(set) var state = State.created
 
+    private let processNotices: [String]
     private var encoderNotices: [String] = []
     /// The configuration that the encoder opened with; nil before.
     private var opened: EncoderConfiguration?
@@ -31,7 +32,9 @@ public struct CompressionSession: Sendable {
     private var lastPTS: Int64?
     private var keyFrames: KeyFrameClock
 
-    public init(request: CompressionRequest, properties: PropertyStore) {
+    /// - Parameter notices: what the client should know about the session's process, a clause each.
+    public init(request: CompressionRequest, properties: PropertyStore, notices: [String] = []) {
+        processNotices = notices
         self.request = request
         self.properties = properties
         keyFrames = KeyFrameClock(seconds: nil, timeBase: request.timeBase)
@@ -101,7 +104,7 @@ public struct CompressionSession: Sendable {
     /// Publishes the read-only properties that depend on the configuration.
     private mutating func publishResults(of configuration: EncoderConfiguration) {
         publish(.numberOfTemporalLevels, .int(Int64(configuration.temporalLevels.count)))
-        var notices = [configuration.temporalLevels.notice].compactMap { $0 } + encoderNotices
+        var notices = [configuration.temporalLevels.notice].compactMap { $0 } + encoderNotices + processNotices
         if let opened, !opened.allowFrameReordering, configuration.allowFrameReordering {
             notices.append("frames are not reordered, because the stream began without reordering")
         }

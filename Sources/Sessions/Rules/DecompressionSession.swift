@@ -152,6 +152,11 @@ public struct DecompressionSession: Sendable {
     /// How and where pictures are converted to RGB.
     public var lightOptions: LightOptions { LightOptions(properties) }
 
+    /// Whether pictures that are converted to RGB from the next packet on are mapped by their RPUs.
+    public var appliesHDRMetadata: Bool {
+        request.isConverted && properties.bool(.appliesHDRMetadata) ?? false
+    }
+
     /// Whether pictures carry HDR metadata.
     public var carriesHDRMetadata: Bool { properties.bool(.propagateHDRMetadata) ?? true }
 }

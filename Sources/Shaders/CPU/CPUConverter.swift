@@ -10,7 +10,7 @@ public import HWDModel
 public final class CPUConverter: PixelConverter {
     /// For example "CPU, AVX-512, 4 threads".
     public let device: String
-    private let plan: ConversionPlan
+    private var plan: ConversionPlan
     private let threads: Int32
     private let tables: CurveTables
     private var loops: hwd_plan
@@ -48,6 +48,13 @@ public final class CPUConverter: PixelConverter {
             throw SessionError(.allocationFailed, "no memory for the rows of a conversion")
         }
         withExtendedLifetime(tables) {}
+    }
+
+    public func change(to conversion: Conversion) throws(SessionError) -> Bool {
+        guard let changed = try plan.remapped(for: conversion) else { return false }
+        plan = changed
+        loops.setMapping(plan, tables)
+        return true
     }
 
     private static func check(_ strides: [Int], _ image: ImageDescription, _ side: String) throws(SessionError) {

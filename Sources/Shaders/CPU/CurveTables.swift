@@ -6,8 +6,12 @@ internal import HWDColor
 /// Owner of the tables that a `hwd_plan` points to.
 final class CurveTables {
     private var memory: [UnsafeMutablePointer<Float>] = []
+    private var mapped: UnsafeMutablePointer<hwd_mapping>?
 
-    deinit { for table in memory { free(table) } }
+    deinit {
+        for table in memory { free(table) }
+        mapped?.deallocate()
+    }
 
     /// Samples as pairs of a value and the difference to the next; the last difference is 0.
     private func pairs(_ samples: [Float]) -> UnsafePointer<Float>? {
@@ -21,6 +25,19 @@ final class CurveTables {
         }
         memory.append(table)
         return UnsafePointer(table)
+    }
+
+    /// A mapping for loops; a repeated call replaces the one before.
+    func mapping(_ mapping: SignalMapping) -> UnsafePointer<hwd_mapping>? {
+        let place =
+            mapped ?? UnsafeMutablePointer<hwd_mapping>.allocate(capacity: 1)
+        mapped = place
+        let numbers = mapping.table + [1 / Float(1 << mapping.bitDepth - 1)]
+        precondition(numbers.count * 4 == MemoryLayout<hwd_mapping>.size)
+        numbers.withUnsafeBytes { bytes in
+            UnsafeMutableRawBufferPointer(start: place, count: bytes.count).copyMemory(from: bytes)
+        }
+        return UnsafePointer(place)
     }
 
     /// Samples in equal steps from 0 to `limit`.
@@ -48,7 +65,7 @@ extension hwd_plan {
         height = Int32(source.height)
         self.source = hwd_layout(source)
         self.target = hwd_layout(target)
-        to_rgb = Self.rows(plan.decode)
+        setMapping(plan, tables)
         (up_x, up_y) = (Self.nearer(source.signal.siting.offset.x), Self.nearer(source.signal.siting.offset.y))
         clips_source = plan.clipsSource
         divides = plan.unpremultiplies
@@ -69,6 +86,12 @@ extension hwd_plan {
         }
         dithers = plan.dithers
         if converts { setLight(plan, tables) }
+    }
+
+    /// Sets what depends on the numbers of a plan's mapping alone.
+    mutating func setMapping(_ plan: ConversionPlan, _ tables: CurveTables) {
+        to_rgb = Self.rows(plan.decode)
+        mapping = plan.mapping.flatMap { tables.mapping($0) }
     }
 
     private mutating func setLight(_ plan: ConversionPlan, _ tables: CurveTables) {

@@ -16,7 +16,7 @@ public final class VulkanConverter: PixelConverter {
     public var depth: Int { Self.slotCount }
 
     let gpu: VulkanDevice
-    let plan: ConversionPlan
+    private(set) var plan: ConversionPlan
     let parameters: ShaderParameters
     let constants: DeviceBuffer
     /// The curves in `constants`.
@@ -35,7 +35,7 @@ public final class VulkanConverter: PixelConverter {
     var timeout: Double
 
     /// The offset of the tables, which follow the uniform buffer.
-    static let tablesOffset = 256
+    static let tablesOffset = (ShaderParameters.uniformSize * 4).roundedUp(to: TexelView.alignment)
 
     /// Opens a device for a conversion.
     ///
@@ -82,6 +82,15 @@ public final class VulkanConverter: PixelConverter {
         parameters.tables.withUnsafeBytes {
             UnsafeMutableRawBufferPointer(rebasing: constants.memory[Self.tablesOffset...]).copyMemory(from: $0)
         }
+    }
+
+    public func change(to conversion: Conversion) throws(SessionError) -> Bool {
+        guard slots.allSatisfy({ $0.ticket == 0 }), let changed = try plan.remapped(for: conversion) else {
+            return false
+        }
+        plan = changed
+        ShaderParameters.uniform(plan).withUnsafeBytes { constants.memory.copyMemory(from: $0) }
+        return true
     }
 
     /// Converts one picture and waits for it.

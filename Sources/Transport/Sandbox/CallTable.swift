@@ -42,6 +42,11 @@ struct CallTable: Sendable {
             rows += driver
             rows += changes.map { CallRow($0, changesFolders ? .allow : .refuse(EACCES)) }
         }
+        // Landlock knows this right from version 3 on; without it what may be read could be emptied.
+        let emptying = CallRule.refuse(EACCES)
+        rows += [("open", 1), ("openat", 2)].map { name, flags in
+            CallRow(name, .allow, changesFolders ? [] : [(.bits(flags, O_TRUNC), emptying)])
+        }
         // Of two filters that trap, the last one decides how.
         return CallTable(rows: rows + restricted + ended.map { CallRow($0, .end) }, otherwise: .forbid(ENOSYS))
     }
@@ -67,11 +72,12 @@ struct CallTable: Sendable {
         "sched_yield",
         "read", "write", "writev", "close", "fstat", "newfstatat", "stat", "lstat", "statx", "lseek", "pread64",
         "brk",
-        "mremap", "access", "faccessat", "faccessat2", "open", "openat", "readlink", "readlinkat", "getcwd",
+        "mremap", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "getcwd",
         "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "sigaltstack", "getpid", "gettid",
         "getppid", "getuid", "geteuid", "getgid", "getegid", "exit", "exit_group", "set_robust_list", "rseq",
         "set_tid_address", "membarrier", "restart_syscall", "nanosleep", "clock_nanosleep", "clock_getres",
-        "gettimeofday", "getrandom", "getcpu", "uname", "sysinfo", "getrusage", "poll", "ppoll", "epoll_create1",
+        "gettimeofday", "getrandom", "getcpu", "uname", "sysinfo", "getrusage", "pause", "poll", "ppoll",
+        "epoll_create1",
         "epoll_ctl", "eventfd2", "timerfd_create", "timerfd_settime", "pipe2", "dup", "dup2", "dup3",
         "recvfrom", "sendto", "setsockopt", "getsockopt", "shutdown", "memfd_create", "ftruncate", "fallocate",
         "sched_getaffinity", "sched_getscheduler", "sched_getparam", "sched_get_priority_max",
@@ -112,9 +118,14 @@ struct CallTable: Sendable {
             "inotify_init1", "inotify_add_watch", "inotify_rm_watch", "times",
             "pkey_alloc", "pkey_free", "pkey_mprotect", "msync", "getresuid", "getresgid", "getgroups",
         ].map { CallRow($0, .allow) }
-        // FIOSETOWN and SIOCSPGRP make the kernel signal another process.
-        + [CallRow("ioctl", .allow, [0x8901, 0x8902].map { (.int(1, is: $0), .forbid(EPERM)) })]
+        // FIOSETOWN and SIOCSPGRP make the kernel signal another process; TIOCSTI and TIOCLINUX type into a terminal that the
+        // process inherited, which no version of Landlock prevents.
+        + [CallRow("ioctl", .allow, [0x8901, 0x8902, 0x5412, 0x541c].map { (.int(1, is: $0), .forbid(EPERM)) })]
         + ["sched_setscheduler", "sched_setattr"].map { CallRow($0, .refuse(EPERM), [(.int(0, is: 0), .allow)]) }
+        // Intel's driver (iHD, mos_os.c) does not start without the semaphore and the 12 bytes, under a key of its own, by which
+        // its processes share the load of two video engines.
+        + ["semget", "shmget"].map { CallRow($0, .forbid(EACCES), [(.int(0, is: 0x4400_5658), .allow)]) }
+        + ["semop", "semtimedop", "semctl", "shmat", "shmdt", "shmctl"].map { CallRow($0, .allow) }
 
     /// Calls that a cache on disk needs.
     private static let changes = [
@@ -139,6 +150,7 @@ struct CallTable: Sendable {
         (["ptrace", "process_vm_readv", "process_vm_writev"], "read another process"),
         (["kill", "tkill", "tgkill", "rt_sigqueueinfo", "pidfd_send_signal"], "signal another process"),
         (["mmap", "mprotect"], "run generated code"),
+        (["semget", "shmget"], "share memory with other processes"),
         (["mount", "umount2", "move_mount", "fsmount"], "mount a file system"),
         (["unshare", "setns"], "leave its namespaces"),
         (

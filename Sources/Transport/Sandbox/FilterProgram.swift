@@ -42,7 +42,7 @@ struct FilterProgram: Hashable, Sendable {
     /// - Parameters:
     ///   - architecture: the audit architecture; calls of any other end the process.
     ///   - number: the number of a call by its name; rows without one are left out.
-    ///   - onlyReports: forbidden calls run, and the kernel logs them.
+    ///   - onlyReports: every call runs, and the kernel logs those that are forbidden.
     init(_ table: CallTable, architecture: UInt32, onlyReports: Bool = false, number: (String) -> UInt32?) {
         let answer = { (rule: CallRule) in Self.answer(rule, onlyReports: onlyReports) }
         load(4)
@@ -87,7 +87,7 @@ struct FilterProgram: Hashable, Sendable {
     private static func answer(_ rule: CallRule, onlyReports: Bool) -> UInt32 {
         switch rule {
         case .allow: Answer.allow
-        case .refuse(let errno): Answer.errno | UInt32(errno)
+        case .refuse(let errno): onlyReports ? Answer.allow : Answer.errno | UInt32(errno)
         case .forbid(let errno): onlyReports ? Answer.log : Answer.trap | UInt32(errno)
         case .end: onlyReports ? Answer.log : Answer.trap | Answer.ends
         }

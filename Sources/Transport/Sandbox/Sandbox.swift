@@ -85,24 +85,3 @@ public enum Sandbox {
 
     private static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 }
-
-/// The system calls of a process that its sandbox forbade, as the process recorded them.
-public struct ForbiddenCalls: Hashable, Sendable {
-    /// The first call's name; nil for one that no policy names.
-    public let name: String?
-    /// How many calls were forbidden.
-    public let count: UInt64
-
-    /// Reads the untrusted page; nil if it records none.
-    public init?(_ stats: StatsPage) {
-        guard let number = Int32(exactly: stats[.forbiddenCall]), number > 0 else { return nil }
-        name = chwd_call_name(number - 1).map { String(cString: $0) }
-        count = stats[.forbiddenCalls]
-    }
-
-    /// What was tried, for the end of a sentence: "start a program (execve)".
-    public var attempt: String {
-        guard let name else { return "make an unusual system call" }
-        return CallTable.purpose(of: name).map { "\($0) (\(name))" } ?? "call \(name)"
-    }
-}

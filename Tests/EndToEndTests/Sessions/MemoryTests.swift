@@ -98,11 +98,14 @@ extension EndToEnd {
             let memory = try #require(session.memory?.mutableBytes)
             memset(try #require(memory.baseAddress), 1, memory.count)
             let other = try sealedMemory(Self.mebibyte)
-            try session.send(AddPool(poolID: 2, size: UInt64(Self.mebibyte)), fds: [other.rawValue])
+            let second = try session.send(AddPool(poolID: 2, size: UInt64(Self.mebibyte)), fds: [other.rawValue])
+            try #require(try session.reply(to: second).status == .ok)
             #expect(try server.session(session.id).memoryBytes ?? 0 > 200 << 20)
             let more = try SharedMemory(creating: "test-frames", size: 100 * Self.mebibyte)
+            let added = try session.send(AddPool(poolID: 3, size: UInt64(more.size)), fds: [more.file.rawValue])
+            try #require(try session.reply(to: added).status == .ok)
+            // No message follows: the session measures itself every second.
             memset(try #require(more.mutableBytes?.baseAddress), 1, more.size)
-            try session.send(AddPool(poolID: 3, size: UInt64(more.size)), fds: [more.file.rawValue])
             let end = try #require(try session.end())
             #expect(end.status == .videoEncoderNotAvailableNow)
             #expect(

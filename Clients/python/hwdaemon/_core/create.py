@@ -5,10 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
+from ..errors import refused
 from ..formats import fourcc
 
 TimeBase = Union[Fraction, Tuple[int, int]]
 Properties = Optional[Mapping[str, Any]]
+
+MAX_TIME_BASE = (1 << 31) - 1
 
 
 def _time_base(value: TimeBase) -> Dict[str, int]:
@@ -16,8 +19,10 @@ def _time_base(value: TimeBase) -> Dict[str, int]:
         value = (value.numerator, value.denominator)
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise TypeError(f"the time base is {value!r}, not a Fraction or two numbers such as (1, 30)")
-    numerator, denominator = value
-    return {"numerator": int(numerator), "denominator": int(denominator)}
+    numerator, denominator = map(int, value)
+    if not (1 <= numerator <= MAX_TIME_BASE and 1 <= denominator <= MAX_TIME_BASE):
+        raise refused(f"the time base {numerator}/{denominator} is not a fraction of two numbers from 1 to {MAX_TIME_BASE}")
+    return {"numerator": numerator, "denominator": denominator}
 
 
 def _specification(kind: str, hardware: Optional[bool], more: Properties) -> Dict[str, Any]:

@@ -156,8 +156,8 @@ class DecompressionLink(Link):
         # A packet can be damaged, lack its picture, and lack its alpha.
         if not 0 < frame <= self._packets_sent or self._reports_received > 4 * self._packets_sent:
             raise Violation("it reported a packet that was never sent, or one too often")
-        self.reports.append(
-            PacketReport(frame, status, bool(flags & 1), bool(flags & 2), bool(flags & 4), reason[:_MAX_REASON]))
+        no_picture, alpha, level, rpu = (bool(flags & 1 << bit) for bit in range(4))
+        self.reports.append(PacketReport(frame, status, no_picture, alpha, level, reason[:_MAX_REASON], rpu))
 
     def _take_picture(self, decoded: DecodedPicture) -> None:
         memory = self._arenas.get(decoded.arena)
@@ -175,9 +175,9 @@ class DecompressionLink(Link):
         image = (memory, decoded.pixel_format, (decoded.width, decoded.height), decoded.planes)
         picture = Picture(image, lambda: self._release_picture(decoded.picture))
         picture.frame, picture.pts, picture.duration = decoded.frame, decoded.pts, decoded.duration
-        flags = (bool(decoded.flags & 1 << bit) for bit in range(7))
+        flags = (bool(decoded.flags & 1 << bit) for bit in range(8))
         (picture.is_sync, picture.is_damaged, picture.is_hardware, picture.lacks_side_data, picture.has_alpha,
-         picture.is_premultiplied, picture.is_alpha_missing) = flags
+         picture.is_premultiplied, picture.is_alpha_missing, picture.is_rpu_applied) = flags
         picture.color, picture.coded_bit_depth = decoded.color, decoded.coded_bit_depth
         picture.clean_aperture, picture.aspect_ratio = decoded.clean_aperture, decoded.aspect_ratio
         picture.side_data = decoded.side_data

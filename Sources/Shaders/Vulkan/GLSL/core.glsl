@@ -33,6 +33,9 @@ layout(constant_id = 19) const int TENT_Y = -1;
 // Whether half floats are packed with integers: drivers may round packHalf2x16 either way and flush subnormals.
 layout(constant_id = 22) const bool PACKS_BY_HAND = true;
 
+// Whether codes are mapped before `decode` (mapping.glsl).
+layout(constant_id = 23) const bool MAPS = false;
+
 layout(std140, binding = 6) uniform Parameters {
     vec4 decode[3];
     vec4 light[3];
@@ -43,6 +46,7 @@ layout(std140, binding = 6) uniform Parameters {
     vec4 targetLuma;
     vec4 factor;      // where RESCALES
     vec4 offset;
+    vec4 mapping[174];  // where MAPS: mapping.glsl
 } P;
 
 // forward (4096), log tables of 2946: inverse, display gain, scene gain, tone gain; forward of the lowest sixteenth (4096).
@@ -102,9 +106,12 @@ float inverseOf(float light) {
     return light < 0.0 ? -value : value;
 }
 
+#include "mapping.glsl"
+
 vec3 toTarget(vec3 c) {
     if (CLIPS_SOURCE) c = clamp(c, 0.0, 1.0);
     if (!SOURCE_LINEAR) c = vec3(forwardOf(c.r), forwardOf(c.g), forwardOf(c.b));
+    if (MAPS) c = mappedLight(c);
     if (SOURCE_HLG) {
         float luminance = dot(P.sourceLuma.xyz, c);
         c = luminance > 0.0 ? c * logTable(DISPLAY, luminance) : vec3(0.0);
@@ -126,7 +133,7 @@ vec3 toTarget(vec3 c) {
 
 // Codes of the source, alpha 0…1 in w, to codes of the target at full resolution, not rounded.
 vec4 convert(vec4 codes) {
-    vec3 c = affine(P.decode, codes.rgb);
+    vec3 c = affine(P.decode, MAPS ? mapped(codes.rgb) : codes.rgb);
     float alpha = codes.a;
     if (KEYS) {
         vec2 chroma = vec2(dot(P.key[0].xyz, c) + P.key[0].w, dot(P.key[1].xyz, c) + P.key[1].w);

@@ -6,8 +6,10 @@ internal import HWDModel
 struct ShaderParameters {
     /// The shader and its specialization constants.
     let key: PipelineStore.Key
-    /// The uniform buffer `Parameters`: sixteen vectors of four.
+    /// The uniform buffer `Parameters`: sixteen vectors of four, and the mapping.
     let uniform: [Float]
+    /// Numbers of `uniform`.
+    static let uniformSize = 64 + SignalMapping.tableSize
     /// The texel buffer `table`.
     let tables: [Float]
 
@@ -56,11 +58,11 @@ struct ShaderParameters {
         var constants = [number(source.format), number(target.format)]
         constants += flags.map { $0 ? 1 : 0 }
         constants += [UInt32(siting.x * 2), UInt32(siting.y * 2), tent(taps.x), tent(taps.y)]
-        constants += [UInt32(workgroup.x), UInt32(workgroup.y), packsByHand ? 1 : 0]
+        constants += [UInt32(workgroup.x), UInt32(workgroup.y), packsByHand ? 1 : 0, plan.mapping != nil ? 1 : 0]
         return PipelineStore.Key(writesYCbCr: target.format.isYCbCr, constants: constants)
     }
 
-    private static func uniform(_ plan: ConversionPlan) -> [Float] {
+    static func uniform(_ plan: ConversionPlan) -> [Float] {
         func row(_ row: Triple, _ last: Double = 0) -> [Float] {
             [Float(row.x), Float(row.y), Float(row.z), Float(last)]
         }
@@ -76,6 +78,7 @@ struct ShaderParameters {
             + row(chroma.1, -key.cb) + row(chroma.2, -key.cr) + row([key.tolerance, 1 / key.softness, 0])
             + row(plan.sourceHLG?.luminance ?? .zero, step) + row(plan.targetHLG?.luminance ?? .zero)
             + row(rescaling.factor) + row(rescaling.offset)
+            + (plan.mapping?.table ?? [Float](repeating: 0, count: SignalMapping.tableSize))
     }
 
     /// The tables of core.glsl; those that this conversion does not read are zeros.

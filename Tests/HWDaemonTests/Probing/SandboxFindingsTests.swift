@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import HWDModel
+import HWDSessions
+import HWDWire
+import Testing
+
+@testable import HWDaemon
+
+@Suite struct SandboxFindingsTests {
+    private static func quirk(_ id: String, _ driver: String, _ sandbox: String, pci: String? = nil)
+        -> PropertyValue
+    {
+        var fields: [String: PropertyValue] = [
+            "id": .string(id), "driver": .string(driver), "sandbox": .string(sandbox), "why": .string("it \(id)s"),
+        ]
+        if let pci { fields["pci_ids"] = .array([.string(pci)]) }
+        return .object(fields)
+    }
+
+    private static func node(_ name: String, driver: String?, pciID: String? = nil) -> RenderNode {
+        var node = RenderNode(node: name, state: .ready)
+        (node.driver, node.pciID) = (driver, pciID)
+        return node
+    }
+
+    @Test("The loosest quirk of the nodes that a process may open decides")
+    func quirks() {
+        var findings = SandboxFindings()
+        findings.quirks = [Capabilities.Quirk](bounding: [
+            Self.quirk("leak", "A *", "report"), Self.quirk("hang", "B *", "off", pci: "8086:*"),
+            .string("nonsense"),
+        ])
+        let (a, b) = (Self.node("/dev/a", driver: "A 1"), Self.node("/dev/b", driver: "B 1", pciID: "8086:1234"))
+        #expect(findings.quirk([a])?.id == "leak" && findings.quirk([a, b])?.id == "hang")
+        #expect(findings.quirk([Self.node("/dev/c", driver: "B 1", pciID: "1002:1")]) == nil)
+        // A driver that no probe has listed.
+        #expect(findings.quirk([Self.node("/dev/d", driver: nil, pciID: "8086:1234")]) == nil)
+        #expect(
+            findings.warnings([a, b]) == [
+                "/dev/a: the sandbox of its driver only reports, by the quirk leak: it leaks",
+                "/dev/b: the sandbox of its driver is off, by the quirk hang: it hangs",
+            ])
+    }
+
+    @Test("A quirk loosens the configured sandbox and never tightens it")
+    func modes() {
+        let quirks = [Capabilities.Quirk](bounding: [
+            Self.quirk("leak", "*", "report"), Self.quirk("hang", "*", "off"),
+        ])
+        var settings = Settings()
+        for (mode, expected) in [
+            (SandboxRequest.Mode.enforce, [SandboxRequest.Mode.report, .off]), (.report, [.report, .off]),
+            (.off, [.off, .off]),
+        ] {
+            settings.sandbox = mode
+            let confinement = Confinement(settings)
+            #expect(quirks.map { confinement.session(runsDriver: true, quirk: $0).mode } == expected)
+            #expect(confinement.session(runsDriver: true).mode == mode)
+            #expect(confinement.probe(.software, quirk: quirks[1]).mode == mode)
+        }
+    }
+
+    @Test("A probe reaches the node that it examines and no other render node")
+    func nodes() {
+        var settings = Settings()
+        settings.devices = "/dev/dri/renderD128:/dev/dri/renderD129"
+        let confinement = Confinement(settings)
+        #expect(confinement.probe(.node("/dev/dri/renderD129"), quirk: nil).nodes == ["/dev/dri/renderD129"])
+        #expect(confinement.probe(.software, quirk: nil).nodes.isEmpty)
+        #expect(confinement.probe(.software, quirk: nil).policy == .codec)
+        settings.devices = nil
+        let nodes = Confinement(settings).probe(.node("/dev/dri/renderD130"), quirk: nil).nodes
+        #expect(nodes.first == "/dev/dri/renderD130" && nodes.contains("/dev/nvidiactl"))
+        #expect(nodes.filter { $0.hasPrefix("/dev/dri/renderD") }.count == 1)
+    }
+}
