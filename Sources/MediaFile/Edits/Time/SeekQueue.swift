@@ -14,7 +14,8 @@ struct SeekQueue {
     /// Moves the next of the packets into `packet`; false where there is none.
     mutating func take(into packet: UnsafeMutablePointer<AVPacket>) -> Bool {
         guard !packets.isEmpty else { return false }
-        av_packet_move_ref(packet, packets.removeFirst().packet)
+        let next = packets.removeFirst()
+        withExtendedLifetime(next) { av_packet_move_ref(packet, next.packet) }
         return true
     }
 
