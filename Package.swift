@@ -59,8 +59,12 @@ let package = Package(
             name: "CHWDX265", path: "Sources/CX265", pkgConfig: "x265", providers: [.apt(["libx265-dev"])]),
         .systemLibrary(
             name: "CHWDLibAV", path: "Sources/CLibAV",
-            pkgConfig: "libavformat libavcodec libswscale libavutil",
-            providers: [.apt(["libavformat-dev", "libavcodec-dev", "libswscale-dev", "libavutil-dev"])]),
+            pkgConfig: "libavformat libavcodec libswscale libswresample libavutil",
+            providers: [
+                .apt([
+                    "libavformat-dev", "libavcodec-dev", "libswscale-dev", "libswresample-dev", "libavutil-dev",
+                ])
+            ]),
         .systemLibrary(
             name: "CHWDVA", path: "Sources/CVA", pkgConfig: "libva-drm libva", providers: [.apt(["libva-dev"])]),
         .systemLibrary(

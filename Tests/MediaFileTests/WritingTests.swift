@@ -148,12 +148,20 @@ func boxes(_ path: String) throws -> [String] {
         #expect(rows.compactMap { $0.first.flatMap { Int64($0) } } == expected)
     }
 
-    @Test func namesAudioThatTheContainerCannotHold() throws {
+    @Test func convertsOrNamesAudioThatTheContainerCannotHold() throws {
         let scratch = try Scratch()
         let reader = try MediaReader(path: Clips.path("vp8_vorbis.webm"))
         let writer = try MediaWriter(path: scratch.file("out.mov"), source: reader)
-        #expect(writer.copiedStreams.isEmpty)
-        #expect(writer.notes.count == 1 && writer.notes[0].contains("cannot hold vorbis"))
+        #expect(writer.notes.isEmpty && writer.copiedStreams.count == 1)
+        #expect(writer.conversions.count == 1 && writer.conversions[0].contains("is converted to AAC"))
+        var edits = FileEdits()
+        edits.sound.form = .copy
+        #expect(throws: MediaError.self) {
+            try MediaWriter(path: scratch.file("out.mov"), source: reader, edits: edits)
+        }
+        edits.sound.dropsUnsupported = true
+        let silent = try MediaWriter(path: scratch.file("out.mov"), source: reader, edits: edits)
+        #expect(silent.notes == ["stream 1 (audio, vorbis) is not copied: .mov holds no vorbis"])
         let stream = try MediaWriter(path: scratch.file("out.hevc"), source: reader)
         #expect(stream.notes.count == 1 && stream.notes[0].hasPrefix("stream 1 (audio, vorbis)"))
     }

@@ -12,6 +12,7 @@ final class CopyJob {
         /// The rate of raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
+        var edits = FileEdits()
         var keepsPartial = false
         var json = false
         /// What the options change, where the output is verified; nil where it is not.
@@ -34,36 +35,35 @@ final class CopyJob {
 
     /// - Parameter restamps: whether this is a second attempt, which computes decode times and durations.
     private func copy(_ file: InputFile, restamps: Bool, _ interruption: Interruption) throws {
-        var options = MediaReader.Options()
-        options.decoding = .disabled
-        options.includesOtherStreams = true
-        options.maxLevel = request.maxLevel
-        options.frameRate = request.frameRate
-        let reader = try MediaReader(file, options: options)
+        let reader = try MediaReader(file, options: readerOptions)
         interruption.onSignal { reader.cancel() }
+        try checkRange(reader)
         let copy = try VideoCopy(reader)
-        let writer = try MediaWriter(path: request.output, source: reader)
+        let writer = try MediaWriter(path: request.output, source: reader, edits: request.edits)
         var track = VideoTrack(reader.video, hvcC: copy.hvcC)
         track.isCopy = true
         try writer.start(track)
         let early = reader.levels?.warning
         if !restamps {
             reader.announce(
-                reader.warnings + [rateNote(reader), dolbyVisionWarning(reader)].compactMap { $0 } + writer.notes)
+                reader.warnings + [rateNote(reader), dolbyVisionWarning(reader)].compactMap { $0 }
+                    + writer.conversions + writer.notes)
         }
 
-        var progress = Progress(total: reader.video.frameCount)
+        var progress = Progress(total: request.edits.range.map { $0.frames(of: reader) } ?? reader.video.frameCount)
         defer { progress.clear() }
         let pipeline = try CopyPipeline(
-            reader, copy, writer,
+            reader, copy, writer, request.edits,
             // Output on standard output cannot be undone; a raw stream has no times that could be wrong.
             restamps: restamps || request.output == "-" || reader.levels?.dropsSome ?? false,
             keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
-        let sampleEntries = writer.sampleEntryCount
+        let (sampleEntries, soundWarnings) = (writer.sampleEntryCount, writer.soundWarnings)
         try writer.finish()
         let seconds = progress.seconds
         progress.clear()
+        soundWarnings.forEach(Console.note)
+        pipeline.startNote.map(Console.note)
         let levels = LevelSummary(reader.levels)
         if let late = levels?.lateWarning(early) { Console.note(late) }
         if pipeline.undecodable > 0 {
@@ -76,12 +76,32 @@ final class CopyJob {
         try CopySummary(
             input: request.input, output: request.output, frames: pipeline.packets,
             videoBytes: pipeline.videoBytes, seconds: seconds, levels: levels, sampleEntries: sampleEntries,
-            notCopied: writer.notes,
+            notCopied: writer.notes, convertedAudio: writer.conversions,
             discontinuities: reader.report.discontinuities, earlyEndReason: pipeline.earlyEnd?.error.reason,
             receipt: receipt
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
         if let failure { throw failure }
+    }
+
+    private var readerOptions: MediaReader.Options {
+        var options = MediaReader.Options()
+        options.decoding = .disabled
+        options.includesOtherStreams = true
+        options.maxLevel = request.maxLevel
+        options.frameRate = request.frameRate
+        options.start = request.edits.range?.start
+        return options
+    }
+
+    private func checkRange(_ reader: MediaReader) throws(MediaError) {
+        guard let range = request.edits.range else { return }
+        guard !reader.isUntimed else {
+            throw MediaError(
+                .unsupported,
+                "\(reader.path) stores no times, by which a copy could be cut: encode it, without --copy")
+        }
+        try range.check(reader)
     }
 
     /// A warning for files with a sample entry.
@@ -114,6 +134,7 @@ private struct CopySummary: CommandSummary {
     /// The number of the output's sample entries; nil for a byte stream.
     var sampleEntries: Int?
     var notCopied: [String]
+    var convertedAudio: [String]
     var discontinuities: Int
     var earlyEndReason: String?
     var receipt: Receipt?
@@ -124,6 +145,7 @@ private struct CopySummary: CommandSummary {
         case levels = "temporal_levels"
         case sampleEntries = "sample_entries"
         case notCopied = "not_copied"
+        case convertedAudio = "converted_audio"
         case earlyEndReason = "broken_off"
     }
 

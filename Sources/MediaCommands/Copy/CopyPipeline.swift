@@ -17,6 +17,9 @@ final class CopyPipeline {
     private var durations: DisplayDurations<MediaPacket>
     /// The times of a stream that stores none; nil for others.
     private var order: OutputOrder?
+    /// Cuts the copy to a part in time; nil where all is copied.
+    private var cut: CopyCut?
+    private let edits: FileEdits
     private var lastDTS: Int64?
 
     /// Why the input ended early, if the packets before that are kept.
@@ -30,8 +33,11 @@ final class CopyPipeline {
     var undecodable: Int { order?.undecodable ?? 0 }
 
     init(
-        _ reader: MediaReader, _ copy: VideoCopy, _ writer: MediaWriter, restamps: Bool, keepsPartial: Bool
+        _ reader: MediaReader, _ copy: VideoCopy, _ writer: MediaWriter, _ edits: FileEdits, restamps: Bool,
+        keepsPartial: Bool
     ) throws(MediaError) {
+        self.edits = edits
+        cut = edits.range.map { CopyCut(reader, $0, isExact: edits.isExact) }
         self.reader = reader
         self.copy = copy
         self.writer = writer
@@ -45,23 +51,37 @@ final class CopyPipeline {
     /// - Throws: `TimesDoNotFit` when a second attempt can do what this one cannot.
     func run(_ progress: inout Progress, _ interruption: Interruption) throws {
         do {
-            while let item = try reader.next() {
+            while !(cut?.isEnded ?? false), let item = try reader.next() {
                 if interruption.isSet { throw CommandFailure.interrupted }
                 guard case .packet(let packet) = item else { continue }
-                if packet.streamIndex == reader.video.streamIndex {
-                    try take(packet)
-                    progress.update(done: packets)
-                } else {
-                    try writer.write(copied: packet)
-                }
+                for packet in cut?.add(packet) ?? [packet] { try put(packet) }
+                progress.update(done: packets)
             }
+            for packet in cut?.finish() ?? [] { try put(packet) }
         } catch let error as MediaError {
             earlyEnd = EarlyEnd(error, keepsPartial: keepsPartial, frames: packets)
             guard earlyEnd != nil else { throw error }
         }
         if let end = reader.levels?.end { durations.pass(pts: end, duration: 0) }
         for timed in try order?.finish() ?? durations.finish() { try write(timed) }
-        guard packets > 0 else { throw MediaError(.badInput, "\(input) has no frames") }
+        guard packets > 0 else {
+            let range = edits.range.map { " from \(TimeRange.seconds($0.start)) on" } ?? ""
+            throw MediaError(.badInput, "\(input) has no frames\(range)")
+        }
+    }
+
+    /// A note about a copy that begins earlier than was asked for; nil where it does not.
+    var startNote: String? {
+        guard let lead = cut?.lead, lead > 0, !edits.isExact else { return nil }
+        return "the copy begins \(Progress.decimal(lead, 2)) s earlier, with a key frame; --exact hides that part"
+    }
+
+    private func put(_ packet: MediaPacket) throws {
+        if packet.streamIndex == reader.video.streamIndex {
+            try take(packet)
+        } else {
+            try writer.write(copied: packet)
+        }
     }
 
     /// Writes a packet of the video, at once or when its duration is known.

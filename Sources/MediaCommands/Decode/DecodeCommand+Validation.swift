@@ -23,6 +23,7 @@ extension DecodeCommand {
         if rawColor, !isPNG {
             throw ValidationError("--raw-color requires .png: other outputs are never tone-mapped.")
         }
+        try validateTimes()
         if appliesRPU, !isRGB, !isPNG || rawColor || format != nil || background != nil {
             throw ValidationError(
                 "--apply-rpu requires --format rgba16f, bgra8 or rgba8, or .png without --raw-color and --format.")
@@ -30,6 +31,21 @@ extension DecodeCommand {
         try validateAlpha()
         if let format, format.pixelFormat.isSemiPlanar || isRGB, !isRaw {
             throw ValidationError("--format \(format.rawValue) requires .yuv or .raw; other files are planar.")
+        }
+    }
+
+    private func validateTimes() throws {
+        guard let at else { return }
+        guard let times, !times.isEmpty, times.count <= 1000 else {
+            throw ValidationError(
+                "--at takes up to 1000 times in seconds or h:m:s, such as 12.5 or 1:02:03.5,2:00, not '\(at)'.")
+        }
+        guard isPNG else { throw ValidationError("--at requires .png.") }
+        guard times.count == 1 || output.contains("%") else {
+            throw ValidationError("--at with several times requires a series such as picture-%02d.png.")
+        }
+        guard times == times.sorted(), Set(times).count == times.count else {
+            throw ValidationError("--at takes times in ascending order.")
         }
     }
 

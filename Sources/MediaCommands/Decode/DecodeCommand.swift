@@ -51,6 +51,8 @@ struct DecodeCommand: ParsableCommand {
               hwctl decode --format rgba16f --apply-rpu phone.mov hdr.raw
               hwctl decode --format nv12 clip.mp4 clip.yuv
               hwctl decode clip.mkv - | ffplay -i -
+              hwctl decode --at 12.5 clip.mov picture.png
+              hwctl decode --at 0,10,1:20 clip.mov picture-%02d.png
               hwctl decode --format yuva title.mov title-%04d.png
               hwctl decode --background 00ff00 title.mov title.y4m
             """)
@@ -122,6 +124,12 @@ struct DecodeCommand: ParsableCommand {
         help: ArgumentHelp("Leave out the temporal levels of an HEVC input above this one.", valueName: "0…6"))
     var maxLevel: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "Write only the pictures that are shown at these times, as .png; seconds or h:m:s, separated by commas.",
+            valueName: "time,…"))
+    var at: String?
+
     @Flag(help: "If the input ends early, keep the frames before that; the exit code still reports the error.")
     var keepPartial = false
 
@@ -151,7 +159,15 @@ struct DecodeCommand: ParsableCommand {
                 format: format?.pixelFormat, alphaMode: alpha?.mode ?? .straight,
                 background: background.flatMap { BackgroundCompositor.RGB(text: $0) }, keepsColor: rawColor,
                 appliesRPU: appliesRPU, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
-                keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason))
+                times: times ?? [], keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason))
+    }
+
+    /// The times of `--at` in microseconds; nil for text that is none.
+    var times: [Int64]? {
+        guard let at else { return [] }
+        let times = at.split(separator: ",", omittingEmptySubsequences: false)
+            .map { TimeRange.microseconds(String($0)) }
+        return times.contains(nil) ? nil : times.compactMap { $0 }
     }
 
     /// Whether hardware failed that was not required, and everything can be read and written again.

@@ -26,6 +26,8 @@ final class DecodeJob {
         /// The rate of pictures and raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
+        /// The times of single pictures, in microseconds; empty for all pictures.
+        var times: [Int64] = []
         var keepsPartial = false
         var json = false
         /// Reported as the reason for software instead of the daemon's, after hardware failed in a run before.
@@ -63,7 +65,7 @@ final class DecodeJob {
                     turnNote(reader.video, format), fieldNote(reader.video, format, writer),
                 ].compactMap { $0 })
 
-        var progress = Progress(total: reader.video.frameCount)
+        var progress = Progress(total: request.times.isEmpty ? reader.video.frameCount : request.times.count)
         defer { progress.clear() }
         let converter = try converter(input, format.target)
         let mapper = mapper(reader.video, format)
@@ -89,6 +91,7 @@ final class DecodeJob {
         options.decoding = .daemonIfPossible
         options.frameRate = request.frameRate
         options.maxLevel = request.maxLevel
+        options.start = request.times.min()
         if request.background != nil || request.format?.hasAlpha ?? false {
             options.alpha = AlphaConversion(source: .straight, target: .straight)
             options.isAlphaOptional = true
@@ -169,8 +172,10 @@ final class DecodeJob {
         let writer = output.writer
         var alphaMode: AlphaChannelMode?
         var earlyEnd: EarlyEnd?
+        let source: any VideoSource =
+            request.times.isEmpty ? input.source : MomentSource(input.source, input.reader, request.times)
         do {
-            while !writer.isFull, let item = try input.source.next() {
+            while !writer.isFull, let item = try source.next() {
                 if interruption.isSet { throw CommandFailure.interrupted }
                 guard case .frame(let frame) = item else { continue }
                 alphaMode = alphaMode ?? frame.alphaMode

@@ -21,6 +21,9 @@ extension EncodeCommand {
         if copy, let option = encoderOption {
             throw ValidationError("--copy does not encode: \(option) has no effect with it.")
         }
+        if time.exact, !copy || time.start == nil {
+            throw ValidationError("--exact is for --copy with --start: encoding is always exact.")
+        }
         if device != nil, hardware == .off {
             throw ValidationError("--device selects hardware, which --hardware off excludes.")
         }

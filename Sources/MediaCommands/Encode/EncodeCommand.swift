@@ -13,10 +13,20 @@ struct EncodeCommand: ParsableCommand {
         discussion: """
             INPUT is any file that libavformat reads, a series of pictures (frame-%04d.png), or - for Y4M on standard \
             input. The extension of OUTPUT selects the format. .mov and .mp4 hold the video (hvc1, fast start) with its \
-            timestamps, rotation, color and HDR metadata, and the input's audio, subtitles, chapters and timecode \
-            unchanged; what the format cannot hold is listed. .hevc is a raw Annex B stream, and so is - (standard \
+            timestamps, rotation, color and HDR metadata, and the input's audio, subtitles, chapters and timecode; \
+            what the format cannot hold is listed. .hevc is a raw Annex B stream, and so is - (standard \
             output). OUTPUT is created only when it is complete; see --keep-partial. If hardware fails in the middle \
             of the video and was not required, the video is encoded again in software, and the reason is reported.
+
+            Sound is copied where OUTPUT holds its codec; otherwise lossless sound becomes ALAC and other sound AAC, with its \
+            channels and in its place, and a line says so. Sound that can be neither copied nor converted is an error before \
+            anything is written, unless --drop-audio is given; .hevc and - hold none, which is a note.
+
+            --start, --duration and --end keep a part of the input. It begins with the first picture at --start or later, \
+            exactly, and its times begin with that picture; sound is cut to one packet, with an edit list that keeps it in its \
+            place, subtitles and chapters to the part, and the timecode is that of the first picture. Decoding begins at the \
+            key frame before, where the format has an index. With --copy the part begins with that key frame, or exactly with \
+            --exact, by an edit list that hides the pictures before.
 
             Where the size, bit depth or chroma format changes within the input, the frames are scaled and converted to \
             the format of the first one, and counted in a warning and in the JSON document (scaled_frames, \
@@ -52,6 +62,9 @@ struct EncodeCommand: ParsableCommand {
             EXAMPLES
               hwctl encode talk.mp4 talk.mov
               hwctl encode --bitrate 6M --preset fast --hardware require clip.mkv clip.mp4
+              hwctl encode --start 1:30 --duration 20 talk.mp4 part.mov
+              hwctl encode --copy --start 1:30 --end 1:50 talk.mov part.mov
+              hwctl encode --audio aac --audio-track deu --audio-bitrate 128k film.mkv film.mp4
               hwctl encode --alpha premultiplied title.mov title-hevc.mov
               hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
               ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
@@ -104,6 +117,12 @@ struct EncodeCommand: ParsableCommand {
         parsing: .unconditional,
         help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0…1.0"))
     var alphaQuality: Double?
+
+    @OptionGroup(title: "Time")
+    var time: TimeArguments
+
+    @OptionGroup(title: "Sound")
+    var sound: SoundArguments
 
     @Option(
         help: """
@@ -181,10 +200,17 @@ struct EncodeCommand: ParsableCommand {
         try report(output: output) { copy ? try runCopy() : try encode() }
     }
 
+    /// What the output is asked to have of the input.
+    private var edits: FileEdits {
+        var edits = FileEdits()
+        (edits.sound, edits.range, edits.isExact) = (sound.options, time.range, time.exact)
+        return edits
+    }
+
     private func runCopy() throws {
         let request = CopyJob.Request(
             input: input, output: output, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
-            keepsPartial: keepPartial, json: json, asked: asked)
+            edits: edits, keepsPartial: keepPartial, json: json, asked: asked)
         try CopyJob(request).run(try Interruption())
     }
 
@@ -219,8 +245,8 @@ struct EncodeCommand: ParsableCommand {
                 parameters: EncodeParameters(
                     specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
                     allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr, retags: retag),
-                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, keepsPartial: keepPartial,
-                json: json, fallbackReason: fallbackReason, asked: asked))
+                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
+                keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason, asked: asked))
     }
 
     /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.

@@ -17,6 +17,7 @@ final class EncodeJob {
         /// The rate of pictures and raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
+        var edits = FileEdits()
         var keepsPartial = false
         var json = false
         /// Reported instead of the daemon's fallback reason if an earlier run failed in hardware.
@@ -38,8 +39,9 @@ final class EncodeJob {
     func run(_ interruption: Interruption) throws {
         let reader = try MediaReader(path: request.input, options: try readerOptions())
         interruption.onSignal { reader.cancel() }
+        try request.edits.range?.check(reader)
         // Before the session: an output that cannot be written is reported before anything is encoded.
-        let writer = try MediaWriter(path: request.output, source: reader)
+        let writer = try MediaWriter(path: request.output, source: reader, edits: request.edits)
         let daemon = try Daemon.findAndReport()
         let layerMode = alphaLayerMode(reader)
         let input = try DecodedInput(
@@ -69,20 +71,22 @@ final class EncodeJob {
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let fitter = FrameFitter(video, format: color.format, path: reader.path)
         let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
-        let source = try ConvertingSource(input.source, reader.video, color, daemon, readerPool: sender.pool)
+        let source = try ConvertingSource(trimmed(input), reader.video, color, daemon, readerPool: sender.pool)
         let properties = try start(session, writer, video, hdr)
         let early = reader.levels?.warning
         let notes = writer.notes + color.notes(reader.video)
-        reader.announce(warnings + [color.summary(reader.video)].compactMap { $0 } + notes)
+        reader.announce(warnings + [color.summary(reader.video)].compactMap { $0 } + writer.conversions + notes)
 
-        var progress = Progress(total: reader.video.frameCount)
+        var progress = Progress(total: request.edits.range.map { $0.frames(of: reader) } ?? reader.video.frameCount)
         defer { progress.clear() }
         let pipeline = EncodePipeline(
             source, path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
         let seconds = progress.seconds
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
-        let late = lateWarnings(source, color, changes, video) + hdr.warnings + lateNotices(session, properties)
+        let late =
+            lateWarnings(source, color, changes, video) + writer.soundWarnings + hdr.warnings
+            + lateNotices(session, properties)
         warnings += late
         progress.clear()
         late.forEach(Console.note)
@@ -96,12 +100,18 @@ final class EncodeJob {
                 request: request, input: input, encoder: session.created, properties: properties,
                 frames: pipeline.packets, videoBytes: pipeline.videoBytes,
                 fileBytes: fileSize(request.output) ?? pipeline.videoBytes, seconds: seconds,
-                notCopied: notes, warnings: warnings, changes: changes,
+                notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
                 color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
                 earlyEnd: pipeline.earlyEnd, receipt: receipt)
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
         if let failure { throw failure }
+    }
+
+    /// The input's frames and packets, as far as they are kept.
+    private func trimmed(_ input: DecodedInput) -> any VideoSource {
+        guard let range = request.edits.range else { return input.source }
+        return TrimmedSource(input.source, input.reader, range)
     }
 
     private func readerOptions() throws -> MediaReader.Options {
@@ -111,6 +121,7 @@ final class EncodeJob {
         options.scalesToFirstSize = true
         options.frameRate = request.frameRate
         options.maxLevel = request.maxLevel
+        options.start = request.edits.range?.start
         options.alpha = parameters.keepsAlpha ? try EncodeAlpha.conversion(parameters.userProperties) : nil
         return options
     }

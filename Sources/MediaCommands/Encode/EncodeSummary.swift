@@ -18,6 +18,8 @@ struct EncodeSummary: CommandSummary {
         var seconds: Double
         /// Streams and metadata of the source that the output does not hold.
         var notCopied: [String]
+        /// The sound that was converted.
+        var conversions: [String]
         var warnings: [String]
         /// Frames that were scaled and converted to the size and format of the first.
         var changes: FormatChanges
@@ -77,6 +79,7 @@ struct EncodeSummary: CommandSummary {
     private var fileBytes: Int
     private var averageBitRate: Double?
     private var notCopied: [String]
+    private var convertedAudio: [String]
     private var warnings: [String]
     private var earlyEndReason: String?
     private var levels: LevelSummary?
@@ -107,6 +110,7 @@ struct EncodeSummary: CommandSummary {
         case fileBytes = "file_bytes"
         case averageBitRate = "average_bit_rate"
         case notCopied = "not_copied"
+        case convertedAudio = "converted_audio"
         case levels = "temporal_levels"
         case earlyEndReason = "broken_off"
     }
@@ -142,7 +146,7 @@ struct EncodeSummary: CommandSummary {
         if let rate = video.averageFrameRate, frames > 0 {
             averageBitRate = Double(videoBytes) * 8 * rate.value / Double(frames)
         }
-        notCopied = outcome.notCopied
+        (notCopied, convertedAudio) = (outcome.notCopied, outcome.conversions)
         warnings = outcome.warnings
         earlyEndReason = outcome.earlyEnd?.error.reason
         levels = LevelSummary(outcome.input.reader.levels, leftOut: report.leftOut)

@@ -16,6 +16,13 @@ extension EncodeCommand {
         asked.maxLevel = maxLevel
         asked.frameRate = frameRate.flatMap { Rational(text: $0) }
         asked.isCopy = copy
+        asked.range = time.range
+        let sound = sound.options
+        if sound.form == SoundOptions.Form.none || sound.track != nil || sound.bitRate != nil
+            || sound.dropsUnsupported
+        {
+            asked.names.insert("audio")
+        }
         let properties = properties
         for (key, name) in Self.verifiedProperties where properties[key] != nil { asked.names.insert(name) }
         asked.retags = retag

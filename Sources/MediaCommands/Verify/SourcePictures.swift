@@ -7,6 +7,9 @@ internal import HWDTransport
 /// The pictures of a video source, for their comparison.
 final class SourcePictures: ComparedPictures {
     private let input: DecodedInput
+    private let source: any VideoSource
+    /// Whether `source` is a part of the input.
+    private let isTrimmed: Bool
     /// Whether pictures are cut to the clean aperture.
     private let showsAperture: Bool
     private let onPicture: () -> Void
@@ -15,7 +18,12 @@ final class SourcePictures: ComparedPictures {
     /// The samples of a picture that this process decoded.
     private var scratch: UnsafeMutableRawBufferPointer?
 
-    init(_ input: DecodedInput, showsAperture: Bool, onPicture: @escaping () -> Void) {
+    /// - Parameter range: the part of the input that is compared; nil for all of it.
+    init(
+        _ input: DecodedInput, _ range: TimeRange? = nil, showsAperture: Bool, onPicture: @escaping () -> Void
+    ) {
+        source = range.map { TrimmedSource(input.source, input.reader, $0) } ?? input.source
+        isTrimmed = range != nil
         (self.input, self.showsAperture, self.onPicture) = (input, showsAperture, onPicture)
         colors = StreamColor(input.reader.video.color)
     }
@@ -30,12 +38,12 @@ final class SourcePictures: ComparedPictures {
 
     var scaledPictures: Int { input.source.report.changes.scaled }
 
-    var shownEnd: Double? { input.reader.editListEnd }
+    var shownEnd: Double? { isTrimmed ? nil : input.reader.editListEnd }
 
     func next() throws -> ComparedPicture? {
         try last?.release()
         last = nil
-        while let item = try input.source.next() {
+        while let item = try source.next() {
             guard case .frame(let frame) = item else { continue }
             last = frame
             onPicture()

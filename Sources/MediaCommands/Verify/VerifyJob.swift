@@ -55,11 +55,11 @@ struct VerifyJob {
             old.cancel()
             new.cancel()
         }
-        var progress = Progress(total: old.video.frameCount)
+        var progress = Progress(total: asked.range.map { $0.frames(of: old) } ?? old.video.frameCount)
         var done = 0
         defer { progress.clear() }
         let isCut = (old.video.width, old.video.height) != (new.video.width, new.video.height)
-        let pictures = SourcePictures(first, showsAperture: isCut) {
+        let pictures = SourcePictures(first, asked.range, showsAperture: isCut) {
             done += 1
             progress.update(done: done)
         }

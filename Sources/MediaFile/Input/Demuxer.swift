@@ -18,6 +18,8 @@ final class Demuxer {
     /// Outlives the context, which reads through it.
     private let io: InputIO?
     private let accessUnits: AccessUnitQueue
+    /// What was read when the position changed.
+    var moved = SeekQueue()
 
     /// Opens a demuxer on `file` and picks the best video stream that libavcodec can decode.
     ///
@@ -95,7 +97,17 @@ final class Demuxer {
     }
 
     private func readOne(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
+        while try readAny(into: packet) {
+            guard Int(packet.pointee.stream_index) == videoIndex, moved.drops(packet.pointee) else { return true }
+            av_packet_unref(packet)
+        }
+        return false
+    }
+
+    /// Reads the next packet of any stream as libavformat returns it; false at the end of the file.
+    func readAny(into packet: UnsafeMutablePointer<AVPacket>) throws(MediaError) -> Bool {
         try cancelFlag.check()
+        if moved.take(into: packet) { return true }
         var code = av_read_frame(context, packet)
         while code == clibav_again() {
             try cancelFlag.check()

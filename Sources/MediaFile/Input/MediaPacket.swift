@@ -32,6 +32,26 @@ public final class MediaPacket: @unchecked Sendable {
         }
     }
 
+    /// The same data at other times: moved, or where `pts` is given, shown and decoded then, for `duration`.
+    func moved(by ticks: Int64, pts: Int64? = nil, duration: Int64? = nil) -> MediaPacket? {
+        guard let copy = MediaPacket(copying: self) else { return nil }
+        func moved(_ time: Int64?) -> Int64? { time.flatMap { Ticks.isPossible($0) ? $0 + ticks : nil } }
+        copy.packet.pointee.pts = pts ?? moved(self.pts) ?? clibav_no_pts()
+        copy.packet.pointee.dts = pts ?? moved(dts) ?? clibav_no_pts()
+        if let duration { copy.packet.pointee.duration = duration }
+        return copy
+    }
+
+    /// Excludes its picture from what is shown; only for a packet that nobody else has.
+    func hide() { packet.pointee.flags |= AV_PKT_FLAG_DISCARD }
+
+    /// References the data of another packet; nil when memory runs out.
+    init?(copying source: MediaPacket) {
+        guard let packet = av_packet_clone(source.packet) else { return nil }
+        self.packet = packet
+        timeBase = source.timeBase
+    }
+
     deinit {
         var packet: UnsafeMutablePointer<AVPacket>? = packet
         av_packet_free(&packet)

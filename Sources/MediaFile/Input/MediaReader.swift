@@ -38,6 +38,9 @@ public final class MediaReader: @unchecked Sendable {
         /// The highest temporal level of HEVC that is read, 0…6; nil reads all.
         public var maxLevel: Int?
 
+        /// Pictures before this time, in microseconds, may be left out; reading then begins at a key frame before it.
+        public var start: Int64?
+
         /// Whether pictures of another size than the first are scaled to it; otherwise they are refused.
         public var scalesToFirstSize = false
 
@@ -231,6 +234,13 @@ public final class MediaReader: @unchecked Sendable {
     public var editListEnd: Double? {
         guard case .libAV(let libAV) = backend else { return nil }
         return libAV.editListEnd
+    }
+
+    /// The end of the file in microseconds, as it declares it; nil when it does not.
+    public var declaredEnd: Int64? {
+        guard case .libAV(let libAV) = backend else { return nil }
+        let duration = libAV.demuxer.context.pointee.duration
+        return duration > 0 && Ticks.isPossible(duration) ? duration : nil
     }
 
     /// A clock for frames that are decoded elsewhere from the video's packets.

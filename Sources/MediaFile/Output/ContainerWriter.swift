@@ -11,6 +11,8 @@ internal import HWDModel
 final class ContainerWriter: @unchecked Sendable {
     let notes: [String]
     let copiedStreams: [OtherStream]
+    /// The sound that is converted, one line each.
+    let conversions: [String]
     let context: UnsafeMutablePointer<AVFormatContext>
     let file: AtomicFile
     /// Source stream number → number in the output.
@@ -42,12 +44,16 @@ final class ContainerWriter: @unchecked Sendable {
     private let sourceEnd: Double?
     /// Copied packets that came before `start`.
     private var queue: [MediaPacket] = []
+    /// By source stream number.
+    private let converters: [Int: SoundConverter]
     private var isStarted = false
 
     /// Microseconds by which audio may be ahead of the video: more than any encoder's look-ahead.
     private static let interleaveWindow: Int64 = 60_000_000
 
-    init(_ file: AtomicFile, ending: String, source: MediaReader?) throws(MediaError) {
+    init(
+        _ file: AtomicFile, ending: String, source: MediaReader?, edits: FileEdits
+    ) throws(MediaError) {
         LibAVLog.install()
         LibAVLog.forget()
         var allocated: UnsafeMutablePointer<AVFormatContext>?
@@ -64,19 +70,24 @@ final class ContainerWriter: @unchecked Sendable {
         self.file = file
         isQuickTime = ending == "mov"
         (carried, sourceBoxes) = (source?.carriedBoxes ?? [], source?.firstEntryBoxes)
-        sourceEnd = source?.editListEnd
+        sourceEnd = edits.range == nil ? source?.editListEnd : nil
         let video = source?.video
-        timecode = FileCopy.timecode(from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate)
-        let copy = StreamCopy(
-            from: source, to: context, ending: ending,
-            hasChapters: FileCopy.chapters(from: source, to: context) > 0, hasTimecode: timecode != nil)
-        (copiedStreams, streamNumbers) = (copy.streams, copy.numbers)
-        if let source, case .libAV(let input) = source.backend, let from = input.demuxer.video,
-            let stream = context.pointee.streams?[0]
-        {
-            FileCopy.trackMetadata(from: from, to: stream)
-            av_dict_set(&stream.pointee.metadata, "timecode", timecode, 0)
+        timecode = FileCopy.timecode(
+            from: source, rate: video?.averageFrameRate ?? video?.baseFrameRate, start: edits.range?.start ?? 0)
+        let copy: StreamCopy
+        do throws(MediaError) {
+            copy = try StreamCopy(
+                from: source, to: context, ending: ending, edits.sound,
+                hasChapters: FileCopy.chapters(from: source, to: context, edits.range) > 0,
+                hasTimecode: timecode != nil)
+        } catch {
+            // A class whose init throws runs no deinit until every property has a value.
+            Self.free(context, packet)
+            throw error
         }
+        (copiedStreams, streamNumbers) = (copy.streams, copy.numbers)
+        (converters, conversions) = (copy.converters, copy.conversions)
+        FileCopy.videoMetadata(from: source, to: context, timecode: timecode)
         let copied = FileCopy.metadata(from: source, to: context)
         writesMetadataKeys = isQuickTime && copied.keys.contains { $0.hasPrefix("com.") }
         metadata = writesMetadataKeys ? MovieMetadata() : MovieMetadata(copied, isQuickTime: isQuickTime)
@@ -91,12 +102,18 @@ final class ContainerWriter: @unchecked Sendable {
     }
 
     deinit {
-        var packet: UnsafeMutablePointer<AVPacket>? = packet
-        av_packet_free(&packet)
         // The I/O context is this module's, not libavformat's to close.
         context.pointee.pb = nil
-        avformat_free_context(context)
+        Self.free(context, packet)
         file.discard()
+    }
+
+    private static func free(
+        _ context: UnsafeMutablePointer<AVFormatContext>, _ packet: UnsafeMutablePointer<AVPacket>
+    ) {
+        var packet: UnsafeMutablePointer<AVPacket>? = packet
+        av_packet_free(&packet)
+        avformat_free_context(context)
     }
 
     /// Sets the track and the boxes that the muxer does not write, and writes the header.
@@ -162,12 +179,18 @@ final class ContainerWriter: @unchecked Sendable {
         try send(from: timeBase)
     }
 
+    /// Writes a packet of another stream than the video, or what it becomes.
     func write(copied source: MediaPacket) throws(MediaError) {
         guard let number = streamNumbers[source.streamIndex] else { return }
         guard isStarted else {
             queue.append(source)
             return
         }
+        guard let converter = converters[source.streamIndex] else { return try put(source, number) }
+        for packet in try converter.convert(source) { try put(packet, number) }
+    }
+
+    private func put(_ source: MediaPacket, _ number: Int32) throws(MediaError) {
         guard av_packet_ref(packet, source.packet) >= 0 else {
             throw MediaError(.io, "\(file.path): out of memory")
         }
@@ -177,6 +200,17 @@ final class ContainerWriter: @unchecked Sendable {
         lastCopiedDTS[number] = packet.pointee.dts
         try send(from: source.timeBase.libAV)
     }
+
+    /// Writes the last packets of converted sound.
+    private func finishSound() throws(MediaError) {
+        for (index, converter) in converters.sorted(by: { $0.key < $1.key }) {
+            guard let number = streamNumbers[index] else { continue }
+            for packet in try converter.finish() { try put(packet, number) }
+        }
+    }
+
+    /// Warnings about damaged sound, one line each.
+    var soundWarnings: [String] { converters.sorted { $0.key < $1.key }.compactMap(\.value.warning) }
 
     /// Makes decoding times ascend where a container has none, or where they jump back: the next tick is used.
     private func repairTimes(_ packet: inout AVPacket, after last: Int64?) {
@@ -194,6 +228,7 @@ final class ContainerWriter: @unchecked Sendable {
         guard isStarted, lastDTS != nil else {
             throw MediaError(.usage, "\(file.path) cannot be finished: it has no packet")
         }
+        try finishSound()
         let code = av_write_trailer(context)
         isStarted = false
         avio_flush(io.context)

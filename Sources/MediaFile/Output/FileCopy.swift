@@ -37,9 +37,22 @@ enum FileCopy {
         for key in trackKeys { av_dict_set(&target.pointee.metadata, key, nil, 0) }
     }
 
-    /// Copies the chapters.
+    /// Copies the metadata of the video's track, and sets its timecode.
+    static func videoMetadata(
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, timecode: String?
+    ) {
+        guard let source, case .libAV(let input) = source.backend, let from = input.demuxer.video,
+            let stream = output.pointee.streams?[0]
+        else { return }
+        trackMetadata(from: from, to: stream)
+        av_dict_set(&stream.pointee.metadata, "timecode", timecode, 0)
+    }
+
+    /// Copies the chapters, as far as they are in a range of time.
     /// - Returns: their number.
-    static func chapters(from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>) -> Int {
+    static func chapters(
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ range: TimeRange? = nil
+    ) -> Int {
         guard let source, case .libAV(let input) = source.backend else { return 0 }
         let from = input.demuxer.context.pointee
         let count = min(Int(from.nb_chapters), maxChapters)
@@ -56,9 +69,15 @@ enum FileCopy {
             else { continue }
             copy.pointee.id = chapter.id
             copy.pointee.time_base = chapter.time_base
-            let offset = Rational(positive: chapter.time_base).map(input.timeline.initialOffset) ?? 0
-            copy.pointee.start = max(0, chapter.start + offset)
-            copy.pointee.end = max(copy.pointee.start, chapter.end + offset)
+            let base = Rational(positive: chapter.time_base)
+            let offset = base.map(input.timeline.initialOffset) ?? 0
+            let (first, last) = base.flatMap { range?.ticks(in: $0) } ?? (0, .max)
+            copy.pointee.start = max(0, chapter.start + offset - first)
+            copy.pointee.end = max(copy.pointee.start, min(chapter.end + offset, last) - first)
+            if range != nil, copy.pointee.end == copy.pointee.start {
+                av_free(copy)
+                continue
+            }
             av_dict_copy(&copy.pointee.metadata, chapter.metadata, 0)
             copies[Int(output.pointee.nb_chapters)] = copy
             output.pointee.nb_chapters += 1
@@ -74,13 +93,20 @@ enum FileCopy {
         }
     }
 
-    /// The timecode of the input's first frame; nil without one, and where it is invalid at `rate`.
-    static func timecode(from source: MediaReader?, rate: Rational?) -> String? {
+    /// The timecode of the input's first frame at `start` microseconds or later; nil without one, and where it is invalid
+    /// at `rate`.
+    static func timecode(from source: MediaReader?, rate: Rational?, start: Int64 = 0) -> String? {
         guard let source, let rate, case .libAV(let input) = source.backend, let video = input.demuxer.video,
             let text = LibAVDictionary.value(video.metadata, "timecode")
                 ?? LibAVDictionary.value(input.demuxer.context.pointee.metadata, "timecode")
         else { return nil }
         var timecode = AVTimecode()
-        return av_timecode_init_from_string(&timecode, rate.libAV, text, nil) >= 0 ? text : nil
+        guard av_timecode_init_from_string(&timecode, rate.libAV, text, nil) >= 0 else { return nil }
+        let frames = (Double(start) / 1_000_000 * rate.value - 0.01).rounded(.up)
+        guard frames > 0 else { return text }
+        guard frames < 1e9 else { return nil }
+        var moved = [CChar](repeating: 0, count: Int(AV_TIMECODE_STR_SIZE))
+        av_timecode_make_string(&timecode, &moved, Int32(frames))
+        return moved.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } }
     }
 }

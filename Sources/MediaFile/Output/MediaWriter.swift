@@ -11,8 +11,10 @@ public final class MediaWriter: Sendable {
 
     /// The contents of the source that the output lacks, with reasons, one line each.
     public let notes: [String]
-    /// The streams of the source whose packets are copied.
+    /// The streams of the source that the output gets beside the video.
     public let copiedStreams: [OtherStream]
+    /// The sound that is converted to another codec, one line each.
+    public let conversions: [String]
 
     private let state: Mutex<State>
 
@@ -28,9 +30,13 @@ public final class MediaWriter: Sendable {
     ///
     /// - Parameters:
     ///   - path: a name with the extension .mov, .mp4 or .hevc, or "-".
-    ///   - source: the input; its audio and metadata are copied. The output must be another file.
-    /// - Throws: `usage` for an unknown extension or an output that is the input, `cannotCreate`.
-    public init(path: String, source: MediaReader? = nil) throws(MediaError) {
+    ///   - source: the input; its metadata are copied. The output must be another file.
+    ///   - edits: what a .mov or .mp4 gets of the input.
+    /// - Throws: `usage` for an unknown extension or an output that is the input, `cannotCreate`, `unsupported` where sound
+    ///   would be lost.
+    public init(
+        path: String, source: MediaReader? = nil, edits: FileEdits = FileEdits()
+    ) throws(MediaError) {
         let ending = path == "-" ? "hevc" : OutputPath.fileExtension(path)
         guard Self.endings.contains(ending) else {
             throw OutputPath.unknownExtension(path, known: Self.endings)
@@ -40,14 +46,14 @@ public final class MediaWriter: Sendable {
         } else {
             let file = try AtomicFile(path: path, inputs: source.map { [$0.path] } ?? [])
             guard ending == "hevc" else {
-                let writer = try ContainerWriter(file, ending: ending, source: source)
-                (notes, copiedStreams) = (writer.notes, writer.copiedStreams)
+                let writer = try ContainerWriter(file, ending: ending, source: source, edits: edits)
+                (notes, copiedStreams, conversions) = (writer.notes, writer.copiedStreams, writer.conversions)
                 state = Mutex(.container(writer))
                 return
             }
             state = Mutex(.unstarted(.file(file)))
         }
-        copiedStreams = []
+        (copiedStreams, conversions) = ([], [])
         notes = Self.notesOfByteStream(source)
     }
 
@@ -140,6 +146,11 @@ public final class MediaWriter: Sendable {
         try withState { state throws(MediaError) in
             if case .container(let writer) = state { try writer.write(copied: packet) }
         }
+    }
+
+    /// Warnings about damaged sound, one line each; complete when all packets are written.
+    public var soundWarnings: [String] {
+        state.withLock { state in if case .container(let writer) = state { writer.soundWarnings } else { [] } }
     }
 
     /// Completes the file and gives it its name; `sync` waits until it is on disk.

@@ -3,33 +3,77 @@ internal import CHWDLibAV
 internal import HWDLibAV
 internal import HWDModel
 
-/// The streams of a source that an output copies, and the reasons against the others.
+/// The streams of a source that an output gets beside the video, and the reasons against the others.
 struct StreamCopy {
     /// The reasons against streams, one line each.
     private(set) var notes: [String] = []
-    /// The copied streams.
+    /// The streams that the output gets.
     private(set) var streams: [OtherStream] = []
     /// Source stream number → output stream number.
     private(set) var numbers: [Int: Int32] = [:]
+    /// The converters of sound by source stream number; the packets of other streams are copied.
+    private(set) var converters: [Int: SoundConverter] = [:]
 
-    /// Adds an output stream for every audio and subtitle stream of `source` that the container supports.
+    /// Adds an output stream for every subtitle stream of `source` that the container supports, and for its sound.
     ///
     /// - Parameters:
     ///   - hasChapters: whether chapters are written, which replaces the source's track of their titles.
     ///   - hasTimecode: whether a timecode is written, which replaces the source's timecode track.
+    /// - Throws: `unsupported` where sound would be lost.
     init(
         from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, ending: String,
-        hasChapters: Bool, hasTimecode: Bool
-    ) {
+        _ sound: SoundOptions, hasChapters: Bool, hasTimecode: Bool
+    ) throws(MediaError) {
         guard let source, case .libAV(let input) = source.backend else { return }
+        let plan = try SoundPlan(
+            source.otherStreams.filter { $0.content == .audio }, ending: ending, sound,
+            SoundPlan.Abilities(input.demuxer), path: source.path)
         for stream in source.otherStreams {
             if stream.isChapterTitles, hasChapters { continue }
             if stream.isTimecode, hasTimecode { continue }
-            if let reason = Self.add(stream, input.demuxer, output, ending) {
+            let reason =
+                if let treatment = plan.treatments[stream.index] {
+                    try add(stream, treatment, input.demuxer, output, ending, sound)
+                } else {
+                    Self.add(stream, input.demuxer, output, ending)
+                }
+            if let reason {
                 notes.append("\(stream.description) is not copied: \(reason)")
             } else {
                 streams.append(stream)
                 numbers[stream.index] = Int32(output.pointee.nb_streams) - 1
+            }
+        }
+    }
+
+    /// What is converted, one line each.
+    var conversions: [String] { streams.compactMap { converters[$0.index]?.note } }
+
+    /// Adds a track of sound; returns the reason against it, or nil.
+    /// - Throws: `unsupported` where it would be lost.
+    private mutating func add(
+        _ track: OtherStream, _ treatment: SoundPlan.Treatment, _ input: Demuxer,
+        _ output: UnsafeMutablePointer<AVFormatContext>, _ ending: String, _ sound: SoundOptions
+    ) throws(MediaError) -> String? {
+        switch treatment {
+        case .leftOut(let reason): return reason
+        case .copied:
+            guard let failure = Self.add(track, input, output, ending) else { return nil }
+            throw MediaError(.io, "\(track.description) cannot be copied: \(failure)")
+        case .converted(let codecs, let reason):
+            guard let source = input.stream(track.index)?.pointee else { return "it has no parameters" }
+            do throws(MediaError) {
+                let converter = try SoundConverter(
+                    track, source, to: codecs, because: reason, bitRate: sound.bitRate, path: input.path)
+                guard let target = avformat_new_stream(output, nil), converter.describe(target) else {
+                    throw MediaError(.io, "\(input.path): out of memory")
+                }
+                FileCopy.trackMetadata(from: source, to: target)
+                converters[track.index] = converter
+                return nil
+            } catch {
+                guard error.kind == .unsupported else { throw error }
+                return try SoundPlan.leaveOut(track, because: error.reason, sound)
             }
         }
     }
@@ -69,7 +113,7 @@ struct StreamCopy {
     /// Whether the container has a tag for the codec and its muxer accepts it; some tags it refuses.
     ///
     /// Without the first check the .mov muxer accepts every codec with a WAV number, and warns that it may be unplayable.
-    private static func canHold(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ ending: String) -> Bool {
+    static func canHold(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ ending: String) -> Bool {
         var trial: UnsafeMutablePointer<AVFormatContext>?
         guard avformat_alloc_output_context2(&trial, nil, ending, nil) >= 0, let trial else { return false }
         guard avformat_query_codec(trial.pointee.oformat, parameters.pointee.codec_id, FF_COMPLIANCE_NORMAL) == 1,

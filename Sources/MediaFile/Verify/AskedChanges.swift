@@ -39,6 +39,8 @@ public struct AskedChanges: Hashable, Sendable {
     public var hdr: HDRMode?
     /// The highest temporal level that is kept; nil keeps all.
     public var maxLevel: Int?
+    /// The part of the input that is kept; nil keeps all.
+    public var range: TimeRange?
     /// Frames per second of an input that stores no rate.
     public var frameRate: Rational?
     /// How the input's colors relate to its alpha, where the file does not say so.
@@ -73,20 +75,40 @@ public struct AskedChanges: Hashable, Sendable {
                     throw MediaError(.usage, "alpha-mode takes premultiplied or straight, not '\(value)'")
                 }
                 sourceAlphaMode = mode
+            case ("start", let value?): range = try Self.range(range, start: value)
+            case ("duration", let value?): range = try Self.range(range, end: .duration(Self.time(value)))
+            case ("end", let value?): range = try Self.range(range, end: .time(Self.time(value)))
             case ("retag", nil): retags = true
             case (let name, nil) where Self.items.contains { $0.name == name }: names.insert(name)
             default:
                 let all = Self.items.map(\.name).joined(separator: ", ")
-                throw MediaError(.usage, "'\(part)' is none of \(all), retag, hdr=…, max-level=… and alpha-mode=…")
+                throw MediaError(
+                    .usage,
+                    "'\(part)' is none of \(all), retag, hdr=…, max-level=…, alpha-mode=…, start=…, duration=… and end=…"
+                )
             }
         }
+    }
+
+    private static func time(_ text: String) throws(MediaError) -> Int64 {
+        if let time = TimeRange.microseconds(text) { return time }
+        throw MediaError(.usage, "times are seconds or h:m:s, not '\(text)'")
+    }
+
+    private static func range(
+        _ range: TimeRange?, start: String? = nil, end: TimeRange.End? = nil
+    ) throws(MediaError) -> TimeRange {
+        var range = range ?? TimeRange()
+        if let start { range.start = try time(start) }
+        if let end { range.end = end }
+        return range
     }
 
     /// The list in the form that is parsed: the names in alphabetical order, then what has a value.
     public var texts: [String] {
         let mode = sourceAlphaMode == .straight ? nil : "alpha-mode=\(sourceAlphaMode.rawValue)"
         let values = [hdr.map { "hdr=\($0.rawValue)" }, maxLevel.map { "max-level=\($0)" }, mode]
-        return names.sorted() + (retags ? ["retag"] : []) + values.compactMap { $0 }
+        return names.sorted() + (retags ? ["retag"] : []) + values.compactMap { $0 } + (range?.texts ?? [])
     }
 
     /// Why a loss of an item is expected; nil where it is not.
@@ -94,6 +116,8 @@ public struct AskedChanges: Hashable, Sendable {
     /// - Parameter change: how the output's color differs from the input's.
     func reason(for name: String, _ change: ColorChange) -> String? {
         if names.contains(name) { return "requested: \(name)" }
+        // Chapters and subtitles are cut, and the timecode is that of the first picture.
+        if range != nil, ["chapters", "subtitle", "timecode"].contains(name) { return "requested: a part in time" }
         let dynamic: Set = ["dolby-vision", "rpu", "hdr10+"]
         let metadata = dynamic.union(["mastering", "light", "ambient"])
         if let hdr {

@@ -32,7 +32,7 @@ public final class Verification {
         let new = try MediaReader(output, options: Self.options(asked, isInput: false))
         facts = (try FileFacts(input, old), try FileFacts(output, new))
         receipt = Receipt(input: input.path, output: output.path, asked: asked)
-        var packets = try PacketComparison(old, new)
+        var packets = try PacketComparison(old, new, asked.range)
         try packets.run(isInterrupted: isInterrupted)
         isCopied = packets.pictures.isCopied
         rules = Self.rules(facts.input, facts.output, packets, asked)
@@ -48,7 +48,10 @@ public final class Verification {
         // Also where only pictures are compared: at a jump of timestamps all streams together decide what follows it.
         options.includesOtherStreams = true
         options.scalesToFirstSize = true
-        if isInput { (options.frameRate, options.maxLevel) = (asked.frameRate, asked.maxLevel) }
+        if isInput {
+            (options.frameRate, options.maxLevel) = (asked.frameRate, asked.maxLevel)
+            options.start = asked.range?.start
+        }
         return options
     }
 

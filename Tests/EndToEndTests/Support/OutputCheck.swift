@@ -47,10 +47,12 @@ enum OutputCheck {
         }
         // hwctl encode leaves alpha out unless it is asked to keep it.
         if command.alpha == nil, !command.copy { changes.names.insert("alpha") }
-        for kind in ["audio", "subtitle"] where run.errors.contains("(\(kind), ") || run.text.contains("(\(kind), ")
-        {
-            changes.names.insert(kind)
+        for line in run.errorLines + run.text.split(whereSeparator: \.isNewline)
+        where line.contains(" is not copied: ") {
+            for kind in ["audio", "subtitle"] where line.contains("(\(kind), ") { changes.names.insert(kind) }
         }
+        // AAC has no more than 96,000.
+        if run.errors.contains(" samples per second: ") { changes.names.insert("audio") }
         let rate = command.frameRate.map { ["--frame-rate", $0] } ?? []
         let asked = changes.texts
         return rate + (asked.isEmpty ? [] : ["--asked", asked.joined(separator: ",")])

@@ -51,7 +51,7 @@ final class LibAVSource {
     init(
         _ file: InputFile, options: MediaReader.Options, cancelFlag: CancelFlag
     ) throws(MediaError) {
-        let opening = try Opening(file, options, cancelFlag)
+        let opening = try Opening.positioned(file, options, cancelFlag)
         demuxer = opening.demuxer
         threads = options.threads
         scalesPictures = options.scalesToFirstSize

@@ -17,7 +17,8 @@ struct PacketComparison {
     /// Items of streams that only one file has.
     private var single: [ReceiptItem] = []
 
-    init(_ input: MediaReader, _ output: MediaReader) throws(MediaError) {
+    /// - Parameter range: the part of the input that the output has; nil for all of it.
+    init(_ input: MediaReader, _ output: MediaReader, _ range: TimeRange?) throws(MediaError) {
         // The times of Y4M and of pictures follow from a rate.
         let isCounted = [input, output].map { $0.isUntimed || $0.file.kind != .media }
         isUntimed = (isCounted[0], isCounted[1])
@@ -31,6 +32,7 @@ struct PacketComparison {
         for (reader, side) in [(input, StreamComparison.Side.input), (output, .output)]
         where !reader.decodesInProcess {
             let feed = try PacketFeed(reader, countsPictures: counts, digestsSlices: areHEVC)
+            if let range { feed.trim(side == .input ? range : nil) }
             feeds.append((feed, side))
         }
         self.feeds = feeds

@@ -27,6 +27,8 @@ final class PacketFeed {
     private var number = 0
     private var emitted = 0
     private var isEnded = false
+    /// Leaves out what is not in a part of the file.
+    private var trimmer: PacketTrimmer?
 
     /// - Parameter countsPictures: whether pictures are numbered, because one of the files stores no times.
     init(_ reader: MediaReader, countsPictures: Bool, digestsSlices: Bool) throws(MediaError) {
@@ -40,6 +42,9 @@ final class PacketFeed {
             reductions[stream.index] = PacketReduction(stream)
         }
     }
+
+    /// Leaves out what is not in `range`, and packets that end before time 0, which are not heard; call it first.
+    func trim(_ range: TimeRange?) { trimmer = PacketTrimmer(reader, range) }
 
     /// The next picture in output order, or packet of another stream; nil at the end.
     func next() throws(MediaError) -> Item? {
@@ -56,10 +61,17 @@ final class PacketFeed {
     }
 
     private func take(other packet: MediaPacket) {
+        if let time = packet.dts ?? packet.pts { advance(to: Double(time) * packet.timeBase.value) }
+        guard trimmer != nil else { return reduce(packet) }
+        trimmer?.add(packet).forEach(reduce)
+    }
+
+    private func reduce(_ packet: MediaPacket) {
         let index = packet.streamIndex
-        if let time = packet.dts ?? packet.pts { position = max(position, Double(time) * packet.timeBase.value) }
         ready += (reductions[index]?.add(packet) ?? []).map { .packet($0, stream: index) }
     }
+
+    private func advance(to time: Double) { position = max(position, time - (trimmer?.start ?? 0)) }
 
     private func take(picture packet: MediaPacket) throws(MediaError) {
         if let configuration = packet.newConfiguration {
@@ -67,7 +79,7 @@ final class PacketFeed {
         }
         let time =
             (packet.dts ?? packet.pts).map { Double($0) * tick } ?? Double(number) * reader.video.frameInterval
-        position = max(position, time)
+        advance(to: time)
         guard var order else {
             guard !packet.isDiscarded else { return }
             if case .hevc(.startCodes) = coding, packet.beginsInUpperLayer, last != nil {
@@ -100,6 +112,16 @@ final class PacketFeed {
 
     private func emit(_ picture: CodedPicture) {
         var picture = picture
+        if var trimmer {
+            // Pictures of a stream without times are numbered.
+            let unit = order == nil ? tick : 1
+            let time = trimmer.place(Int64((picture.time / unit).rounded()))
+            let released = trimmer.release()
+            self.trimmer = trimmer
+            released.forEach(reduce)
+            guard let time else { return }
+            picture.time = Double(time) * unit
+        }
         if countsPictures { picture.time = Double(emitted) }
         emitted += 1
         ready.append(.picture(picture))

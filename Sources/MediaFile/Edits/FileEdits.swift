@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+/// What an output is asked to have of its source besides the pictures' samples.
+public struct FileEdits: Hashable, Sendable {
+    /// The sound.
+    public var sound = SoundOptions()
+    /// The part in time; nil is all of it.
+    public var range: TimeRange?
+    /// Whether a copy begins exactly at the range's start, by an edit list.
+    public var isExact = false
+
+    /// Everything.
+    public init() {}
+}
