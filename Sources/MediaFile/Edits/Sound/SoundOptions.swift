@@ -24,7 +24,9 @@ public struct SoundOptions: Hashable, Sendable {
     public var form: Form?
     /// Nil keeps all.
     public var track: Track?
-    /// Bits per second of AAC; nil is `SoundCodec.bitsPerChannel` for each channel. AAC is encoded again where it is set.
+    /// Bits per second of AAC, for all channels; AAC is encoded again where it is set.
+    ///
+    /// Nil means `SoundCodec.bitsPerChannel` for each channel.
     public var bitRate: Int64?
     /// Whether tracks that can be neither copied nor converted are left out; otherwise they are an error.
     public var dropsUnsupported = false

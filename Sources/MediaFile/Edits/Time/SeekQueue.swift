@@ -43,9 +43,10 @@ struct SeekQueue {
 }
 
 extension Demuxer {
-    /// Distances in microseconds before the wanted time at which a key frame is looked for: in files with reordered
-    /// pictures the key frame at an earlier decoding time may be shown later. The first is also enough for the decoders of
-    /// sound to begin.
+    /// Distances in microseconds before the wanted time at which a key frame is looked for.
+    ///
+    /// In files with reordered pictures the key frame at an earlier decoding time may be shown later. The first distance is
+    /// also enough for the decoders of sound to begin.
     private static let margins: [Int64] = [500_000, 3_000_000, 15_000_000]
     /// The most packets that are read in search of one of the video.
     private static let maxPackets = 4096
