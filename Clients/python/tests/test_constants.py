@@ -105,7 +105,8 @@ class TableTests(unittest.TestCase):
     def test_flags_of_pictures(self):
         attributes = {
             "sync": "is_sync", "damaged": "is_damaged", "hardware": "is_hardware", "side data left out": "lacks_side_data",
-            "alpha of the stream": "has_alpha", "premultiplied": "is_premultiplied", "alpha missing": "is_alpha_missing"}
+            "alpha of the stream": "has_alpha", "premultiplied": "is_premultiplied", "alpha missing": "is_alpha_missing",
+            "mapped by its RPU": "is_rpu_applied"}
         listed = flags("frameDecoded (70)")
         self.assertEqual(set(listed.values()), set(attributes))
         link, memory = decompression.DecompressionLink(), Memory.create(8192)
@@ -118,7 +119,8 @@ class TableTests(unittest.TestCase):
 
     def test_flags_of_reports(self):
         attributes = {"no picture comes": "has_no_picture", "of its alpha alone": "is_about_alpha",
-                      "because of MaxTemporalLevel": "is_above_level"}
+                      "because of MaxTemporalLevel": "is_above_level",
+                      "its RPU is not applied": "is_rpu_not_applied"}
         listed = flags("packetReport (71)")
         self.assertEqual(set(listed.values()), set(attributes))
         for number, text in listed.items():
