@@ -26,9 +26,10 @@ FLAGS = {
     "packet": {"sync": ("SYNC", 0), "disposable": ("DISPOSABLE", 0)},
     "frameDecoded": {"sync": ("SYNC", 0), "damaged": ("DAMAGED", 1), "hardware": ("HARDWARE", 1),
                      "side data left out": ("SIDE_DATA_LEFT_OUT", 1), "alpha of the stream": ("ALPHA", 1),
-                     "premultiplied": ("PREMULTIPLIED", 1), "alpha missing": ("ALPHA_MISSING", 1)},
+                     "premultiplied": ("PREMULTIPLIED", 1), "alpha missing": ("ALPHA_MISSING", 1),
+                     "mapped by its RPU": ("RPU_APPLIED", 5)},
     "packetReport": {"no picture comes": ("DROPPED", 8), "of its alpha alone": ("ALPHA_ONLY", 8),
-                     "because of MaxTemporalLevel": ("ABOVE_LEVEL", 8)},
+                     "because of MaxTemporalLevel": ("ABOVE_LEVEL", 8), "its RPU is not applied": ("RPU_NOT_APPLIED", 10)},
 }
 SIDE_DATA = {"mastering display": "MASTERING_DISPLAY", "content light": "CONTENT_LIGHT", "ambient viewing": "AMBIENT_VIEWING",
              "HDR10+": "HDR10_PLUS", "Dolby Vision's RPU": "DOLBY_VISION_RPU", "closed captions": "CLOSED_CAPTIONS"}
