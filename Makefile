@@ -42,7 +42,7 @@ LONG := (/Long|MediaSetTests)/|OfLarge(Clips|Files)
 test: deps
 	swift build --build-tests --quiet
 	@$(MAKE) --silent -C Tests/HWSim check
-	@$(RUN_TESTS) --name test --timeout 900 -- --skip '$(LONG)'
+	@$(RUN_TESTS) --name test --timeout 1500 -- --skip '$(LONG)'
 	@scripts/check-links
 	@scripts/check-systemd
 
@@ -50,7 +50,7 @@ test: deps
 # sandbox, and clients in C and Python.
 check: deps
 	swift build --build-tests --quiet
-	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name check --timeout 1500 -- --filter '$(LONG)'
+	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name check --timeout 2400 -- --filter '$(LONG)'
 	@scripts/check-sample
 	@scripts/check-documentation
 	@scripts/check-protocol
