@@ -83,13 +83,6 @@ struct Probe {
     /// In presentation order, whether each video frame is a key frame.
     func keyFrames() throws -> [Bool] { try ask("v:0", "frame=key_frame").map { $0 == "1" } }
 
-    /// In decoding order, the times in seconds of the packets that the file marks as key frames.
-    func keyPacketTimes() throws -> [Double] {
-        let values = try ask("v:0", "packet=pts_time,flags")
-        return stride(from: 0, to: values.count - 1, by: 2)
-            .compactMap { values[$0 + 1].hasPrefix("K") ? Double(values[$0]) : nil }
-    }
-
     /// Whether samples have more than 8 bits: libavutil's names end in the byte order then.
     var isDeep: Bool { get throws { try field("pix_fmt").hasSuffix("le") } }
 
