@@ -18,7 +18,10 @@ import Testing
     }
 
     private static func changeMapping(_ rpu: inout DolbyVisionRPU, _ body: (inout RPUMapping) -> Void) {
-        guard case .coded(var mapping) = rpu.mapping else { return }
+        guard case .coded(var mapping) = rpu.mapping else {
+            Issue.record("the RPU refers to another one's mapping")
+            return
+        }
         body(&mapping)
         rpu.mapping = .coded(mapping)
     }

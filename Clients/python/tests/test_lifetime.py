@@ -152,7 +152,7 @@ class ProcessTests(unittest.TestCase):
             self.assertFalse(select.select([descriptor], [], [], 0)[0], "the child has written to the parent's pipe")
 
     def run_child(self, session, pictures):
-        """Does all that a child may do by accident; its exit status tells whether each call was refused."""
+        """Does all that a child may do by accident; its exit status is 0 if each call was refused."""
         status = 1
         try:
             pictures.clear()

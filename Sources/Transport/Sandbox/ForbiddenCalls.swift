@@ -11,7 +11,7 @@ public struct ForbiddenCalls: Hashable, Sendable {
     /// How many calls were forbidden.
     public let count: UInt64
 
-    /// Reads the untrusted page, and how the process ended; nil if neither tells of a forbidden call.
+    /// Reads the untrusted page, and how the process ended; nil if neither shows a forbidden call.
     ///
     /// SIGSYS ends a process without a record where the thread of the call blocks that signal, and where the call is one of
     /// another architecture.

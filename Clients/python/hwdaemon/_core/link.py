@@ -74,7 +74,7 @@ class Link:
     def advance(self) -> None:
         """Sends and handles what is possible without waiting, for `SLICE` seconds at most.
 
-        A worker can send without end, and its messages can take long to copy; `channel.has_input` tells whether some are left.
+        A worker can send without end, and its messages can take long to copy; `channel.has_input` is true when some are left.
         """
         self._look_for_end()
         if self.ended is not None:

@@ -103,7 +103,7 @@ extension LibAVSource.Opening {
     }
 
     /// Whether the format has an index of key frames, and nothing depends on the packets before: several sample entries
-    /// are told apart by the order of the samples.
+    /// are distinguished by the order of the samples.
     private var canSeek: Bool {
         guard let name = demuxer.context.pointee.iformat?.pointee.name, sampleEntries.count < 2 else {
             return false
