@@ -40,7 +40,14 @@ public struct MappingHistory: Sendable {
         let color = try self.color(of: rpu)
         return try SignalMapping(
             bitDepth: curves.bitDepth, curves: curves.curves, toRGB: color.nonlinear, light: color.light,
-            peak: TransferFunction.pq.decode(Double(color.sourceMaxPQ) / 4095) * PQ.peak)
+            peak: color.peak)
+    }
+
+    /// The peak in nits that an RPU states itself, whatever it refers to; nil for a damaged one and one without it.
+    ///
+    /// - Parameter nal: The whole NAL unit of type 62, header included.
+    public static func peak(rpu nal: [UInt8]) -> Double? {
+        (try? DolbyVisionRPU(nal: nal))?.displayManagement?.color?.peak
     }
 
     private mutating func curves(of rpu: DolbyVisionRPU) throws(SessionError) -> Curves {
@@ -118,6 +125,9 @@ extension RPUCoefficientFormat {
 }
 
 extension RPUColor {
+    /// source_max_pq in nits.
+    fileprivate var peak: Double { TransferFunction.pq.decode(Double(sourceMaxPQ) / 4095) * PQ.peak }
+
     /// Mapped values to R'G'B' or L'M'S': the matrix is × 2^13, the offset × 2^28.
     fileprivate var nonlinear: Affine {
         let matrix = Self.matrix(yccToRGBCoef, scale: 0x1p-13)

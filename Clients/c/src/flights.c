@@ -75,9 +75,19 @@ int hwdi_unregister_pool(hwd_session *session, uint32_t number, int64_t deadline
     removed->removing = true;
     uint8_t payload[4];
     put_32(payload, number);
-    result = hwdi_request_in_turn(session, REMOVE_POOL, payload, sizeof payload, -1, deadline, NULL);
+    waiter reply = {0};
+    struct iovec part = {payload, sizeof payload};
+    hwdi_expect(session, &reply);
+    result = hwdi_send(session, REMOVE_POOL, &part, 1, -1, deadline);
     if (result < 0) {
-        // Without an answer it may be removed yet.
+        hwdi_forget(session, &reply);
+        free(reply.body);
+        removed->removing = false;
+        return result;
+    }
+    result = hwdi_await_reply(session, &reply, deadline, NULL);
+    if (result < 0) {
+        // The message was sent, and the worker may still remove it.
         removed->removing = result == -ETIMEDOUT;
         return result;
     }

@@ -41,7 +41,8 @@ final class RGBConverter {
     private let target: Target
     private var colors: StreamColor
     private var opened: Opened?
-    private var mappings = MappingHistory()
+    /// The peak of the last RPU that stated one, in nits.
+    private var rpuPeak = HDRMapping.usualPeak
 
     /// - Parameters:
     ///   - daemon: called for the first frame.
@@ -90,7 +91,8 @@ final class RGBConverter {
     func convert(light frame: SourceFrame, _ body: (UnsafeRawBufferPointer, FrameLayout) throws -> Void) throws {
         var key = Key(format: frame.format, width: frame.width, height: frame.height, isHLG: false)
         if frame.isMapped, let rpu = frame.sideData.first(where: { $0.kind == .dolbyVisionRPU }) {
-            key.peak = (try? mappings.mapping(rpu: rpu.bytes))?.peak ?? HDRMapping.usualPeak
+            if let peak = MappingHistory.peak(rpu: rpu.bytes) { rpuPeak = peak }
+            key.peak = rpuPeak
         } else if video.color.isHDR {
             key.peak = video.peakLuminance ?? HDRMapping.usualPeak
         }
