@@ -38,7 +38,8 @@ struct BenchSession {
         defer { session.invalidate() }
         created = session.created
         let pid = try daemon.call(ListSessions.self, Empty()).sessions.first { $0.session == created.session }?.pid
-        try session.addPool(clip.pool, id: Self.poolID)
+        // Every frame has a slot of its own.
+        try session.addPool(clip.pool, id: Self.poolID, sparing: .max)
         try session.prepare()
         try encode(clip, session, interruption, onPacket)
         // Before the session ends: proc(5) has no entry of a process that is gone.

@@ -78,7 +78,7 @@ final class EncodePipeline {
         while let event = try first ?? session.nextEvent(timeout: .zero) {
             first = nil
             switch event {
-            case .formatDescription: continue
+            case .formatDescription(let record): try writer.change(to: TrackConfiguration(hvcC: record))
             case .frameReleased(let frameID): try sender.release(frameID)
             case .packet(let packet):
                 let description = packet.description

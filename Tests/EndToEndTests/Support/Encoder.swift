@@ -45,17 +45,18 @@ final class Encoder {
     /// Time base 1/30 s: the n-th frame has pts n.
     init(
         _ daemon: Daemon, _ format: PixelFormat, width: Int, height: Int, slots: Int = 8, codec: String = "hevc",
+        specification: [PropertyKey: PropertyValue] = [:], spared: Int = 0,
         properties: [PropertyKey: PropertyValue] = [.x265Preset: .string("ultrafast")]
     ) throws {
         session = try CompressionSession(
             daemon,
             CreateCompressionSession.Parameters(
                 codec: codec, width: width, height: height, pixelFormat: format,
-                timeBase: try #require(Rational(1, 30)), properties: properties))
+                timeBase: try #require(Rational(1, 30)), encoderSpecification: specification, properties: properties))
         (self.format, self.width, self.height) = (format, width, height)
         pool = try FramePool(
             slotSize: FrameLayout.packed(format, width: width, height: height).size, slotCount: slots)
-        try session.addPool(pool, id: 1)
+        try session.addPool(pool, id: 1, sparing: spared)
     }
 
     var id: String { session.created.session }
@@ -136,8 +137,9 @@ final class Encoder {
     func write(to path: String) throws {
         let writer = try MediaWriter(path: path)
         try writer.start(
-            VideoTrack(width: width, height: height, hvcC: record, timeBase: try #require(Rational(1, 30))))
-        for packet in coded {
+            VideoTrack(width: width, height: height, hvcC: records[0] ?? record, timeBase: try #require(Rational(1, 30))))
+        for (index, packet) in coded.enumerated() {
+            if index > 0, let record = records[index] { try writer.change(to: TrackConfiguration(hvcC: record)) }
             let description = packet.description
             try packet.bytes.withUnsafeBytes { (bytes) throws -> Void in
                 try writer.write(

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+import Foundation
+import Glibc
+import HWClient
+import HWDModel
+import HWDTransport
+import HWDWire
+import Testing
+
+extension EndToEndFaults {
+    /// Compression sessions whose process fails at a chosen picture: no frame is lost, and ffmpeg and libde265 decode the
+    /// stream without a message.
+    @Suite struct Failover {
+        static let count = 60
+        static let (width, height) = (192, 128)
+
+        /// A daemon whose driver has a plan of faults (Tests/HWSim/README.md).
+        final class Faulty {
+            let state: Scratch
+            let server: TestDaemon
+            let raw: RawFrames
+            private let plan: String
+
+            init() throws {
+                state = try Scratch()
+                plan = state.path("plan/faults")
+                try FileManager.default.createDirectory(
+                    atPath: state.path("plan"), withIntermediateDirectories: false)
+                try "".write(toFile: plan, atomically: false, encoding: .utf8)
+                var environment = try SimulatedDriver.environment(state: state.root)
+                environment["HWSIM_FAULTS"] = plan
+                environment["HWDAEMON_SANDBOX_PATHS"] = state.path("plan")
+                server = try TestDaemon("--set", "HardwareStallTimeout=1", environment: environment)
+                try #require(try Hardware.probe(server).encoders.first?.hardware == true)
+                raw = try RawFrames(
+                    .nv12, width: Failover.width, height: Failover.height, count: Failover.count, in: state)
+            }
+
+            /// Encodes all frames while the driver fails as planned.
+            func encode(
+                _ faults: [String], _ structure: Structure, specification: [PropertyKey: PropertyValue] = [:],
+                spared: Int = 0, slots: Int = 8
+            ) throws -> EndToEnd.Encoding {
+                try faults.map { $0 + "\n" }.joined().write(toFile: plan, atomically: false, encoding: .utf8)
+                let encoder = try Encoder(
+                    server.daemon, .nv12, width: Failover.width, height: Failover.height, slots: slots,
+                    specification: specification, spared: spared, properties: structure.properties)
+                try #require(encoder.session.created.usingHardware)
+                for frame in raw.frames { try encoder.encode(frame) }
+                try encoder.finish()
+                let left = try String(contentsOfFile: plan, encoding: .utf8)
+                #expect(left.allSatisfy(\.isWhitespace), "the driver did not reach \(left)")
+                return EndToEnd.Encoding(encoder: encoder, raw: raw)
+            }
+        }
+
+        /// What the encoder refers to.
+        enum Structure: String, CaseIterable {
+            case chain, pyramid
+
+            var properties: [PropertyKey: PropertyValue] {
+                [.allowFrameReordering: .bool(self == .pyramid), .quality: .double(0.7)]
+            }
+        }
+
+        /// Numbers of pictures at the beginning, in the first group, at its end, and at the end of the stream.
+        static let positions = [1, 2, 3, 5, 6, 20, 33, 59, 60]
+
+        @Test("A crash: the same hardware goes on", arguments: Structure.allCases)
+        func crash(_ structure: Structure) throws {
+            let faulty = try Faulty()
+            for position in Self.positions {
+                let encoding = try faulty.encode(["crash \(position)"], structure)
+                #expect(encoding.encoder.session.created.usingHardware && encoding.encoder.session.restartCount == 1)
+                try encoding.check("crash \(position) \(structure)")
+            }
+            let metrics = try faulty.server.daemon.call(GetMetrics.self, Empty()).metrics
+            let line = #"hwdaemon_session_restarts_total{cause="killed",to="same"} \#(Self.positions.count)"#
+            #expect(metrics.contains(line), "\(metrics)")
+            #expect(faulty.server.log.contains("session goes on in another process"))
+        }
+
+        @Test("Two crashes: software goes on", arguments: Structure.allCases)
+        func software(_ structure: Structure) throws {
+            let faulty = try Faulty()
+            for position in Self.positions {
+                let encoding = try faulty.encode(["crash \(position)", "crash 1"], structure)
+                let session = encoding.encoder.session
+                #expect(!session.created.usingHardware && session.restartCount == 2)
+                #expect(session.created.fallbackReason?.contains("SIGSEGV") == true)
+                let notices = try session.copyProperties([.notices])[.notices]?.description ?? ""
+                #expect(notices.contains("went on in another process") && notices.contains("SIGSEGV"), "\(notices)")
+                try encoding.check("crash \(position), crash 1 \(structure)")
+            }
+        }
+
+        @Test("A failure and a hang: the same hardware goes on", arguments: Structure.allCases)
+        func others(_ structure: Structure) throws {
+            let faulty = try Faulty()
+            for fault in ["fail 1", "fail 6", "fail 33", "hang 2", "hang 40"] {
+                let encoding = try faulty.encode([fault], structure)
+                #expect(encoding.encoder.session.created.usingHardware && encoding.encoder.session.restartCount == 1)
+                try encoding.check("\(fault) \(structure)")
+            }
+        }
+
+        @Test("Frames may stay in the app's memory until their packets come")
+        func inPlace() throws {
+            let faulty = try Faulty()
+            for faults in [[], ["crash 20"], ["crash 7", "fail 3"]] {
+                let encoding = try faulty.encode(faults, .pyramid, spared: 14, slots: 22)
+                #expect(encoding.encoder.released.sorted() == (0..<UInt64(Self.count)).map { $0 })
+                try encoding.check("\(faults) in place")
+            }
+        }
+
+        @Test("Where hardware is required, only hardware goes on, three times")
+        func required() throws {
+            let faulty = try Faulty()
+            let specification: [PropertyKey: PropertyValue] = [.requireHardware: .bool(true)]
+            let encoding = try faulty.encode(
+                ["crash 5", "crash 5", "fail 5"], .pyramid, specification: specification)
+            #expect(encoding.encoder.session.created.usingHardware && encoding.encoder.session.restartCount == 3)
+            try encoding.check("required")
+
+            let error = sessionError {
+                _ = try faulty.encode(
+                    ["crash 5", "crash 5", "fail 5", "crash 5"], .chain, specification: specification)
+            }
+            #expect(error?.status == .videoEncoderMalfunction && error?.reason.contains("SIGSEGV") == true)
+        }
+
+        @Test("x265's process dies: another one goes on", arguments: ["ultrafast", "medium"])
+        func killed(preset: String) throws {
+            let server = try TestDaemon()
+            let folder = try Scratch()
+            let raw = try RawFrames(.nv12, width: Self.width, height: Self.height, count: Self.count, in: folder)
+            for position in [0, 1, 30, 59] {
+                let encoder = try Encoder(
+                    server.daemon, .nv12, width: Self.width, height: Self.height,
+                    properties: [.x265Preset: .string(preset), .quality: .double(0.7)])
+                for (index, frame) in raw.frames.enumerated() {
+                    if index == position { kill(try server.session(encoder.id).pid, SIGKILL) }
+                    try encoder.encode(frame)
+                }
+                try encoder.finish()
+                #expect(encoder.session.restartCount == 1)
+                try EndToEnd.Encoding(encoder: encoder, raw: raw).check("killed at \(position), \(preset)")
+            }
+        }
+
+        @Test("With ReplaysAfterFailure false a failure ends the session")
+        func refused() throws {
+            let faulty = try Faulty()
+            try #require(try Hardware.probe(faulty.server).encoders.first?.hardware == true)
+            let encoder = try Encoder(
+                faulty.server.daemon, .nv12, width: Self.width, height: Self.height,
+                properties: [.replaysAfterFailure: .bool(false)])
+            try encoder.encode(faulty.raw.frames[0])
+            kill(try faulty.server.session(encoder.id).pid, SIGKILL)
+            let error = sessionError { try encoder.finish() }
+            #expect(error?.status == .videoEncoderMalfunction && error?.reason.contains("SIGKILL") == true)
+        }
+
+        @Test("hwctl encode goes on, and the file has every frame")
+        func file() throws {
+            let faulty = try Faulty()
+            let clip = try HardwareFaults.clip(40, in: faulty.server.folder)
+            try "crash 20\ncrash 3\n".write(
+                toFile: faulty.state.path("plan/faults"), atomically: false, encoding: .utf8)
+            let output = faulty.server.folder.path("out.mov")
+            let run = try Programs.hwctl(["encode", "--json", clip, output], socket: faulty.server.socket)
+            try #require(run.status == 0, "\(run.errors)")
+            let summary = try JSON.decode(Hardware.Summary.self, from: run.output)
+            #expect(!summary.usingHardware && summary.fallbackReason?.contains("SIGSEGV") == true)
+            #expect(run.errors.contains("went on in another process"), "\(run.errors)")
+            #expect(try Probe(output).frameTimes().count == 40)
+            #expect(try Probe(output).decodingMessages() == "")
+            #expect(try psnr(["-i", output], ["-i", clip], as: "yuv420p") >= 30)
+        }
+    }
+}
