@@ -130,10 +130,6 @@ final class CompressionReplay {
     func prepare() throws(ClientError) {
         isPrepared = true
         try perform { () throws(ClientError) in try client.request(.prepare) }
-        // The format description is the next event.
-        while client.waitingEventCount > 0, nextFormat == nil, givenFormat == nil {
-            if let event = try client.nextEvent(timeout: .zero) { try handle(event) }
-        }
     }
 
     func encode(_ frame: EncodeFrame) throws(ClientError) {
