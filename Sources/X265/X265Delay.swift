@@ -18,7 +18,8 @@ public struct X265Delay: Hashable, Sendable {
         guard let api = hwd_x265_api(Int32(depth)) else {
             throw SessionError(.couldNotFindVideoEncoder, "this libx265 cannot write \(depth)-bit HEVC")
         }
-        let parameters = try X265Parameters(api: api, configuration).pointer.pointee
+        let owner = try X265Parameters(api: api, configuration)
+        let parameters = withExtendedLifetime(owner) { owner.pointer.pointee }
         let bFrames = Int(parameters.bframes)
         // x265 3.5, Encoder::initSPS.
         let pyramid = parameters.bBPyramid != 0 && bFrames > 1

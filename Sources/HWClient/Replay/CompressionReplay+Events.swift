@@ -42,7 +42,9 @@ extension CompressionReplay {
         if !frame.isReturned {
             if !keepsFrames {
                 returnFrame(&frame)
-            } else if !mayKeep(frame) {
+            } else if mayKeep(frame) {
+                hasSilentCredit = true
+            } else {
                 if let pool = pools.first(where: { $0.id == frame.frame.poolID }) {
                     frame.copy = copies?.copy(frame.frame.layout, in: pool.memory)
                 }

@@ -41,6 +41,8 @@ final class CompressionReplay {
     var (givenFormat, nextFormat): ([UInt8]?, [UInt8]?) = (nil, nil)
     /// Counts processes, so that packets of earlier ones are not released to the present one.
     var process = 0
+    /// Whether another frame may be sent and no event has said so.
+    var hasSilentCredit = false
     var isPrepared = false
     var isInvalidated = false
     /// Whether what a failed process had sent is being handled, so that nothing is sent.
@@ -167,6 +169,10 @@ final class CompressionReplay {
                 let rest = Duration.nanoseconds(deadline.nanoseconds(since: .now))
                 guard let event = try client.nextEvent(timeout: max(.zero, rest)) else { return nil }
                 try handle(event)
+                if hasSilentCredit, events.isEmpty {
+                    hasSilentCredit = false
+                    return nil
+                }
             } catch { try recover(from: error) }
         }
     }

@@ -15,6 +15,9 @@ struct FrameCopies {
     /// The most bytes of frames that one session keeps, whether copied or in the app's memory.
     static let maxBytes = 512 << 20
 
+    /// More than x265 holds with most presets.
+    private static let usualCount = 64
+
     private let format: PixelFormat
     private let width: Int
     private let height: Int
@@ -30,7 +33,8 @@ struct FrameCopies {
         frameSize = FrameLayout.packed(format, width: width, height: height).size
         guard frameSize > 0, count <= Self.maxBytes / frameSize else { return nil }
         (self.format, self.width, self.height) = (format, width, height)
-        slotCount = count
+        // Another process may hold more, software more than hardware; pages are allocated when they are used.
+        slotCount = min(max(count, Self.usualCount), Self.maxBytes / frameSize)
     }
 
     /// Copies a frame.

@@ -60,7 +60,9 @@ struct BenchSession {
             while sent.count < clip.frames.count, session.framesInFlight < Self.maxFramesInFlight {
                 try send(clip, &sent, session)
             }
-            var event: CompressionSession.Event? = try session.waitForEvent(unless: interruption)
+            var event = try session.waitForEvent(unless: interruption) {
+                sent.count < clip.frames.count && session.framesInFlight < Self.maxFramesInFlight
+            }
             while let next = event {
                 switch next {
                 case .formatDescription(let bytes): record = bytes

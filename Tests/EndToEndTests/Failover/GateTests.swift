@@ -8,6 +8,7 @@ import Testing
 struct GateTests {
     /// Frames' numbers in the decoding order of groups of eight: an anchor, then the pyramid before it.
     private static func pyramid(from first: UInt64, _ count: UInt64) -> [UInt64] {
+        guard count > 0 else { return [] }
         var order: [UInt64] = [first]
         var next = first + 1
         while next < first + count {

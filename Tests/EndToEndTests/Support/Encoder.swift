@@ -38,6 +38,7 @@ final class Encoder {
     private(set) var released: [UInt64] = []
 
     private let pool: FramePool
+    private let spared: Int
     private var slots: [UInt64: FramePool.Slot] = [:]
     private var held: [CompressionSession.ReceivedPacket] = []
     private var sent: Int64 = 0
@@ -53,7 +54,7 @@ final class Encoder {
             CreateCompressionSession.Parameters(
                 codec: codec, width: width, height: height, pixelFormat: format,
                 timeBase: try #require(Rational(1, 30)), encoderSpecification: specification, properties: properties))
-        (self.format, self.width, self.height) = (format, width, height)
+        (self.format, self.width, self.height, self.spared) = (format, width, height, spared)
         pool = try FramePool(
             slotSize: FrameLayout.packed(format, width: width, height: height).size, slotCount: slots)
         try session.addPool(pool, id: 1, sparing: spared)
@@ -96,10 +97,20 @@ final class Encoder {
         sent += 1
     }
 
+    /// The next event; a session that keeps frames in the pool may return without one.
+    private func nextEvent(seconds: Double) throws -> CompressionSession.Event? {
+        let deadline = MonotonicTime.now + .milliseconds(Int(seconds * 1000))
+        repeat {
+            let event = try session.nextEvent(timeout: .milliseconds(Int(seconds * 1000)))
+            if event != nil || spared == 0 { return event }
+        } while MonotonicTime.now < deadline
+        return nil
+    }
+
     /// Handles one event; false when none came in time.
     @discardableResult
     func pump(seconds: Double = 30) throws -> Bool {
-        guard let event = try session.nextEvent(timeout: .milliseconds(Int(seconds * 1000))) else { return false }
+        guard let event = try nextEvent(seconds: seconds) else { return false }
         switch event {
         case .formatDescription(let record):
             self.record = record
