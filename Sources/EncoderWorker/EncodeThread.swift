@@ -110,7 +110,8 @@ struct EncodeThread {
         if let most = configuration.request.maxReorder, encoder.decodeTimes.reorderDepth > most {
             throw SessionError(
                 .couldNotFindVideoEncoder,
-                "the encoder reorders \(encoder.decodeTimes.reorderDepth) pictures, and the stream that it continues \(most)")
+                "the encoder reorders \(encoder.decodeTimes.reorderDepth) pictures, and the stream that it continues \(most)"
+            )
         }
         self.encoder = encoder
         metadata = FrameMetadataWriter(configuration)

@@ -30,7 +30,8 @@ extension CompressionSession {
             switch place {
             case .shared(let memory):
                 UnsafeRawBufferPointer(
-                    rebasing: memory.bytes[Int(description.offset)..<Int(description.offset) + Int(description.size)])
+                    rebasing: memory.bytes[
+                        Int(description.offset)..<Int(description.offset) + Int(description.size)])
             case .copied(let copy): UnsafeRawBufferPointer(copy.bytes)
             }
         }

@@ -117,7 +117,9 @@ struct SessionRegistryTests {
         // Another user does not get it.
         registry.makeRoom(uid: 2, now: Self.time(101))
         #expect(throws: Refusal.self) { try registry.admit(uid: 2, now: Self.time(101)) }
-        for (id, uid, kind) in [("a", UInt32(2), SessionKind.compression), ("a", 1, .transfer), ("b", 2, .compression)] {
+        for (id, uid, kind) in [
+            ("a", UInt32(2), SessionKind.compression), ("a", 1, .transfer), ("b", 2, .compression),
+        ] {
             let refusal = #expect(throws: Refusal.self) {
                 _ = try registry.resume(id, uid: uid, kind: kind, now: Self.time(101))
             }

@@ -20,7 +20,9 @@ struct RestartPolicyTests {
     private static func decide(
         _ failures: [RestartPolicy.Failure], _ surroundings: RestartPolicy.Surroundings
     ) -> (avoided: [String], delay: Int)? {
-        guard case .restart(let avoiding, let delay) = RestartPolicy.decide(failures, surroundings) else { return nil }
+        guard case .restart(let avoiding, let delay) = RestartPolicy.decide(failures, surroundings) else {
+            return nil
+        }
         #expect(avoiding.allSatisfy { $0.reason == "\($0.codecID) crashed" && !$0.isTransient })
         return (avoiding.map(\.codecID), delay)
     }

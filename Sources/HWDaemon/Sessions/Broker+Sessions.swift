@@ -118,7 +118,9 @@ extension Broker {
         let id = start.session
         var start = start
         let quirk = prober.knowledge.sandboxQuirk(kind.nodes(start.hardware, start.snapshot))
-        if let notice = quirk?.sandboxNotice, !start.notices.contains(notice) { start.notices.insert(notice, at: 0) }
+        if let notice = quirk?.sandboxNotice, !start.notices.contains(notice) {
+            start.notices.insert(notice, at: 0)
+        }
         for notice in start.notices { log.notice("\(notice)") }
         let sandbox = sandbox(start, kind, pixelFormat: pixelFormat, quirk)
         do {

@@ -127,7 +127,8 @@ struct SessionRegistry {
     ///
     /// - Throws: `InvalidSession` for a session that is unknown, another user's, of another kind, still running, continued
     ///   already, or that did not fail.
-    mutating func resume(_ id: String, uid: UInt32, kind: SessionKind, now: MonotonicTime) throws(Refusal) -> [Past] {
+    mutating func resume(_ id: String, uid: UInt32, kind: SessionKind, now: MonotonicTime) throws(Refusal) -> [Past]
+    {
         guard let index = ended.lastIndex(where: { $0.id == id && $0.uid == uid && $0.session.kind == kind }),
             keepsPlace(ended[index], now), !ended[index].isContinued
         else {

@@ -25,7 +25,10 @@ extension EndToEnd {
             try encoder.write(to: stream)
             let ffmpeg = try Programs.tool(
                 "ffmpeg",
-                ["-v", "error", "-i", stream, "-f", "rawvideo", "-pix_fmt", "yuv420p", "-fps_mode", "passthrough", "-"])
+                [
+                    "-v", "error", "-i", stream, "-f", "rawvideo", "-pix_fmt", "yuv420p", "-fps_mode",
+                    "passthrough", "-",
+                ])
             #expect(ffmpeg.errors == "", name)
             #expect(ffmpeg.output.count == count * raw.width * raw.height * 3 / 2, name)
             try Programs.tool("libde265-dec265", ["-q", "-o", output, stream])

@@ -53,7 +53,8 @@ final class Encoder {
             daemon,
             CreateCompressionSession.Parameters(
                 codec: codec, width: width, height: height, pixelFormat: format,
-                timeBase: try #require(Rational(1, 30)), encoderSpecification: specification, properties: properties))
+                timeBase: try #require(Rational(1, 30)), encoderSpecification: specification, properties: properties
+            ))
         (self.format, self.width, self.height, self.spared) = (format, width, height, spared)
         pool = try FramePool(
             slotSize: FrameLayout.packed(format, width: width, height: height).size, slotCount: slots)
@@ -148,7 +149,8 @@ final class Encoder {
     func write(to path: String) throws {
         let writer = try MediaWriter(path: path)
         try writer.start(
-            VideoTrack(width: width, height: height, hvcC: records[0] ?? record, timeBase: try #require(Rational(1, 30))))
+            VideoTrack(
+                width: width, height: height, hvcC: records[0] ?? record, timeBase: try #require(Rational(1, 30))))
         for (index, packet) in coded.enumerated() {
             if index > 0, let record = records[index] { try writer.change(to: TrackConfiguration(hvcC: record)) }
             let description = packet.description
