@@ -160,16 +160,18 @@ extension EndToEndFaults {
                     _ = try? daemon.call(HWDWire.Probe.self, HWDWire.Probe.Parameters(), timeout: .seconds(60))
                 }
                 defer { asking.cancel() }
-                let filters = "Seccomp_filters:\t2"
+                // Others of the name may have ended or be about to start.
+                let confined = Guarded<String?>(nil)
                 let found = eventually(within: 20) {
-                    server.workers.contains {
-                        $0.name == name
-                            && (try? String(contentsOfFile: "/proc/\($0.pid)/status", encoding: .utf8))?
-                                .contains(filters) == true
+                    let statuses = server.workers.filter { $0.name == name }.compactMap {
+                        try? String(contentsOfFile: "/proc/\($0.pid)/status", encoding: .utf8)
                     }
+                    let status = statuses.first { $0.contains("Seccomp_filters:\t2") }
+                    confined.change { $0 = status }
+                    return status != nil
                 }
                 #expect(found, "\(server.workers)")
-                if found { try Sandboxes.expectConfined(server, name) }
+                if let status = confined.value { Sandboxes.expectConfined(status) }
             }
         }
     }
