@@ -55,9 +55,9 @@ public final class CompressionSession {
 
     /// Registers a pool; frames may then name `poolID`.
     ///
-    /// - Parameter spared: slots that the session may keep, after the encoder has read them, until their packets come. It
-    ///   copies other frames that it needs to go on where its process fails. With spared slots `nextEvent` also returns, with
-    ///   nil, when `framesInFlight` has fallen without an event.
+    /// The session may keep `spared` slots, after the encoder has read them, until their packets come; it copies other frames
+    /// that it needs to go on where its process fails. With spared slots `nextEvent` also returns, with nil, when
+    /// `framesInFlight` has fallen without an event.
     public func addPool(_ pool: FramePool, id poolID: UInt32, sparing spared: Int = 0) throws(ClientError) {
         try replay.addPool(pool.memory, id: poolID, sparing: spared)
     }
