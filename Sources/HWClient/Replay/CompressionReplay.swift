@@ -18,13 +18,7 @@ final class CompressionReplay {
         var format: [UInt8]?
     }
 
-    let daemon: Daemon
-    let timeout: Duration
-    /// Those of Create, with the properties that have changed since.
-    var parameters: CreateCompressionSession.Parameters
-    var client: Client
-    /// The session's descriptor, whatever process serves it.
-    private let readiness: Epoll
+    private let sessions: SessionSuccession<CompressionReceiver>
     /// The memory of frames, in the order of registration; with the slots that the session may keep.
     var pools: [(id: UInt32, memory: SharedMemory, spared: Int)] = []
     var log = FrameLog()
@@ -39,8 +33,6 @@ final class CompressionReplay {
     var unreleased: [UInt64: UInt64] = [:]
     /// The last record that the app has, and one that came for the packets to come.
     var (givenFormat, nextFormat): ([UInt8]?, [UInt8]?) = (nil, nil)
-    /// Counts processes, so that packets of earlier ones are not released to the present one.
-    var process = 0
     /// Whether another frame may be sent and no event has said so.
     var hasSilentCredit = false
     var isPrepared = false
@@ -48,26 +40,22 @@ final class CompressionReplay {
     /// Whether what a failed process had sent is being handled, so that nothing is sent.
     var isRecovering = false
 
-    /// Processes after the first; as many as the daemon allows.
-    private static let maxRestarts = 3
     /// Packets that are held in the worker's memory; it has room for 64, and waits when the client has all.
     static let maxHeldInPlace = 8
 
     init(
         _ daemon: Daemon, _ parameters: CreateCompressionSession.Parameters, timeout: Duration
     ) throws(ClientError) {
-        self.daemon = daemon
-        self.parameters = parameters
-        self.timeout = timeout
-        client = try SessionClient(daemon, parameters, timeout: timeout)
-        do throws(SystemError) {
-            readiness = try Epoll()
-            try readiness.add(client.fileDescriptor, token: 0, events: .readable)
-        } catch { throw ClientError(error, whileDoing: "the session's connection cannot be used") }
+        sessions = try SessionSuccession(daemon, parameters, timeout: timeout)
         keepFrames()
     }
 
-    var fileDescriptor: Int32 { readiness.fileDescriptor }
+    /// Those of Create, with the properties that have changed since.
+    private var parameters: CreateCompressionSession.Parameters { sessions.parameters }
+    var client: Client { sessions.client }
+    /// Counts processes, so that packets of earlier ones are not released to the present one.
+    var process: Int { sessions.number }
+    var fileDescriptor: Int32 { sessions.fileDescriptor }
     var keepsFrames: Bool { copies != nil }
 
     /// Frames sent that the present process has not read, or whose reading was not fetched.
@@ -228,7 +216,7 @@ final class CompressionReplay {
         for settled in log.takeSettledProperties() {
             var all = parameters.properties ?? [:]
             for (key, value) in settled { all[key.rawValue] = value == .null ? nil : value }
-            parameters.properties = all
+            sessions.parameters.properties = all
         }
     }
 
@@ -243,11 +231,12 @@ final class CompressionReplay {
     func recover(from error: ClientError) throws(ClientError) {
         guard keepsFrames, !isInvalidated, Self.isFailure(error) else { throw error }
         var failure = error
-        while process < Self.maxRestarts {
+        while sessions.mayContinue {
             try drain()
-            do throws(ClientError) { try createNext() } catch {
-                throw ClientError(failure.code, "\(failure.reason); the session cannot go on: \(error.reason)")
-            }
+            times.continueElsewhere(reported: client.created.reorderDepth)
+            sessions.parameters.maxReorder = gate.deliveredCount > 0 ? times.depth : nil
+            try sessions.continueAfter(failure)
+            log.rewind()
             do throws(ClientError) {
                 try startAgain()
                 return
@@ -268,25 +257,6 @@ final class CompressionReplay {
         nextFormat = nil
         for frameID in unreleased.values.sorted() { events.append(.frameReleased(frameID)) }
         unreleased = [:]
-    }
-
-    /// Creates the session that continues this one.
-    private func createNext() throws(ClientError) {
-        let failed = client.created
-        // The daemon continues a session whose end it has seen.
-        let question = GetSessionResult.Parameters(session: failed.session, timeoutMs: 2000)
-        _ = try daemon.call(GetSessionResult.self, question, timeout: .seconds(5))
-        times.continueElsewhere(reported: failed.reorderDepth)
-        parameters.resumes = failed.session
-        parameters.maxReorder = gate.deliveredCount > 0 ? times.depth : nil
-        let next = try SessionClient<CompressionReceiver>(daemon, parameters, timeout: timeout)
-        do throws(SystemError) {
-            try readiness.remove(client.fileDescriptor)
-            try readiness.add(next.fileDescriptor, token: 0, events: .readable)
-        } catch { throw ClientError(error, whileDoing: "the session's connection cannot be used") }
-        client = next
-        process += 1
-        log.rewind()
     }
 
     /// Sends a new process what it needs.

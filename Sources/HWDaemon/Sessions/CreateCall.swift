@@ -44,6 +44,7 @@ struct CreateCall {
                 if let member = image.inapplicableMember { throw .invalidParameter("\(side).\(member)") }
             }
             codec = "none"
+            resumes = parameters.resumes
             (width, height) = (parameters.width, parameters.height)
             pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"
         }
