@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# deps demo test check receipts bench lint fuzz install clean; see README.md.
+# deps clients gstreamer demo test check receipts bench lint fuzz install clean; see README.md.
 
 SHELL := /bin/bash
 # The toolchain's linker: the system's gold warns of each unsafe C function in the static standard library.
@@ -12,7 +12,7 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all clients deps demo test check receipts bench lint fuzz install clean release manual
+.PHONY: all clients gstreamer deps demo test check receipts bench lint fuzz install clean release manual
 
 all: release manual clients
 
@@ -28,6 +28,10 @@ release: deps
 # The C library.
 clients:
 	@$(MAKE) --silent -C Clients/c
+
+# The GStreamer plugin; not part of `all`, because it needs GStreamer's development files.
+gstreamer: clients
+	@$(MAKE) --silent -C Clients/gstreamer
 
 demo: release
 	@scripts/demo
@@ -47,7 +51,7 @@ test: deps
 	@scripts/check-systemd
 
 # What takes longer: whole clips, campaigns, an app that uses HWClient as a package, the
-# sandbox, and clients in C and Python.
+# sandbox, clients in C and Python, and GStreamer's elements.
 check: deps
 	swift build --build-tests --quiet
 	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name check --timeout 2400 -- --filter '$(LONG)'
@@ -57,6 +61,7 @@ check: deps
 	@scripts/check-sandbox
 	@scripts/check-python
 	@scripts/check-clients
+	@scripts/check-gstreamer
 
 # The end-to-end tests with `hwctl verify` over each file that they encode; `make test` verifies a part of them.
 receipts: deps
