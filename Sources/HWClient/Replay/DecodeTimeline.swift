@@ -45,7 +45,9 @@ struct DecodeTimeline {
         } else {
             depth = reported ?? 2
         }
-        depth = min(max(depth ?? 0, 0), Self.maxDepth)
+        // Each packet before the first presentation time needs a decoding time of its own.
+        let room = start > last ? packetCount - 1 + Int(clamping: start - last) : .max
+        depth = min(max(depth ?? 0, 0), Self.maxDepth, room)
     }
 
     /// The decoding time of the next packet that is delivered, whose worker computed `own`.

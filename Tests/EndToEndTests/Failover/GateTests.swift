@@ -68,6 +68,22 @@ struct GateTests {
         }
     }
 
+    @Test(
+        "A depth that leaves no room before the first presentation time is lowered, so that times rise",
+        arguments: 1...5)
+    func reportedTooDeep(reported: Int) throws {
+        var timeline = DecodeTimeline()
+        for time in Int64(0)..<10 { timeline.frameSent(pts: time) }
+        // A process that reorders one picture, in a time base of one unit a frame.
+        var result = [timeline.next(own: -1)]
+        timeline.continueElsewhere(reported: reported)
+        let depth = try #require(timeline.depth)
+        let next = Self.worker(min(depth, 1), (1..<10).map { Int64($0) })
+        for time in next { result.append(timeline.next(own: time)) }
+        #expect(zip(result, result.dropFirst()).allSatisfy { $0 < $1 }, "\(result)")
+        #expect(depth == 1)
+    }
+
     @Test("A failure before the first packet changes no times")
     func early() {
         var timeline = DecodeTimeline()
