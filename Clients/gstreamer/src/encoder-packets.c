@@ -29,7 +29,7 @@ static void copy_light(const GstCaps *from, GstCaps *to) {
     }
 }
 
-static GstFlowReturn take_format(HwdEncoder *encoder, GstBuffer *record) {
+GstFlowReturn hwd_encoder_take_format(HwdEncoder *encoder, GstBuffer *record) {
     enum { PROFILE_TIER_LEVEL = 1, PROFILE_TIER_LEVEL_SIZE = 12 };
     GstVideoEncoder *base = GST_VIDEO_ENCODER(encoder);
     GstCaps *caps = gst_caps_new_simple("video/x-h265", "stream-format", G_TYPE_STRING, "hvc1", "alignment", G_TYPE_STRING, "au",
@@ -77,7 +77,7 @@ static GstFlowReturn take_packet(HwdEncoder *encoder, HwdItem *item, guint delay
 GstFlowReturn hwd_encoder_handle(gpointer element, HwdStream *stream, HwdItem *item) {
     HwdEncoder *encoder = element;
     GstFlowReturn flow = GST_FLOW_OK;
-    if (item->event.type == HWD_EVENT_FORMAT) flow = take_format(encoder, item->buffer);
+    if (item->event.type == HWD_EVENT_FORMAT) flow = hwd_encoder_take_format(encoder, item->buffer);
     if (item->event.type == HWD_EVENT_PACKET) flow = take_packet(encoder, item, stream->delay);
     hwd_item_free(item);
     return flow;

@@ -47,6 +47,8 @@ void hwd_encoder_forget_pools(HwdEncoder *encoder);
 
 gboolean hwd_encoder_convert(HwdStream *stream, const hwd_event *event, HwdItem *item);
 GstFlowReturn hwd_encoder_handle(gpointer element, HwdStream *stream, HwdItem *item);
+// Negotiates caps with this hvcC record.
+GstFlowReturn hwd_encoder_take_format(HwdEncoder *encoder, GstBuffer *record);
 // Reports a latency of this many frames.
 void hwd_encoder_report_latency(HwdEncoder *encoder, guint delay);
 

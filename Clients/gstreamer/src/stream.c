@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stream.h"
 
+#include "base.h"
+
 #include <string.h>
 
 enum { NO_FRAME = 0xffffffff };
@@ -121,6 +123,7 @@ static gpointer receive_all(gpointer data) {
     g_mutex_lock(&stream->lock);
     stream->end = result;
     stream->reason = g_strdup(hwd_last_error());
+    GST_DEBUG("the session has ended: %s", stream->reason);
     // The worker is gone: it reads nothing any more.
     g_hash_table_remove_all(stream->flights);
     g_cond_broadcast(&stream->changed);
@@ -156,6 +159,31 @@ void hwd_stream_stop(HwdStream *stream) {
 
 void hwd_stream_join(HwdStream *stream) {
     if (stream->receiver) g_thread_join(g_steal_pointer(&stream->receiver));
+}
+
+// ---- Pictures that elements hold
+
+gboolean hwd_stream_hold(HwdStream *stream) {
+    // The decoder works on while elements hold pictures. An encoder gives them back within its time for a frame; a queue, or a
+    // pipeline that is paused, does not.
+    enum { SPARE = 3, WAIT_MS = 200 };
+    gint64 deadline = g_get_monotonic_time() + WAIT_MS * G_TIME_SPAN_MILLISECOND;
+    g_mutex_lock(&stream->lock);
+    while (stream->held + SPARE >= stream->info.max_frames_in_flight && !stream->holds_long && !stream->stopping)
+        if (!g_cond_wait_until(&stream->changed, &stream->lock, deadline)) stream->holds_long = TRUE;
+    gboolean is_spare = stream->held + SPARE < stream->info.max_frames_in_flight;
+    if (is_spare) stream->held++;
+    g_mutex_unlock(&stream->lock);
+    return is_spare;
+}
+
+void hwd_stream_give_back(HwdStream *stream, const hwd_event *event) {
+    hwd_release(stream->session, event);
+    g_mutex_lock(&stream->lock);
+    stream->held--;
+    stream->holds_long = FALSE;
+    g_cond_broadcast(&stream->changed);
+    g_mutex_unlock(&stream->lock);
 }
 
 // ---- The sender and the task

@@ -38,7 +38,8 @@ struct HwdStream {
     gboolean sending, stopping, completed;
     guint64 sent, received, last_number;
     guint delay; // the most frames that were sent behind one before its result came
-    gint held; // pictures that elements hold; atomic
+    guint held;          // pictures that elements hold
+    gboolean holds_long; // a wait for one of them was in vain, and none has come back since
     int end;   // why the session has ended; 0
     gchar *reason;
 };
@@ -57,6 +58,10 @@ gboolean hwd_stream_wait_room(HwdStream *stream);
 // Around hwd_encode and hwd_decode. `number` 0: nothing was sent. The input is kept until the worker has released it.
 void hwd_stream_begin(HwdStream *stream);
 void hwd_stream_sent(HwdStream *stream, guint64 number, guint32 frame, GstBuffer *input);
+// Takes a credit for a picture that elements will hold, and waits a moment for one: FALSE if there is none to spare.
+gboolean hwd_stream_hold(HwdStream *stream);
+// Gives a picture's memory back.
+void hwd_stream_give_back(HwdStream *stream, const hwd_event *event);
 // Requests all results and waits until the task has fetched them. FALSE: the session has ended, or does not respond.
 gboolean hwd_stream_complete(HwdStream *stream);
 // The next result; NULL: there are no more.

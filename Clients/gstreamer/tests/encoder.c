@@ -178,14 +178,13 @@ static void survives_a_crash(void) {
     for (guint i = 3; i < 200 && flow == GST_FLOW_OK; i++) flow = gst_harness_push(test.harness, noise(&test, i));
     EXPECT(flow == GST_FLOW_ERROR, "the flow is %s", gst_flow_get_name(flow));
     gchar *reason = wait_for_error(&test);
-    EXPECT(strstr(reason, "signal") || strstr(reason, "SIGSEGV"), "the reason is '%s'", reason);
-    printf("a worker with SIGSEGV: \"%s\"\n", reason);
+    EXPECT(strstr(reason, "SIGSEGV"), "the reason is '%s'", reason);
+    printf("an encoder's worker with SIGSEGV: \"%s\"\n", reason);
     g_free(reason);
     end_test(&test);
 }
 
 void test_encoder(void) {
-    drops_late_frames();
     sends_every_frame();
     has_no_latency();
     flushes();
