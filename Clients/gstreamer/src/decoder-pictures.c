@@ -133,7 +133,7 @@ static HwdPictureFormat format_of(const HwdDecoder *decoder, const HwdItem *item
 
 // ---- The task
 
-// For elements that know no strides but GStreamer's.
+// For elements that know no strides but GStreamer's; takes the buffer. NULL: there is no memory.
 static GstBuffer *relayout(HwdDecoder *decoder, GstBuffer *buffer) {
     GstVideoCodecState *state = gst_video_decoder_get_output_state(GST_VIDEO_DECODER(decoder));
     const GstVideoInfo *info = &state->info;
@@ -142,16 +142,18 @@ static GstBuffer *relayout(HwdDecoder *decoder, GstBuffer *buffer) {
     for (guint i = 0; i < meta->n_planes && fits; i++) fits = meta->stride[i] == info->stride[i] && meta->offset[i] == info->offset[i];
     GstVideoFrame from, to;
     GstBuffer *made = fits ? NULL : gst_buffer_new_allocate(NULL, info->size, NULL);
+    gboolean copied = FALSE;
     if (made && gst_video_frame_map(&from, info, buffer, GST_MAP_READ)) {
         if (gst_video_frame_map(&to, info, made, GST_MAP_WRITE)) {
-            gst_video_frame_copy(&to, &from);
+            copied = gst_video_frame_copy(&to, &from);
             gst_video_frame_unmap(&to);
         }
         gst_video_frame_unmap(&from);
     }
     gst_video_codec_state_unref(state);
-    if (!made) return buffer;
+    if (fits) return buffer;
     gst_buffer_unref(buffer);
+    if (!copied) gst_clear_buffer(&made);
     return made;
 }
 
@@ -165,6 +167,11 @@ static GstFlowReturn take_picture(HwdDecoder *decoder, HwdItem *item, GstVideoCo
     }
     frame->output_buffer = g_steal_pointer(&item->buffer);
     if (!decoder->takes_video_meta) frame->output_buffer = relayout(decoder, frame->output_buffer);
+    if (!frame->output_buffer) {
+        gst_video_decoder_release_frame(base, frame);
+        hwd_base_fail(&decoder->base, HWD_ALLOCATION_FAILED, "there is no memory for a picture");
+        return GST_FLOW_ERROR;
+    }
     if (item->event.flags & HWD_DAMAGED) GST_VIDEO_CODEC_FRAME_FLAG_SET(frame, GST_VIDEO_CODEC_FRAME_FLAG_CORRUPTED);
     return gst_video_decoder_finish_frame(base, frame);
 }
@@ -175,7 +182,7 @@ static GstFlowReturn take_report(HwdDecoder *decoder, const HwdItem *item, GstVi
     GstFlowReturn flow = GST_FLOW_OK;
     const char *reason = item->reason ? item->reason : "no picture";
     GST_DEBUG_OBJECT(decoder, "packet of frame %u: %s", item->frame, reason);
-    // Damage counts towards max-errors; what is dropped by request or before the first key frame does not.
+    // Damage of key frames counts towards max-errors. That of other frames shows in their pictures' flags.
     if (item->event.status != 0 && frame && GST_VIDEO_CODEC_FRAME_IS_SYNC_POINT(frame))
         GST_VIDEO_DECODER_ERROR(base, 1, STREAM, DECODE, ("%s", reason), ("%s", hwd_status_name(item->event.status)), flow);
     if (!frame) return flow;
@@ -190,7 +197,8 @@ GstFlowReturn hwd_decoder_handle(gpointer element, HwdStream *stream, HwdItem *i
     GstFlowReturn flow = GST_FLOW_OK;
     GST_VIDEO_DECODER_STREAM_LOCK(decoder);
     GstVideoCodecFrame *frame = gst_video_decoder_get_frame(base, (int)item->frame);
-    if (decoder->is_live && stream->delay > decoder->delay) hwd_decoder_report_latency(decoder, stream->delay);
+    guint delay = hwd_stream_delay(stream);
+    if (decoder->is_live && delay > decoder->delay) hwd_decoder_report_latency(decoder, delay);
     if (item->event.type == HWD_EVENT_PICTURE && frame && item->buffer) flow = take_picture(decoder, item, frame);
     else if (item->event.type == HWD_EVENT_REPORT) flow = take_report(decoder, item, frame);
     else if (frame) gst_video_codec_frame_unref(frame);

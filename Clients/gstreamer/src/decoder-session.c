@@ -125,8 +125,7 @@ GstFlowReturn hwd_decoder_drain(HwdDecoder *decoder) {
     GST_VIDEO_DECODER_STREAM_UNLOCK(decoder);
     gboolean completed = hwd_stream_complete(stream);
     GST_VIDEO_DECODER_STREAM_LOCK(decoder);
-    GstFlowReturn flow = hwd_base_flow(&decoder->base);
-    if (!completed && flow == GST_FLOW_OK) flow = stream->stopping ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
+    GstFlowReturn flow = completed ? hwd_base_flow(&decoder->base) : hwd_base_lost(&decoder->base, stream);
     hwd_stream_unref(stream);
     return flow;
 }

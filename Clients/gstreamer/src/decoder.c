@@ -44,9 +44,10 @@ static gboolean set_format(GstVideoDecoder *of, GstVideoCodecState *state) {
     GBytes *record = record_of(state);
     gboolean is_same = record && decoder->record && g_bytes_equal(record, decoder->record);
     HwdStream *stream = hwd_base_stream(&decoder->base);
+    GstFlowReturn flow = GST_FLOW_OK;
     if (!is_same || !stream) {
         // The packets before the change belong to the session before it.
-        if (hwd_decoder_drain(decoder) != GST_FLOW_OK) GST_DEBUG_OBJECT(decoder, "pictures before new caps are lost");
+        flow = hwd_decoder_drain(decoder);
         hwd_decoder_close(decoder);
     }
     g_clear_pointer(&decoder->record, g_bytes_unref);
@@ -55,13 +56,14 @@ static gboolean set_format(GstVideoDecoder *of, GstVideoCodecState *state) {
     decoder->input = gst_video_codec_state_ref(state);
     // Caps that differ otherwise, as in the frame rate, are the pictures' too.
     memset(&decoder->format, 0, sizeof decoder->format);
-    gboolean is_open = !record || (is_same && stream) || hwd_decoder_open(decoder);
+    gboolean is_open = flow != GST_FLOW_ERROR && (!record || (is_same && stream) || hwd_decoder_open(decoder));
     if (stream) hwd_stream_unref(stream);
     return is_open;
 }
 
 static gboolean flush(GstVideoDecoder *of) {
     hwd_decoder_close(self(of));
+    hwd_base_resume(&self(of)->base);
     return TRUE;
 }
 
@@ -73,7 +75,7 @@ static gboolean is_late(HwdDecoder *decoder, GstVideoCodecFrame *frame) {
     gboolean is_late = gst_video_decoder_get_max_decode_time(of, frame) < 0 && !GST_VIDEO_CODEC_FRAME_IS_SYNC_POINT(frame);
     GstClockTime now = frame->pts, last = decoder->last_shown;
     if (!GST_CLOCK_TIME_IS_VALID(now)) return FALSE;
-    if (is_late && GST_CLOCK_TIME_IS_VALID(last) && now < last + GST_SECOND) return TRUE;
+    if (is_late && GST_CLOCK_TIME_IS_VALID(last) && now >= last && now < last + GST_SECOND) return TRUE;
     decoder->last_shown = now;
     return FALSE;
 }
@@ -101,7 +103,7 @@ static int send(HwdDecoder *decoder, HwdStream *stream, const GstMapInfo *bytes,
     int result = hwd_decode(stream->session, &packet, HWD_DEFAULT_TIMEOUT);
     hwd_stream_sent(stream, result < 0 ? 0 : packet.number, frame, NULL);
     // The end of a session is posted by the task, after the pictures that came before it.
-    if (result < 0 && !stream->stopping && !stream->end) hwd_base_fail(&decoder->base, result, NULL);
+    if (result < 0 && !hwd_stream_is_stopping(stream) && !hwd_stream_end(stream, NULL)) hwd_base_fail(&decoder->base, result, NULL);
     return result;
 }
 
@@ -122,7 +124,7 @@ static GstFlowReturn handle_frame(GstVideoDecoder *of, GstVideoCodecFrame *frame
         int result = send(decoder, stream, &map, frame->system_frame_number, drops ? HWD_DO_NOT_OUTPUT : 0);
         GST_VIDEO_DECODER_STREAM_LOCK(of);
         flow = hwd_base_flow(&decoder->base);
-        if (result < 0 && flow == GST_FLOW_OK) flow = stream->stopping ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
+        if (result < 0 && flow == GST_FLOW_OK) flow = hwd_stream_is_stopping(stream) ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
     }
     gst_buffer_unmap(packet, &map);
     gst_buffer_unref(packet);

@@ -94,6 +94,7 @@ gboolean hwd_encoder_open(HwdEncoder *encoder) {
         return FALSE;
     }
     encoder->last_pts = G_MININT64;
+    encoder->last_encoded = GST_CLOCK_TIME_NONE;
     encoder->is_live = hwd_is_live(GST_VIDEO_ENCODER_SINK_PAD(encoder));
     hwd_session_info info;
     HWD_INIT(info);
@@ -119,8 +120,7 @@ GstFlowReturn hwd_encoder_drain(HwdEncoder *encoder) {
     GST_VIDEO_ENCODER_STREAM_UNLOCK(encoder);
     gboolean completed = hwd_stream_complete(stream);
     GST_VIDEO_ENCODER_STREAM_LOCK(encoder);
-    GstFlowReturn flow = hwd_base_flow(&encoder->base);
-    if (!completed && flow == GST_FLOW_OK) flow = stream->stopping ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
+    GstFlowReturn flow = completed ? hwd_base_flow(&encoder->base) : hwd_base_lost(&encoder->base, stream);
     hwd_stream_unref(stream);
     return flow;
 }
