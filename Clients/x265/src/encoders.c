@@ -2,6 +2,7 @@
 // libx265's functions that take an encoder: those of a hardware session are answered here, others by the real libx265.
 #include "preload.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 typedef struct handle {
@@ -33,6 +34,9 @@ static hardware *session_of(x265_encoder *encoder) {
     return known ? known->session : NULL;
 }
 
+// The daemon's workers inherit the environment of a program that starts a private daemon; their encoders are libx265's.
+static bool is_daemon(void) { return strncmp(program_invocation_short_name, "hwdaemon", 8) == 0; }
+
 x265_encoder *open_encoder(const x265_api *api, x265_param *param) {
     if (!api || !param) return NULL;
     handle *made = calloc(1, sizeof *made);
@@ -40,7 +44,10 @@ x265_encoder *open_encoder(const x265_api *api, x265_param *param) {
     char reason[REASON_SIZE] = "";
     made->magic = handle_magic;
     made->api = api;
-    if (check_options(api, param, reason) == 0) made->session = hardware_open(param, reason);
+    if (is_daemon())
+        refuse(reason, "this is the daemon's encoder");
+    else if (check_options(api, param, reason) == 0)
+        made->session = hardware_open(param, reason);
     if (!made->session) {
         log_choice("libx265 encodes: %s", reason);
         made->real = api->encoder_open(param);

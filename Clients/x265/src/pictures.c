@@ -101,6 +101,10 @@ int send_picture(hardware *encoder, const x265_picture *in) {
         frame.base_frame_qp = in->forceqp - 1;
     }
     if (!make_messages(&in->userSEI, &info->messages)) return set_fault(encoder, "a picture's SEI messages cannot be written");
+    if (in->quantOffsets && !encoder->has_noted_offsets) {
+        encoder->has_noted_offsets = true;
+        log_choice("quantOffsets, regions of interest, have no effect in hardware");
+    }
     if ((result = submit(encoder, &frame)) < 0) {
         free(info->messages.bytes);
         return result;

@@ -11,13 +11,19 @@
 #include <stdint.h>
 #include <x265.h>
 
+#if X265_BUILD != 199
+#error "libx265's structures and functions differ between builds: this source is for X265_BUILD 199"
+#endif
+
 enum { REASON_SIZE = 512, PROPERTIES_SIZE = 2048 };
 
 typedef struct hardware hardware;
 
 /* ---- log.c: lines on standard error, without control characters ---- */
 
-/* A line if $HWDAEMON_X265_LOG is set and not 0. */
+/* Whether $HWDAEMON_X265_LOG is set and not 0. */
+bool is_logging(void);
+/* A line if so. */
 void log_choice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line if the app's log level includes errors, or $HWDAEMON_X265_LOG is set. */
 void log_error(const x265_param *param, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -44,7 +44,7 @@ struct hardware {
     hwd_daemon *daemon;
     hwd_session *session;
     x265_param param; /* its texts are copies */
-    bool synchronous, failed;
+    bool synchronous, failed, has_noted_offsets;
     const char *fault; /* what the session did wrong, or NULL */
     /* Pictures sent, packets received, packets returned. */
     int64_t sent, received, returned;
