@@ -31,29 +31,45 @@ extension CompressionReplay {
 
     /// Keeps a frame that the process has read, in the app's memory or in a copy.
     private func didRead(_ number: UInt64) throws(ClientError) {
-        if let frameID = unreleased.removeValue(forKey: number) {
-            events.append(.frameReleased(frameID))
+        if let released = unreleased.removeValue(forKey: number) {
+            if let frameID = released { events.append(.frameReleased(frameID)) } else { hasSilentCredit = true }
             return try send()
         }
         guard var frame = log.frame(number), !frame.isRead else {
             throw broken("it released a frame that is not in flight")
         }
         frame.isRead = true
-        if !frame.isReturned {
-            if !keepsFrames {
-                returnFrame(&frame)
-            } else if mayKeep(frame) {
-                hasSilentCredit = true
-            } else {
-                if let pool = pools.first(where: { $0.id == frame.frame.poolID }) {
-                    frame.copy = copies?.copy(frame.frame.layout, in: pool.memory)
-                }
-                if frame.copy == nil { stopKeeping() }
-                returnFrame(&frame)
-            }
+        if frame.isReturned || keepsFrames && mayKeep(frame) {
+            hasSilentCredit = true
+        } else {
+            keepCopy(of: &frame)
         }
         log.update(frame)
         try send()
+    }
+
+    /// Returns a frame's memory to the app, after copying it where frames are kept.
+    private func keepCopy(of frame: inout FrameLog.Frame) {
+        if keepsFrames {
+            if let pool = pools.first(where: { $0.id == frame.frame.poolID }) {
+                frame.copy = copies?.copy(frame.frame.layout, in: pool.memory)
+            }
+            if frame.copy == nil { stopKeeping() }
+        }
+        returnFrame(&frame)
+    }
+
+    /// Copies the frames that are kept in a pool which the app takes back.
+    ///
+    /// - Throws: `Parameter` where the process has not read a frame of the pool.
+    func vacate(pool id: UInt32) throws(ClientError) {
+        for case .frame(var frame) in log.entries where frame.frame.poolID == id && !frame.isReturned {
+            guard frame.isRead else {
+                throw ClientError(SessionError(.parameter, "the pool has a frame in flight"))
+            }
+            keepCopy(of: &frame)
+            log.update(frame)
+        }
     }
 
     private func returnFrame(_ frame: inout FrameLog.Frame) {
@@ -85,6 +101,10 @@ extension CompressionReplay {
         guard var frame = log.frame(number), !frame.isCoded else {
             throw broken("it sent a packet of no frame, or a second one of a frame")
         }
+        let (pts, dts) = (packet.description.pts, packet.description.dts)
+        guard dts <= pts, pts.subtractingReportingOverflow(dts).partialValue.magnitude <= Self.maxDelay else {
+            throw broken("a packet has an impossible decoding time")
+        }
         frame.isCoded = true
         log.update(frame)
         let arrival = Arrival(packet: packet.of(process), format: nextFormat)
@@ -107,6 +127,18 @@ extension CompressionReplay {
         try client.send(ReleasePacket(packetID: id))
     }
 
+    /// The most by which a decoding time is before its presentation time, so that sums of times do not overflow.
+    private static var maxDelay: UInt64 { 1 << 56 }
+
+    /// Copies the packets that wait for the app, so that the process has memory for more.
+    func moveDelivered() throws(ClientError) {
+        for index in events.indices {
+            guard case .packet(let packet) = events[index], packet.process == process else { continue }
+            events[index] = .packet(packet.copied())
+            try client.send(ReleasePacket(packetID: packet.description.packetID))
+        }
+    }
+
     /// A quarter of the worker's memory for packets.
     private static var maxHeldBytes: Int { 2 << 20 }
 
@@ -121,8 +153,8 @@ extension CompressionReplay {
         description.dts = times.next(own: description.dts)
         events.append(.packet(arrival.packet.described(as: description)))
         if let copy = frame.copy { copies?.free(copy) }
-        if !frame.isRead, !frame.isReturned {
-            unreleased[number] = frame.frame.frameID
+        if !frame.isRead {
+            unreleased.updateValue(frame.isReturned ? nil : frame.frame.frameID, forKey: number)
         } else if !frame.isReturned {
             events.append(.frameReleased(frame.frame.frameID))
         }
@@ -133,10 +165,12 @@ extension CompressionReplay {
     /// Passes on that the oldest request is answered, once the packets that it asked for are delivered.
     private func didComplete() throws(ClientError) {
         guard let pts = log.firstCompletion() else { throw broken("it answered a request that was not made") }
-        // They may follow one in decoding order that waits for a frame that was not asked for.
+        // They may follow one in decoding order that waits for a frame of a later time.
         if let latest = gate.held.map(\.packet.description.pts).max(),
-            gate.held.contains(where: { $0.packet.description.pts <= pts }), !isRecovering
+            gate.held.contains(where: { $0.packet.description.pts <= pts })
         {
+            // The packets are lost with their process; the next one answers the request.
+            if isRecovering { return }
             return client.finish(by: try client.send(CompleteFrames(untilPTS: latest)))
         }
         log.removeFirstCompletion()

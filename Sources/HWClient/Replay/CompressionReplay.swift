@@ -29,14 +29,17 @@ final class CompressionReplay {
     /// Why frames are not kept although nobody refused that.
     var notice: String?
     var events: [Event] = []
-    /// Frames whose packets were delivered before the process released them, with the app's numbers.
-    var unreleased: [UInt64: UInt64] = [:]
+    /// Frames whose packets were delivered before the process released them, with the app's numbers; nil for those whose
+    /// memory the app has already.
+    var unreleased: [UInt64: UInt64?] = [:]
     /// The last record that the app has, and one that came for the packets to come.
     var (givenFormat, nextFormat): ([UInt8]?, [UInt8]?) = (nil, nil)
     /// Whether another frame may be sent and no event has said so.
     var hasSilentCredit = false
     var isPrepared = false
     var isInvalidated = false
+    /// Frames that were sent again after the last failure.
+    private var replayedCount = 0
     /// Whether what a failed process had sent is being handled, so that nothing is sent.
     var isRecovering = false
 
@@ -93,6 +96,7 @@ final class CompressionReplay {
     }
 
     func removePool(id poolID: UInt32) throws(ClientError) {
+        try vacate(pool: poolID)
         try perform { () throws(ClientError) in try client.removePool(id: poolID) }
         pools.removeAll { $0.id == poolID }
     }
@@ -124,7 +128,8 @@ final class CompressionReplay {
 
     func encode(_ frame: EncodeFrame) throws(ClientError) {
         // After a failure frames wait that were in flight, and some that were not.
-        guard framesInFlight < client.created.maxFramesInFlight || !log.isSent else {
+        let limit = client.created.maxFramesInFlight + (log.isSent ? 0 : replayedCount)
+        guard framesInFlight < limit else {
             throw ClientError(
                 SessionError(.parameter, "\(framesInFlight) frames are in flight; fetch events first"))
         }
@@ -151,16 +156,15 @@ final class CompressionReplay {
 
     func nextEvent(timeout: Duration) throws(ClientError) -> Event? {
         let deadline = MonotonicTime.now + timeout
+        hasSilentCredit = false
         while true {
             if !events.isEmpty { return events.removeFirst() }
             do throws(ClientError) {
-                let rest = Duration.nanoseconds(deadline.nanoseconds(since: .now))
-                guard let event = try client.nextEvent(timeout: max(.zero, rest)) else { return nil }
+                // What has come is handled in any case: the descriptor does not become readable for it again.
+                let rest =
+                    hasSilentCredit ? .zero : max(.zero, Duration.nanoseconds(deadline.nanoseconds(since: .now)))
+                guard let event = try client.nextEvent(timeout: rest) else { return nil }
                 try handle(event)
-                if hasSilentCredit, events.isEmpty {
-                    hasSilentCredit = false
-                    return nil
-                }
             } catch { try recover(from: error) }
         }
     }
@@ -208,6 +212,7 @@ final class CompressionReplay {
                 throw ClientError(.timedOut, "the session read no frame in time")
             }
             try handle(event)
+            try moveDelivered()
         }
     }
 
@@ -233,19 +238,30 @@ final class CompressionReplay {
         var failure = error
         while sessions.mayContinue {
             try drain()
+            // It may have held more frames than it announced.
+            guard keepsFrames else { throw failure }
             times.continueElsewhere(reported: client.created.reorderDepth)
             sessions.parameters.maxReorder = gate.deliveredCount > 0 ? times.depth : nil
             try sessions.continueAfter(failure)
             log.rewind()
+            replayedCount = log.unreadCount
             do throws(ClientError) {
                 try startAgain()
                 return
             } catch {
-                guard keepsFrames, Self.isFailure(error) else { throw error }
+                guard keepsFrames, Self.isFailure(error) else { throw end(failure, since: error) }
                 failure = error
             }
         }
         throw failure
+    }
+
+    /// Ends the session where another process cannot do what the first one did.
+    private func end(_ failure: ClientError, since error: ClientError) -> ClientError {
+        client.invalidate()
+        isInvalidated = true
+        return ClientError(
+            SessionError(.videoEncoderMalfunction, "\(failure.reason); the session cannot go on: \(error.reason)"))
     }
 
     /// Handles what the process sent before it failed.
@@ -255,7 +271,7 @@ final class CompressionReplay {
         while client.waitingEventCount > 0, let event = try client.nextEvent(timeout: .zero) { try handle(event) }
         gate.discard()
         nextFormat = nil
-        for frameID in unreleased.values.sorted() { events.append(.frameReleased(frameID)) }
+        for frameID in unreleased.values.compactMap({ $0 }).sorted() { events.append(.frameReleased(frameID)) }
         unreleased = [:]
     }
 

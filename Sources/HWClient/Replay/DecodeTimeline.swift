@@ -40,8 +40,8 @@ struct DecodeTimeline {
         joint = (packetCount, last)
         if let index = times.firstIndex(of: last) {
             depth = packetCount - 1 - (firstTime + index)
-        } else if early.count > 1, early[1] > early[0] {
-            depth = Int((start - early[0]) / (early[1] - early[0]))
+        } else if early.count > 1, early[1] > early[0], start >= early[0] {
+            depth = Int(clamping: (start - early[0]) / (early[1] &- early[0]))
         } else {
             depth = reported ?? 2
         }

@@ -27,6 +27,8 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
 
     /// Sessions after the first; as many as the daemon allows.
     private static var maxRestarts: Int { 3 }
+    /// How long the end of a process that failed is waited for.
+    private static var endTimeout: Duration { .seconds(10) }
 
     init(
         _ daemon: Daemon, _ parameters: Receiver.Create.Parameters, timeout: Duration
@@ -58,9 +60,14 @@ final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.P
 
     private func createNext() throws(ClientError) {
         let failed = client.created.session
-        // The daemon continues a session whose end it has seen.
+        // The daemon continues a session whose end it has seen; a process may take seconds to leave its driver.
+        let deadline = MonotonicTime.now + Self.endTimeout
         let question = GetSessionResult.Parameters(session: failed, timeoutMs: 2000)
-        _ = try daemon.call(GetSessionResult.self, question, timeout: .seconds(5))
+        while try !daemon.call(GetSessionResult.self, question, timeout: .seconds(5)).finished {
+            guard MonotonicTime.now < deadline else {
+                throw ClientError(.timedOut, "its process did not end within \(Self.endTimeout.inSeconds)")
+            }
+        }
         parameters.resumes = failed
         let next = try SessionClient<Receiver>(daemon, parameters, timeout: timeout)
         do throws(SystemError) {

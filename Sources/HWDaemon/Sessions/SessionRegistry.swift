@@ -130,12 +130,13 @@ struct SessionRegistry {
     mutating func resume(_ id: String, uid: UInt32, kind: SessionKind, now: MonotonicTime) throws(Refusal) -> [Past]
     {
         guard let index = ended.lastIndex(where: { $0.id == id && $0.uid == uid && $0.session.kind == kind }),
-            keepsPlace(ended[index], now), !ended[index].isContinued
+            ended[index].end.isResumable, ended[index].session.codecID != nil, !ended[index].isContinued,
+            now < ended[index].at + limits.resultLifetime
         else {
             throw Refusal(
                 .notResumable, .invalidSession,
-                "there is no session to continue: it is unknown, did not fail, or failed more than "
-                    + "\(RestartPolicy.reservationSeconds) s ago")
+                "there is no session to continue: it is unknown, did not fail, was continued already, or failed more "
+                    + "than a minute ago")
         }
         let (session, end) = (ended[index].session, ended[index].end)
         ended[index].isContinued = true
@@ -144,11 +145,12 @@ struct SessionRegistry {
         return session.past + [Past(failure: failure, cause: end.cause)]
     }
 
-    /// Other sessions that use an encoder, decoder or converter, or failed with it within the last second.
-    func neighbors(on codecID: String, now: MonotonicTime) -> Int {
+    /// Sessions other than one that failed which use an encoder, decoder or converter, or failed with it within the last
+    /// second.
+    func neighbors(of id: String, on codecID: String, now: MonotonicTime) -> Int {
         running.values.count(where: { $0.codecID == codecID })
             + ended.count(where: {
-                $0.keepsPlace && $0.session.codecID == codecID && now < $0.at + .seconds(1)
+                $0.keepsPlace && $0.id != id && $0.session.codecID == codecID && now < $0.at + .seconds(1)
             })
     }
 
