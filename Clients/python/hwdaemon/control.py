@@ -231,6 +231,8 @@ class CompressionCreated:
     max_frames_in_flight: int
     max_packets_in_flight: int
     fallback_reason: Optional[str] = None
+    max_frames_held: Optional[int] = None
+    reorder_depth: Optional[int] = None
 
 
 @dataclass(frozen=True)
