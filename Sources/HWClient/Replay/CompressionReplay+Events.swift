@@ -31,21 +31,26 @@ extension CompressionReplay {
 
     /// Keeps a frame that the process has read, in the app's memory or in a copy.
     private func didRead(_ number: UInt64) throws(ClientError) {
+        let wasFull = framesInFlight >= client.created.maxFramesInFlight
+        defer { noteCredit(wasFull) }
         if let released = unreleased.removeValue(forKey: number) {
-            if let frameID = released { events.append(.frameReleased(frameID)) } else { hasSilentCredit = true }
+            if let frameID = released { events.append(.frameReleased(frameID)) }
             return try send()
         }
         guard var frame = log.frame(number), !frame.isRead else {
             throw broken("it released a frame that is not in flight")
         }
         frame.isRead = true
-        if frame.isReturned || keepsFrames && mayKeep(frame) {
-            hasSilentCredit = true
-        } else {
-            keepCopy(of: &frame)
+        if !frame.isReturned {
+            if keepsFrames, mayKeep(frame) { hasSilentCredit = true } else { keepCopy(of: &frame) }
         }
         log.update(frame)
         try send()
+    }
+
+    /// Notes that a frame which was sent again was read, where an app that waits for credit would get no event.
+    private func noteCredit(_ wasFull: Bool) {
+        if wasFull, events.isEmpty, framesInFlight < client.created.maxFramesInFlight { hasSilentCredit = true }
     }
 
     /// Returns a frame's memory to the app, after copying it where frames are kept.

@@ -32,7 +32,8 @@ extension Broker {
             let hardware = parameters.kind.hardware(prober.knowledge.hardwareEncoders, prober.knowledge.snapshot)
             let surroundings = RestartPolicy.Surroundings(
                 requiresHardware: parameters.hardwareRequirement == .required, hardware: hardware,
-                neighbors: past.last?.failure.codecID.map { registry.neighbors(of: session, on: $0, now: .now) } ?? 0)
+                neighbors: past.last?.failure.codecID.map { registry.neighbors(of: session, on: $0, now: .now) }
+                    ?? 0)
             switch RestartPolicy.decide(past.map(\.failure), surroundings) {
             case .giveUp(let reason):
                 throw Refusal(.notResumable, parameters.kind.malfunction, reason)

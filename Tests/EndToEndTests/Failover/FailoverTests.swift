@@ -39,14 +39,19 @@ extension EndToEndFaults {
             /// Encodes all frames while the driver fails as planned.
             func encode(
                 _ faults: [String], _ structure: Structure, specification: [PropertyKey: PropertyValue] = [:],
-                spared: Int = 0, slots: Int = 8
+                more: [PropertyKey: PropertyValue] = [:], completingAfter completed: Int? = nil, spared: Int = 0,
+                slots: Int = 8
             ) throws -> EndToEnd.EncodedRun {
                 try faults.map { $0 + "\n" }.joined().write(toFile: plan, atomically: false, encoding: .utf8)
                 let encoder = try Encoder(
                     server.daemon, .nv12, width: Failover.width, height: Failover.height, slots: slots,
-                    specification: specification, spared: spared, properties: structure.properties)
+                    specification: specification, spared: spared,
+                    properties: structure.properties.merging(more) { $1 })
                 try #require(encoder.session.created.usingHardware)
-                for frame in raw.frames { try encoder.encode(frame) }
+                for (index, frame) in raw.frames.enumerated() {
+                    try encoder.encode(frame)
+                    if index == completed { try encoder.session.complete(until: Int64(index)) }
+                }
                 try encoder.finish()
                 let left = try String(contentsOfFile: plan, encoding: .utf8)
                 #expect(left.filter { !$0.isWhitespace }.isEmpty, "the driver did not reach \(left)")
@@ -133,6 +138,25 @@ extension EndToEndFaults {
             #expect(error?.status == .videoEncoderMalfunction && error?.reason.contains("SIGSEGV") == true)
         }
 
+        @Test("Software without delay, which returns a packet before it releases the frame, goes on after hardware")
+        func immediate() throws {
+            let faulty = try Faulty()
+            let encoding = try faulty.encode(
+                ["crash 20", "crash 3"], .chain, more: [.maxFrameDelayCount: .int(1)])
+            #expect(!encoding.encoder.session.created.usingHardware && encoding.encoder.session.restartCount == 2)
+            #expect(encoding.encoder.released.sorted() == (0..<UInt64(Self.count)).map { $0 })
+            try encoding.check("immediate")
+        }
+
+        @Test("A request whose packets were lost with their process is answered after them")
+        func completion() throws {
+            let faulty = try Faulty()
+            for position in [10, 11, 12, 13] {
+                let encoding = try faulty.encode(["crash \(position)"], .pyramid, completingAfter: 7)
+                try encoding.check("completion, crash \(position)")
+            }
+        }
+
         @Test("x265's process dies: another one goes on", arguments: ["ultrafast", "medium"])
         func killed(preset: String) throws {
             let server = try TestDaemon()
@@ -150,6 +174,26 @@ extension EndToEndFaults {
                 #expect(encoder.session.restartCount == 1)
                 try EndToEnd.EncodedRun(encoder: encoder, raw: raw).check("killed at \(position), \(preset)")
             }
+        }
+
+        @Test("A pool whose frames are kept is the app's again when it is removed")
+        func removedPool() throws {
+            let faulty = try Faulty()
+            let encoder = try Encoder(
+                faulty.server.daemon, .nv12, width: Self.width, height: Self.height, slots: 22, spared: 14,
+                properties: [.x265Preset: .string("medium"), .quality: .double(0.7)])
+            for frame in faulty.raw.frames.prefix(12) { try encoder.encode(frame) }
+            // The worker has read all frames when it answers; x265 holds them.
+            #expect(
+                eventually(within: 20) {
+                    _ = try encoder.pump(seconds: 0.05)
+                    return encoder.session.framesInFlight == 0
+                })
+            try encoder.session.removePool(id: 1)
+            kill(try faulty.server.session(encoder.id).pid, SIGKILL)
+            try encoder.finish()
+            #expect(encoder.coded.count == 12 && encoder.session.restartCount == 1)
+            #expect(encoder.released.sorted() == (0..<12).map { $0 })
         }
 
         @Test("With ReplaysAfterFailure false a failure ends the session")

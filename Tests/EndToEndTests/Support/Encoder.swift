@@ -98,12 +98,12 @@ final class Encoder {
         sent += 1
     }
 
-    /// The next event; a session that keeps frames in the pool may return without one.
+    /// The next event; a session that keeps frames in the pool, or goes on in another process, may return without one.
     private func nextEvent(seconds: Double) throws -> CompressionSession.Event? {
         let deadline = MonotonicTime.now + .milliseconds(Int(seconds * 1000))
         repeat {
             let event = try session.nextEvent(timeout: .milliseconds(Int(seconds * 1000)))
-            if event != nil || spared == 0 { return event }
+            if event != nil || spared == 0 && session.restartCount == 0 { return event }
         } while MonotonicTime.now < deadline
         return nil
     }
