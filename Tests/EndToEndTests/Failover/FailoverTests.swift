@@ -185,7 +185,7 @@ extension EndToEndFaults {
             for frame in faulty.raw.frames.prefix(12) { try encoder.encode(frame) }
             // The worker has read all frames when it answers; x265 holds them.
             #expect(
-                eventually(within: 20) {
+                try eventually(within: 20) {
                     _ = try encoder.pump(seconds: 0.05)
                     return encoder.session.framesInFlight == 0
                 })
