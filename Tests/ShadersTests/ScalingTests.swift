@@ -95,11 +95,17 @@ extension Picture {
 
     @Test("large factors, many threads and whole rows of vectors agree with the reference")
     func factors() throws {
-        for (from, to) in [((640, 360), (80, 45)), ((80, 45), (640, 360)), ((16, 16), (128, 2))] {
-            try Self.check(
-                Conversion(
-                    source: ScalingCases.image(.nv12, from.0, from.1),
-                    target: ScalingCases.image(.nv12, to.0, to.1)), limit: 1)
+        let sizes = [
+            ((640, 360), (80, 45)), ((80, 45), (640, 360)), ((16, 16), (128, 2)), ((202, 50), (101, 25)),
+            ((402, 40), (201, 61)), ((404, 20), (101, 20)), ((99, 40), (99, 20)), ((150, 90), (50, 30)),
+        ]
+        for (from, to) in sizes {
+            for format in [PixelFormat.nv12, .i010, .rgba8, .rgba16f] {
+                try Self.check(
+                    Conversion(
+                        source: ScalingCases.image(format, from.0, from.1),
+                        target: ScalingCases.image(format, to.0, to.1)), limit: 1)
+            }
         }
     }
 

@@ -133,6 +133,7 @@ typedef struct {
     int taps;
     const int32_t *first;
     const float *weights;  ///< `taps` for each position
+    int begin, end, step;  ///< positions with equal weights whose first taps are `step` apart; hwd_scale finds them
 } hwd_axis;
 
 /// Scaling of a plane's components; each value becomes `factor · value + offset` within its limits.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ArgumentParser
-internal import HWDColor
+public import ArgumentParser
+public import HWDColor
 internal import HWDSessions
 internal import HWDWire
 
