@@ -67,9 +67,7 @@ final class EncodeJob {
         let reader = input.reader
         let (color, geometry) = target
         let video = geometry.applied(to: color.applied(to: reader.video))
-        let hdr = EncodeHDR(color.mode, video) {
-            (try? daemon.features().features.contains("frame-captions")) ?? false
-        }
+        let hdr = EncodeHDR(color.mode, video) { Self.takesCaptions(daemon) }
         var warnings = warnings(reader, target)
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let fitter = FrameFitter(video, format: color.format, path: reader.path)
@@ -111,6 +109,10 @@ final class EncodeJob {
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
         if let failure { throw failure }
+    }
+
+    private static func takesCaptions(_ daemon: Daemon) -> Bool {
+        (try? daemon.features().features.contains("frame-captions")) ?? false
     }
 
     /// The input's frames and packets, as far as they are kept.
