@@ -144,11 +144,11 @@ final class RateSelection {
     /// The source of converted frames.
     func after(_ input: any VideoSource) -> any VideoSource { comesFirst ? input : changed(input) }
 
-    /// The number of the output's frames.
+    /// The number of the output's frames, where it is known.
     ///
-    /// - Parameter part: the input's frames that are read; nil for all.
-    func frames(_ part: Int?) -> Int? {
-        let count = part ?? reader.video.frameCount
+    /// - Parameter part: of the input; nil is all of it.
+    func frames(of part: TimeRange?) -> Int? {
+        let count = part.map { $0.frames(of: reader) } ?? reader.video.frameCount
         guard let count, let rate, let own = reader.video.averageFrameRate?.value, own > 0 else { return count }
         return Int((Double(count) * rate.value / own).rounded())
     }

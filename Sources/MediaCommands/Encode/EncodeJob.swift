@@ -80,7 +80,7 @@ final class EncodeJob {
         let changed = [color.summary(reader.video), geometry.summary].compactMap { $0 }
         reader.announce(warnings + changed + writer.conversions + notes)
 
-        var progress = Progress(total: rate.frames(request.edits.range.map { $0.frames(of: reader) }))
+        var progress = Progress(total: rate.frames(of: request.edits.range))
         defer { progress.clear() }
         let pipeline = EncodePipeline(
             rate.after(source), path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
