@@ -45,6 +45,8 @@ public struct AskedChanges: Hashable, Sendable {
     public var crop: PictureRectangle?
     /// Degrees clockwise by which pictures are turned.
     public var rotation = 0
+    /// Whether the part begins with the last key frame that is not after its start.
+    public var beginsWithKeyFrame = false
     /// Frames per second of an input that stores no rate.
     public var frameRate: Rational?
     /// How the input's colors relate to its alpha, where the file does not say so.
@@ -89,13 +91,16 @@ public struct AskedChanges: Hashable, Sendable {
             case ("duration", let value?): range = try Self.range(range, end: .duration(Self.time(value)))
             case ("end", let value?): range = try Self.range(range, end: .time(Self.time(value)))
             case ("retag", nil): retags = true
+            case ("key-frame", nil): beginsWithKeyFrame = true
             case (let name, nil) where Self.items.contains { $0.name == name }: names.insert(name)
             default:
                 let all = Self.items.map(\.name).joined(separator: ", ")
                 throw MediaError(
                     .usage,
-                    "'\(part)' is none of \(all), retag, hdr=…, max-level=…, alpha-mode=…, crop=…, rotate=…, start=…, duration=… "
-                        + "and end=…"
+                    """
+                    '\(part)' is none of \(all), retag, hdr=…, max-level=…, alpha-mode=…, crop=…, rotate=…, start=…, \
+                    duration=…, end=… and key-frame
+                    """
                 )
             }
         }
@@ -131,7 +136,8 @@ public struct AskedChanges: Hashable, Sendable {
             crop.map { "crop=\($0.width):\($0.height):\($0.x):\($0.y)" },
             rotation == 0 ? nil : "rotate=\(rotation)",
         ]
-        return names.sorted() + (retags ? ["retag"] : []) + values.compactMap { $0 } + (range?.texts ?? [])
+        let part = (range?.texts ?? []) + (beginsWithKeyFrame ? ["key-frame"] : [])
+        return names.sorted() + (retags ? ["retag"] : []) + values.compactMap { $0 } + part
     }
 
     /// Why a loss of an item is expected; nil where it is not.
