@@ -3,8 +3,8 @@
 // width changes by a power of two, rows are divided into every second, fourth … sample, and all positions have the same
 // weights; otherwise they are transposed, so that a vector is a column. Included after rows.h with SCALED_ROWS defined.
 
-// Samples of a row that are read at a time: one cache line of bytes or more.
-enum { STRIP = 4 * WIDTH };
+// Samples of a row that are read at a time: as many sums as registers hold beside weights.
+enum { VECTORS = 8, STRIP = VECTORS * WIDTH };
 
 /// Reads STRIP samples, of which `left` exist.
 INLINE void load_strip(const hwd_sample_layout *form, const uint8_t *row, int x, int left, float *to) {
@@ -62,26 +62,27 @@ static void filter_down(
                 __builtin_prefetch(row + (size_t)x * (size_t)size + ahead);
             load_strip(&plan->source, row, x, samples - x, strip + (size_t)(y - low) * STRIP);
         }
-        vf sums[4][WIDTH];
+        vf sums[VECTORS][WIDTH];
         for (int row = 0; row < WIDTH; row++) {
             // Rows beyond the last repeat it and are not written.
             const int y = first + (row < count ? row : count - 1);
             const float *weights = down->weights + (size_t)y * taps;
             const float *from = strip + (size_t)(down->first[y] - low) * STRIP;
-            vf a = splat(0), b = a, c = a, d = a;
+            vf v[VECTORS];
+            for (int i = 0; i < VECTORS; i++) v[i] = splat(0);
             for (int tap = 0; tap < taps; tap++, from += STRIP) {
                 const vf weight = splat(weights[tap]);
-                a += weight * load(from), b += weight * load(from + WIDTH);
-                c += weight * load(from + 2 * WIDTH), d += weight * load(from + 3 * WIDTH);
+                for (int i = 0; i < VECTORS; i++) v[i] += weight * load(from + i * WIDTH);
             }
             if (stride > 0) {
                 float *own = to + (size_t)row * stride + x;
-                store(own, a), store(own + WIDTH, b), store(own + 2 * WIDTH, c), store(own + 3 * WIDTH, d);
+                for (int i = 0; i < VECTORS; i++) store(own + i * WIDTH, v[i]);
+            } else {
+                for (int i = 0; i < VECTORS; i++) sums[i][row] = v[i];
             }
-            sums[0][row] = a, sums[1][row] = b, sums[2][row] = c, sums[3][row] = d;
         }
         if (stride > 0) continue;
-        for (int part = 0; part < 4; part++) {
+        for (int part = 0; part < VECTORS; part++) {
             transpose(sums[part]);
             float *columns = to + ((size_t)x + (size_t)part * WIDTH) * WIDTH;
             for (int i = 0; i < WIDTH; i++) store(columns + (size_t)i * WIDTH, sums[part][i]);
