@@ -95,10 +95,27 @@ typedef struct {
     vf factor, offset, low, high;
 } lanes;
 
+#if WIDTH == 16
+#define ALPHAS 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15
+#elif WIDTH == 8
+#define ALPHAS 3, 3, 3, 3, 7, 7, 7, 7
+#else
+#define ALPHAS 3, 3, 3, 3
+#endif
+
+/// Pixels of four components with the first three divided by the last; 0 where that is 0.
+INLINE vf divided(vf pixels) {
+    vi is_alpha = {0};
+    for (int k = 3; k < WIDTH; k += 4) is_alpha[k] = -1;
+    const vf alpha = at_most(__builtin_shufflevector(pixels, pixels, ALPHAS), splat(1));
+    return choose(is_alpha, pixels, pixels * inverse_of(alpha));
+}
+
 INLINE void store_scaled(
     const hwd_scaling *plan, const lanes *by, const hwd_mutable_plane *target, int y, int x, vf value, int left) {
     const hwd_sample_layout *form = &plan->target;
     uint8_t *row = target->base + (size_t)y * target->stride;
+    if (plan->divides) value = divided(value);
     value = value * by->factor + by->offset;
     if (form->type == HWD_HALF_SAMPLES) {
         const vh halves = to_halves(at_most(at_least(value, by->low), by->high));

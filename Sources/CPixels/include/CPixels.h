@@ -146,6 +146,7 @@ typedef struct {
     hwd_axis across, down;
     float factor[4], offset[4], low[4], high[4];
     bool dithers;
+    bool divides;    ///< four components: the first three are divided by the fourth, 0…1, before they are rescaled
     int x, y;        ///< the target's first position, for the pattern of dithering
 } hwd_scaling;
 

@@ -44,10 +44,25 @@ public struct ReferenceScaler: Sendable {
         let unit = component == 3 && scaling.target.format != .rgba16f ? 255.0 : 1
         var values = [Double](repeating: scaling.black(component) / unit, count: width * height)
         guard component < 3 || scaling.source.format.hasAlpha else { return values }
-        let (across, down) = scaling.axes(component)
-        let filled = scaling.geometry.filled(isChroma: isChroma)
         let (factor, offset) = scaling.rescaling(component)
         let limits = scaling.limits(component)
+        let alphas = scaling.divides && component < 3 ? sums(picture, 3) : []
+        for (index, var sum) in sums(picture, component).enumerated() {
+            if scaling.divides, component < 3 {
+                let alpha = min(max(alphas[index].value, 0), 1)
+                sum.value = alpha > 0 ? sum.value / alpha : 0
+            }
+            values[sum.y * width + sum.x] =
+                min(max(sum.value * factor + offset, limits.lowerBound), limits.upperBound) / unit
+        }
+        return values
+    }
+
+    /// The filtered values of a component, and their places in the target.
+    private func sums(_ picture: Picture, _ component: Int) -> [(x: Int, y: Int, value: Double)] {
+        let (across, down) = plan.scaling.axes(component)
+        let filled = plan.scaling.geometry.filled(isChroma: plan.scaling.isChroma(component))
+        var sums: [(x: Int, y: Int, value: Double)] = []
         for (row, y) in filled.y.enumerated() {
             let lines = (0..<down.taps).map { (Int(down.first[row]) + $0, down.weights[row * down.taps + $0]) }
             for (column, x) in filled.x.enumerated() {
@@ -59,10 +74,9 @@ public struct ReferenceScaler: Sendable {
                         sum += weight * across.weights[column * across.taps + tap] * value
                     }
                 }
-                values[y * width + x] =
-                    min(max(sum * factor + offset, limits.lowerBound), limits.upperBound) / unit
+                sums.append((x, y, sum))
             }
         }
-        return values
+        return sums
     }
 }

@@ -4,7 +4,7 @@ internal import HWDModel
 /// The scaling of a picture's samples, component by component, without conversion of color.
 ///
 /// Source and target are both Y'CbCr of one color, bytes of RGB in any order, or half floats; bytes of RGB also become half
-/// floats of 0…1. Colors are premultiplied where there is alpha.
+/// floats of 0…1, and these bytes. Colors are premultiplied where there is alpha, in the target unless `divides`.
 public struct Scaling: Hashable, Sendable {
     /// The picture that is read.
     public let source: ImageDescription
@@ -16,6 +16,8 @@ public struct Scaling: Hashable, Sendable {
     public let geometry: ScalingGeometry
     /// Whether 8-bit codes are dithered.
     public let dithers: Bool
+    /// Whether colors are divided by alpha after the filter, and are 0 where alpha is 0.
+    public let divides: Bool
 
     /// The target's components: three, or four with alpha.
     public var componentCount: Int { target.format.hasAlpha ? 4 : 3 }
@@ -34,7 +36,8 @@ public struct Scaling: Hashable, Sendable {
     /// A component's values in the target are `factor · value + offset` of those in the source.
     public func rescaling(_ component: Int) -> (factor: Double, offset: Double) {
         guard target.format.isYCbCr else {
-            return (target.format == .rgba16f && source.format != .rgba16f ? 1.0 / 255 : 1, 0)
+            let (isFromHalves, isToHalves) = (source.format == .rgba16f, target.format == .rgba16f)
+            return (isFromHalves == isToHalves ? 1 : isToHalves ? 1.0 / 255 : 255, 0)
         }
         guard component < 3 else { return (1, 0) }
         let from = SampleRange(bitDepth: source.format.bitDepth, isFullRange: source.signal.isFullRange)

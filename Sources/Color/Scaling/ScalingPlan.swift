@@ -42,11 +42,13 @@ public struct ScalingPlan: Sendable {
         let plan = try ConversionPlan(rest)
         if Self.isDirect(plan) {
             scaling = Scaling(
-                source: from, target: target, filter: filter, geometry: geometry, dithers: plan.dithers)
+                source: from, target: target, filter: filter, geometry: geometry, dithers: plan.dithers,
+                divides: plan.unpremultiplies)
             after = nil
         } else {
             let middle = scaled.deepened
-            scaling = Scaling(source: from, target: middle, filter: filter, geometry: geometry, dithers: false)
+            scaling = Scaling(
+                source: from, target: middle, filter: filter, geometry: geometry, dithers: false, divides: false)
             after = Conversion(source: middle, target: target, options: colors)
         }
     }
@@ -54,13 +56,14 @@ public struct ScalingPlan: Sendable {
     /// Whether the scaling itself can write the target.
     private static func isDirect(_ plan: ConversionPlan) -> Bool {
         let (source, target) = (plan.conversion.source, plan.conversion.target)
-        guard plan.keepsValues, !plan.unpremultiplies, !plan.premultiplies, plan.conversion.options.effects.isNone
-        else { return false }
+        guard plan.keepsValues, !plan.premultiplies, plan.conversion.options.effects.isNone else { return false }
+        // Half floats of codes become straight bytes in one step, because another would round before the division.
+        if source.holdsCodes { return target.format.isRGB && plan.unpremultiplies && !plan.dithers }
+        guard !plan.unpremultiplies else { return false }
         if source.format.isYCbCr {
             return target.format.isYCbCr && source.signal.matrix == target.signal.matrix
         }
         return target.format.isRGB && (source.format == .rgba16f) == (target.format == .rgba16f)
-            && !source.holdsCodes
     }
 }
 

@@ -40,9 +40,7 @@ final class RateSource: VideoSource {
             case .frame(let frame)?: try take(frame)
             case nil:
                 isEnded = true
-                if let held {
-                    try begin(held.frame, held.slot, until: max(end(of: held.frame), held.slot + 1))
-                }
+                if let held { try begin(held.frame, held.slot, until: end(of: held.frame, held.slot)) }
                 held = nil
             }
         }
@@ -50,7 +48,11 @@ final class RateSource: VideoSource {
 
     private func slot(_ ticks: Int64) -> Int64 { Int64((Double(ticks) * framesPerTick).rounded()) }
 
-    private func end(of frame: SourceFrame) -> Int64 { slot(frame.pts + frame.duration) }
+    /// The end of the last frame, which is shown once where nothing else is known or shown.
+    private func end(of frame: SourceFrame, _ first: Int64) -> Int64 {
+        let end = slot(frame.pts + frame.duration)
+        return frame.duration > 0 && count > 0 ? end : max(end, first + 1)
+    }
 
     private func take(_ frame: SourceFrame) throws {
         let slot = slot(frame.pts)

@@ -119,6 +119,7 @@ extension hwd_scaling {
         components = Int32(part.components.count)
         channel = Int32(part.channel)
         dithers = scaling.dithers && !part.components.contains(3)
+        divides = scaling.divides
         let filled = scaling.geometry.filled(isChroma: isChroma)
         (x, y) = (Int32(filled.x.lowerBound), Int32(filled.y.lowerBound))
         for (index, component) in part.components.enumerated() {

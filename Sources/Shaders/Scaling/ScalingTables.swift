@@ -88,6 +88,7 @@ struct DownPlacement: BitwiseCopyable {
     var sourceRow: Int32 = 0
     var sourceStride: Int32 = 0
     var dithers: Int32 = 0
+    var divides: Int32 = 0
 }
 
 extension PixelFormat {

@@ -27,6 +27,7 @@ layout(push_constant) uniform Place {
     int sourceRow;      // the source's row that `source` begins with
     int sourceStride;   // samples from row to row
     int dithers;
+    int divides;        // whether the first three channels are divided by the fourth
 } at;
 
 // The 8x8 Bayer pattern, as in core.glsl.
@@ -37,14 +38,24 @@ float addend(int x, int y) {
     return (float(value) + 0.5) / 64.0;
 }
 
-float valueAt(int index, int row, int channel) {
-    bool isInside = index >= at.left && index < at.right && row >= at.top && row < at.bottom;
-    if (!isInside || ((at.written >> channel) & 1) == 0) return P.black[channel];
+// The filtered value of a sample inside the scaled part.
+float sumAt(int index, int row) {
     int y = row - at.top;
     int place = (int(axes[at.first + y]) - at.sourceRow) * at.sourceStride + index - at.left;
     int weights = at.weights + y * at.taps;
     float sum = 0.0;
     for (int tap = 0; tap < at.taps; tap++) sum += axes[weights + tap] * source[place + tap * at.sourceStride];
+    return sum;
+}
+
+float valueAt(int index, int row, int channel) {
+    bool isInside = index >= at.left && index < at.right && row >= at.top && row < at.bottom;
+    if (!isInside || ((at.written >> channel) & 1) == 0) return P.black[channel];
+    float sum = sumAt(index, row);
+    if (at.divides != 0 && channel < 3) {
+        float alpha = min(sumAt(index - channel + 3, row), 1.0);
+        sum = alpha > 0.0 ? sum / alpha : 0.0;
+    }
     return sum * P.factor[channel] + P.offset[channel];
 }
 
