@@ -51,10 +51,9 @@ public final class TransferSession {
     /// Removes a pool that holds no frame in flight.
     public func removePool(id poolID: UInt32) throws(ClientError) { try client.removePool(id: poolID) }
 
-    /// Sets properties, all or none.
+    /// Sets properties, all or none: `ScalingMode` and `CleanAperture`, for the frames that follow.
     ///
-    /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`: those of a conversion are given at Create; the session
-    ///   continues.
+    /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`, `Parameter`; the session continues.
     public func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
         try client.setProperties(properties)
     }

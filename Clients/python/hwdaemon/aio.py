@@ -210,7 +210,7 @@ class TransferSession(Session[TransferLink]):
     ) -> None:
         parameters = create.transfer((width, height), source, target, device, options, target_size)
         formats = (str(parameters[side]["pixel_format"]) for side in ("source", "target"))
-        super().__init__(TransferLink(width, height, *formats, target_size), parameters, daemon, timeout)
+        super().__init__(TransferLink(width, height, *formats, target_size=target_size), parameters, daemon, timeout)
 
     async def frame(self) -> Frame:
         return await self._run(self._link.frame(), "waiting for a frame")

@@ -45,7 +45,7 @@ class TransferSession(Session[TransferLink]):
         """
         parameters = create.transfer((width, height), source, target, device, options, target_size)
         formats = (str(parameters[side]["pixel_format"]) for side in ("source", "target"))
-        super().__init__(TransferLink(width, height, *formats, target_size), timeout)
+        super().__init__(TransferLink(width, height, *formats, target_size=target_size), timeout)
         run(self._link.create((daemon or default_daemon()).address, parameters), timeout, "creating a session")
 
     @property
