@@ -26,9 +26,11 @@ struct SessionSetup {
             }
         }
         request = try TransferParameters.device(parameters.device ?? "auto", start)
+        // What is assumed of small pictures follows from the source's size, so that scaling does not change colors.
+        var target = try TransferParameters.image(parameters.target, width, height, "target")
+        (target.width, target.height) = (targetWidth, targetHeight)
         conversion = Conversion(
-            source: try TransferParameters.image(parameters.source, width, height, "source"),
-            target: try TransferParameters.image(parameters.target, targetWidth, targetHeight, "target"),
+            source: try TransferParameters.image(parameters.source, width, height, "source"), target: target,
             options: try TransferParameters.options(parameters.options))
         try conversion.validate()
     }

@@ -111,29 +111,29 @@ extension EndToEndFaults {
             try Programs.tool(
                 "ffmpeg",
                 [
-                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:duration=0.2", "-pix_fmt", "yuv420p10le",
+                    "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=1280x720:duration=0.2", "-pix_fmt", "yuv420p10le",
                     "-f", "rawvideo", input,
                 ])
             let raw = ["-f", "rawvideo", "-pix_fmt", "yuv420p10le"]
             try Programs.tool(
                 "ffmpeg",
-                ["-v", "error"] + raw + ["-s", "320x180", "-i", input, "-vf", "zscale=214:120:filter=lanczos"] + raw
+                ["-v", "error"] + raw + ["-s", "1280x720", "-i", input, "-vf", "zscale=214:120:filter=lanczos"] + raw
                     + [judge])
             let run = try Programs.hwctl(
                 [
-                    "convert", input, output, "--size", "320x180", "--to-size", "214x120", "--from", "i010", "--to",
+                    "convert", input, output, "--size", "1280x720", "--to-size", "214x120", "--from", "i010", "--to",
                     "i010",
                 ], socket: server.socket)
             try #require(run.status == 0, "\(run.errors)")
             let size = raw + ["-s", "214x120", "-i"]
             #expect(try psnr(size + [output], size + [judge], as: "yuv420p10le") >= 60)
             for (options, status) in [
-                (["--to-size", "0x10"], 64), (["--to-size", "10"], 64), (["--to-size", "2570x180"], 64),
-                (["--to-size", "32x18", "--filter", "nearest"], 64), (["--clean-aperture", "10x10"], 64),
-                (["--to-size", "32x18", "--scaling-mode", "Trim", "--clean-aperture", "320x181+0+0"], 64),
+                (["--to-size", "0x10"], 64), (["--to-size", "10"], 64), (["--to-size", "158x720"], 64),
+                (["--to-size", "320x180", "--filter", "nearest"], 64), (["--clean-aperture", "10x10"], 64),
+                (["--to-size", "320x180", "--scaling-mode", "Trim", "--clean-aperture", "1280x721+0+0"], 64),
             ] as [([String], Int32)] {
                 let refused = try Programs.hwctl(
-                    ["convert", input, server.folder.path("none"), "--size", "320x180", "--from", "i010", "--to", "i010"]
+                    ["convert", input, server.folder.path("none"), "--size", "1280x720", "--from", "i010", "--to", "i010"]
                         + options, socket: server.socket)
                 #expect(refused.status == status, "\(options): \(refused.errors)")
                 #expect(!FileManager.default.fileExists(atPath: server.folder.path("none")))
