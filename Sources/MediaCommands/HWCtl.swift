@@ -29,7 +29,7 @@ struct HWCtl: ParsableCommand {
         version: HWCtlVersion.text,
         subcommands: [
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self,
-            ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self, DisplaysCommand.self,
+            ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self, RunCommand.self, DisplaysCommand.self,
             BenchCommand.self,
         ])
 
