@@ -4,11 +4,16 @@
 #include "formats.h"
 #include "pool.h"
 
+enum { PROPERTY_ALPHA = 1000 };
+
 #define SIZES "width = (int) [ 2, 16384, 2 ], height = (int) [ 2, 16384, 2 ], framerate = (fraction) [ 0/1, MAX ]"
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS,
     GST_STATIC_CAPS("video/x-raw, format = (string) { " HWD_PLAIN_FORMATS ", BGRx, RGBx, " HWD_ALPHA_FORMATS " }, " SIZES));
+// Of these two one is offered, because sources that may choose would often choose alpha, which costs as much as half a stream.
+static GstStaticCaps plain_caps = GST_STATIC_CAPS("video/x-raw, format = (string) { " HWD_PLAIN_FORMATS ", BGRx, RGBx }, " SIZES);
+static GstStaticCaps alpha_caps = GST_STATIC_CAPS("video/x-raw, format = (string) { " HWD_ALPHA_FORMATS " }, " SIZES);
 static GstStaticPadTemplate source_template = GST_STATIC_PAD_TEMPLATE(
     "src", GST_PAD_SRC, GST_PAD_ALWAYS,
     GST_STATIC_CAPS("video/x-h265, stream-format = (string) hvc1, alignment = (string) au, " SIZES));
@@ -132,6 +137,16 @@ static gboolean sink_event(GstVideoEncoder *of, GstEvent *event) {
     return GST_VIDEO_ENCODER_CLASS(hwd_encoder_parent_class)->sink_event(of, event);
 }
 
+static GstCaps *getcaps(GstVideoEncoder *of, GstCaps *filter) {
+    GST_OBJECT_LOCK(of);
+    gboolean alpha = self(of)->alpha;
+    GST_OBJECT_UNLOCK(of);
+    GstCaps *offered = gst_static_caps_get(alpha ? &alpha_caps : &plain_caps);
+    GstCaps *caps = gst_video_encoder_proxy_getcaps(of, offered, filter);
+    gst_caps_unref(offered);
+    return caps;
+}
+
 static gboolean propose_allocation(GstVideoEncoder *of, GstQuery *query) {
     GstCaps *caps;
     GstVideoInfo info;
@@ -156,12 +171,18 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange cha
 
 static void set_property(GObject *object, guint number, const GValue *value, GParamSpec *spec) {
     (void)spec;
-    hwd_base_set_property(&self(object)->base, number, value);
+    if (number != PROPERTY_ALPHA) return hwd_base_set_property(&self(object)->base, number, value);
+    GST_OBJECT_LOCK(object);
+    self(object)->alpha = g_value_get_boolean(value);
+    GST_OBJECT_UNLOCK(object);
 }
 
 static void get_property(GObject *object, guint number, GValue *value, GParamSpec *spec) {
     (void)spec;
-    hwd_base_get_property(&self(object)->base, number, value);
+    if (number != PROPERTY_ALPHA) return hwd_base_get_property(&self(object)->base, number, value);
+    GST_OBJECT_LOCK(object);
+    g_value_set_boolean(value, self(object)->alpha);
+    GST_OBJECT_UNLOCK(object);
 }
 
 static void finalize(GObject *object) {
@@ -178,6 +199,10 @@ static void hwd_encoder_class_init(GstHwdH265EncClass *class) {
     object->get_property = get_property;
     object->finalize = finalize;
     hwd_base_install(object, hwd_encoder_properties, "GstHwdH265Enc");
+    g_object_class_install_property(
+        object, PROPERTY_ALPHA,
+        g_param_spec_boolean("alpha", "Alpha", "Whether formats with alpha are taken, and streams with an alpha layer made", FALSE,
+                             G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY));
     element->change_state = change_state;
     gst_element_class_add_static_pad_template(element, &sink_template);
     gst_element_class_add_static_pad_template(element, &source_template);
@@ -190,6 +215,7 @@ static void hwd_encoder_class_init(GstHwdH265EncClass *class) {
     encoder->flush = flush;
     encoder->finish = finish;
     encoder->sink_event = sink_event;
+    encoder->getcaps = getcaps;
     encoder->propose_allocation = propose_allocation;
 }
 

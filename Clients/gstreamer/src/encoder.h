@@ -23,6 +23,7 @@ typedef struct HwdEncoder {
     guint pool_count;
     gint64 last_pts; // sent; G_MININT64: none
     GstClockTime last_encoded; // the pts of the last frame that QoS did not drop
+    gboolean alpha;  // whether formats with alpha are taken
     guint delay;     // in frames, as the latency was reported
     gboolean is_live;
     GByteArray *caption; // of the frame that is sent
