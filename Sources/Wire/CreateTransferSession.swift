@@ -120,6 +120,8 @@ public enum CreateTransferSession: ControlMethod {
         public var options: Options?
         /// `auto`, `vulkan`, `cpu`, or a GPU's PCI address.
         public var device: String?
+        /// The session whose process failed, and which this one continues.
+        public var resumes: String?
 
         public init(
             width: Int, height: Int, targetWidth: Int? = nil, targetHeight: Int? = nil, source: Image,
@@ -136,7 +138,7 @@ public enum CreateTransferSession: ControlMethod {
         }
 
         enum CodingKeys: String, CodingKey, CaseIterable {
-            case width, height, source, target, options, device
+            case width, height, source, target, options, device, resumes
             case targetWidth = "target_width"
             case targetHeight = "target_height"
         }

@@ -15,8 +15,9 @@ struct EncodeCommand: ParsableCommand {
             input. The extension of OUTPUT selects the format. .mov and .mp4 hold the video (hvc1, fast start) with its \
             timestamps, rotation, color and HDR metadata, and the input's audio, subtitles, chapters and timecode; \
             what the format cannot hold is listed. .hevc is a raw Annex B stream, and so is - (standard \
-            output). OUTPUT is created only when it is complete; see --keep-partial. If hardware fails in the middle \
-            of the video and was not required, the video is encoded again in software, and the reason is reported.
+            output). OUTPUT is created only when it is complete; see --keep-partial. If the encoder fails in the middle \
+            of the video, another one goes on with a key frame, in software only unless hardware is required; the reason is \
+            reported.
 
             Sound is copied where OUTPUT holds its codec; otherwise lossless sound becomes ALAC and other sound AAC, with its \
             channels and in its place, and a line says so. Sound that can be neither copied nor converted is an error before \
@@ -226,28 +227,16 @@ struct EncodeCommand: ParsableCommand {
     private func encode() throws {
         // Before any other thread starts: threads inherit the blocked signals.
         let interruption = try Interruption()
-        var specification = specification
-        var fallbackReason: String?
-        var allowsHardwareDecoder = true
-        while true {
-            let job = job(specification, fallbackReason, allowsHardwareDecoder: allowsHardwareDecoder)
-            do {
-                return try job.run(interruption)
-            } catch let error as ClientError where fallbackReason == nil && encodesAgain(job, error) {
-                fallbackReason = "\(error.reason) (in the middle of the video)"
-                specification = [.enableHardware: .bool(false)]
-                Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
-            } catch let error as ClientError where allowsHardwareDecoder && decodesAgain(job, error) {
-                allowsHardwareDecoder = false
-                Console.note(
-                    "the hardware decoder failed, starting again with a software decoder: \(error.reason)")
-            }
+        let job = job(allowsHardwareDecoder: true)
+        do {
+            try job.run(interruption)
+        } catch let error as ClientError where decodesAgain(job, error) {
+            Console.note("the hardware decoder failed, starting again with a software decoder: \(error.reason)")
+            try self.job(allowsHardwareDecoder: false).run(interruption)
         }
     }
 
-    private func job(
-        _ specification: [PropertyKey: PropertyValue], _ fallbackReason: String?, allowsHardwareDecoder: Bool
-    ) -> EncodeJob {
+    private func job(allowsHardwareDecoder: Bool) -> EncodeJob {
         EncodeJob(
             EncodeJob.Request(
                 input: input, output: output,
@@ -256,19 +245,12 @@ struct EncodeCommand: ParsableCommand {
                     allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr, retags: retag,
                     picture: picture.request),
                 frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
-                keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason, asked: asked))
+                keepsPartial: keepPartial, json: json, asked: asked))
     }
 
     /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.
     private func decodesAgain(_ job: EncodeJob, _ error: ClientError) -> Bool {
         guard job.decodesInHardware, input != "-", output != "-" else { return false }
         return error.code == .session(.videoDecoderMalfunction)
-    }
-
-    /// Whether the error is the hardware encoder's, which was not required, and everything can be read and written again.
-    private func encodesAgain(_ job: EncodeJob, _ error: ClientError) -> Bool {
-        guard hardware == .prefer, job.usesHardware, input != "-", output != "-" else { return false }
-        return error.code == .session(.videoEncoderMalfunction)
-            || error.code == .session(.videoEncoderNotAvailableNow)
     }
 }

@@ -20,8 +20,6 @@ final class EncodeJob {
         var edits = FileEdits()
         var keepsPartial = false
         var json = false
-        /// Reported instead of the daemon's fallback reason if an earlier run failed in hardware.
-        var fallbackReason: String?
         /// What the options change, where the output is verified; nil where it is not.
         var asked: AskedChanges?
     }
@@ -29,8 +27,6 @@ final class EncodeJob {
     private let request: Request
     private var parameters: EncodeParameters { request.parameters }
 
-    /// Whether the session was created with a hardware encoder.
-    private(set) var usesHardware = false
     /// Whether the input's session was created with a hardware decoder.
     private(set) var decodesInHardware = false
 
@@ -55,7 +51,7 @@ final class EncodeJob {
             daemon,
             parameters.create(
                 geometry.applied(to: color.applied(to: reader.video)), color.format, layerMode: layerMode))
-        (usesHardware, decodesInHardware) = (session.created.usingHardware, input.usesHardware)
+        decodesInHardware = input.usesHardware
         try encode(input, (color, geometry), session, writer, daemon, interruption)
     }
 

@@ -124,7 +124,7 @@ struct EncodeSummary: CommandSummary {
         output = outcome.request.output
         encoderID = outcome.encoder.encoderID
         usingHardware = outcome.encoder.usingHardware
-        fallbackReason = outcome.request.fallbackReason ?? outcome.encoder.fallbackReason
+        fallbackReason = outcome.encoder.fallbackReason
         properties = Dictionary(uniqueKeysWithValues: outcome.properties.map { ($0.key.rawValue, $0.value) })
         (width, height) = outcome.video.shown
         sourceFormat = video.sourceFormat
