@@ -63,7 +63,7 @@ public final class TransferSession {
     ///
     /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`, `Parameter`; the session continues.
     public func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
-        try replay.perform { () throws(ClientError) in try replay.client.setProperties(properties) }
+        try replay.setProperties(properties)
     }
 
     /// The values of properties; those of all properties that have one when `keys` is empty.

@@ -83,6 +83,18 @@ extension EndToEndFaults {
             #expect(try scaler.scale() == (700, 700), "the session continues")
         }
 
+        @Test("A session that goes on in another process keeps its properties")
+        func succession() throws {
+            let scaler = try Scaler(server.daemon, width: 64, height: 96)
+            try scaler.session.setProperties([.scalingMode: .string("Letterbox")])
+            #expect(try scaler.scale() == (64, 700))
+            let sessions = try server.daemon.call(ListSessions.self, Empty()).sessions
+            let own = try #require(sessions.first { $0.session == scaler.session.created.session })
+            #expect(kill(Int32(own.pid), SIGKILL) == 0)
+            #expect(try scaler.scale() == (64, 700))
+            #expect(scaler.session.restartCount == 1)
+        }
+
         @Test("Impossible sizes and options are refused at Create")
         func refuses() throws {
             let daemon = server.daemon
