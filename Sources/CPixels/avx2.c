@@ -7,6 +7,8 @@
 #define WIDTH 8
 #define LEVEL 1
 #define ROWS hwd_rows_avx2
+#define SCALED_ROWS hwd_scaled_rows_avx2
 #include "rows.h"
+#include "scaling.h"
 #pragma clang attribute pop
 #endif

@@ -8,6 +8,8 @@
 #define WIDTH 16
 #define LEVEL 2
 #define ROWS hwd_rows_avx512
+#define SCALED_ROWS hwd_scaled_rows_avx512
 #include "rows.h"
+#include "scaling.h"
 #pragma clang attribute pop
 #endif

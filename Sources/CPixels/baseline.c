@@ -4,4 +4,6 @@
 #define WIDTH 4
 #define LEVEL 0
 #define ROWS hwd_rows_baseline
+#define SCALED_ROWS hwd_scaled_rows_baseline
 #include "rows.h"
+#include "scaling.h"

@@ -1,44 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Chooses the instruction set and divides a picture among threads.
-#define _GNU_SOURCE
+// Chooses the instruction set of a conversion.
 #include "kernels.h"
-#include <pthread.h>
-#include <sched.h>
-
-/// The least number of pixels for another thread: starting one takes as long as converting about ten thousand pixels.
-static const long minimum_share = 256 * 1024;
-enum { maximum_threads = 64 };
-
-static int limit = 2;
-
-static int level(void) {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (limit >= 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-        && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        return 2;
-    if (limit >= 1 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-        && __builtin_cpu_supports("f16c"))
-        return 1;
-#endif
-    return 0;
-}
-
-void hwd_limit_instructions(int level) { limit = level; }
-
-const char *hwd_instructions(void) {
-    const char *names[] = {"baseline", "AVX2", "AVX-512"};
-    return names[level()];
-}
-
-int hwd_processors(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 static hwd_rows *rows(void) {
 #if defined(__x86_64__)
-    switch (level()) {
+    switch (hwd_level()) {
     case 2: return hwd_rows_avx512;
     case 1: return hwd_rows_avx2;
     }
@@ -51,38 +17,14 @@ typedef struct {
     const hwd_plan *plan;
     const hwd_plane *source;
     const hwd_mutable_plane *target;
-    int first, end;
-    bool done;
-} share;
+} conversion;
 
-static void *work(void *argument) {
-    share *own = argument;
-    own->done = own->rows(own->plan, own->source, own->target, own->first, own->end);
-    return NULL;
+static bool work(const void *context, int first, int end) {
+    const conversion *own = context;
+    return own->rows(own->plan, own->source, own->target, first, end);
 }
 
 bool hwd_convert(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane *target, int threads) {
-    const long pixels = (long)plan->width * plan->height;
-    long count = pixels / minimum_share + 1;
-    if (count > threads) count = threads;
-    if (count > maximum_threads) count = maximum_threads;
-    if (count < 1) count = 1;
-    share shares[maximum_threads];
-    pthread_t started[maximum_threads];
-    bool runs[maximum_threads];
-    const int pairs = (plan->height + 1) / 2;
-    for (long i = 0; i < count; i++) {
-        const int first = (int)(pairs * i / count) * 2, end = (int)(pairs * (i + 1) / count) * 2;
-        shares[i] = (share){rows(), plan, source, target, first, end > plan->height ? plan->height : end, false};
-        // If a thread cannot be started, this one converts its share.
-        runs[i] = i > 0 && pthread_create(&started[i], NULL, work, &shares[i]) == 0;
-    }
-    for (long i = 0; i < count; i++)
-        if (!runs[i]) work(&shares[i]);
-    bool done = true;
-    for (long i = 0; i < count; i++) {
-        if (runs[i]) pthread_join(started[i], NULL);
-        done = done && shares[i].done;
-    }
-    return done;
+    const conversion own = {rows(), plan, source, target};
+    return hwd_share_rows(work, &own, plan->height, (long)plan->width * plan->height, 2, threads);
 }

@@ -8,7 +8,25 @@ typedef bool hwd_rows(
     const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane *target, int first, int end);
 
 hwd_rows hwd_rows_baseline;
+
+/// Scales rows first ..< end; returns false when memory runs out.
+typedef bool hwd_scaled_rows(
+    const hwd_scaling *plan, const hwd_plane *source, const hwd_mutable_plane *target, int first, int end);
+
+hwd_scaled_rows hwd_scaled_rows_baseline;
 #if defined(__x86_64__)
 hwd_rows hwd_rows_avx2;
 hwd_rows hwd_rows_avx512;
+hwd_scaled_rows hwd_scaled_rows_avx2;
+hwd_scaled_rows hwd_scaled_rows_avx512;
 #endif
+
+/// The instruction set in use: 0 baseline, 1 AVX2, 2 AVX-512.
+int hwd_level(void);
+
+/// Work on rows first ..< end of a picture; returns false when memory runs out.
+typedef bool hwd_row_work(const void *context, int first, int end);
+
+/// Divides rows among up to `threads` threads, in multiples of `unit` rows and shares of enough pixels.
+bool hwd_share_rows(
+    hwd_row_work *work, const void *context, int rows, long pixels, int unit, int threads);

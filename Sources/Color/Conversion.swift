@@ -17,21 +17,26 @@ public struct Conversion: Hashable, Sendable {
         self.options = options
     }
 
+    /// Whether pictures are scaled, cropped or mirrored; see `ScalingPlan`.
+    public var isScaled: Bool { ScalingGeometry.isNeeded(self) }
+
     /// Checks that the conversion is possible; converters rely on this.
     ///
     /// - Throws: `Parameter` for invalid numbers, `PixelTransferNotSupported` for conversions that are not implemented.
     public func validate() throws(SessionError) {
-        guard source.width == target.width, source.height == target.height else {
-            throw SessionError(
-                .pixelTransferNotSupported,
-                "\(source.width)x\(source.height) cannot become \(target.width)x\(target.height): "
-                    + "sizes differ; only color is converted")
+        for image in [source, target] {
+            guard (1...16384).contains(image.width), (1...16384).contains(image.height) else {
+                throw SessionError(
+                    .parameter, "a picture of \(image.width)x\(image.height) is not possible (16384 at most)")
+            }
         }
-        guard (1...16384).contains(source.width), (1...16384).contains(source.height) else {
-            throw SessionError(
-                .parameter, "a picture of \(source.width)x\(source.height) is not possible (16384 at most)")
+        if isScaled {
+            _ = try ScalingGeometry(self)
+            guard options.mapping == nil else {
+                throw SessionError(.pixelTransferNotSupported, "a conversion with a mapping does not scale")
+            }
         }
-        for image in [source, target] where image.format == .rgba16f && image.signal.transfer != .linear {
+        for image in [source, target] where image.isLight && image.signal.transfer != .linear {
             throw SessionError(
                 .pixelTransferNotSupported,
                 "half floats are extended linear here, not \(image.signal.transfer.rawValue)")

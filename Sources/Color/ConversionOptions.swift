@@ -43,12 +43,15 @@ public struct ConversionOptions: Hashable, Sendable {
     public var mapping: SignalMapping?
     /// Picture effects.
     public var effects: Effects
+    /// How pictures are scaled where sizes differ.
+    public var scaling: ScalingOptions
 
     /// Creates options; omitted ones have their defaults.
     public init(
         referenceWhite: Double = 203, hlgPeak: Double = 1000, overRange: OverRange = .clip,
         chromaDownsampling: ChromaDownsampling = .box, dither: Bool = false, targetHeadroom: Double? = nil,
-        masteringPeak: Double? = nil, mapping: SignalMapping? = nil, effects: Effects = Effects()
+        masteringPeak: Double? = nil, mapping: SignalMapping? = nil, effects: Effects = Effects(),
+        scaling: ScalingOptions = ScalingOptions()
     ) {
         self.referenceWhite = referenceWhite
         self.hlgPeak = hlgPeak
@@ -59,6 +62,7 @@ public struct ConversionOptions: Hashable, Sendable {
         self.masteringPeak = masteringPeak
         self.mapping = mapping
         self.effects = effects
+        self.scaling = scaling
     }
 }
 

@@ -45,9 +45,16 @@ public struct ConversionPlan: Sendable {
 
     /// Checks a conversion and computes its numbers.
     ///
-    /// - Throws: the errors of `Conversion.validate`.
+    /// - Throws: the errors of `Conversion.validate`; `PixelTransferNotSupported` for a conversion that scales, which is a
+    ///   `ScalingPlan`.
     public init(_ conversion: Conversion) throws(SessionError) {
         try conversion.validate()
+        guard !conversion.isScaled else {
+            throw SessionError(
+                .pixelTransferNotSupported,
+                "\(conversion.source.width)x\(conversion.source.height) cannot become "
+                    + "\(conversion.target.width)x\(conversion.target.height): only color is converted here")
+        }
         self.conversion = conversion
         let (source, target, options) = (conversion.source, conversion.target, conversion.options)
         mapping = options.mapping
@@ -66,8 +73,8 @@ public struct ConversionPlan: Sendable {
         rescales =
             keepsValues && isYCbCr && from.matrix == to.matrix && from.siting == to.siting
             && source.alpha == target.alpha
-        clipsSource = options.overRange == .clip && !keepsValues && source.format != .rgba16f
-        clipsTarget = options.overRange == .clip && !keepsValues && target.format != .rgba16f
+        clipsSource = options.overRange == .clip && !keepsValues && !source.isLight
+        clipsTarget = options.overRange == .clip && !keepsValues && !target.isLight
         unpremultiplies =
             source.format.hasAlpha && source.alpha == .premultiplied && (!keepsValues || target.alpha == .straight)
         let hasAlpha = source.format.hasAlpha || effects.chromaKey != nil

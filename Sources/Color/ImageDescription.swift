@@ -23,6 +23,8 @@ public struct ImageDescription: Hashable, Sendable {
     ///
     /// For a format without alpha a source's alpha is 1 everywhere; a target's is dropped and its color is in this mode.
     public var alpha: AlphaMode
+    /// Whether half floats are R'G'B' of `signal.transfer` instead of light; only between the steps of a scaling.
+    var holdsCodes = false
 
     /// Creates a description.
     ///
@@ -37,4 +39,7 @@ public struct ImageDescription: Hashable, Sendable {
         self.alpha = alpha
         if format == .rgba16f { self.signal.transfer = .linear }
     }
+
+    /// Whether the samples are half floats of light.
+    var isLight: Bool { format == .rgba16f && !holdsCodes }
 }

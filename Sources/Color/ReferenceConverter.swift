@@ -110,7 +110,11 @@ public struct ReferenceConverter: Sendable {
 
     /// Values as the target's codes: floor(x + 0.5), dithered where the plan says so, or half floats.
     public func round(_ values: Values) -> Picture {
-        let target = plan.conversion.target
+        Self.round(values, plan.conversion.target, dithers: plan.dithers)
+    }
+
+    /// Values as the codes of a picture.
+    static func round(_ values: Values, _ target: ImageDescription, dithers: Bool) -> Picture {
         var picture = Picture(target.format, width: target.width, height: target.height)
         let top = Double(1 << target.format.bitDepth) - 1
         for (component, plane) in values.enumerated() {
@@ -123,7 +127,7 @@ public struct ReferenceConverter: Sendable {
                 } else if component == 3 {
                     picture[component, x, y] = Int(min(max(floor(value * 255 + 0.5), 0), 255))
                 } else {
-                    let addend = plan.dithers ? (Double(ConversionPlan.dither(x: x, y: y)) + 0.5) / 64 : 0.5
+                    let addend = dithers ? (Double(ConversionPlan.dither(x: x, y: y)) + 0.5) / 64 : 0.5
                     picture[component, x, y] = Int(min(max(floor(value + addend), 0), top))
                 }
             }

@@ -59,12 +59,11 @@ public final class TransferSession {
     /// Removes a pool that holds no frame in flight.
     public func removePool(id poolID: UInt32) throws(ClientError) { try replay.removePool(id: poolID) }
 
-    /// Sets properties, all or none.
+    /// Sets properties, all or none: `ScalingMode` and `CleanAperture`, for the frames that follow.
     ///
-    /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`: those of a conversion are given at Create; the session
-    ///   continues.
+    /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`, `Parameter`; the session continues.
     public func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
-        try replay.perform { () throws(ClientError) in try replay.client.setProperties(properties) }
+        try replay.setProperties(properties)
     }
 
     /// The values of properties; those of all properties that have one when `keys` is empty.

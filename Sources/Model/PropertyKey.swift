@@ -183,6 +183,9 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     /// Why that device was chosen; read-only (own key).
     public static let pixelTransferDeviceReason = PropertyKey(rawValue: "PixelTransferDeviceReason")
 
+    /// How the parts of source and target correspond: `Normal`, `CropSourceToCleanAperture`, `Letterbox` or `Trim`.
+    public static let scalingMode = PropertyKey(rawValue: "ScalingMode")
+
     // MARK: State
     /// Whether the client keeps frames so that the session goes on where its process fails; boolean (own key).
     public static let replaysAfterFailure = PropertyKey(rawValue: "ReplaysAfterFailure")

@@ -64,31 +64,79 @@ public enum ConverterChoice {
         for conversion: Conversion, _ request: Request, threads: Int? = nil, sharing gpu: SharedGPU = SharedGPU(),
         willOpen: () -> Void = {}
     ) throws(SessionError) -> Chosen {
-        let plan = try ConversionPlan(conversion)
+        try conversion.validate()
         let reason: String
         switch request.device {
         case .cpu:
             return Chosen(
-                converter: try CPUConverter(conversion, threads: threads), isGPU: false,
+                converter: try onCPU(conversion, threads: threads), isGPU: false,
                 reason: "the CPU is asked for", fallbackReason: nil)
         case .vulkan:
             do throws(SessionError) {
                 let opened = try open(conversion, request, gpu, allowsSoftware: true, willOpen)
                 return Chosen(
-                    converter: try VulkanConverter(plan, on: opened), isGPU: opened.description.kind != .software,
+                    converter: try on(opened, conversion, gpu), isGPU: opened.description.kind != .software,
                     reason: opened.choice, fallbackReason: nil)
             } catch { throw SessionError(.pixelTransferNotSupported, "Vulkan is asked for, but \(error.reason)") }
         case .auto:
             do throws(SessionError) {
                 let opened = try open(conversion, request, gpu, allowsSoftware: false, willOpen)
                 return Chosen(
-                    converter: GPUConverter(try VulkanConverter(plan, on: opened), conversion, threads: threads),
+                    converter: GPUConverter(try on(opened, conversion, gpu), conversion, threads: threads),
                     isGPU: true, reason: opened.choice, fallbackReason: nil)
             } catch { reason = error.reason }
         }
         return Chosen(
-            converter: try CPUConverter(conversion, threads: threads), isGPU: false, reason: reason,
+            converter: try onCPU(conversion, threads: threads), isGPU: false, reason: reason,
             fallbackReason: reason)
+    }
+
+    /// A converter on the CPU.
+    ///
+    /// - Throws: the errors of `Conversion.validate`.
+    public static func onCPU(
+        _ conversion: Conversion, threads: Int? = nil
+    ) throws(SessionError) -> any PixelConverter {
+        guard conversion.isScaled else { return try CPUConverter(conversion, threads: threads) }
+        return try stepped(try ScalingPlan(conversion), nil) { scaling in
+            CPUScaler(scaling, threads: threads)
+        } converting: { conversion throws(SessionError) in
+            try CPUConverter(conversion, threads: threads)
+        }
+    }
+
+    /// A converter on a device.
+    static func on(
+        _ device: VulkanDevice, _ conversion: Conversion, _ gpu: SharedGPU
+    ) throws(SessionError) -> any PixelConverter {
+        guard conversion.isScaled else {
+            return try VulkanConverter(try ConversionPlan(conversion), on: device)
+        }
+        return try stepped(try ScalingPlan(conversion), gpu) { scaling throws(SessionError) in
+            try VulkanScaler(scaling, on: device)
+        } converting: { conversion throws(SessionError) in
+            try VulkanConverter(try ConversionPlan(conversion), on: device)
+        }
+    }
+
+    /// The steps of a plan; one alone needs no picture in between.
+    private static func stepped(
+        _ plan: ScalingPlan, _ gpu: SharedGPU?,
+        scaling: (Scaling) throws(SessionError) -> any PixelConverter,
+        converting: (Conversion) throws(SessionError) -> any PixelConverter
+    ) throws(SessionError) -> any PixelConverter {
+        var steps: [any PixelConverter] = []
+        var images: [ImageDescription] = []
+        if let before = plan.before {
+            steps.append(try converting(before))
+            images.append(before.target)
+        }
+        steps.append(try scaling(plan.scaling))
+        if let after = plan.after {
+            images.append(plan.scaling.target)
+            steps.append(try converting(after))
+        }
+        return steps.count == 1 ? steps[0] : try SteppedConverter(steps, images, gpu: gpu)
     }
 
     /// Opens a device for a conversion, unless no driver should be opened for it.

@@ -6,6 +6,7 @@ internal import HWDModel
 final class GPUConverter: PixelConverter {
     var device: String { current.device }
     var depth: Int { current.depth }
+    var isCPU: Bool { current.isCPU }
 
     private var current: any PixelConverter
     private var conversion: Conversion
@@ -58,7 +59,7 @@ final class GPUConverter: PixelConverter {
         }
         do throws(SessionError) {
             // The CPU's converter does not know tickets of the GPU.
-            guard !(current is CPUConverter) else {
+            guard !current.isCPU else {
                 return try current.convert(picture.source, into: picture.target)
             }
             try current.finish(ticket)
@@ -70,10 +71,10 @@ final class GPUConverter: PixelConverter {
 
     /// Replaces the GPU by the CPU, unless the error is the caller's or the CPU's.
     private func replaceGPU(after error: SessionError) throws(SessionError) {
-        guard !(current is CPUConverter), error.status != .parameter, error.status != .invalidSession else {
+        guard !current.isCPU, error.status != .parameter, error.status != .invalidSession else {
             throw error
         }
-        let successor = try CPUConverter(conversion, threads: threads)
+        let successor = try ConverterChoice.onCPU(conversion, threads: threads)
         // Pictures in flight must end before the converter frees their memory. If one does not end, the device counts
         // as lost, its memory is not freed, and the CPU converts the picture again.
         for ticket in inFlight.keys where (try? current.finish(ticket)) != nil {

@@ -9,6 +9,9 @@ public protocol PixelConverter: AnyObject {
     /// The device for logs and reports: "NVIDIA H100 (driver 550.54)", "llvmpipe (…)", "CPU, libzimg 3.0.4".
     var device: String { get }
 
+    /// Whether it is the CPU that converts, so that no driver runs in the process.
+    var isCPU: Bool { get }
+
     /// Converts one picture and returns when it is written; planes are those of the two formats, in order.
     ///
     /// - Throws: `Parameter` for a wrong number of planes and for planes narrower than a row, else errors of the device;
@@ -50,6 +53,9 @@ public struct ConversionTicket: Hashable, Sendable {
 }
 
 extension PixelConverter {
+    /// A device's driver.
+    public var isCPU: Bool { false }
+
     /// Refuses dma-bufs, which only GPUs read.
     public func convert(_ picture: DMABufPicture, into target: [MutablePlaneView]) throws(SessionError) {
         throw SessionError(.pixelTransferNotSupported, "\(device) reads no dma-bufs")

@@ -18,13 +18,19 @@ struct SessionSetup {
         let call = try VarlinkCall(decoding: Array(start.call.utf8))
         let parameters = try call.parameters(CreateTransferSession.Parameters.self)
         let (width, height) = (parameters.width, parameters.height)
-        guard (1...CompressionRequest.maxDimension).contains(width),
-            (1...CompressionRequest.maxDimension).contains(height)
-        else { throw SessionError(.parameter, "a picture of \(width)x\(height) is not possible") }
+        let (targetWidth, targetHeight) = (parameters.targetWidth ?? width, parameters.targetHeight ?? height)
+        let possible = 1...CompressionRequest.maxDimension
+        for (width, height) in [(width, height), (targetWidth, targetHeight)] {
+            guard possible.contains(width), possible.contains(height) else {
+                throw SessionError(.parameter, "a picture of \(width)x\(height) is not possible")
+            }
+        }
         request = try TransferParameters.device(parameters.device ?? "auto", start)
+        // What is assumed of small pictures follows from the source's size, so that scaling does not change colors.
+        var target = try TransferParameters.image(parameters.target, width, height, "target")
+        (target.width, target.height) = (targetWidth, targetHeight)
         conversion = Conversion(
-            source: try TransferParameters.image(parameters.source, width, height, "source"),
-            target: try TransferParameters.image(parameters.target, width, height, "target"),
+            source: try TransferParameters.image(parameters.source, width, height, "source"), target: target,
             options: try TransferParameters.options(parameters.options))
         try conversion.validate()
     }
@@ -51,12 +57,13 @@ struct SessionSetup {
         }
     }
 
-    /// The conversion of frames with a color of their own; nil is Create's.
+    /// The conversion of frames with a color of their own, where nil is Create's, and with a scaling.
     ///
     /// - Throws: `PixelTransferNotSupported`, naming a color that cannot be converted.
-    func conversion(of color: ColorDescription?) throws(SessionError) -> Conversion {
-        guard let color else { return conversion }
+    func conversion(of color: ColorDescription?, _ scaling: ScalingOptions) throws(SessionError) -> Conversion {
         var changed = conversion
+        changed.options.scaling = scaling
+        guard let color else { return changed }
         do throws(SessionError) {
             changed.source.signal = try SignalDescription(
                 conversion.source.format.isRGB ? color.withoutIdentityMatrix : color,
@@ -101,32 +108,26 @@ struct OpenConverter: @unchecked Sendable {
     /// The report to the broker; the id is a label of its metrics and therefore names no GPU model.
     var report: WorkerReport {
         .created(
-            codecID: converter is CPUConverter ? "org.hwdaemon.transfer.cpu" : VulkanHints.converterID,
+            codecID: converter.isCPU ? "org.hwdaemon.transfer.cpu" : VulkanHints.converterID,
             usingHardware: isGPU,
             fallbackReason: fallbackReason)
     }
 
     /// The values of properties.
     ///
-    /// - Parameter memoryUse: how pictures reached the GPU; nil without a GPU, or before the first picture.
-    /// - Throws: `PropertyNotSupported` for a key that does not exist.
-    func properties(
-        _ keys: [String], _ memoryUse: SharedGPU.MemoryUse?
-    ) throws(SessionError) -> [String: PropertyValue] {
-        let all: [String: PropertyValue] = [
-            PropertyKey.pixelTransferDevice.rawValue: .string(converter.device),
-            PropertyKey.pixelTransferDeviceReason.rawValue: .string(reason),
-            PropertyKey.fallbackReason.rawValue: fallbackReason.map(PropertyValue.string) ?? .null,
-            PropertyKey.pixelTransferMemory.rawValue: memoryUse.map { .string($0.text) } ?? .null,
-        ]
-        if keys.isEmpty { return all.filter { $0.value != .null } }
-        var found: [String: PropertyValue] = [:]
-        for key in keys {
-            guard let value = all[key] else {
-                throw SessionError(.propertyNotSupported, "there is no property \(key)")
-            }
-            found[key] = value
-        }
-        return found
+    /// The session's properties: those of the converter are read-only.
+    func properties(_ scaling: ScalingOptions) -> PropertyStore {
+        var store = PropertyStore(backend: .transfer)
+        store.publish(.pixelTransferDevice, .string(converter.device))
+        store.publish(.pixelTransferDeviceReason, .string(reason))
+        store.publish(.fallbackReason, fallbackReason.map(PropertyValue.string))
+        store.publish(.scalingMode, .string(scaling.mode.rawValue))
+        store.publish(.cleanAperture, scaling.cleanAperture.map { .string($0.text) })
+        return store
     }
+}
+
+extension PictureRectangle {
+    /// `WxH+X+Y`, as the property `CleanAperture`.
+    fileprivate var text: String { "\(width)x\(height)+\(x)+\(y)" }
 }

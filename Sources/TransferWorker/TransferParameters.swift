@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDColor
 internal import HWDModel
+internal import HWDSessions
 internal import HWDShaders
 internal import HWDWire
 
@@ -98,6 +99,23 @@ enum TransferParameters {
         }
     }
 
+    private static func scaling(_ requested: CreateTransferSession.Options) throws(SessionError) -> ScalingOptions {
+        var scaling = ScalingOptions()
+        scaling.filter = try named(requested.scalingFilter, "options.scaling_filter", else: scaling.filter)
+        scaling.light = try named(requested.scalingLight, "options.scaling_light", else: scaling.light)
+        scaling.mode = try named(requested.scalingMode, "options.scaling_mode", else: scaling.mode)
+        if let text = requested.cleanAperture {
+            guard let part = PropertyText.aperture(text) else {
+                throw SessionError(
+                    .parameter, "options.clean_aperture \(text.prefix(64)) is not a rectangle such as 1920x1080+0+4")
+            }
+            scaling.cleanAperture = part.rectangle
+        }
+        scaling.flipsHorizontally = requested.flipHorizontal ?? false
+        scaling.flipsVertically = requested.flipVertical ?? false
+        return scaling
+    }
+
     /// Parses the options of the conversion.
     static func options(_ requested: CreateTransferSession.Options?) throws(SessionError) -> ConversionOptions {
         var options = ConversionOptions()
@@ -113,6 +131,14 @@ enum TransferParameters {
         options.effects.exposure = requested.exposure ?? options.effects.exposure
         options.effects.saturation = requested.saturation ?? options.effects.saturation
         options.effects.sepia = requested.sepia ?? options.effects.sepia
+        options.scaling = try scaling(requested)
         return options
+    }
+}
+
+extension Aperture {
+    /// The same in a picture.
+    var rectangle: PictureRectangle {
+        PictureRectangle(x: UInt32(x), y: UInt32(y), width: UInt32(width), height: UInt32(height))
     }
 }

@@ -12,6 +12,7 @@ struct PendingTransfer: Sendable {
     var frame: TransferFrame
     var source: SharedMemory
     var target: SharedMemory
+    var scaling: ScalingOptions
 }
 
 /// The I/O thread's tasks for the converting thread, done in order.
@@ -42,8 +43,14 @@ struct TransferThread {
     let worker: WorkerSession
     let tasks: WorkQueue<TransferTask>
     private let gpu: SharedGPU
+    /// What determines a converter.
+    private struct Key: Equatable {
+        var color: ColorDescription?
+        var scaling: ScalingOptions
+    }
+
     /// The first is Create's, which is never evicted; the others are ordered by age.
-    private var converters: [(color: ColorDescription?, converter: any PixelConverter)]
+    private var converters: [(key: Key, converter: any PixelConverter)]
     /// Oldest first.
     private var begun: [Begun] = []
 
@@ -51,7 +58,7 @@ struct TransferThread {
         self.worker = worker
         self.tasks = tasks
         gpu = opened.gpu
-        converters = [(nil, opened.converter)]
+        converters = [(Key(scaling: worker.setup.conversion.options.scaling), opened.converter)]
     }
 
     /// Works until the queue is closed.
@@ -83,7 +90,7 @@ struct TransferThread {
         // A frame that reads another's result, or overwrites its source, must wait for it.
         if begun.contains(where: { frame.touches($0.frame, worker.setup.sides) }) { finishAll() }
         do throws(SessionError) {
-            let converter = try converter(for: frame.color)
+            let converter = try converter(for: Key(color: frame.color, scaling: pending.scaling))
             while begun.count >= converter.depth { finishOldest() }
             guard let source = pending.source.bytes.baseAddress,
                 let target = pending.target.mutableBytes?.baseAddress
@@ -115,11 +122,12 @@ struct TransferThread {
         worker.answer(oldest.frame.frameID, failure, bytes: worker.setup.targetBytes)
     }
 
-    private mutating func converter(for color: ColorDescription?) throws(SessionError) -> any PixelConverter {
-        if let index = converters.firstIndex(where: { $0.color == color }) { return converters[index].converter }
-        let opened = try worker.setup.open(try worker.setup.conversion(of: color), sharing: gpu)
+    private mutating func converter(for key: Key) throws(SessionError) -> any PixelConverter {
+        if let index = converters.firstIndex(where: { $0.key == key }) { return converters[index].converter }
+        let opened = try worker.setup.open(
+            try worker.setup.conversion(of: key.color, key.scaling), sharing: gpu)
         if converters.count >= Self.maxConverters { converters.remove(at: 1) }
-        converters.append((color, opened.converter))
+        converters.append((key, opened.converter))
         return opened.converter
     }
 }

@@ -19,7 +19,8 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     private let state: Mutex<TransferSession>
     /// The converter that was opened for Create; the converting thread takes it over.
     private let opened: OpenConverter
-    private let memoryUse = Mutex<SharedGPU.MemoryUse?>(nil)
+    /// The properties, and the scaling that follows from them.
+    private let settings: Mutex<(properties: PropertyStore, scaling: ScalingOptions)>
 
     /// Answers the Create call; a refused call ends the process.
     init(_ assigned: AssignedSession) throws {
@@ -36,10 +37,12 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
             assigned.refuse(error)
         }
         state = Mutex(setup.session)
+        let scaling = setup.conversion.options.scaling
+        settings = Mutex((opened.properties(scaling), scaling))
         stats.set(.width, UInt64(setup.conversion.source.width))
         stats.set(.height, UInt64(setup.conversion.source.height))
         port = try assigned.accept(
-            opened.reply(start.session), opened.report, runsDriver: !(opened.converter is CPUConverter))
+            opened.reply(start.session), opened.report, runsDriver: !opened.converter.isCPU)
     }
 
     /// Serves the client until the session ends, which ends the process.
@@ -55,11 +58,17 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
     // MARK: - Messages
 
     func setProperties(_ values: [String: PropertyValue]) throws(SessionError) {
-        throw SessionError(.propertyReadOnly, "a pixel-transfer session's properties are fixed by Create")
+        try settings.withLock { settings throws(SessionError) in
+            var changed = settings
+            try changed.properties.set(values, isOpen: true)
+            changed.scaling.apply(changed.properties)
+            _ = try setup.conversion(of: nil, changed.scaling).validate()
+            settings = changed
+        }
     }
 
     func copyProperties(_ names: [String]) throws(SessionError) -> [String: PropertyValue] {
-        try opened.properties(names, memoryUse.withLock { $0 })
+        try settings.withLock { settings throws(SessionError) in try settings.properties.copy(names) }
     }
 
     func access(to pool: borrowing OwnedFD) -> SharedMemory.Access {
@@ -92,13 +101,17 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
             try session.admit(frame, in: pools)
         }
         port.stats.add(.framesIn, 1)
-        try tasks.enqueue(.convert(PendingTransfer(frame: frame, source: source, target: target)))
+        let scaling = settings.withLock { $0.scaling }
+        try tasks.enqueue(
+            .convert(PendingTransfer(frame: frame, source: source, target: target, scaling: scaling)))
     }
 
     // MARK: - For the converting thread
 
     /// Publishes how the pictures so far were transferred to and from the GPU.
-    func publish(_ use: SharedGPU.MemoryUse?) { memoryUse.withLock { $0 = use } }
+    func publish(_ use: SharedGPU.MemoryUse?) {
+        settings.withLock { $0.properties.publish(.pixelTransferMemory, use.map { .string($0.text) }) }
+    }
 
     /// Answers a frame that was converted, or that could not be.
     func answer(_ frameID: UInt64, _ failure: SessionError?, bytes: Int) {
@@ -107,5 +120,18 @@ final class WorkerSession: SessionHandler, @unchecked Sendable {
         port.stats.add(.framesOut, 1)
         if failure == nil { port.stats.add(.bytesOut, UInt64(bytes)) }
         send(FrameTransferred(frameID: frameID, status: failure?.status ?? .ok, reason: failure?.reason ?? ""))
+    }
+}
+
+extension ScalingOptions {
+    /// Takes what properties set.
+    fileprivate mutating func apply(_ properties: PropertyStore) {
+        if case .string(let name)? = properties.value(.scalingMode), let mode = Mode(rawValue: name) {
+            self.mode = mode
+        }
+        cleanAperture = nil
+        if case .string(let text)? = properties.value(.cleanAperture) {
+            cleanAperture = PropertyText.aperture(text)?.rectangle
+        }
     }
 }

@@ -72,6 +72,18 @@ public enum CreateTransferSession: ControlMethod {
         public var saturation: Double?
         /// Strength of a sepia effect, 0…1.
         public var sepia: Double?
+        /// `lanczos`, `bilinear`.
+        public var scalingFilter: String?
+        /// `coded`, `linear`: the values that are filtered.
+        public var scalingLight: String?
+        /// `Normal`, `CropSourceToCleanAperture`, `Letterbox`, `Trim`.
+        public var scalingMode: String?
+        /// The source's clean aperture, `WxH+X+Y`.
+        public var cleanAperture: String?
+        /// Whether the target's columns are in reverse order.
+        public var flipHorizontal: Bool?
+        /// Whether the target's rows are in reverse order.
+        public var flipVertical: Bool?
 
         public init() {}
 
@@ -83,14 +95,24 @@ public enum CreateTransferSession: ControlMethod {
             case chromaDownsampling = "chroma_downsampling"
             case targetHeadroom = "target_headroom"
             case masteringPeak = "mastering_peak"
+            case scalingFilter = "scaling_filter"
+            case scalingLight = "scaling_light"
+            case scalingMode = "scaling_mode"
+            case cleanAperture = "clean_aperture"
+            case flipHorizontal = "flip_horizontal"
+            case flipVertical = "flip_vertical"
         }
     }
 
     public struct Parameters: Codable, Sendable {
-        /// Width in samples, of both sides.
+        /// Width of the source in samples.
         public var width: Int
-        /// Height in samples, of both sides.
+        /// Height of the source in samples.
         public var height: Int
+        /// Width of the target; the source's if absent.
+        public var targetWidth: Int?
+        /// Height of the target; the source's if absent.
+        public var targetHeight: Int?
         /// The frames to convert; each may carry its own color.
         public var source: Image
         /// The converted frames.
@@ -102,10 +124,13 @@ public enum CreateTransferSession: ControlMethod {
         public var resumes: String?
 
         public init(
-            width: Int, height: Int, source: Image, target: Image, options: Options? = nil, device: String? = nil
+            width: Int, height: Int, targetWidth: Int? = nil, targetHeight: Int? = nil, source: Image,
+            target: Image, options: Options? = nil, device: String? = nil
         ) {
             self.width = width
             self.height = height
+            self.targetWidth = targetWidth
+            self.targetHeight = targetHeight
             self.source = source
             self.target = target
             self.options = options
@@ -114,6 +139,8 @@ public enum CreateTransferSession: ControlMethod {
 
         enum CodingKeys: String, CodingKey, CaseIterable {
             case width, height, source, target, options, device, resumes
+            case targetWidth = "target_width"
+            case targetHeight = "target_height"
         }
     }
 

@@ -55,8 +55,8 @@ extension Picture {
         let gap = 8
         let filler: UInt8 = 0xA5
         func spread(_ format: PixelFormat, _ plane: Int, _ bytes: [UInt8]?) -> (bytes: [UInt8], stride: Int) {
-            let row = format.rowBytes(plane: plane, width: width)
-            let rows = format.rows(plane: plane, height: height)
+            let row = format.rowBytes(plane: plane, width: bytes == nil ? target.width : width)
+            let rows = format.rows(plane: plane, height: bytes == nil ? target.height : height)
             var all = [UInt8](repeating: filler, count: (row + gap) * rows)
             if let bytes {
                 for line in 0..<rows {
@@ -78,10 +78,10 @@ extension Picture {
             into: try zip(to, targets).map {
                 MutablePlaneView(base: try #require($0.baseAddress), stride: $1.stride)
             })
-        var result = Picture(target.format, width: width, height: height)
+        var result = Picture(target.format, width: target.width, height: target.height)
         for plane in to.indices {
-            let row = target.format.rowBytes(plane: plane, width: width)
-            for line in 0..<target.format.rows(plane: plane, height: height) {
+            let row = target.format.rowBytes(plane: plane, width: target.width)
+            for line in 0..<target.format.rows(plane: plane, height: target.height) {
                 let start = line * (row + gap)
                 result.planes[plane].replaceSubrange(
                     line * row..<(line + 1) * row, with: to[plane][start..<start + row])

@@ -368,9 +368,9 @@ typedef struct hwd_transfer_config {
     const char *device;  /* "auto" (NULL), "vulkan", "cpu", or a PCI address */
     int32_t timeout_ms;  /* the session's timeout; 0: 30 s to create it, then 60 s */
     int32_t reserved;
+    uint32_t target_width, target_height; /* of the converted frames; 0: width, height */
 } hwd_transfer_config;
 HWD_API int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, hwd_session **session);
-
 typedef struct hwd_transfer {
     size_t size;
     uint64_t number; /* hwd_transfer_submit sets it */

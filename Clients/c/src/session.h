@@ -73,7 +73,7 @@ struct hwd_session {
     int malfunction; // the status of a worker that died or broke the protocol
     int socket, wake;
     int timeout;            // ms; of calls that have none of their own
-    uint32_t target_format; // of a transfer
+    uint32_t target_format, target_width, target_height; // of a transfer
     bool has_alpha;         // whether a compression session codes alpha
 
     pthread_mutex_t lock;

@@ -25,11 +25,21 @@ int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, h
     *session = NULL;
     int result = hwdi_take(&given, sizeof given, config);
     if (result < 0 || (result = hwdi_check_size(given.width, given.height)) < 0) return result;
+    if (given.target_width == 0) given.target_width = given.width;
+    if (given.target_height == 0) given.target_height = given.height;
+    if ((result = hwdi_check_size(given.target_width, given.target_height)) < 0) return result;
     text call = {0};
     hwdi_add(&call, ",\"width\":");
     hwdi_add_number(&call, given.width);
     hwdi_add(&call, ",\"height\":");
     hwdi_add_number(&call, given.height);
+    // Daemons before the feature "scaling" refuse the members.
+    if (given.target_width != given.width || given.target_height != given.height) {
+        hwdi_add(&call, ",\"target_width\":");
+        hwdi_add_number(&call, given.target_width);
+        hwdi_add(&call, ",\"target_height\":");
+        hwdi_add_number(&call, given.target_height);
+    }
     add_image(&call, "source", &given.source);
     add_image(&call, "target", &given.target);
     hwdi_add_object(&call, "options", given.options);
@@ -40,6 +50,8 @@ int hwd_transfer_create(hwd_daemon *daemon, const hwd_transfer_config *config, h
     (*session)->info.height = given.height;
     (*session)->info.pixel_format = given.source.pixel_format;
     (*session)->target_format = given.target.pixel_format;
+    (*session)->target_width = given.target_width;
+    (*session)->target_height = given.target_height;
     return 0;
 }
 
@@ -47,7 +59,9 @@ static int check_side(hwd_session *session, uint32_t number, uint32_t format, hw
     hwd_pool *pool = hwdi_find_pool(session, number);
     if (!pool) return hwdi_fail(HWD_PARAMETER, "there is no pool %u", number);
     if (written && !pool->writable) return hwdi_fail(HWD_PARAMETER, "pool %u may only be read", number);
-    const char *fault = hwdi_check_planes(format, session->info.width, session->info.height, planes, count, pool->size);
+    const uint32_t width = written ? session->target_width : session->info.width;
+    const uint32_t height = written ? session->target_height : session->info.height;
+    const char *fault = hwdi_check_planes(format, width, height, planes, count, pool->size);
     return fault ? hwdi_fail(HWD_PARAMETER, "the frame's planes: %s", fault) : 0;
 }
 

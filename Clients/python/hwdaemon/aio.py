@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
-from typing import Any, AsyncIterator, Dict, Generic, List, Mapping, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, AsyncIterator, Dict, Generic, List, Mapping, Optional, Tuple, Sequence, Type, TypeVar, Union
 
 from . import errors
 from ._core import create
@@ -205,11 +205,12 @@ class TransferSession(Session[TransferLink]):
 
     def __init__(
         self, width: int, height: int, source: Union[str, Mapping[str, str]], target: Union[str, Mapping[str, str]], *,
-        device: Optional[str] = None, daemon: Optional[Daemon] = None, timeout: float = 30.0, **options: Any
+        target_size: Optional[Tuple[int, int]] = None, device: Optional[str] = None, daemon: Optional[Daemon] = None,
+        timeout: float = 30.0, **options: Any
     ) -> None:
-        parameters = create.transfer((width, height), source, target, device, options)
+        parameters = create.transfer((width, height), source, target, device, options, target_size)
         formats = (str(parameters[side]["pixel_format"]) for side in ("source", "target"))
-        super().__init__(TransferLink(width, height, *formats), parameters, daemon, timeout)
+        super().__init__(TransferLink(width, height, *formats, target_size=target_size), parameters, daemon, timeout)
 
     async def frame(self) -> Frame:
         return await self._run(self._link.frame(), "waiting for a frame")

@@ -2,7 +2,7 @@
 """Pixel-transfer sessions: frames to frames of another layout and color."""
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Union
+from typing import Any, Mapping, Optional, Tuple, Union
 
 from ._core import create
 from ._core.steps import run
@@ -27,6 +27,7 @@ class TransferSession(Session[TransferLink]):
         source: Union[str, Mapping[str, str]],
         target: Union[str, Mapping[str, str]],
         *,
+        target_size: Optional[Tuple[int, int]] = None,
         device: Optional[str] = None,
         daemon: Optional[Daemon] = None,
         timeout: float = 30.0,
@@ -36,14 +37,15 @@ class TransferSession(Session[TransferLink]):
 
         - source, target: a pixel format, or the members of TransferImage (pixel_format, primaries, transfer, matrix, range,
           siting, alpha).
+        - target_size: width and height of the converted frames; those of the source when absent.
         - device: "auto" (the default), "vulkan", "cpu" or a GPU's PCI address.
         - options: the members of TransferOptions, such as reference_white.
 
         Raises StatusError, CallError, NotRunning, NotPermitted, Timeout; ParameterError for a wrong pixel format or size.
         """
-        parameters = create.transfer((width, height), source, target, device, options)
+        parameters = create.transfer((width, height), source, target, device, options, target_size)
         formats = (str(parameters[side]["pixel_format"]) for side in ("source", "target"))
-        super().__init__(TransferLink(width, height, *formats), timeout)
+        super().__init__(TransferLink(width, height, *formats, target_size=target_size), timeout)
         run(self._link.create((daemon or default_daemon()).address, parameters), timeout, "creating a session")
 
     @property

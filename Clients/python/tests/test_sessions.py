@@ -286,6 +286,16 @@ class TransferTests(unittest.TestCase):
                           "rawvideo", "-", data=b"".join(frames))
         self.assertLess(difference(converted, expected), 1.5)
 
+    def test_frames_are_scaled(self):
+        frames = clip(WIDTH, HEIGHT, 2, source="smptebars")
+        size = (WIDTH // 4 * 2, HEIGHT // 4 * 2)
+        with TransferSession(WIDTH, HEIGHT, "nv12", "nv12", target_size=size, device="cpu", daemon=daemon()) as session:
+            scaled = b"".join(session.convert(frame).tobytes() for frame in frames)
+        expected = ffmpeg("-f", "rawvideo", "-video_size", f"{WIDTH}x{HEIGHT}", "-pix_fmt", "nv12", "-i", "-", "-vf",
+                          f"zscale={size[0]}:{size[1]}:filter=lanczos", "-pix_fmt", "nv12", "-f", "rawvideo", "-",
+                          data=b"".join(frames))
+        self.assertLess(difference(scaled, expected), 1.0)
+
     def test_an_unsupported_color_fails_one_frame(self):
         frame = clip(64, 48, 1)[0]
         with TransferSession(64, 48, "nv12", "ab24", device="cpu", daemon=daemon()) as session:

@@ -117,6 +117,44 @@ void hwd_rescale(const hwd_rescaling *plan, hwd_plane source, hwd_mutable_plane 
 /// Converts a picture on up to `threads` threads; returns false when memory runs out.
 bool hwd_convert(const hwd_plan *plan, const hwd_plane *source, const hwd_mutable_plane *target, int threads);
 
+/// Type of the samples of a plane.
+typedef enum { HWD_BYTE_SAMPLES, HWD_WORD_SAMPLES, HWD_HALF_SAMPLES } hwd_sample_type;
+
+/// Samples of one or more components that alternate in the rows of a plane.
+typedef struct {
+    hwd_sample_type type;
+    int shift;     ///< words: bits below the value
+    int channels;  ///< components of the plane: 1, 2 or 4
+} hwd_sample_layout;
+
+/// Taps of one axis: position i is the sum of `taps` source positions from `first[i]` on.
+typedef struct {
+    int count;
+    int taps;
+    const int32_t *first;
+    const float *weights;  ///< `taps` for each position
+    int begin, end, step;  ///< positions with equal weights whose first taps are `step` apart; hwd_scale finds them
+} hwd_axis;
+
+/// Scaling of a plane's components; each value becomes `factor · value + offset` within its limits.
+typedef struct {
+    hwd_sample_layout source, target;
+    int width;       ///< pixels in a row of the source
+    int components;  ///< components that are scaled, 1 or all of the target's
+    int order[4];    ///< the source's channel of each
+    int channel;     ///< the target's channel where one component is scaled
+    hwd_axis across, down;
+    float factor[4], offset[4], low[4], high[4];
+    bool dithers;
+    bool divides;    ///< four components: the first three are divided by the fourth, 0…1, before they are rescaled
+    int x, y;        ///< the target's first position, for the pattern of dithering
+} hwd_scaling;
+
+/// Scales a plane on up to `threads` threads; returns false when memory runs out.
+///
+/// Sums are computed in fp32, down first. All positions of the axes must be in the source.
+bool hwd_scale(const hwd_scaling *plan, hwd_plane source, hwd_mutable_plane target, int threads);
+
 /// PQ codes of 12 bits.
 enum { HWD_LIGHT_CODES = 4096 };
 

@@ -13,12 +13,16 @@ final class TransferReplay {
     private enum Request {
         case frame(TransferFrame)
         case finish
+        /// Set between other requests; those that follow depend on it.
+        case properties([PropertyKey: PropertyValue])
     }
 
     private let sessions: SessionSuccession<TransferReceiver>
     private var pools: [(id: UInt32, memory: SharedMemory)] = []
-    /// What the present process has not answered, in order.
+    /// What the present process has not answered, in order, and properties that were set meanwhile.
     private var unanswered: [Request] = []
+    /// Properties that were set before.
+    private var properties: [PropertyKey: PropertyValue] = [:]
     /// Events that came before a failure.
     private var events: [Event] = []
     private var isInvalidated = false
@@ -57,6 +61,20 @@ final class TransferReplay {
         pools.removeAll { $0.id == poolID }
     }
 
+    func setProperties(_ new: [PropertyKey: PropertyValue]) throws(ClientError) {
+        try perform { () throws(ClientError) in try client.setProperties(new) }
+        unanswered.append(.properties(new))
+        settle()
+    }
+
+    /// Takes what was set before the oldest request without an answer.
+    private func settle() {
+        while case .properties(let oldest)? = unanswered.first {
+            properties.merge(oldest) { _, new in new }
+            unanswered.removeFirst()
+        }
+    }
+
     func transfer(_ frame: TransferFrame) throws(ClientError) {
         guard framesInFlight < client.created.maxFramesInFlight else {
             throw ClientError(
@@ -79,6 +97,7 @@ final class TransferReplay {
             try client.send(frame)
             client.receiver.framesInFlight.insert(frame.frameID)
         case .finish: client.finish(by: try client.send(.finishFrames))
+        case .properties(let set): try client.setProperties(set)
         }
     }
 
@@ -104,6 +123,7 @@ final class TransferReplay {
             }
         }
         if let index { unanswered.remove(at: index) }
+        settle()
     }
 
     func invalidate() {
@@ -135,6 +155,7 @@ final class TransferReplay {
             try sessions.continueAfter(failure)
             do throws(ClientError) {
                 for pool in pools { try client.addPool(pool.memory, id: pool.id) }
+                if !properties.isEmpty { try client.setProperties(properties) }
                 for request in unanswered { try send(request) }
                 return
             } catch { failure = error }
@@ -144,24 +165,26 @@ final class TransferReplay {
     /// A frame in flight whose target is the source of one in flight.
     private func overwritten() -> UInt64? {
         let frames = unanswered.compactMap { if case .frame(let frame) = $0 { frame } else { nil } }
-        let (source, target) = (sessions.parameters.source.pixelFormat, sessions.parameters.target.pixelFormat)
-        let sources = frames.compactMap { region($0.source, source) }
+        let parameters = sessions.parameters
+        let (source, target) = (parameters.source.pixelFormat, parameters.target.pixelFormat)
+        let sources = frames.compactMap { region($0.source, source, height: parameters.height) }
         return frames.first { frame in
-            guard let written = region(frame.target, target) else { return true }
+            guard let written = region(frame.target, target, height: parameters.targetHeight ?? parameters.height)
+            else { return true }
             return sources.contains { $0.memory === written.memory && $0.bytes.overlaps(written.bytes) }
         }?.frameID
     }
 
     /// The memory that one side of a frame takes; nil where it cannot be determined.
     private func region(
-        _ place: TransferFrame.Place, _ pixelFormat: String
+        _ place: TransferFrame.Place, _ pixelFormat: String, height: Int
     ) -> (memory: SharedMemory, bytes: Range<UInt64>)? {
         guard let memory = pools.first(where: { $0.id == place.poolID })?.memory,
             let format = PixelFormat(rawValue: pixelFormat), format.planeCount == place.layout.planes.count
         else { return nil }
         var (start, end) = (UInt64.max, UInt64(0))
         for (index, plane) in place.layout.planes.enumerated() {
-            let rows = UInt64(format.rows(plane: index, height: sessions.parameters.height))
+            let rows = UInt64(format.rows(plane: index, height: height))
             start = min(start, plane.offset)
             // The last row as a whole stride: a few bytes too many at most.
             end = max(end, plane.offset &+ rows &* UInt64(plane.stride))

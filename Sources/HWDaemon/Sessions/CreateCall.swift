@@ -46,6 +46,13 @@ struct CreateCall {
             codec = "none"
             resumes = parameters.resumes
             (width, height) = (parameters.width, parameters.height)
+            // The larger side bounds the process's memory.
+            let target = (width: parameters.targetWidth ?? width, height: parameters.targetHeight ?? height)
+            if SessionMemory.pictureBytes(width: target.width, height: target.height)
+                > SessionMemory.pictureBytes(width: width, height: height)
+            {
+                (width, height) = target
+            }
             pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"
         }
         codec = codec.printable(maxBytes: 32)

@@ -21,6 +21,6 @@ enum ProtocolFeatures {
         "compression", "decompression", "frame-alpha-mode", "frame-captions", "frame-metadata", "hardware-support",
         "live-compression-properties", "max-temporal-level", "pixel-transfer", "quality-metrics",
         "resumed-sessions",
-        "rgb-frames",
+        "rgb-frames", "scaling",
     ]
 }

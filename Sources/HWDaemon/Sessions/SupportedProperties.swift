@@ -8,6 +8,9 @@ enum SupportedProperties {
     private static let replies = Dictionary(
         uniqueKeysWithValues: PropertySpec.Backend.allCases.map { ($0, VarlinkReply.constant(reply($0))) })
 
+    /// Names pixel-transfer sessions, whatever converts.
+    private static let transferID = "org.hwdaemon.transfer"
+
     /// The encoded reply for sessions with an encoder or decoder; with the software encoder if none is named.
     ///
     /// - Throws: `CouldNotFindVideoEncoder` for an unknown id.
@@ -20,6 +23,7 @@ enum SupportedProperties {
     private static func backend(
         _ codecID: String?, _ snapshot: ProbeSnapshot
     ) throws(SessionError) -> PropertySpec.Backend {
+        if codecID == Self.transferID { return .transfer }
         let decoders = DecoderPolicy.candidates(snapshot)
         if let codecID, let decoder = decoders.first(where: { $0.id == codecID }) {
             return decoder.hardware ? .vaapiDecoder : .libavcodec

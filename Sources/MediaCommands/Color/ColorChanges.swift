@@ -13,9 +13,9 @@ struct ColorChanges {
 
     init(_ plan: EncodeColor) { (source, target) = (plan.source, plan.target) }
 
-    mutating func note(_ frame: SourceFrame, _ color: ColorDescription) {
+    mutating func note(_ frame: SourceFrame, _ color: ColorDescription, changesColor: Bool = true) {
         if frame.sideData.contains(where: \.kind.isDynamic) { withoutMetadata += 1 }
-        guard color != source else { return }
+        guard changesColor, color != source else { return }
         frames += 1
         first = first ?? "frame \(frame.index) is \(color.name)"
     }
@@ -24,7 +24,7 @@ struct ColorChanges {
     var metadataWarning: String? {
         guard withoutMetadata > 0 else { return nil }
         return
-            "warning: the dynamic HDR metadata of \(withoutMetadata) frames are left out: their colors were converted"
+            "warning: the dynamic HDR metadata of \(withoutMetadata) frames are left out: their pictures were converted"
     }
 
     /// A warning in one line; nil without changes.

@@ -6,7 +6,7 @@ internal import HWDMediaFile
 internal import HWDModel
 internal import HWDWire
 
-/// A video whose frames all have one color: those of another are converted by pixel-transfer sessions.
+/// A video whose frames all have one color, size and orientation: others are converted and scaled by pixel-transfer sessions.
 ///
 /// A session is created when the first frame needs it.
 final class ConvertingSource: VideoSource {
@@ -25,6 +25,10 @@ final class ConvertingSource: VideoSource {
     private struct Key: Hashable {
         var format: PixelFormat
         var isHLG: Bool
+        /// Whether the color stays, so that samples are only scaled.
+        var keepsColor: Bool
+        /// How colors relate to alpha; nil without alpha.
+        var alphaMode: AlphaChannelMode?
     }
 
     private(set) var counts: ColorChanges
@@ -37,6 +41,7 @@ final class ConvertingSource: VideoSource {
     private let source: any VideoSource
     private let video: VideoDescription
     private let plan: EncodeColor
+    private let geometry: PictureGeometry
     private let signal: SignalDescription?
     private let daemon: Daemon
     private let readerPool: FramePool?
@@ -50,19 +55,23 @@ final class ConvertingSource: VideoSource {
 
     /// - Parameter readerPool: the pool that the reader decodes into; nil where a session decodes.
     init(
-        _ source: any VideoSource, _ video: VideoDescription, _ plan: EncodeColor, _ daemon: Daemon,
-        readerPool: FramePool?
+        _ source: any VideoSource, _ video: VideoDescription, _ target: (color: EncodeColor, geometry: PictureGeometry),
+        _ daemon: Daemon, readerPool: FramePool?
     ) throws {
+        let plan = target.color
         self.source = source
         self.video = video
-        self.plan = plan
+        (self.plan, geometry) = target
         self.daemon = daemon
         self.readerPool = readerPool
         signal = plan.signal(of: plan.target, video)
         colors = StreamColor(video.color)
         counts = ColorChanges(plan)
         // A conversion that is impossible fails before anything is encoded.
-        if plan.converts { _ = try transfer(format: plan.sourceFormat, color: plan.source) }
+        if plan.converts || geometry.changesSamples {
+            let color = plan.converts ? plan.source : plan.target
+            _ = try transfer(format: plan.sourceFormat, color: color, alphaMode: plan.alphaMode(video))
+        }
     }
 
     func next() throws -> SourceItem? {
@@ -109,17 +118,23 @@ final class ConvertingSource: VideoSource {
     /// A frame as it is, or as it will be once its conversion ends.
     private func taken(_ frame: SourceFrame) throws -> Pending {
         let color = color(of: frame)
-        guard try needsConversion(frame, color) else { return Pending(frame: frame) }
-        let transfer = try transfer(format: frame.format, color: color)
+        let changesColor = try needsConversion(frame, color)
+        guard changesColor || geometry.changesSamples else { return Pending(frame: frame) }
+        let transfer = try transfer(
+            format: frame.format, color: changesColor ? color : plan.target, alphaMode: frame.alphaMode)
         guard let targets, let slot = targets.acquire() else {
             throw CommandFailure(.software, "no memory is free for a converted frame")
         }
-        try transfer.submit(frame, color: color, into: slot)
-        counts.note(frame, color)
+        try transfer.submit(frame, color: changesColor ? color : nil, into: slot)
         var converted = frame
-        // HDR metadata describe the picture before the conversion.
-        converted.sideData.removeAll { $0.kind != .closedCaptions }
-        (converted.width, converted.height) = (video.width, video.height)
+        if changesColor || !geometry.onlyScales {
+            // HDR metadata describe the picture before the conversion.
+            converted.sideData.removeAll { $0.kind != .closedCaptions }
+            counts.note(frame, color, changesColor: changesColor)
+        } else {
+            converted.scale = geometry.scale
+        }
+        (converted.width, converted.height) = size
         (converted.format, converted.color) = (plan.format, plan.target)
         converted.place = .session(targets.memory, arenaID: Self.arenaID, layout.moved(by: UInt64(slot.offset)))
         converted.release = { targets.release(slot) }
@@ -153,24 +168,46 @@ final class ConvertingSource: VideoSource {
     }
 
     private var layout: FrameLayout {
-        FrameLayout.packed(plan.format, width: video.width, height: video.height).layout
+        FrameLayout.packed(plan.format, width: size.width, height: size.height).layout
     }
 
-    private func transfer(format: PixelFormat, color: ColorDescription) throws -> FrameTransfer {
-        let key = Key(format: format, isHLG: color.transfer == 18)
+    /// The size of converted frames.
+    private var size: (width: Int, height: Int) {
+        geometry.changesSamples ? (geometry.width, geometry.height) : (video.width, video.height)
+    }
+
+    private func transfer(
+        format: PixelFormat, color: ColorDescription, alphaMode: AlphaChannelMode?
+    ) throws -> FrameTransfer {
+        let keepsColor = color == plan.target && geometry.changesSamples
+        let key = Key(
+            format: format, isHLG: color.transfer == 18, keepsColor: keepsColor,
+            alphaMode: format.hasAlpha ? alphaMode : nil)
         if let known = transfers[key] { return known }
         let pool: FramePool
         if let targets {
             pool = targets
         } else {
-            let size = FrameLayout.packed(plan.format, width: video.width, height: video.height).size
+            let size = FrameLayout.packed(plan.format, width: size.width, height: size.height).size
             pool = try FramePool(
                 slotSize: size, slotCount: FrameSender.framesInFlight(slotSize: size) + 1 + FrameTransfer.depth)
             targets = pool
         }
+        var parameters =
+            keepsColor
+            ? try plan.parameters(keeping: color, format: format, alphaMode: key.alphaMode, video)
+            : try plan.parameters(format: format, color: color, video)
+        if geometry.transposes {
+            guard let siting = color.transposed?.chromaLocation.flatMap({ ChromaSiting(locationType: $0) })
+                ?? (color.transposed == nil ? nil : .left)
+            else { throw MediaError(.unsupported, "pictures of \(color.name) with this chroma location cannot be turned") }
+            if format.isYCbCr { parameters.source.siting = siting.rawValue }
+        }
+        geometry.apply(to: &parameters)
         let transfer = try FrameTransfer(
-            daemon, video, try plan.parameters(format: format, color: color, video), format: format,
-            into: FrameTransfer.Target(pool: pool, layout: layout), readerPool: readerPool)
+            daemon, video, parameters, format: format,
+            into: FrameTransfer.Target(pool: pool, layout: layout), readerPool: readerPool,
+            transposes: geometry.transposes)
         device = device ?? transfer.session.created.device
         transfers[key] = transfer
         return transfer

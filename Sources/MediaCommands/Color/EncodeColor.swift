@@ -157,6 +157,26 @@ struct EncodeColor {
         return "warning: the colors of interlaced frames are converted as if the frames were progressive"
     }
 
+    /// How the colors of a video's frames relate to their alpha.
+    func alphaMode(_ video: VideoDescription) -> AlphaChannelMode? { video.alphaMode ?? video.alphaLayerMode }
+
+    /// The parameters of a session that keeps the color of frames, whatever it is: only the range of samples and the place of
+    /// chroma matter.
+    func parameters(
+        keeping color: ColorDescription, format: PixelFormat, alphaMode: AlphaChannelMode?, _ video: VideoDescription
+    ) throws(SessionError) -> CreateTransferSession.Parameters {
+        guard let siting = ChromaSiting(locationType: color.chromaLocation ?? 0) else {
+            throw SessionError(.parameter, "there is no chroma location \(color.chromaLocation ?? 0)")
+        }
+        let signal = SignalDescription(isFullRange: color.isFullRange, siting: siting)
+        var (source, target) = (
+            CreateTransferSession.Image(format, signal), CreateTransferSession.Image(self.format, signal)
+        )
+        if format.hasAlpha { (source.alpha, target.alpha) = (alphaMode?.rawValue, alphaMode?.rawValue) }
+        return CreateTransferSession.Parameters(
+            width: video.width, height: video.height, source: source, target: target)
+    }
+
     /// The parameters of a session that converts frames of one format.
     ///
     /// - Parameter color: the color of the first of them; each frame is sent with its own.

@@ -30,6 +30,10 @@ final class FrameTransfer {
     private let target: Target
     /// The pool that the reader decodes into; nil where it has none.
     private let readerPool: FramePool?
+    /// Whether rows and columns of frames are exchanged before they are sent.
+    private let transposes: Bool
+    /// A frame before that, where it is in no pool.
+    private var scratch: UnsafeMutableRawBufferPointer?
     private var copies: FramePool?
     private var fitter: FrameFitter?
     /// The session's pools; each is registered once, and its number is its position.
@@ -42,8 +46,9 @@ final class FrameTransfer {
     ///   - parameters: those of Create, of the same size.
     init(
         _ daemon: Daemon, _ video: VideoDescription, _ parameters: CreateTransferSession.Parameters,
-        format: PixelFormat, into target: Target, readerPool: FramePool? = nil
+        format: PixelFormat, into target: Target, readerPool: FramePool? = nil, transposes: Bool = false
     ) throws {
+        self.transposes = transposes
         self.video = video
         self.format = format
         self.target = target
@@ -51,11 +56,21 @@ final class FrameTransfer {
         session = try TransferSession(daemon, parameters)
     }
 
-    deinit { session.invalidate() }
+    deinit {
+        session.invalidate()
+        scratch?.deallocate()
+    }
 
     /// Sends a frame, of which at most `depth` may be under way; its samples must stay until `finish`.
-    func submit(_ frame: SourceFrame, color: ColorDescription, into slot: FramePool.Slot) throws {
-        let (place, copy) = try place(of: frame, color)
+    ///
+    /// - Parameter color: its own; nil is Create's.
+    func submit(_ frame: SourceFrame, color: ColorDescription?, into slot: FramePool.Slot) throws {
+        var (place, copy): (TransferFrame.Place, FramePool.Slot?)
+        if transposes {
+            (place, copy) = try copying { try transpose(frame, into: $0) }
+        } else {
+            (place, copy) = try self.place(of: frame, color ?? frame.color)
+        }
         inFlight.append((sentCount, copy))
         try session.transfer(
             TransferFrame(
@@ -63,7 +78,7 @@ final class FrameTransfer {
                 target: TransferFrame.Place(
                     poolID: try number(of: target.pool.memory), layout: target.layout.moved(by: UInt64(slot.offset))
                 ),
-                color: color))
+                color: transposes ? color.map { $0.transposed ?? $0 } : color))
         sentCount += 1
     }
 
@@ -96,12 +111,7 @@ final class FrameTransfer {
             if let direct = decoded.direct, let readerPool {
                 return (TransferFrame.Place(poolID: try number(of: readerPool.memory), layout: direct.layout), nil)
             }
-            guard fits else {
-                throw MediaError(
-                    .unsupported,
-                    "frame \(frame.index) has \(frame.width)x\(frame.height) samples, those before it have "
-                        + "\(video.width)x\(video.height)")
-            }
+            guard fits else { throw Self.otherSize(frame, video) }
             return try copying { try decoded.copy(to: $0) }
         }
     }
@@ -114,7 +124,7 @@ final class FrameTransfer {
         if let copies {
             pool = copies
         } else {
-            let size = FrameLayout.packed(format, width: video.width, height: video.height).size
+            let size = packedSize(transposes ? (video.height, video.width) : (video.width, video.height))
             pool = try FramePool(slotSize: size, slotCount: Self.depth)
             copies = pool
         }
@@ -124,6 +134,51 @@ final class FrameTransfer {
         let layout = try write(
             FrameSlot(id: slot.index, base: base, poolOffset: UInt64(slot.offset), byteCount: pool.slotSize))
         return (TransferFrame.Place(poolID: try number(of: pool.memory), layout: layout), slot)
+    }
+
+    private func packedSize(_ size: (width: Int, height: Int)) -> Int {
+        FrameLayout.packed(format, width: size.width, height: size.height).size
+    }
+
+    /// Writes a frame with rows and columns exchanged.
+    private func transpose(_ frame: SourceFrame, into slot: FrameSlot) throws -> FrameLayout {
+        let (memory, layout) = try samples(of: frame)
+        guard let base = memory.baseAddress else { throw CommandFailure(.software, "a frame has no memory") }
+        let packed = FrameLayout.packed(format, width: video.height, height: video.width)
+        PictureOrientation.transposed.copy(
+            layout.planes(at: base), to: packed.layout.mutablePlanes(at: slot.base), format, width: video.width,
+            height: video.height)
+        return packed.layout.moved(by: slot.poolOffset)
+    }
+
+    /// The samples of a frame at the session's size.
+    private func samples(of frame: SourceFrame) throws -> (UnsafeRawBufferPointer, FrameLayout) {
+        let fits = (frame.width, frame.height) == (video.width, video.height)
+        if case .session(let memory, _, let layout) = frame.place, fits { return (memory.bytes, layout) }
+        if case .local(let decoded) = frame.place, let direct = decoded.direct, let readerPool, fits {
+            return (readerPool.memory.bytes, direct.layout)
+        }
+        let memory =
+            scratch
+            ?? .allocate(
+                byteCount: packedSize((video.width, video.height)), alignment: FrameLayout.rowAlignment)
+        scratch = memory
+        guard let base = memory.baseAddress else { throw CommandFailure(.software, "there is no memory for a frame") }
+        let slot = FrameSlot(id: 0, base: base, poolOffset: 0, byteCount: memory.count)
+        switch frame.place {
+        case .session(let shared, _, let layout):
+            return (UnsafeRawBufferPointer(memory), try fit(frame, shared, layout, frame.color, into: slot))
+        case .local(let decoded):
+            guard fits else { throw Self.otherSize(frame, video) }
+            return (UnsafeRawBufferPointer(memory), try decoded.copy(to: slot))
+        }
+    }
+
+    private static func otherSize(_ frame: SourceFrame, _ video: VideoDescription) -> MediaError {
+        MediaError(
+            .unsupported,
+            "frame \(frame.index) has \(frame.width)x\(frame.height) samples, those before it have "
+                + "\(video.width)x\(video.height)")
     }
 
     /// Scales a frame; its color stays its own.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import HWDColor
 internal import HWDControlCommands
 internal import HWDModel
 internal import HWDWire
@@ -8,11 +9,14 @@ internal import HWDWire
 struct ConvertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "convert",
-        abstract: "Convert raw frames between Y'CbCr and RGB formats.",
+        abstract: "Convert raw frames between Y'CbCr and RGB formats, and scale them.",
         discussion: """
-            INPUT and OUTPUT hold frames of one size one after another, without headers or padding; - is standard \
+            INPUT and OUTPUT hold frames of one size each, one after another, without headers or padding; - is standard \
             input or output. Colors are converted by a pixel-transfer session of the daemon, on a GPU if there is one. \
             OUTPUT is created only when it is complete.
+
+            --to-size scales, up to 8 times in either direction. Values are filtered as they are coded, plane by plane, with \
+            chroma where its siting says and colors multiplied by alpha; --filter-light linear filters light.
 
             --transfer, --matrix, --range and --siting describe the source, or the target where the source is rgba16f: \
             half floats are linear, 1.0 is reference white, and highlights are above 1.0. \
@@ -25,6 +29,7 @@ struct ConvertCommand: ParsableCommand {
                   --from-primaries 2020 --matrix 2020 --siting topleft --to-primaries p3
               hwctl convert in.f16 out.p010 --size 3840x2160 --from rgba16f --to p010 --from-primaries p3 \\
                   --transfer hlg --to-primaries 2020 --matrix 2020
+              hwctl convert in.p010 out.p010 --size 3840x2160 --to-size 1920x1080 --from p010 --to p010
               hwctl convert - - --size 1280x720 --from nv12 --to bgra8 <in.yuv | ffplay -f rawvideo -pixel_format bgra \\
                   -video_size 1280x720 -
             """)
@@ -122,6 +127,9 @@ struct ConvertCommand: ParsableCommand {
     @OptionGroup(title: "Target and alpha options")
     var side: Side
 
+    @OptionGroup(title: "Size")
+    var scaling: ScalingArguments
+
     @OptionGroup(title: "Conversion options")
     var conversion: Conversion
 
@@ -139,17 +147,15 @@ struct ConvertCommand: ParsableCommand {
     var json = false
 
     /// Width and height of `--size`.
-    private var dimensions: (width: Int, height: Int)? {
-        let parts = size.split(separator: "x", omittingEmptySubsequences: false)
-        guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),
-            (1...16384).contains(width), (1...16384).contains(height)
-        else { return nil }
-        return (width, height)
-    }
+    private var dimensions: (width: Int, height: Int)? { PictureSizeText.parse(size) }
 
     func validate() throws {
-        guard dimensions != nil else {
-            throw ValidationError("--size takes a size such as 1920x1080, up to 16384x16384, not '\(size)'.")
+        guard let dimensions else {
+            throw ValidationError("--size takes \(PictureSizeText.example), not '\(size)'.")
+        }
+        let isWhole = [nil, .normal].contains(scaling.scalingMode)
+        if isWhole, let target = scaling.dimensions, !PictureSizeText.canScale(dimensions, target) {
+            throw ValidationError("--to-size is up to 8 times larger or smaller than --size.")
         }
         try OptionCheck.json(json, output: output)
     }
@@ -157,9 +163,12 @@ struct ConvertCommand: ParsableCommand {
     func run() throws {
         try report(output: output) {
             guard let (width, height) = dimensions else { return }
+            var options = conversion.options
+            scaling.apply(to: &options)
+            let size = scaling.dimensions
             let parameters = CreateTransferSession.Parameters(
-                width: width, height: height, source: source, target: target, options: conversion.options,
-                device: device)
+                width: width, height: height, targetWidth: size?.width, targetHeight: size?.height, source: source,
+                target: target, options: options, device: device)
             let request = ConvertJob.Request(
                 input: input, output: output, parameters: parameters, source: from.pixelFormat,
                 target: to.pixelFormat, json: json)

@@ -38,9 +38,9 @@ final class ConvertJob {
 
     init(_ request: Request) {
         self.request = request
-        let (width, height) = (request.parameters.width, request.parameters.height)
-        source = Self.packed(request.source, width, height)
-        target = Self.packed(request.target, width, height)
+        source = Self.packed(request.source, request.parameters.width, request.parameters.height)
+        let size = request.parameters.targetSize
+        target = Self.packed(request.target, size.width, size.height)
     }
 
     func run(_ interruption: Interruption) throws {
@@ -157,7 +157,7 @@ final class ConvertJob {
         ) {
             input = request.input
             output = request.output
-            (width, height) = (request.parameters.width, request.parameters.height)
+            (width, height) = request.parameters.targetSize
             (from, to) = (request.source.rawValue, request.target.rawValue)
             device = created.device
             deviceReason = created.deviceReason
@@ -177,4 +177,9 @@ final class ConvertJob {
             ]
         }
     }
+}
+
+extension CreateTransferSession.Parameters {
+    /// The size of the converted frames.
+    fileprivate var targetSize: (width: Int, height: Int) { (targetWidth ?? width, targetHeight ?? height) }
 }

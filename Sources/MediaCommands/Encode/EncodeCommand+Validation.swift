@@ -18,7 +18,7 @@ extension EncodeCommand {
             throw ValidationError("--alpha-quality takes a number from 0.0 to 1.0, not \(alphaQuality).")
         }
         try OptionCheck.maxLevel(maxLevel)
-        if copy, let option = encoderOption {
+        if copy, let option = encoderOption ?? picture.firstOption {
             throw ValidationError("--copy does not encode: \(option) has no effect with it.")
         }
         if time.exact, !copy || time.start == nil {

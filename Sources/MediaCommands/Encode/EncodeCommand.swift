@@ -29,6 +29,11 @@ struct EncodeCommand: ParsableCommand {
             key frame before, where the format has an index. With --copy the part begins with that key frame, or exactly with \
             --exact, by an edit list that hides the pictures before.
 
+            --size, --max-height, --crop and --rotate change the picture as it is displayed, by a Lanczos filter of three lobes \
+            that keeps 10 bits and the place of chroma; metadata for its size are adapted, and those of each frame's light are \
+            left out where the picture is cropped or turned. The aspect ratio of samples keeps the proportions of a picture \
+            whose size does not. --orientation changes the display matrix alone.
+
             Where the size, bit depth or chroma format changes within the input, the frames are scaled and converted to \
             the format of the first one, and counted in a warning and in the JSON document (scaled_frames, \
             converted_frames).
@@ -65,6 +70,7 @@ struct EncodeCommand: ParsableCommand {
               hwctl encode --bitrate 6M --preset fast --hardware require clip.mkv clip.mp4
               hwctl encode --start 1:30 --duration 20 talk.mp4 part.mov
               hwctl encode --copy --start 1:30 --end 1:50 talk.mov part.mov
+              hwctl encode --max-height 1080 --crop 3840:1600:0:280 film.mov film.mp4
               hwctl encode --audio aac --audio-track deu --audio-bitrate 128k film.mkv film.mp4
               hwctl encode --alpha premultiplied title.mov title-hevc.mov
               hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
@@ -121,6 +127,9 @@ struct EncodeCommand: ParsableCommand {
 
     @OptionGroup(title: "Time")
     var time: TimeArguments
+
+    @OptionGroup(title: "Picture")
+    var picture: PictureArguments
 
     @OptionGroup(title: "Sound")
     var sound: SoundArguments
@@ -233,7 +242,8 @@ struct EncodeCommand: ParsableCommand {
                 input: input, output: output,
                 parameters: EncodeParameters(
                     specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
-                    allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr, retags: retag),
+                    allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr, retags: retag,
+                    picture: picture.request),
                 frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
                 keepsPartial: keepPartial, json: json, asked: asked))
     }

@@ -46,42 +46,45 @@ final class EncodeJob {
                 specification: parameters.decoderSpecification, pixelFormat: layerMode == nil ? nil : .yuva),
             daemon: { daemon }, isInterrupted: { interruption.isSet })
         let color = try EncodeColor(reader.video, input.format, parameters.color)
+        let geometry = try PictureGeometry(parameters.picture, reader.video)
         let session = try CompressionSession(
-            daemon, parameters.create(color.applied(to: reader.video), color.format, layerMode: layerMode))
+            daemon,
+            parameters.create(
+                geometry.applied(to: color.applied(to: reader.video)), color.format, layerMode: layerMode))
         decodesInHardware = input.usesHardware
-        try encode(input, color, session, writer, daemon, interruption)
+        try encode(input, (color, geometry), session, writer, daemon, interruption)
     }
 
     /// Encodes the whole input, completes the output and reports.
     private func encode(
-        _ input: DecodedInput, _ color: EncodeColor, _ session: CompressionSession, _ writer: MediaWriter,
-        _ daemon: Daemon, _ interruption: Interruption
+        _ input: DecodedInput, _ target: (color: EncodeColor, geometry: PictureGeometry),
+        _ session: CompressionSession, _ writer: MediaWriter, _ daemon: Daemon, _ interruption: Interruption
     ) throws {
         let reader = input.reader
-        let video = color.applied(to: reader.video)
-        var warnings = warnings(reader)
-        let hdr = EncodeHDR(color.mode, video) {
-            (try? daemon.features().features.contains("frame-captions")) ?? false
-        }
-        if let warning = color.interlacedWarning(reader.video) { warnings.append(warning) }
+        let (color, geometry) = target
+        let video = geometry.applied(to: color.applied(to: reader.video))
+        let hdr = EncodeHDR(color.mode, video) { Self.takesCaptions(daemon) }
+        var warnings = warnings(reader, target)
         warnings += try EncodeMetadata.send(video, hdr, to: session, unless: parameters.userProperties)
         let fitter = FrameFitter(video, format: color.format, path: reader.path)
         let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
-        let source = try ConvertingSource(trimmed(input), reader.video, color, daemon, readerPool: sender.pool)
+        let rate = RateSelection(parameters.picture.frameRate, reader)
+        let source = try ConvertingSource(
+            rate.before(trimmed(input)), reader.video, target, daemon, readerPool: sender.pool)
         let properties = try start(session, writer, video, hdr)
-        let early = reader.levels?.warning
         let notes = writer.notes + color.notes(reader.video)
-        reader.announce(warnings + [color.summary(reader.video)].compactMap { $0 } + writer.conversions + notes)
+        let changed = [color.summary(reader.video), geometry.summary].compactMap { $0 }
+        reader.announce(warnings + changed + writer.conversions + notes)
 
-        var progress = Progress(total: request.edits.range.map { $0.frames(of: reader) } ?? reader.video.frameCount)
+        var progress = Progress(total: rate.frames(of: request.edits.range))
         defer { progress.clear() }
         let pipeline = EncodePipeline(
-            source, path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
+            rate.after(source), path: reader.path, session, sender, writer, keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
         let seconds = progress.seconds
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
         let late =
-            lateWarnings(source, color, changes, video) + writer.soundWarnings + hdr.warnings
+            lateWarnings(source, color, changes, video) + writer.soundWarnings + hdr.warnings + rate.lines
             + lateNotices(session, properties)
         warnings += late
         progress.clear()
@@ -93,15 +96,19 @@ final class EncodeJob {
             request.asked, request.input, request.output, earlyEnd: pipeline.earlyEnd, interruption)
         try EncodeSummary(
             EncodeSummary.Outcome(
-                request: request, input: input, encoder: session.created, properties: properties,
+                request: request, input: input, video: video, encoder: session.created, properties: properties,
                 frames: pipeline.packets, videoBytes: pipeline.videoBytes,
                 fileBytes: fileSize(request.output) ?? pipeline.videoBytes, seconds: seconds,
                 notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
-                color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
+                color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: reader.levels?.warning,
                 earlyEnd: pipeline.earlyEnd, receipt: receipt)
         ).report(json: request.json)
         if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
         if let failure { throw failure }
+    }
+
+    private static func takesCaptions(_ daemon: Daemon) -> Bool {
+        (try? daemon.features().features.contains("frame-captions")) ?? false
     }
 
     /// The input's frames and packets, as far as they are kept.
@@ -127,8 +134,13 @@ final class EncodeJob {
         parameters.keepsAlpha && reader.video.alphaMode == nil ? reader.video.alphaLayerMode : nil
     }
 
-    private func warnings(_ reader: MediaReader) -> [String] {
+    private func warnings(
+        _ reader: MediaReader, _ target: (color: EncodeColor, geometry: PictureGeometry)
+    ) -> [String] {
         var warnings = reader.warnings
+        warnings += [
+            target.color.interlacedWarning(reader.video), target.geometry.interlacedWarning(reader.video),
+        ].compactMap { $0 }
         let output = request.output
         if parameters.keepsAlpha, output == "-" || output.lowercased().hasSuffix(".hevc") {
             warnings.append(

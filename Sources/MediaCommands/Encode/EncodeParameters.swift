@@ -20,6 +20,8 @@ struct EncodeParameters {
     var hdr = HDRMode.preserve
     /// Whether properties of color change the description alone.
     var retags = false
+    /// The size, part and rate of the pictures.
+    var picture = PictureRequest()
 
     /// The request about colors.
     var color: EncodeColor.Request {

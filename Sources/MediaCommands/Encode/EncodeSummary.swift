@@ -10,6 +10,8 @@ struct EncodeSummary: CommandSummary {
     struct Outcome {
         var request: EncodeJob.Request
         var input: DecodedInput
+        /// The output's video.
+        var video: VideoDescription
         var encoder: CreateCompressionSession.Reply
         var properties: [PropertyKey: PropertyValue]
         var frames: Int
@@ -124,7 +126,7 @@ struct EncodeSummary: CommandSummary {
         usingHardware = outcome.encoder.usingHardware
         fallbackReason = outcome.encoder.fallbackReason
         properties = Dictionary(uniqueKeysWithValues: outcome.properties.map { ($0.key.rawValue, $0.value) })
-        (width, height) = video.shown
+        (width, height) = outcome.video.shown
         sourceFormat = video.sourceFormat
         pixelFormat = outcome.color.format.rawValue
         decoderID = outcome.input.session?.session.created.decoderID

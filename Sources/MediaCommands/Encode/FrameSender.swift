@@ -77,7 +77,7 @@ final class FrameSender {
         let frameID = UInt64(frame.index)
         let layout: FrameLayout
         var poolID = Self.poolID
-        var scale: (horizontal: Double, vertical: Double)?
+        var scale = frame.scale
         switch frame.place {
         case .session(let memory, let arenaID, let place):
             guard fitter.fits(width: frame.width, height: frame.height, format: frame.format) else {
@@ -108,7 +108,7 @@ final class FrameSender {
             layout = try decoded.copy(
                 to: FrameSlot(
                     id: slot.index, base: base, poolOffset: UInt64(slot.offset), byteCount: pool.slotSize))
-            decoded.release()
+            try frame.release()
         }
         try session.encode(
             EncodeFrame(

@@ -28,6 +28,8 @@ struct SourceFrame {
     var sideData: [FrameSideData] = []
     /// Whether a session has mapped it by its RPU.
     var isMapped = false
+    /// The factors by which its picture was scaled, where its metadata are still those of the source; nil elsewhere.
+    var scale: (horizontal: Double, vertical: Double)?
     var place: Place
     /// Releases the samples, which may be overwritten afterwards.
     var release: () throws -> Void

@@ -24,6 +24,13 @@ extension EncodeCommand {
         {
             asked.names.insert("audio")
         }
+        let picture = picture.request
+        if picture.size != nil || picture.maxHeight != nil { asked.names.formUnion(["size", "aspect"]) }
+        (asked.crop, asked.rotation) = (picture.crop, picture.rotation)
+        if picture.orientation != nil { asked.names.insert("rotation") }
+        if picture.frameRate != nil {
+            asked.names.formUnion(["frames", "timestamps", "duration", "pictures", "captions"])
+        }
         let properties = properties
         for (key, name) in Self.verifiedProperties where properties[key] != nil { asked.names.insert(name) }
         asked.retags = retag

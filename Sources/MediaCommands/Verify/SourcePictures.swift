@@ -12,6 +12,10 @@ final class SourcePictures: ComparedPictures {
     private let isTrimmed: Bool
     /// Whether pictures are cut to the clean aperture.
     private let showsAperture: Bool
+    /// The part that is kept and how it is turned; nil compares pictures as they are.
+    private let geometry: PictureGeometry?
+    /// A turned picture.
+    private var turned: UnsafeMutableRawBufferPointer?
     private let onPicture: () -> Void
     private var last: SourceFrame?
     private var colors: StreamColor
@@ -20,15 +24,20 @@ final class SourcePictures: ComparedPictures {
 
     /// - Parameter range: the part of the input that is compared; nil for all of it.
     init(
-        _ input: DecodedInput, _ range: TimeRange? = nil, showsAperture: Bool, onPicture: @escaping () -> Void
+        _ input: DecodedInput, _ range: TimeRange? = nil, _ geometry: PictureGeometry? = nil, showsAperture: Bool,
+        onPicture: @escaping () -> Void
     ) {
+        self.geometry = geometry
         source = range.map { TrimmedSource(input.source, input.reader, $0) } ?? input.source
         isTrimmed = range != nil
         (self.input, self.showsAperture, self.onPicture) = (input, showsAperture, onPicture)
         colors = StreamColor(input.reader.video.color)
     }
 
-    deinit { scratch?.deallocate() }
+    deinit {
+        scratch?.deallocate()
+        turned?.deallocate()
+    }
 
     var damage: String? { input.source.report.firstError }
 
@@ -60,11 +69,34 @@ final class SourcePictures: ComparedPictures {
 
     private func view(_ frame: SourceFrame) throws -> PictureView {
         let aperture = showsAperture ? input.reader.video.cleanAperture : nil
-        let part = PictureOutput.shownPart(aperture, width: frame.width, height: frame.height)
+        let part = geometry?.part ?? PictureOutput.shownPart(aperture, width: frame.width, height: frame.height)
         let (memory, layout) = try samples(frame)
-        return try PictureView(
+        let view = try PictureView(
             memory: memory, layout: layout, format: frame.format, width: frame.width, height: frame.height,
             part: part)
+        guard let geometry, geometry.turn != 0 else { return view }
+        return try turn(view, by: geometry.turn)
+    }
+
+    /// A copy of the view's rectangle, turned.
+    private func turn(_ view: PictureView, by degrees: Int) throws -> PictureView {
+        let orientation = PictureOrientation(turnedBy: degrees)
+        let size = orientation.shown(width: Int(view.part.width), height: Int(view.part.height))
+        let packed = FrameLayout.packed(view.format, width: size.width, height: size.height)
+        if turned?.count ?? 0 < packed.size {
+            turned?.deallocate()
+            turned = .allocate(byteCount: packed.size, alignment: FrameLayout.rowAlignment)
+        }
+        guard let turned, let base = turned.baseAddress else {
+            throw CommandFailure(.software, "there is no memory for a picture")
+        }
+        orientation.copy(
+            (0..<view.format.planeCount).compactMap { view.plane($0) }, to: packed.layout.mutablePlanes(at: base),
+            view.format, width: Int(view.part.width), height: Int(view.part.height))
+        return try PictureView(
+            memory: UnsafeRawBufferPointer(turned), layout: packed.layout, format: view.format, width: size.width,
+            height: size.height,
+            part: PictureRectangle(x: 0, y: 0, width: UInt32(size.width), height: UInt32(size.height)))
     }
 
     private func samples(_ frame: SourceFrame) throws -> (UnsafeRawBufferPointer, FrameLayout) {

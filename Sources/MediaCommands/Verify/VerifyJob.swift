@@ -62,7 +62,11 @@ struct VerifyJob {
         var done = 0
         defer { progress.clear() }
         let isCut = (old.video.width, old.video.height) != (new.video.width, new.video.height)
-        let pictures = SourcePictures(first, asked.range, showsAperture: isCut) {
+        var request = PictureRequest()
+        (request.crop, request.rotation) = (asked.crop, asked.rotation)
+        let geometry =
+            request == PictureRequest() ? nil : try PictureGeometry(request, old.video)
+        let pictures = SourcePictures(first, asked.range, geometry, showsAperture: isCut) {
             done += 1
             progress.update(done: done)
         }

@@ -38,7 +38,7 @@ public struct PictureView {
     }
 
     /// The rectangle's samples in a plane.
-    func plane(_ number: Int) -> PlaneView? {
+    public func plane(_ number: Int) -> PlaneView? {
         guard let base = memory.baseAddress else { return nil }
         let plane = layout.planes[number]
         // An odd corner shares its chroma sample with the preceding row or column.

@@ -41,6 +41,10 @@ public struct AskedChanges: Hashable, Sendable {
     public var maxLevel: Int?
     /// The part of the input that is kept; nil keeps all.
     public var range: TimeRange?
+    /// The part of the displayed picture that is kept; nil keeps all.
+    public var crop: PictureRectangle?
+    /// Degrees clockwise by which pictures are turned.
+    public var rotation = 0
     /// Whether the part begins with the last key frame that is not after its start.
     public var beginsWithKeyFrame = false
     /// Frames per second of an input that stores no rate.
@@ -77,6 +81,12 @@ public struct AskedChanges: Hashable, Sendable {
                     throw MediaError(.usage, "alpha-mode takes premultiplied or straight, not '\(value)'")
                 }
                 sourceAlphaMode = mode
+            case ("crop", let value?): crop = try Self.rectangle(value)
+            case ("rotate", let value?):
+                guard let degrees = Int(value), [90, 180, 270].contains(degrees) else {
+                    throw MediaError(.usage, "rotate takes 90, 180 or 270, not '\(value)'")
+                }
+                rotation = degrees
             case ("start", let value?): range = try Self.range(range, start: value)
             case ("duration", let value?): range = try Self.range(range, end: .duration(Self.time(value)))
             case ("end", let value?): range = try Self.range(range, end: .time(Self.time(value)))
@@ -88,12 +98,20 @@ public struct AskedChanges: Hashable, Sendable {
                 throw MediaError(
                     .usage,
                     """
-                    '\(part)' is none of \(all), retag, hdr=…, max-level=…, alpha-mode=…, start=…, duration=…, end=… and \
-                    key-frame
+                    '\(part)' is none of \(all), retag, hdr=…, max-level=…, alpha-mode=…, crop=…, rotate=…, start=…, \
+                    duration=…, end=… and key-frame
                     """
                 )
             }
         }
+    }
+
+    private static func rectangle(_ text: String) throws(MediaError) -> PictureRectangle {
+        let numbers = text.split(separator: ":", omittingEmptySubsequences: false).map { UInt32($0) }
+        guard numbers.count == 4, let width = numbers[0], let height = numbers[1], let x = numbers[2],
+            let y = numbers[3], width > 0, height > 0, [width, height, x, y].allSatisfy({ $0 <= 16384 })
+        else { throw MediaError(.usage, "crop takes W:H:X:Y, not '\(text)'") }
+        return PictureRectangle(x: x, y: y, width: width, height: height)
     }
 
     private static func time(_ text: String) throws(MediaError) -> Int64 {
@@ -113,7 +131,11 @@ public struct AskedChanges: Hashable, Sendable {
     /// The list in the form that is parsed: the names in alphabetical order, then what has a value.
     public var texts: [String] {
         let mode = sourceAlphaMode == .straight ? nil : "alpha-mode=\(sourceAlphaMode.rawValue)"
-        let values = [hdr.map { "hdr=\($0.rawValue)" }, maxLevel.map { "max-level=\($0)" }, mode]
+        let values = [
+            hdr.map { "hdr=\($0.rawValue)" }, maxLevel.map { "max-level=\($0)" }, mode,
+            crop.map { "crop=\($0.width):\($0.height):\($0.x):\($0.y)" },
+            rotation == 0 ? nil : "rotate=\(rotation)",
+        ]
         let part = (range?.texts ?? []) + (beginsWithKeyFrame ? ["key-frame"] : [])
         return names.sorted() + (retags ? ["retag"] : []) + values.compactMap { $0 } + part
     }
@@ -142,6 +164,10 @@ public struct AskedChanges: Hashable, Sendable {
         let unfounded: Set = change == .points ? metadata : change == .samples ? dynamic : []
         if names.contains("color"), unfounded.contains(name) { return "requested: color" }
         if let maxLevel, name == "levels" { return "requested: max-level=\(maxLevel)" }
+        // What is said about places in the picture, or about all of it, does not hold for a part of it.
+        if crop != nil || rotation != 0, dynamic.contains(name) || name == "size" {
+            return "requested: \(crop != nil ? "crop" : "rotate")"
+        }
         // Statistics of the whole picture do not hold for other pictures.
         if names.contains("size"), name == "rpu" || name == "hdr10+" { return "requested: size" }
         return nil

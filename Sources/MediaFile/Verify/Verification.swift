@@ -63,7 +63,9 @@ public final class Verification {
         (rules.isInputUntimed, rules.isOutputUntimed) = packets.isUntimed
         rules.tolerance = packets.tolerance
         rules.rounding = max(input.video.timeBase.value, output.video.timeBase.value) / 2 + 1e-6
-        let isResized = asked.names.contains("size") && input.video.shown != output.video.shown
+        let isResized =
+            asked.names.contains("size") && input.video.shown != output.video.shown || asked.crop != nil
+            || asked.rotation != 0
         let (old, new) = (input.video.color, output.video.color)
         let isRecolored =
             asked.names.contains("color") && !asked.retags && AskedChanges.ColorChange(old, new) != .none

@@ -242,17 +242,20 @@ public enum PropertyTable {
     private static let decoderByKey = Dictionary(
         uniqueKeysWithValues: (decompression + pixelTransfer).map { ($0.key, $0) })
 
+    private static let transferByKey = Dictionary(uniqueKeysWithValues: transfer.map { ($0.key, $0) })
+
     /// The specification of a compression session's property; nil for an unknown key.
     public static func row(_ key: PropertyKey) -> PropertySpec? { byKey[key] }
 
     /// The specification of a property in sessions of a back end; nil for an unknown key.
     public static func row(_ key: PropertyKey, of backend: PropertySpec.Backend) -> PropertySpec? {
-        backend.isDecoder ? decoderByKey[key] : byKey[key]
+        backend == .transfer ? transferByKey[key] : backend.isDecoder ? decoderByKey[key] : byKey[key]
     }
 
     /// The properties that a back end supports.
     public static func rows(of backend: PropertySpec.Backend) -> [PropertySpec] {
-        ((backend.isDecoder ? decompression : compression) + pixelTransfer).filter {
+        guard backend != .transfer else { return transfer }
+        return ((backend.isDecoder ? decompression : compression) + pixelTransfer).filter {
             $0.supportedBy.contains(backend)
         }
     }

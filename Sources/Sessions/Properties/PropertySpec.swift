@@ -47,6 +47,8 @@ public struct PropertySpec: Sendable {
         case libavcodec
         /// A VA-API driver that decodes, through libavcodec.
         case vaapiDecoder = "vaapi-decoder"
+        /// The CPU or a GPU that converts and scales pictures.
+        case transfer
 
         /// Whether its sessions decompress.
         public var isDecoder: Bool { self == .libavcodec || self == .vaapiDecoder }

@@ -8,7 +8,7 @@ public struct PropertyStore: Sendable {
     private let hasAlpha: Bool
     private var values: [PropertyKey: PropertyValue] = [:]
 
-    private var noun: String { backend.isDecoder ? "decoder" : "encoder" }
+    private var noun: String { backend == .transfer ? "converter" : backend.isDecoder ? "decoder" : "encoder" }
 
     /// - Parameter hasAlpha: whether the session's codec is hevc-with-alpha.
     public init(backend: PropertySpec.Backend, hasAlpha: Bool = false) {

@@ -16,7 +16,7 @@ public struct DataRateLimit: Hashable, Sendable {
 }
 
 /// Parses property values that are not a single number.
-enum PropertyText {
+public enum PropertyText {
     static let frameRates = 0.001...1000.0
 
     /// A frame rate from a number or a ratio as text; nil for other values and outside 1/1000…1000 Hz.
@@ -46,7 +46,7 @@ enum PropertyText {
     }
 
     /// `WxH+X+Y`; `+X+Y` is optional.
-    static func aperture(_ text: String) -> Aperture? {
+    public static func aperture(_ text: String) -> Aperture? {
         let parts = text.split(separator: "+", omittingEmptySubsequences: false)
         let size = parts[0].split(separator: "x", omittingEmptySubsequences: false).map { UInt16($0) }
         let offset = parts.dropFirst().map { UInt16($0) }

@@ -21,12 +21,21 @@ public final class CPUConverter: PixelConverter {
     /// - Throws: the errors of `Conversion.validate`.
     public init(_ conversion: Conversion, threads: Int? = nil) throws(SessionError) {
         plan = try ConversionPlan(conversion)
-        let count = max(1, threads ?? Int(hwd_processors()))
+        let count = Self.threads(threads)
         self.threads = Int32(clamping: count)
         let tables = CurveTables()
         self.tables = tables
         loops = hwd_plan(plan, tables)
-        device = "CPU, \(String(cString: hwd_instructions())), \(count == 1 ? "1 thread" : "\(count) threads")"
+        device = Self.label(threads: count)
+    }
+
+    public var isCPU: Bool { true }
+
+    /// The number of threads for a limit; nil is one per processor.
+    static func threads(_ limit: Int?) -> Int { max(1, limit ?? Int(hwd_processors())) }
+
+    static func label(threads count: Int) -> String {
+        "CPU, \(String(cString: hwd_instructions())), \(count == 1 ? "1 thread" : "\(count) threads")"
     }
 
     /// Converts one picture.
@@ -57,7 +66,7 @@ public final class CPUConverter: PixelConverter {
         return true
     }
 
-    private static func check(_ strides: [Int], _ image: ImageDescription, _ side: String) throws(SessionError) {
+    static func check(_ strides: [Int], _ image: ImageDescription, _ side: String) throws(SessionError) {
         guard strides.count == image.format.planeCount else {
             throw SessionError(
                 .parameter,

@@ -35,4 +35,13 @@ struct BoundPlane {
     var stride: Int
     /// Whether it is in imported memory and not in staging.
     var isDirect: Bool
+
+    /// The binding of some rows, whose start must be aligned, and the bytes from there to the first row.
+    func binding(_ rows: Range<Int>) -> (binding: PictureSlice.Binding, base: Int) {
+        let first = offset + rows.lowerBound * stride
+        let start = first / PlaneGeometry.bindingAlignment * PlaneGeometry.bindingAlignment
+        let end = first + (rows.count - 1) * stride + geometry.rowBytes
+        let range = min(end.roundedUp(to: PlaneGeometry.rowAlignment), size) - start
+        return (.buffer(buffer, offset: start, range: range), first - start)
+    }
 }

@@ -82,13 +82,9 @@ extension VulkanConverter {
 
     /// Binds rows of a plane; returns the bytes from the binding's start, which must be aligned, to the first row.
     private func bind(_ plane: BoundPlane, _ rows: Range<Int>, _ binding: inout PictureSlice.Binding?) -> Int {
-        let first = plane.offset + rows.lowerBound * plane.stride
-        let start = first / PlaneGeometry.bindingAlignment * PlaneGeometry.bindingAlignment
-        let end = first + (rows.count - 1) * plane.stride + plane.geometry.rowBytes
-        binding = .buffer(
-            plane.buffer, offset: start,
-            range: min(end.roundedUp(to: PlaneGeometry.rowAlignment), plane.size) - start)
-        return first - start
+        let (bound, base) = plane.binding(rows)
+        binding = bound
+        return base
     }
 
     private static func set(_ numbers: inout (UInt32, UInt32, UInt32), _ index: Int, _ value: Int) {

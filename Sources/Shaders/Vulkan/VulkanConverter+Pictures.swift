@@ -128,14 +128,7 @@ extension VulkanConverter {
     private func bound(
         _ plane: PlaneGeometry, _ base: UnsafeRawPointer, _ stride: Int, _ slot: ConversionSlot, isTarget: Bool
     ) -> BoundPlane {
-        // Planes with so long strides that few rows fit into a binding are copied.
-        for region in gpu.regions where stride <= bindingLimit / 16 {
-            if let offset = region.offset(of: base, stride: stride, plane, isTarget: isTarget) {
-                return BoundPlane(
-                    geometry: plane, buffer: region.buffer.handle, size: region.buffer.memory.count, offset: offset,
-                    stride: stride, isDirect: true)
-            }
-        }
+        if let plane = gpu.direct(plane, base, stride, isTarget: isTarget, limit: bindingLimit) { return plane }
         let (handle, size) =
             isTarget
             ? (slot.download.handle, slot.download.memory.count) : (slot.upload.handle, slot.upload.memory.count)
@@ -145,21 +138,13 @@ extension VulkanConverter {
     }
 
     private func upload(_ view: PlaneView, _ plane: PlaneGeometry, _ rows: Range<Int>, _ slot: ConversionSlot) {
-        guard let start = slot.upload.memory.baseAddress else { return }
-        for row in rows {
-            (start + plane.offset + row * plane.stride).copyMemory(
-                from: view.base + row * view.stride, byteCount: plane.rowBytes)
-        }
+        plane.upload(rows, of: view, to: slot.upload.memory)
     }
 
     private func download(
         _ slot: ConversionSlot, _ plane: PlaneGeometry, _ view: MutablePlaneView, _ rows: Range<Int>
     ) {
-        guard let start = slot.download.memory.baseAddress else { return }
-        for row in rows {
-            (view.base + row * view.stride).copyMemory(
-                from: start + plane.offset + row * plane.stride, byteCount: plane.rowBytes)
-        }
+        plane.download(rows, from: slot.download.memory, to: view)
     }
 
     /// Releases a slot after a slice could not be started; the slices before must end before the slot is used again.

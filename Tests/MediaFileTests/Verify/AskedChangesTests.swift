@@ -16,11 +16,11 @@ import Testing
     @Test func listsAreParsedAndWritten() throws {
         for list in [
             "", "color,size", "audio,hdr=sdr,max-level=2,alpha-mode=premultiplied", "color,retag,hdr=drop",
-            "audio,start=0.4,duration=1.3,key-frame",
+            "audio,start=0.4,duration=1.3,key-frame", "size,crop=100:50:2:4,rotate=90",
         ] {
             #expect(try AskedChanges(text: list).texts.joined(separator: ",") == list)
         }
-        for list in ["colour", "hdr=bright", "max-level=7", "retag=1", "alpha-mode=none", "size=2"] {
+        for list in ["colour", "hdr=bright", "max-level=7", "retag=1", "alpha-mode=none", "size=2", "crop=1:2:3", "crop=0:2:0:0", "rotate=45"] {
             #expect(throws: MediaError.self) { try AskedChanges(text: list) }
         }
     }
@@ -37,6 +37,8 @@ import Testing
         #expect(try expected("hdr=drop", .none) == Self.metadata)
         #expect(try expected("hdr=preserve", .points) == [])
         #expect(try expected("size", .none) == ["size", "rpu", "hdr10+"])
+        #expect(try expected("crop=64:64:0:0", .none) == ["size", "dolby-vision", "rpu", "hdr10+"])
+        #expect(try expected("rotate=180", .none) == ["size", "dolby-vision", "rpu", "hdr10+"])
     }
 
     @Test func changesOfColors() {

@@ -66,9 +66,11 @@ def _image(description: Union[str, Mapping[str, str]]) -> Dict[str, str]:
 
 def transfer(
     size: Tuple[int, int], source: Union[str, Mapping[str, str]], target: Union[str, Mapping[str, str]],
-    device: Optional[str], options: Mapping[str, Any]
+    device: Optional[str], options: Mapping[str, Any], target_size: Optional[Tuple[int, int]] = None
 ) -> Dict[str, Any]:
     parameters = {"width": size[0], "height": size[1], "source": _image(source), "target": _image(target)}
+    if target_size is not None:
+        parameters["target_width"], parameters["target_height"] = target_size
     if options:
         parameters["options"] = dict(options)
     if device is not None:

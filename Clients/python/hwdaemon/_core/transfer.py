@@ -2,7 +2,7 @@
 """The messages of pixel-transfer sessions."""
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from .. import control
 from ..errors import INVALID_SESSION, StatusError, refused
@@ -29,10 +29,12 @@ class TransferLink(Link):
     MALFUNCTION = INVALID_SESSION
     created: control.TransferCreated
 
-    def __init__(self, width: int, height: int, source: str, target: str) -> None:
+    def __init__(
+        self, width: int, height: int, source: str, target: str, target_size: Optional[Tuple[int, int]] = None
+    ) -> None:
         super().__init__()
         self.source_layout = layout(source, width, height)
-        self.target_layout = layout(target, width, height)
+        self.target_layout = layout(target, *(target_size or (width, height)))
         self._sources: Optional[Slots] = None
         self._targets: Optional[Slots] = None
         self._in_flight: Dict[int, _Transfer] = {}

@@ -24,7 +24,10 @@ struct FactComparison {
         if output.container == .pictures, (output.video.width, output.video.height) == padded {
             return ReceiptItem("size", .changed, "\(from) is coded as \(to): the output has no clean aperture")
         }
-        return ReceiptItem("size", .lost, "\(from) became \(to)")
+        let isRequested = asked.names.contains("size") || asked.crop != nil || asked.rotation != 0
+        return isRequested
+            ? ReceiptItem("size", .changed, "\(from) became \(to), as asked for")
+            : ReceiptItem("size", .lost, "\(from) became \(to)")
     }
 
     private var aspect: ReceiptItem? {
@@ -34,7 +37,9 @@ struct FactComparison {
         func text(_ ratio: Rational) -> String { "\(ratio.numerator):\(ratio.denominator)" }
         return old == new
             ? ReceiptItem("aspect", .kept, "a sample's sides are \(text(old))")
-            : ReceiptItem("aspect", .lost, "a sample's sides are \(text(new)), not \(text(old))")
+            : ReceiptItem(
+                "aspect", asked.names.contains("aspect") ? .changed : .lost,
+                "a sample's sides are \(text(new)), not \(text(old))")
     }
 
     private var rotation: ReceiptItem? {
@@ -48,7 +53,7 @@ struct FactComparison {
                 "rotation", .changed, "turned by \(degrees(input.video)), with another position of the picture")
         }
         return ReceiptItem(
-            "rotation", .lost, "turned by \(degrees(output.video)), not by \(degrees(input.video))",
+            "rotation", asked.names.contains("rotation") ? .changed : .lost, "turned by \(degrees(output.video)), not by \(degrees(input.video))",
             details: ["display matrix \(old) became \(new)"])
     }
 

@@ -159,12 +159,15 @@ struct PictureComparison {
         let isSameMode = first.alphaMode == second.alphaMode || first.alphaMode == nil || second.alphaMode == nil
         if !isSameMode { differsInAlphaMode = true }
         let isConverted = colors.add(first.time, first.color, second.color) || rules.isConverted
-        // Colors that are multiplied by alpha in one file alone are others; alpha shows which picture it is.
-        let signatures = [old, new].map { PictureSignature(isSameMode ? $0 : Array($0.dropFirst(3)), grid) }
+        // Colors that are multiplied by alpha in one file alone are others, and straight ones that were scaled are lost where
+        // alpha is 0; alpha shows which picture it is.
+        let isScaledStraight = rules.isConverted && old.count > 3 && second.alphaMode == .straight
+        let hasColors = isSameMode && !isScaledStraight
+        let signatures = [old, new].map { PictureSignature(hasColors ? $0 : Array($0.dropFirst(3)), grid) }
         order.add(first.time, input: signatures[0], output: signatures[1], isConverted: isConverted)
         lastOutput = signatures[1]
-        if isSameMode { contrast.add(signatures[0], signatures[1], isConverted: isConverted) }
-        if isSameMode, isConverted { colors.addSamples(signatures[0], signatures[1], first.color, second.color) }
+        if hasColors { contrast.add(signatures[0], signatures[1], isConverted: isConverted) }
+        if hasColors, isConverted { colors.addSamples(signatures[0], signatures[1], first.color, second.color) }
         if old.count > 3, new.count > 3 { alpha.add(old[3], new[3], grid) }
         guard !isConverted, isSameMode else { return }
         if let psnr = try quality.add(Array(zip(old, new))), psnr < worst?.psnr ?? .infinity {

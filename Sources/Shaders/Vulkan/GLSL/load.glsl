@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Pixels of the source, whose planes buffers.glsl or images.glsl reads.
 
+#include "halves.glsl"
+
 // Cb and Cr at a chroma position, clamped to the plane.
 vec2 chromaAt(int i, int j) {
     return chromaOf(clamp(i, 0, ((at.width + 1) >> 1) - 1), clamp(j, 0, ((at.height + 1) >> 1) - 1));
@@ -17,14 +19,6 @@ vec2 chromaRow(int x, int j) {
     bool isOdd = (x & 1) != 0;
     vec2 here = chromaAt(i, j), beside = chromaAt(isOdd ? i + 1 : i - 1, j);
     return mix(here, beside, isOdd ? ODD_X : EVEN_X);
-}
-
-// A half float's value: NaN is 0, infinities are ±65504; with integers, because devices may flush subnormals.
-float halfOf(uint bits) {
-    uint size = bits & 0x7fffu;
-    float value = size < 0x400u ? float(size) * (1.0 / 16777216.0) : uintBitsToFloat((size << 13) + 0x38000000u);
-    if (size >= 0x7c00u) value = size > 0x7c00u ? 0.0 : 65504.0;
-    return (bits & 0x8000u) != 0u ? -value : value;
 }
 
 // A pixel's codes with interpolated chroma, alpha in w.

@@ -4,14 +4,6 @@
 layout(std430, binding = 3) writeonly buffer Target { uint target[]; };
 layout(std430, binding = 3) writeonly buffer TargetPairs { uvec2 targetPairs[]; };
 
-// The bits of a half float for a value within ±65504: rounded to nearest even, with subnormals.
-uint halfBits(float value) {
-    uint bits = floatBitsToUint(value), size = bits & 0x7fffffffu;
-    uint rounded = size < 0x38800000u
-        ? uint(roundEven(abs(value) * 16777216.0)) : ((size + 0xfffu + ((size >> 13) & 1u)) >> 13) - 0x1c000u;
-    return ((bits >> 16) & 0x8000u) | rounded;
-}
-
 uint halves(vec2 pair) {
     return PACKS_BY_HAND ? halfBits(pair.x) | (halfBits(pair.y) << 16) : packHalf2x16(pair);
 }

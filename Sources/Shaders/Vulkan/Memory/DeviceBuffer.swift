@@ -12,6 +12,8 @@ struct DeviceBuffer: ~Copyable {
         case download
         /// Small, written once, and read for every pixel.
         case constants
+        /// Written and read by the device alone.
+        case scratch
     }
 
     let handle: VkBuffer
@@ -31,7 +33,7 @@ struct DeviceBuffer: ~Copyable {
             switch purpose {
             case .upload: []
             case .download: [VK_MEMORY_PROPERTY_HOST_CACHED_BIT]
-            case .constants: [VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT]
+            case .constants, .scratch: [VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT]
             }
         var allocation: VkDeviceMemory?
         var mapped: UnsafeMutableRawPointer?

@@ -130,9 +130,13 @@ final class PictureSlice {
     }
 
     /// Dispatches the pipeline over a slice; `wait` blocks until it ends.
-    func submit(
-        _ pipeline: VkPipeline, _ bindings: [Int: Binding], _ placement: Placement, groups: (x: Int, y: Int),
-        _ handover: Handover
+    ///
+    /// - Parameters:
+    ///   - placement: the push constants, `PipelineStore.placementSize` bytes at most.
+    ///   - isFollowed: whether later submissions read what this one writes, or overwrite what it reads.
+    func submit<Constants: BitwiseCopyable>(
+        _ pipeline: VkPipeline, _ bindings: [Int: Binding], _ placement: Constants, groups: (x: Int, y: Int),
+        _ handover: Handover = Handover(), isFollowed: Bool = false
     ) throws(SessionError) {
         let functions = device.functions
         for (index, binding) in bindings { bind(index, binding) }
@@ -155,9 +159,13 @@ final class PictureSlice {
         barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER
         barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT.rawValue
         barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT.rawValue
+        var next = VK_PIPELINE_STAGE_HOST_BIT.rawValue
+        if isFollowed {
+            barrier.dstAccessMask |= VK_ACCESS_SHADER_READ_BIT.rawValue | VK_ACCESS_SHADER_WRITE_BIT.rawValue
+            next |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT.rawValue
+        }
         functions.pipelineBarrier(
-            commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT.rawValue, VK_PIPELINE_STAGE_HOST_BIT.rawValue, 0, 1,
-            &barrier, 0, nil, 0, nil)
+            commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT.rawValue, next, 0, 1, &barrier, 0, nil, 0, nil)
         try device.verify(functions.endCommandBuffer(commands), "vkEndCommandBuffer")
         var fences: VkFence? = fence
         try device.verify(functions.resetFences(device.handle, 1, &fences), "vkResetFences")

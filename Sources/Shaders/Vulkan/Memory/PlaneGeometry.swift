@@ -42,6 +42,43 @@ struct PlaneGeometry {
     }
 }
 
+extension PlaneGeometry {
+    /// Copies rows of a plane to its place in staging memory.
+    func upload(_ rows: Range<Int>, of view: PlaneView, to memory: UnsafeMutableRawBufferPointer) {
+        guard let start = memory.baseAddress else { return }
+        for row in rows {
+            (start + offset + row * stride).copyMemory(from: view.base + row * view.stride, byteCount: rowBytes)
+        }
+    }
+
+    /// Copies rows from staging memory to a plane.
+    func download(_ rows: Range<Int>, from memory: UnsafeMutableRawBufferPointer, to view: MutablePlaneView) {
+        guard let start = memory.baseAddress else { return }
+        for row in rows {
+            (view.base + row * view.stride).copyMemory(from: start + offset + row * stride, byteCount: rowBytes)
+        }
+    }
+}
+
+extension VulkanDevice {
+    /// A plane in the imported region that contains it; nil where it must be copied.
+    ///
+    /// - Parameter limit: the greatest size of a binding. Planes with so long strides that few rows fit are copied.
+    func direct(
+        _ plane: PlaneGeometry, _ base: UnsafeRawPointer, _ stride: Int, isTarget: Bool, limit: Int
+    ) -> BoundPlane? {
+        guard stride <= limit / 16 else { return nil }
+        for region in regions {
+            if let offset = region.offset(of: base, stride: stride, plane, isTarget: isTarget) {
+                return BoundPlane(
+                    geometry: plane, buffer: region.buffer.handle, size: region.buffer.memory.count, offset: offset,
+                    stride: stride, isDirect: true)
+            }
+        }
+        return nil
+    }
+}
+
 extension Int {
     /// The next multiple of `multiple`.
     func roundedUp(to multiple: Int) -> Int { (self + multiple - 1) / multiple * multiple }

@@ -25,11 +25,22 @@ final class PipelineStore {
         var writesYCbCr: Bool
         /// The specialization constants, by their IDs.
         var constants: [UInt32]
+        /// The pass of a scaling; nil for conversions.
+        var pass: ScalingPass?
+    }
+
+    /// The passes of a scaling.
+    enum ScalingPass: Hashable {
+        case across, down
+
+        var code: StaticString { self == .across ? SPIRV.scale_across : SPIRV.scale_down }
     }
 
     /// Bindings: three source planes, three target planes, parameters, tables.
     static let bindingCount = 8
     static let parametersBinding = 6, tablesBinding = 7
+    /// Bytes of push constants.
+    static let placementSize = MemoryLayout<Placement>.size
 
     private var layouts: [Front: Layouts] = [:]
     private let cache: VkPipelineCache?
@@ -75,7 +86,7 @@ final class PipelineStore {
         var layout: VkPipelineLayout?
         var range = VkPushConstantRange()
         range.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT.rawValue
-        range.size = UInt32(MemoryLayout<Placement>.size)
+        range.size = UInt32(Self.placementSize)
         let made = withUnsafePointer(to: set) { set in
             withUnsafePointer(to: range) { range in
                 var info = VkPipelineLayoutCreateInfo()
@@ -119,7 +130,7 @@ final class PipelineStore {
             case .images: key.writesYCbCr ? SPIRV.image_to_ycbcr : SPIRV.image_to_rgb
             }
         let layout = try layouts(key.front, device).pipeline
-        let module = try Self.module(device, SPIRV.words(code))
+        let module = try Self.module(device, SPIRV.words(key.pass?.code ?? code))
         defer { device.functions.destroyShaderModule(device.handle, module, nil) }
         let entries = key.constants.indices.map {
             VkSpecializationMapEntry(constantID: UInt32($0), offset: UInt32($0 * 4), size: 4)

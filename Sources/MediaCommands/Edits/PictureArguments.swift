@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import ArgumentParser
+internal import HWDColor
+internal import HWDModel
+
+/// The options of `hwctl encode` about the picture's size, part and orientation, and about the frame rate.
+struct PictureArguments: ParsableArguments {
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Scale to this size, as it is displayed; one of both may be -2, which keeps the proportions.",
+            valueName: "WxH"))
+    var size: String?
+
+    @Option(help: ArgumentHelp("Scale pictures of more displayed rows to this number; never enlarge.", valueName: "n"))
+    var maxHeight: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Keep a part of the displayed picture, W by H samples from X and Y on.", valueName: "W:H:X:Y"))
+    var crop: String?
+
+    @Option(help: ArgumentHelp("Turn the samples clockwise.", valueName: "90|180|270"))
+    var rotate: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Let players turn the picture clockwise; samples stay as they are.", valueName: "0|90|180|270"))
+    var orientation: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Frames per second of OUTPUT: frames are left out or repeated by their times.", valueName: "rate"))
+    var outputFrameRate: String?
+
+    /// The smallest width and height that are asked for.
+    private static let smallest = 16
+
+    func validate() throws {
+        if size != nil, maxHeight != nil {
+            throw ValidationError("--size and --max-height contradict each other: use one of them.")
+        }
+        if let size, request.size == nil {
+            throw ValidationError(
+                "--size takes even numbers from 16 to 16384, such as 1280x720 or 1280x-2, not '\(size)'.")
+        }
+        if let maxHeight, !Self.isPossible(maxHeight) {
+            throw ValidationError("--max-height takes an even number from 16 to 16384, not \(maxHeight).")
+        }
+        if let crop, request.crop == nil {
+            throw ValidationError(
+                "--crop takes four even numbers W:H:X:Y, such as 1920:800:0:140, W and H 16 or more, not '\(crop)'.")
+        }
+        if let rotate, ![90, 180, 270].contains(rotate) {
+            throw ValidationError("--rotate takes 90, 180 or 270, not \(rotate).")
+        }
+        if let orientation, ![0, 90, 180, 270].contains(orientation) {
+            throw ValidationError("--orientation takes 0, 90, 180 or 270, not \(orientation).")
+        }
+        try OptionCheck.rate("--output-frame-rate", outputFrameRate)
+    }
+
+    private static func isPossible(_ number: Int) -> Bool { (smallest...16384).contains(number) && number % 2 == 0 }
+
+    /// What is asked for.
+    var request: PictureRequest {
+        var request = PictureRequest()
+        if let parts = size?.split(separator: "x", omittingEmptySubsequences: false).map({ Int($0) }),
+            parts.count == 2, let width = parts[0], let height = parts[1], width != -2 || height != -2,
+            [width, height].allSatisfy({ $0 == -2 || Self.isPossible($0) })
+        {
+            request.size = PictureRequest.Size(
+                width: width == -2 ? nil : width, height: height == -2 ? nil : height)
+        }
+        request.maxHeight = maxHeight
+        if let parts = crop?.split(separator: ":", omittingEmptySubsequences: false).map({ UInt32($0) }),
+            parts.count == 4, let width = parts[0], let height = parts[1], let x = parts[2], let y = parts[3],
+            Self.isPossible(Int(width)), Self.isPossible(Int(height)), x % 2 == 0, y % 2 == 0, x <= 16384, y <= 16384
+        {
+            request.crop = PictureRectangle(x: x, y: y, width: width, height: height)
+        }
+        request.rotation = rotate ?? 0
+        request.orientation = orientation
+        request.frameRate = outputFrameRate.flatMap { Rational(text: $0) }
+        return request
+    }
+
+    /// The first given option; nil without any.
+    var firstOption: String? {
+        let options: [(String, Bool)] = [
+            ("--size", size != nil), ("--max-height", maxHeight != nil), ("--crop", crop != nil),
+            ("--rotate", rotate != nil), ("--orientation", orientation != nil),
+            ("--output-frame-rate", outputFrameRate != nil),
+        ]
+        return options.first { $0.1 }?.0
+    }
+}
+
+/// What an output's pictures are asked to be, as they are displayed.
+struct PictureRequest: Hashable {
+    /// A size, of which nil follows from the proportions.
+    struct Size: Hashable {
+        var width: Int?
+        var height: Int?
+    }
+
+    var size: Size?
+    /// The most rows.
+    var maxHeight: Int?
+    /// The part that is kept.
+    var crop: PictureRectangle?
+    /// Degrees clockwise.
+    var rotation = 0
+    /// Degrees that players turn the picture by; nil leaves the source's.
+    var orientation: Int?
+    /// Frames per second.
+    var frameRate: Rational?
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+
+extension PropertyTable {
+    /// The names of kVTScalingMode.
+    private static let scalingModes = ["Normal", "CropSourceToCleanAperture", "Letterbox", "Trim"]
+
+    /// The properties of pixel-transfer sessions.
+    public static let transfer: [PropertySpec] = [
+        PropertySpec(
+            .scalingMode, .choice(scalingModes), default: .string("Normal"), access: .live,
+            """
+            Which part of the source becomes which part of the target. Normal: all of it becomes all of it; \
+            CropSourceToCleanAperture: the clean aperture becomes all of it; Letterbox: the clean aperture fits into the \
+            target in its proportions, the rest is black; Trim: it fills the target in its proportions, what exceeds it is cut \
+            off.
+            """),
+        PropertySpec(
+            .cleanAperture, .aperture, access: .live,
+            "The part of the source that is shown, for every ScalingMode but Normal; all of it by default."),
+
+        // Read-only.
+        PropertySpec(.pixelTransferDevice, .text, access: .readOnly, "The device that converts."),
+        PropertySpec(.pixelTransferDeviceReason, .text, access: .readOnly, "Why this device was chosen."),
+        PropertySpec(.fallbackReason, .text, access: .readOnly, "Why it is not a GPU, when one was allowed."),
+        PropertySpec(
+            .pixelTransferMemory, .text, access: .readOnly,
+            "How many pictures a GPU accessed in place, how many were copied, and why; null without a GPU."),
+    ]
+}
