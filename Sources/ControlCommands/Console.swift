@@ -64,7 +64,7 @@ package enum Console {
 
 /// A failure of a command: the line on standard error and the exit code.
 package struct CommandFailure: Error {
-    /// One sentence.
+    /// One sentence; empty where nothing is printed.
     package let reason: String
     /// The exit code.
     package let exitCode: Int32
@@ -78,7 +78,10 @@ package struct CommandFailure: Error {
     /// 128 + SIGINT, as shells count.
     package static let interrupted = CommandFailure(exitCode: 130, reason: "interrupted")
 
-    /// The same after the output is complete.
+    /// 128 + SIGPIPE: standard output is a pipe that nobody reads any more. No line reports it, as of other filters.
+    package static let closedPipe = CommandFailure(exitCode: 141, reason: "")
+
+    /// An interruption after the output is complete.
     package static let interruptedVerification = CommandFailure(
         exitCode: 130, reason: "interrupted; the output is complete and was not verified")
 
@@ -131,7 +134,7 @@ extension ParsableCommand {
             try body()
         } catch {
             let failure = CommandFailure(error).describing(output: output)
-            Console.note(failure.reason)
+            if !failure.reason.isEmpty { Console.note(failure.reason) }
             throw ExitCode(failure.exitCode)
         }
     }

@@ -21,6 +21,7 @@ struct HWCtl: ParsableCommand {
              66  input not found     69  required hardware or the daemon is not available
              70  internal error      73  output cannot be created   74  input or output error
              75  limit, try later    77  permission denied         130  interrupted
+            141  standard output was closed by its reader
 
             ENVIRONMENT
               HWDAEMON_SOCKET   the daemon's socket (a path, or @name)
@@ -37,8 +38,12 @@ struct HWCtl: ParsableCommand {
 }
 
 extension MediaError: CommandError {
-    /// The reason and the exit code; an interruption exits with 130.
+    /// The reason and the exit code; an interruption exits with 130, a closed pipe with 141 and without a reason.
     package var commandFailure: CommandFailure {
-        kind == .interrupted ? .interrupted : CommandFailure(exitStatus, reason)
+        switch kind {
+        case .interrupted: .interrupted
+        case .closedPipe: .closedPipe
+        default: CommandFailure(exitStatus, reason)
+        }
     }
 }

@@ -9,6 +9,8 @@ final class CopyJob {
     struct Request {
         var input: String
         var output: String
+        /// The format on standard output; nil is a byte stream.
+        var stream: OutputFormat?
         /// The rate of raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
@@ -39,14 +41,17 @@ final class CopyJob {
         interruption.onSignal { reader.cancel() }
         try checkRange(reader)
         let copy = try VideoCopy(reader)
-        let writer = try MediaWriter(path: request.output, source: reader, edits: request.edits)
+        let writer = try MediaWriter(
+            path: request.output, stream: request.stream, source: reader, edits: request.edits)
         var track = VideoTrack(reader.video, hvcC: copy.hvcC)
         track.isCopy = true
         try writer.start(track)
         let early = reader.levels?.warning
         if !restamps {
             reader.announce(
-                reader.warnings + [rateNote(reader), dolbyVisionWarning(reader)].compactMap { $0 }
+                reader.warnings
+                    + [rateNote(reader, writer), writer.format.isMovie ? reader.dolbyVisionWarning : nil]
+                    .compactMap { $0 }
                     + writer.conversions + writer.notes)
         }
 
@@ -54,8 +59,9 @@ final class CopyJob {
         defer { progress.clear() }
         let pipeline = try CopyPipeline(
             reader, copy, writer, request.edits,
-            // Output on standard output cannot be undone; a raw stream has no times that could be wrong.
-            restamps: restamps || request.output == "-" || reader.levels?.dropsSome ?? false,
+            // What was read from or written to a pipe cannot be done again.
+            restamps: restamps || request.output == "-" || !reader.file.isSeekable
+                || reader.levels?.dropsSome ?? false,
             keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
         let (sampleEntries, soundWarnings) = (writer.sampleEntryCount, writer.soundWarnings)
@@ -104,16 +110,9 @@ final class CopyJob {
         try range.check(reader)
     }
 
-    /// A warning for files with a sample entry.
-    private func dolbyVisionWarning(_ reader: MediaReader) -> String? {
-        hasSampleEntries ? reader.dolbyVisionWarning : nil
-    }
-
-    private var hasSampleEntries: Bool { request.output != "-" && !request.output.lowercased().hasSuffix(".hevc") }
-
     /// A note about the frame rate of a stream that stores no times; nil where it is given, or not needed.
-    private func rateNote(_ reader: MediaReader) -> String? {
-        guard reader.isUntimed, request.frameRate == nil, hasSampleEntries,
+    private func rateNote(_ reader: MediaReader, _ writer: MediaWriter) -> String? {
+        guard reader.isUntimed, request.frameRate == nil, !writer.format.isByteStream,
             let rate = reader.video.averageFrameRate ?? reader.video.baseFrameRate
         else { return nil }
         return

@@ -38,12 +38,27 @@ extension EncodeCommand {
             }
         }
         try OptionCheck.json(json, output: output)
+        try validateStream()
         try validateVerify()
         try OptionCheck.rate("--frame-rate", frameRate)
         try OptionCheck.rate("--base-layer-frame-rate", baseLayerFrameRate)
         try OptionCheck.rate("--expected-frame-rate", expectedFrameRate)
         for text in property where !text.contains("=") || text.hasPrefix("=") {
             throw ValidationError("--property takes KEY=VALUE, not '\(text)'.")
+        }
+    }
+
+    private func validateStream() throws {
+        guard let to else { return }
+        if to == "y4m" {
+            throw ValidationError("--to y4m is not HEVC: hwctl decode INPUT - writes Y4M to standard output.")
+        }
+        guard let format = OutputFormat(rawValue: to), Self.streamFormats.contains(format) else {
+            let all = Self.streamFormats.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError("--to takes one of \(all), not '\(to)'.")
+        }
+        guard output == "-" else {
+            throw ValidationError("--to is for standard output (-): the extension of \(output) selects its format.")
         }
     }
 

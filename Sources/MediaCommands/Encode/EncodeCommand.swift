@@ -11,11 +11,12 @@ struct EncodeCommand: ParsableCommand {
         commandName: "encode",
         abstract: "Encode a video as HEVC through a compression session of the daemon.",
         discussion: """
-            INPUT is any file that libavformat reads, a series of pictures (frame-%04d.png), or - for Y4M on standard \
-            input. The extension of OUTPUT selects the format. .mov and .mp4 hold the video (hvc1, fast start) with its \
+            INPUT is any file that libavformat reads, a series of pictures (frame-%04d.png), or - for standard input: \
+            Y4M, Matroska, NUT, MPEG-TS, fragmented MP4 or raw HEVC, recognized by its first bytes. URLs are not opened. \
+            The extension of OUTPUT selects the format. .mov and .mp4 hold the video (hvc1, fast start) with its \
             timestamps, rotation, color and HDR metadata, and the input's audio, subtitles, chapters and timecode; \
-            what the format cannot hold is listed. .hevc is a raw Annex B stream, and so is - (standard \
-            output). OUTPUT is created only when it is complete; see --keep-partial. If hardware fails in the middle \
+            .mkv, .ts and .nut hold less. What the format cannot hold is listed. .hevc is a raw Annex B stream, and so is \
+            - (standard output), unless --to names another format. OUTPUT is created only when it is complete; see --keep-partial. If hardware fails in the middle \
             of the video and was not required, the video is encoded again in software, and the reason is reported.
 
             Sound is copied where OUTPUT holds its codec; otherwise lossless sound becomes ALAC and other sound AAC, with its \
@@ -68,6 +69,7 @@ struct EncodeCommand: ParsableCommand {
               hwctl encode --alpha premultiplied title.mov title-hevc.mov
               hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
               ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
+              ffmpeg -i in.webm -c copy -f nut - | hwctl encode - - --to nut | ffmpeg -i - -c copy out.mkv
               hwctl encode --copy --max-level 0 slow-motion.mov small.mov
             """)
 
@@ -81,11 +83,17 @@ struct EncodeCommand: ParsableCommand {
     enum AlphaMode: String, ExpressibleByArgument, CaseIterable { case premultiplied, straight }
     enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
 
-    @Argument(help: "The video to encode, or pictures as frame-%04d.png; - is Y4M on standard input.")
+    @Argument(help: "The video to encode, or pictures as frame-%04d.png; - is standard input.")
     var input: String
 
-    @Argument(help: "The file to write: .mov, .mp4 or .hevc; - is Annex B on standard output.")
+    @Argument(help: "The file to write: .mov, .mp4, .mkv, .ts, .nut or .hevc; - is standard output.")
     var output: String
+
+    @Option(
+        help: ArgumentHelp(
+            "The format on standard output: nut, matroska, mpegts, fmp4 (fragmented) or hevc (Annex B, the default).",
+            valueName: "format"))
+    var to: String?
 
     @Option(help: "The HEVC profile; by default the one for the source's bit depth.")
     var profile: ProfileName?
@@ -207,10 +215,16 @@ struct EncodeCommand: ParsableCommand {
         return edits
     }
 
+    /// The formats of `--to`.
+    static let streamFormats: [OutputFormat] = [.nut, .matroska, .mpegts, .fmp4, .hevc]
+
+    /// The format on standard output; nil for the default.
+    private var stream: OutputFormat? { to.flatMap(OutputFormat.init) }
+
     private func runCopy() throws {
         let request = CopyJob.Request(
-            input: input, output: output, frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel,
-            edits: edits, keepsPartial: keepPartial, json: json, asked: asked)
+            input: input, output: output, stream: stream, frameRate: frameRate.flatMap { Rational(text: $0) },
+            maxLevel: maxLevel, edits: edits, keepsPartial: keepPartial, json: json, asked: asked)
         try CopyJob(request).run(try Interruption())
     }
 
@@ -241,7 +255,7 @@ struct EncodeCommand: ParsableCommand {
     ) -> EncodeJob {
         EncodeJob(
             EncodeJob.Request(
-                input: input, output: output,
+                input: input, output: output, stream: stream,
                 parameters: EncodeParameters(
                     specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
                     allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr, retags: retag),

@@ -13,6 +13,8 @@ final class EncodeJob {
     struct Request {
         var input: String
         var output: String
+        /// The format on standard output; nil is a byte stream.
+        var stream: OutputFormat?
         var parameters: EncodeParameters
         /// The rate of pictures and raw streams.
         var frameRate: Rational?
@@ -41,7 +43,8 @@ final class EncodeJob {
         interruption.onSignal { reader.cancel() }
         try request.edits.range?.check(reader)
         // Before the session: an output that cannot be written is reported before anything is encoded.
-        let writer = try MediaWriter(path: request.output, source: reader, edits: request.edits)
+        let writer = try MediaWriter(
+            path: request.output, stream: request.stream, source: reader, edits: request.edits)
         let daemon = try Daemon.findAndReport()
         let layerMode = alphaLayerMode(reader)
         let input = try DecodedInput(
@@ -63,7 +66,7 @@ final class EncodeJob {
     ) throws {
         let reader = input.reader
         let video = color.applied(to: reader.video)
-        var warnings = warnings(reader)
+        var warnings = warnings(reader, writer)
         let hdr = EncodeHDR(color.mode, video) {
             (try? daemon.features().features.contains("frame-captions")) ?? false
         }
@@ -131,12 +134,12 @@ final class EncodeJob {
         parameters.keepsAlpha && reader.video.alphaMode == nil ? reader.video.alphaLayerMode : nil
     }
 
-    private func warnings(_ reader: MediaReader) -> [String] {
+    private func warnings(_ reader: MediaReader, _ writer: MediaWriter) -> [String] {
         var warnings = reader.warnings
-        let output = request.output
-        if parameters.keepsAlpha, output == "-" || output.lowercased().hasSuffix(".hevc") {
+        if parameters.keepsAlpha, !writer.format.isMovie {
+            let kind = writer.format.isByteStream ? "a raw stream" : "a stream"
             warnings.append(
-                "warning: players without support for alpha layers may fail on a raw stream that has one; "
+                "warning: players without support for alpha layers may fail on \(kind) that has one; "
                     + ".mov and .mp4 avoid that")
         }
         if !parameters.keepsAlpha, reader.video.alphaLayerMode != nil {

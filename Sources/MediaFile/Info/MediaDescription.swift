@@ -68,6 +68,13 @@ public struct VideoDescription: Hashable, Sendable {
         return "warning: the source is interlaced\(order): each frame keeps the alternating lines of its two fields"
     }
 
+    /// A warning that an output cannot crop single samples; nil for pictures that need none of that.
+    func croppingNote(_ output: String) -> String? {
+        guard width % 2 != 0 || height % 2 != 0 || cleanAperture != nil else { return nil }
+        return "warning: \(output) cannot crop single samples: it shows "
+            + "\((width + 1) / 2 * 2)x\((height + 1) / 2 * 2), not \(shownSize)"
+    }
+
     /// The displayed size, as `853x480`.
     public var shownSize: String { "\(shown.width)x\(shown.height)" }
 

@@ -7,7 +7,7 @@ extension SoundPlan.Abilities {
         func parameters(_ index: Int) -> UnsafeMutablePointer<AVCodecParameters>? {
             input.stream(index)?.pointee.codecpar
         }
-        holds = { index, ending in parameters(index).map { StreamCopy.canHold($0, ending) } ?? false }
+        holds = { index, format in parameters(index).map { StreamCopy.canHold($0, format) } ?? false }
         decodes = { index in
             guard let parameters = parameters(index)?.pointee, parameters.codec_id != AV_CODEC_ID_NONE else {
                 return false

@@ -29,10 +29,13 @@ extension LibAVSource {
         init(_ file: InputFile, _ options: MediaReader.Options, _ cancelFlag: CancelFlag) throws(MediaError) {
             let demuxer = try Demuxer(
                 file, cancelFlag: cancelFlag, frameRate: options.frameRate, wantsAlpha: options.alpha != nil)
-            boxes = demuxer.isMovie ? SourceBoxes(file) : nil
+            // A pipe's first bytes were recorded while its streams were probed.
+            let rereadable = file.rereadable
+            defer { file.head?.endRecording() }
+            boxes = demuxer.isMovie ? rereadable.flatMap(SourceBoxes.init) : nil
             try Self.useFirstEntry(demuxer, boxes)
             var (stream, parameters) = try Self.picture(of: demuxer)
-            Self.useFirstColor(&parameters, file, demuxer)
+            Self.useFirstColor(&parameters, rereadable, demuxer)
             self.demuxer = demuxer
             self.stream = stream
             series = file.series
@@ -43,7 +46,7 @@ extension LibAVSource {
             try Self.check(sampleEntries, demuxer.path)
 
             let isForDaemon = options.decoding == .daemonIfPossible && Self.isForDaemon(parameters, sampleEntries)
-            let leadingUnits = Self.leadingUnits(demuxer, parameters)
+            let leadingUnits = Self.leadingUnits(demuxer, parameters, rereadable)
             let hasAlphaLayer =
                 AlphaLayerInfo(nalUnits: HEVCConfiguration(parameters.configuration).nalUnits + leadingUnits)
                 != nil
@@ -62,7 +65,7 @@ extension LibAVSource {
             video.leadingUnits = leadingUnits
             video.cleanAperture = boxes?
                 .cleanAperture(track: stream.id, width: video.width, height: video.height)
-            if file.isSeekable { Self.addFirstPicture(&video, file, demuxer, parameters) }
+            if let rereadable { Self.addFirstPicture(&video, rereadable, demuxer, parameters) }
             self.video = video
         }
 
@@ -146,9 +149,9 @@ extension LibAVSource {
         ///
         /// libavformat decodes many frames of H.264 while it probes, and its description is the last one's.
         private static func useFirstColor(
-            _ parameters: inout AVCodecParameters, _ file: InputFile, _ demuxer: Demuxer
+            _ parameters: inout AVCodecParameters, _ file: InputFile?, _ demuxer: Demuxer
         ) {
-            guard parameters.codec_id == AV_CODEC_ID_H264, demuxer.isUntimed, file.isSeekable else { return }
+            guard parameters.codec_id == AV_CODEC_ID_H264, demuxer.isUntimed, let file else { return }
             let first = FirstFrame(file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
             first.color?.write(to: &parameters)
         }
@@ -185,12 +188,13 @@ extension LibAVSource {
         }
 
         /// The NAL units before the first picture of a byte stream, where only they signal the alpha layer's mode.
-        private static func leadingUnits(_ demuxer: Demuxer, _ parameters: AVCodecParameters) -> [[UInt8]] {
-            guard parameters.codec_id == AV_CODEC_ID_HEVC, demuxer.file.isSeekable,
+        private static func leadingUnits(
+            _ demuxer: Demuxer, _ parameters: AVCodecParameters, _ file: InputFile?
+        ) -> [[UInt8]] {
+            guard parameters.codec_id == AV_CODEC_ID_HEVC, let file,
                 AlphaLayerInfo.isUnsignaled(in: parameters.configuration)
             else { return [] }
-            return StreamHead.nalUnits(
-                demuxer.file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
+            return StreamHead.nalUnits(file, streamIndex: demuxer.videoIndex, cancelFlag: demuxer.cancelFlag)
         }
 
         /// - Parameter leavesAlpha: whether alpha is in a layer that the daemon decodes.

@@ -21,21 +21,21 @@ struct StreamCopy {
     ///   - hasTimecode: whether a timecode is written, which replaces the source's timecode track.
     /// - Throws: `unsupported` where sound would be lost.
     init(
-        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, ending: String,
+        from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ format: OutputFormat,
         _ sound: SoundOptions, hasChapters: Bool, hasTimecode: Bool
     ) throws(MediaError) {
         guard let source, case .libAV(let input) = source.backend else { return }
         let plan = try SoundPlan(
-            source.otherStreams.filter { $0.content == .audio }, ending: ending, sound,
+            source.otherStreams.filter { $0.content == .audio }, format, sound,
             SoundPlan.Abilities(input.demuxer), path: source.path)
         for stream in source.otherStreams {
             if stream.isChapterTitles, hasChapters { continue }
             if stream.isTimecode, hasTimecode { continue }
             let reason =
                 if let treatment = plan.treatments[stream.index] {
-                    try add(stream, treatment, input.demuxer, output, ending, sound)
+                    try add(stream, treatment, input.demuxer, output, format, sound)
                 } else {
-                    Self.add(stream, input.demuxer, output, ending)
+                    Self.add(stream, input.demuxer, output, format)
                 }
             if let reason {
                 notes.append("\(stream.description) is not copied: \(reason)")
@@ -53,12 +53,12 @@ struct StreamCopy {
     /// - Throws: `unsupported` where it would be lost.
     private mutating func add(
         _ track: OtherStream, _ treatment: SoundPlan.Treatment, _ input: Demuxer,
-        _ output: UnsafeMutablePointer<AVFormatContext>, _ ending: String, _ sound: SoundOptions
+        _ output: UnsafeMutablePointer<AVFormatContext>, _ format: OutputFormat, _ sound: SoundOptions
     ) throws(MediaError) -> String? {
         switch treatment {
         case .leftOut(let reason): return reason
         case .copied:
-            guard let failure = Self.add(track, input, output, ending) else { return nil }
+            guard let failure = Self.add(track, input, output, format) else { return nil }
             throw MediaError(.io, "\(track.description) cannot be copied: \(failure)")
         case .converted(let codecs, let reason):
             guard let source = input.stream(track.index)?.pointee else { return "it has no parameters" }
@@ -80,7 +80,8 @@ struct StreamCopy {
 
     /// Adds one stream; returns the reason against it, or nil.
     private static func add(
-        _ stream: OtherStream, _ input: Demuxer, _ output: UnsafeMutablePointer<AVFormatContext>, _ ending: String
+        _ stream: OtherStream, _ input: Demuxer, _ output: UnsafeMutablePointer<AVFormatContext>,
+        _ format: OutputFormat
     ) -> String? {
         switch stream.content {
         case .audio, .subtitle: break
@@ -91,7 +92,7 @@ struct StreamCopy {
         guard let source = input.stream(stream.index)?.pointee, let parameters = source.codecpar else {
             return "it has no parameters"
         }
-        guard canHold(parameters, ending) else { return ".\(ending) cannot hold \(stream.codec)" }
+        guard canHold(parameters, format) else { return "\(format.title) cannot hold \(stream.codec)" }
         guard let copy = avformat_new_stream(output, nil), let target = copy.pointee.codecpar,
             avcodec_parameters_copy(target, parameters) >= 0
         else { return "out of memory" }
@@ -113,10 +114,15 @@ struct StreamCopy {
     /// Whether the container has a tag for the codec and its muxer accepts it; some tags it refuses.
     ///
     /// Without the first check the .mov muxer accepts every codec with a WAV number, and warns that it may be unplayable.
-    static func canHold(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ ending: String) -> Bool {
+    static func canHold(_ parameters: UnsafeMutablePointer<AVCodecParameters>, _ format: OutputFormat) -> Bool {
         var trial: UnsafeMutablePointer<AVFormatContext>?
-        guard avformat_alloc_output_context2(&trial, nil, ending, nil) >= 0, let trial else { return false }
-        guard avformat_query_codec(trial.pointee.oformat, parameters.pointee.codec_id, FF_COMPLIANCE_NORMAL) == 1,
+        guard format.isKnown(parameters.pointee.codec_id),
+            avformat_alloc_output_context2(&trial, nil, format.muxer, nil) >= 0, let trial
+        else { return false }
+        guard
+            format == .mpegts
+                || avformat_query_codec(trial.pointee.oformat, parameters.pointee.codec_id, FF_COMPLIANCE_NORMAL)
+                    == 1,
             avio_open_dyn_buf(&trial.pointee.pb) >= 0
         else {
             avformat_free_context(trial)
