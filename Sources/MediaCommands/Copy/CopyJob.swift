@@ -64,11 +64,11 @@ final class CopyJob {
                 || reader.levels?.dropsSome ?? false,
             keepsPartial: request.keepsPartial)
         try pipeline.run(&progress, interruption)
-        let (sampleEntries, soundWarnings) = (writer.sampleEntryCount, writer.soundWarnings)
+        let (sampleEntries, conversionWarnings) = (writer.sampleEntryCount, writer.conversionWarnings)
         try writer.finish()
         let seconds = progress.seconds
         progress.clear()
-        soundWarnings.forEach(Console.note)
+        conversionWarnings.forEach(Console.note)
         pipeline.startNote.map(Console.note)
         let levels = LevelSummary(reader.levels)
         if let late = levels?.lateWarning(early) { Console.note(late) }

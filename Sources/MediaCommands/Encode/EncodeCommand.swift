@@ -21,7 +21,8 @@ struct EncodeCommand: ParsableCommand {
 
             Sound is copied where OUTPUT holds its codec; otherwise lossless sound becomes ALAC and other sound AAC, with its \
             channels and in its place, and a line says so. Sound that can be neither copied nor converted is an error before \
-            anything is written, unless --drop-audio is given; .hevc and - hold none, which is a note.
+            anything is written, unless --drop-audio is given; .hevc holds none, which is a note. Subtitles in text (SubRip, \
+            ASS, WebVTT) become mov_text in .mov and .mp4, and SubRip in .mkv, without their positions and fonts.
 
             --start, --duration and --end keep a part of the input. It begins with the first picture at --start or later, \
             exactly, and its times begin with that picture; sound is cut to one packet, with an edit list that keeps it in its \
@@ -129,7 +130,7 @@ struct EncodeCommand: ParsableCommand {
     @OptionGroup(title: "Time")
     var time: TimeArguments
 
-    @OptionGroup(title: "Sound")
+    @OptionGroup(title: "Sound and text")
     var sound: SoundArguments
 
     @Option(
@@ -211,7 +212,8 @@ struct EncodeCommand: ParsableCommand {
     /// What the output is asked to have of the input.
     private var edits: FileEdits {
         var edits = FileEdits()
-        (edits.sound, edits.range, edits.isExact) = (sound.options, time.range, time.exact)
+        (edits.sound, edits.text) = (sound.options, sound.subtitle)
+        (edits.range, edits.isExact) = (time.range, time.exact)
         return edits
     }
 

@@ -88,7 +88,7 @@ final class EncodeJob {
         let seconds = progress.seconds
         let changes = source.report.changes.adding(fitter.changes).adding(source.changes)
         let late =
-            lateWarnings(source, color, changes, video) + writer.soundWarnings + hdr.warnings
+            lateWarnings(source, color, changes, video) + writer.conversionWarnings + hdr.warnings
             + lateNotices(session, properties)
         warnings += late
         progress.clear()

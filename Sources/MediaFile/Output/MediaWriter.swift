@@ -15,7 +15,7 @@ public final class MediaWriter: Sendable {
     public let notes: [String]
     /// The streams of the source that the output gets beside the video.
     public let copiedStreams: [OtherStream]
-    /// The sound that is converted to another codec, one line each.
+    /// The sound and text that is converted to another codec, one line each.
     public let conversions: [String]
 
     private let state: Mutex<State>
@@ -142,9 +142,9 @@ public final class MediaWriter: Sendable {
         }
     }
 
-    /// Warnings about damaged sound, one line each; complete when all packets are written.
-    public var soundWarnings: [String] {
-        state.withLock { state in if case .container(let writer) = state { writer.soundWarnings } else { [] } }
+    /// Warnings about damaged sound and text, one line each; complete when all packets are written.
+    public var conversionWarnings: [String] {
+        state.withLock { state in if case .container(let writer) = state { writer.conversionWarnings } else { [] } }
     }
 
     /// Completes the file and gives it its name; `sync` waits until it is on disk.

@@ -11,7 +11,7 @@ internal import HWDModel
 final class ContainerWriter: @unchecked Sendable {
     let notes: [String]
     let copiedStreams: [OtherStream]
-    /// The sound that is converted, one line each.
+    /// The sound and text that is converted, one line each.
     let conversions: [String]
     let format: OutputFormat
     let context: UnsafeMutablePointer<AVFormatContext>
@@ -31,7 +31,7 @@ final class ContainerWriter: @unchecked Sendable {
     /// Copied packets that came before `start`.
     private var queue: [MediaPacket] = []
     /// By source stream number.
-    private let converters: [Int: SoundConverter]
+    private let converters: [Int: any PacketConverter]
     private var isStarted = false
 
     /// Microseconds by which audio may be ahead of the video: more than any encoder's look-ahead.
@@ -63,7 +63,7 @@ final class ContainerWriter: @unchecked Sendable {
         do throws(MediaError) {
             let chapters = format.storesChapters ? FileCopy.chapters(from: source, to: context, edits.range) : 0
             copy = try StreamCopy(
-                from: source, to: context, format, edits.sound, hasChapters: chapters > 0,
+                from: source, to: context, format, edits, hasChapters: chapters > 0,
                 hasTimecode: timecode != nil)
         } catch {
             // A class whose init throws runs no deinit until every property has a value.
@@ -199,16 +199,16 @@ final class ContainerWriter: @unchecked Sendable {
         try send(from: source.timeBase.libAV)
     }
 
-    /// Writes the last packets of converted sound.
-    private func finishSound() throws(MediaError) {
+    /// Writes the last packets of converted sound and text.
+    private func finishConversions() throws(MediaError) {
         for (index, converter) in converters.sorted(by: { $0.key < $1.key }) {
             guard let number = streamNumbers[index] else { continue }
             for packet in try converter.finish() { try put(packet, number) }
         }
     }
 
-    /// Warnings about damaged sound, one line each.
-    var soundWarnings: [String] { converters.sorted { $0.key < $1.key }.compactMap(\.value.warning) }
+    /// Warnings about damaged sound and text, one line each.
+    var conversionWarnings: [String] { converters.sorted { $0.key < $1.key }.compactMap(\.value.warning) }
 
     /// Makes decoding times ascend where a container has none, or where they jump back: the next tick is used.
     private func repairTimes(_ packet: inout AVPacket, after last: Int64?) {
@@ -226,7 +226,7 @@ final class ContainerWriter: @unchecked Sendable {
         guard isStarted, lastDTS != nil else {
             throw MediaError(.usage, "\(sink.name) cannot be finished: it has no packet")
         }
-        try finishSound()
+        try finishConversions()
         let code = av_write_trailer(context)
         isStarted = false
         avio_flush(io.context)

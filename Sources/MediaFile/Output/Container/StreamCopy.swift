@@ -11,8 +11,8 @@ struct StreamCopy {
     private(set) var streams: [OtherStream] = []
     /// Source stream number → output stream number.
     private(set) var numbers: [Int: Int32] = [:]
-    /// The converters of sound by source stream number; the packets of other streams are copied.
-    private(set) var converters: [Int: SoundConverter] = [:]
+    /// The converters of sound and text by source stream number; the packets of other streams are copied.
+    private(set) var converters: [Int: any PacketConverter] = [:]
 
     /// Adds an output stream for every subtitle stream of `source` that the container supports, and for its sound.
     ///
@@ -22,18 +22,20 @@ struct StreamCopy {
     /// - Throws: `unsupported` where sound would be lost.
     init(
         from source: MediaReader?, to output: UnsafeMutablePointer<AVFormatContext>, _ format: OutputFormat,
-        _ sound: SoundOptions, hasChapters: Bool, hasTimecode: Bool
+        _ edits: FileEdits, hasChapters: Bool, hasTimecode: Bool
     ) throws(MediaError) {
         guard let source, case .libAV(let input) = source.backend else { return }
         let plan = try SoundPlan(
-            source.otherStreams.filter { $0.content == .audio }, format, sound,
+            source.otherStreams.filter { $0.content == .audio }, format, edits.sound,
             SoundPlan.Abilities(input.demuxer), path: source.path)
         for stream in source.otherStreams {
             if stream.isChapterTitles, hasChapters { continue }
             if stream.isTimecode, hasTimecode { continue }
             let reason =
                 if let treatment = plan.treatments[stream.index] {
-                    try add(stream, treatment, input.demuxer, output, format, sound)
+                    try add(stream, treatment, input.demuxer, output, format, edits.sound)
+                } else if stream.content == .subtitle {
+                    try add(text: stream, input.demuxer, output, format, edits.text)
                 } else {
                     Self.add(stream, input.demuxer, output, format)
                 }
@@ -75,6 +77,31 @@ struct StreamCopy {
                 guard error.kind == .unsupported else { throw error }
                 return try SoundPlan.leaveOut(track, because: error.reason, sound)
             }
+        }
+    }
+
+    /// Adds a track of subtitles, converted where the container has another form of text; returns the reason against it,
+    /// or nil.
+    private mutating func add(
+        text track: OtherStream, _ input: Demuxer, _ output: UnsafeMutablePointer<AVFormatContext>,
+        _ format: OutputFormat, _ form: TextForm?
+    ) throws(MediaError) -> String? {
+        guard form != TextForm.none else { return "--subtitle none was given" }
+        guard let reason = Self.add(track, input, output, format) else { return nil }
+        guard form == nil, let source = input.stream(track.index)?.pointee,
+            TextConverter.isText(source.codecpar.pointee.codec_id), TextConverter.codec(of: format) != nil
+        else { return reason }
+        do throws(MediaError) {
+            let converter = try TextConverter(track, source, for: format, path: input.path)
+            guard let target = avformat_new_stream(output, nil), converter.describe(target) else {
+                throw MediaError(.io, "\(input.path): out of memory")
+            }
+            FileCopy.trackMetadata(from: source, to: target)
+            converters[track.index] = converter
+            return nil
+        } catch {
+            guard error.kind == .unsupported else { throw error }
+            return "\(reason), and \(error.reason)"
         }
     }
 
