@@ -47,6 +47,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
     public var realTime: Bool
     /// Whether speed takes precedence over compression.
     public var prioritizesSpeed: Bool
+    /// Whether compression is preferred to speed: the property was set to false.
+    public var prioritizesCompression: Bool
     /// Maximum frames that the encoder may hold; nil sets no bound.
     public var maxFrameDelay: Int?
     /// Frames of look-ahead; nil for the encoder's default.
@@ -129,8 +131,11 @@ public struct EncoderConfiguration: Hashable, Sendable {
             ambientViewing = properties.string(.ambientViewingEnvironment).flatMap(Hexadecimal.bytes)
         }
         frameMetadata = FrameMetadataRules(properties)
-        prioritizesSpeed = properties.bool(.prioritizeSpeed) ?? false
-        x265Preset = prioritizesSpeed ? "veryfast" : properties.string(.x265Preset) ?? "medium"
+        let speed = properties.isSet(.prioritizeSpeed) ? properties.bool(.prioritizeSpeed) : nil
+        (prioritizesSpeed, prioritizesCompression) = (speed == true, speed == false)
+        x265Preset =
+            prioritizesSpeed
+            ? "veryfast" : properties.string(.x265Preset) ?? (prioritizesCompression ? "slow" : "medium")
         x265Options = try X265Options(parsing: properties.string(.x265Params) ?? "")
         try alignKeyFrames(request, properties)
     }
