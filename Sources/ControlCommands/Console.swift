@@ -117,6 +117,17 @@ package struct CommandFailure: Error {
     package static let interruptedVerification = CommandFailure(
         exitCode: 130, reason: "interrupted; the output is complete and was not verified")
 
+    /// An interruption between or within several files.
+    package static func interruptedBatch(written: Int) -> CommandFailure {
+        CommandFailure(
+            exitCode: 130, reason: "interrupted; \(written == 1 ? "1 file is" : "\(written) files are") written")
+    }
+
+    /// The failure of several files, of which this is the worst.
+    package func inBatch(_ summary: String) -> CommandFailure {
+        CommandFailure(exitCode: exitCode, reason: summary)
+    }
+
     /// A failure to verify an output that is complete.
     package var unverified: CommandFailure {
         CommandFailure(exitCode: exitCode, reason: "the output is complete and was not verified: \(reason)")
@@ -176,7 +187,9 @@ extension Daemon {
     /// The machine's daemon, or a private one, which a line announces where details are wanted.
     package static func findAndReport() throws -> Daemon {
         let daemon = try find(logs: Console.verbosity == .verbose)
-        if daemon.isPrivate { Console.detail("no daemon on \(defaultAddress): using a private one for this command") }
+        if daemon.isPrivate {
+            Console.detail("no daemon on \(defaultAddress): using a private one for this command")
+        }
         return daemon
     }
 }

@@ -11,8 +11,8 @@ struct HWCtl: ParsableCommand {
         abstract: "Encode and decode video in hardware or software through hwdaemon.",
         discussion: """
             hwctl connects to the daemon at /run/hwdaemon/hwdaemon.sock, or at $HWDAEMON_SOCKET if that is set. \
-            If no daemon listens on the default socket, hwctl starts a private one for the duration of the command \
-            and prints a note; it never does so if $HWDAEMON_SOCKET is set.
+            If no daemon listens on the default socket, hwctl starts a private one for the duration of the command, \
+            which -v reports; it never does so if $HWDAEMON_SOCKET is set.
 
             EXIT STATUS
               0  success              1  verify, encode --verify: something was lost that was not

@@ -73,6 +73,9 @@ struct BenchCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Keep the coded streams in this directory, as Annex B.", valueName: "directory"))
     var keep: String?
 
+    @OptionGroup(title: "Messages")
+    var messages: VerbosityArguments
+
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 

@@ -135,6 +135,9 @@ struct ConvertCommand: ParsableCommand {
             valueName: "device"))
     var device = "auto"
 
+    @OptionGroup(title: "Messages")
+    var messages: ProgressArguments
+
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false
 

@@ -133,6 +133,9 @@ struct DecodeCommand: ParsableCommand {
     @Flag(help: "If the input ends early, keep the frames before that; the exit code still reports the error.")
     var keepPartial = false
 
+    @OptionGroup(title: "Messages")
+    var messages: ProgressArguments
+
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false
 

@@ -63,7 +63,8 @@ struct EncodeCommand: ParsableCommand {
 
             EXAMPLES
               hwctl encode talk.mp4 talk.mov
-              hwctl encode --bitrate 6M --preset fast --hardware require clip.mkv clip.mp4
+              hwctl encode --bitrate 6M --speed fast --hardware require clip.mkv clip.mp4
+              hwctl encode --output-dir hevc --skip-existing *.mp4
               hwctl encode --start 1:30 --duration 20 talk.mp4 part.mov
               hwctl encode --copy --start 1:30 --end 1:50 talk.mov part.mov
               hwctl encode --audio aac --audio-track deu --audio-bitrate 128k film.mkv film.mp4
@@ -82,19 +83,19 @@ struct EncodeCommand: ParsableCommand {
     }
 
     enum AlphaMode: String, ExpressibleByArgument, CaseIterable { case premultiplied, straight }
+    enum Speed: String, ExpressibleByArgument, CaseIterable { case fast, balanced, best }
     enum Hardware: String, ExpressibleByArgument, CaseIterable { case prefer, require, off }
 
-    @Argument(help: "The video to encode, or pictures as frame-%04d.png; - is standard input.")
-    var input: String
-
-    @Argument(help: "The file to write: .mov, .mp4, .mkv, .ts, .nut or .hevc; - is standard output.")
-    var output: String
-
-    @Option(
+    @Argument(
         help: ArgumentHelp(
-            "The format on standard output: nut, matroska, mpegts, fmp4 (fragmented) or hevc (Annex B, the default).",
-            valueName: "format"))
-    var to: String?
+            """
+            INPUT and OUTPUT: a video or pictures such as frame-%04d.png, and a .mov, .mp4, .mkv, .ts, .nut or .hevc; - is \
+            standard input or output. With --output-dir all are inputs.
+            """, valueName: "file"))
+    var files: [String]
+
+    @OptionGroup(title: "Files")
+    var outputs: OutputArguments
 
     @Option(help: "The HEVC profile; by default the one for the source's bit depth.")
     var profile: ProfileName?
@@ -112,7 +113,12 @@ struct EncodeCommand: ParsableCommand {
     )
     var qp: Int?
 
-    @Option(help: ArgumentHelp("The x265 preset: speed against compression (software only).", valueName: "name"))
+    @Option(help: "Speed against compression, in hardware and software alike; balanced by default.")
+    var speed: Speed?
+
+    @Option(
+        help: ArgumentHelp(
+            "The x265 preset, such as fast; hardware is then not used. --speed is for both.", valueName: "name"))
     var preset: String?
 
     @Option(
@@ -202,79 +208,15 @@ struct EncodeCommand: ParsableCommand {
             """)
     var verify = false
 
+    @OptionGroup(title: "Messages")
+    var messages: ProgressArguments
+
     @Flag(help: "Print one JSON document about the result on standard output.")
     var json = false
 
-    func run() throws {
-        try report(output: output) { copy ? try runCopy() : try encode() }
-    }
+    @Option(help: .hidden)
+    var crf: String?
 
-    /// What the output is asked to have of the input.
-    private var edits: FileEdits {
-        var edits = FileEdits()
-        (edits.sound, edits.text) = (sound.options, sound.subtitle)
-        (edits.range, edits.isExact) = (time.range, time.exact)
-        return edits
-    }
-
-    /// The formats of `--to`.
-    static let streamFormats: [OutputFormat] = [.nut, .matroska, .mpegts, .fmp4, .hevc]
-
-    /// The format on standard output; nil for the default.
-    private var stream: OutputFormat? { to.flatMap(OutputFormat.init) }
-
-    private func runCopy() throws {
-        let request = CopyJob.Request(
-            input: input, output: output, stream: stream, frameRate: frameRate.flatMap { Rational(text: $0) },
-            maxLevel: maxLevel, edits: edits, keepsPartial: keepPartial, json: json, asked: asked)
-        try CopyJob(request).run(try Interruption())
-    }
-
-    private func encode() throws {
-        // Before any other thread starts: threads inherit the blocked signals.
-        let interruption = try Interruption()
-        var specification = specification
-        var fallbackReason: String?
-        var allowsHardwareDecoder = true
-        while true {
-            let job = job(specification, fallbackReason, allowsHardwareDecoder: allowsHardwareDecoder)
-            do {
-                return try job.run(interruption)
-            } catch let error as ClientError where fallbackReason == nil && encodesAgain(job, error) {
-                fallbackReason = "\(error.reason) (in the middle of the video)"
-                specification = [.enableHardware: .bool(false)]
-                Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
-            } catch let error as ClientError where allowsHardwareDecoder && decodesAgain(job, error) {
-                allowsHardwareDecoder = false
-                Console.note(
-                    "the hardware decoder failed, starting again with a software decoder: \(error.reason)")
-            }
-        }
-    }
-
-    private func job(
-        _ specification: [PropertyKey: PropertyValue], _ fallbackReason: String?, allowsHardwareDecoder: Bool
-    ) -> EncodeJob {
-        EncodeJob(
-            EncodeJob.Request(
-                input: input, output: output, stream: stream,
-                parameters: EncodeParameters(
-                    specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
-                    allowsHardwareDecoder: allowsHardwareDecoder, hdr: hdr, retags: retag),
-                frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
-                keepsPartial: keepPartial, json: json, fallbackReason: fallbackReason, asked: asked))
-    }
-
-    /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.
-    private func decodesAgain(_ job: EncodeJob, _ error: ClientError) -> Bool {
-        guard job.decodesInHardware, input != "-", output != "-" else { return false }
-        return error.code == .session(.videoDecoderMalfunction)
-    }
-
-    /// Whether the error is the hardware encoder's, which was not required, and everything can be read and written again.
-    private func encodesAgain(_ job: EncodeJob, _ error: ClientError) -> Bool {
-        guard hardware == .prefer, job.usesHardware, input != "-", output != "-" else { return false }
-        return error.code == .session(.videoEncoderMalfunction)
-            || error.code == .session(.videoEncoderNotAvailableNow)
-    }
+    @Option(help: .hidden)
+    var codec: String?
 }

@@ -11,17 +11,19 @@ internal import HWDWire
 final class EncodeJob {
     /// What to encode, and how.
     struct Request {
-        var input: String
-        var output: String
+        var file: FilePair
         /// The format on standard output; nil is a byte stream.
         var stream: OutputFormat?
+        /// Whether the output may replace a file.
+        var replaces = true
         var parameters: EncodeParameters
         /// The rate of pictures and raw streams.
         var frameRate: Rational?
         var maxLevel: Int?
         var edits = FileEdits()
         var keepsPartial = false
-        var json = false
+        /// Prints the result, or keeps it.
+        var report: (any FileSummary) throws -> Void
         /// Reported instead of the daemon's fallback reason if an earlier run failed in hardware.
         var fallbackReason: String?
         /// What the options change, where the output is verified; nil where it is not.
@@ -29,6 +31,8 @@ final class EncodeJob {
     }
 
     private let request: Request
+    private var input: String { request.file.input }
+    private var output: String { request.file.output }
     private var parameters: EncodeParameters { request.parameters }
 
     /// Whether the session was created with a hardware encoder.
@@ -39,12 +43,13 @@ final class EncodeJob {
     init(_ request: Request) { self.request = request }
 
     func run(_ interruption: Interruption) throws {
-        let reader = try MediaReader(path: request.input, options: try readerOptions())
+        let reader = try MediaReader(path: input, options: try readerOptions())
         interruption.onSignal { reader.cancel() }
         try request.edits.range?.check(reader)
         // Before the session: an output that cannot be written is reported before anything is encoded.
         let writer = try MediaWriter(
-            path: request.output, stream: request.stream, source: reader, edits: request.edits)
+            path: output, stream: request.stream, source: reader, edits: request.edits,
+            replaces: request.replaces)
         let daemon = try Daemon.findAndReport()
         let layerMode = alphaLayerMode(reader)
         let input = try DecodedInput(
@@ -97,17 +102,18 @@ final class EncodeJob {
         session.invalidate()
         progress.clear()
         let (receipt, failure) = try VerifyJob.receipt(
-            request.asked, request.input, request.output, earlyEnd: pipeline.earlyEnd, interruption)
-        try EncodeSummary(
-            EncodeSummary.Outcome(
-                request: request, input: input, encoder: session.created, properties: properties,
-                frames: pipeline.packets, videoBytes: pipeline.videoBytes,
-                fileBytes: fileSize(request.output) ?? pipeline.videoBytes, seconds: seconds,
-                notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
-                color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
-                earlyEnd: pipeline.earlyEnd, receipt: receipt)
-        ).report(json: request.json)
-        if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: request.output) }
+            request.asked, input, output, earlyEnd: pipeline.earlyEnd, interruption)
+        try request.report(
+            EncodeSummary(
+                EncodeSummary.Outcome(
+                    request: request, input: input, encoder: session.created, properties: properties,
+                    frames: pipeline.packets, videoBytes: pipeline.videoBytes,
+                    inputBytes: request.edits.range == nil ? fileSize(input) : nil,
+                    fileBytes: fileSize(output) ?? pipeline.videoBytes, seconds: seconds,
+                    notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
+                    color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,
+                    earlyEnd: pipeline.earlyEnd, receipt: receipt)))
+        if let earlyEnd = pipeline.earlyEnd { throw earlyEnd.failure(output: output) }
         if let failure { throw failure }
     }
 
@@ -191,8 +197,12 @@ final class EncodeJob {
         return gained.isEmpty ? [] : ["note: \(gained.joined(separator: "; "))"]
     }
 
+    /// The size of a file in bytes; nil for pipes and series of pictures.
     private func fileSize(_ path: String) -> Int? {
         var status = stat()
-        return path != "-" && stat(FileName.bytes(path), &status) == 0 ? Int(status.st_size) : nil
+        guard path != "-", stat(FileName.bytes(path), &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            return nil
+        }
+        return Int(status.st_size)
     }
 }

@@ -23,7 +23,7 @@ extension EncodeCommand {
         {
             asked.names.insert("audio")
         }
-        if sound.subtitle == TextForm.none { asked.names.insert("subtitle") }
+        if self.sound.subtitle == TextForm.none { asked.names.insert("subtitle") }
         let properties = properties
         for (key, name) in Self.verifiedProperties where properties[key] != nil { asked.names.insert(name) }
         asked.retags = retag
@@ -45,13 +45,18 @@ extension EncodeCommand {
 
     func validateVerify() throws {
         guard verify else { return }
-        if input == "-" { throw ValidationError("--verify reads the input twice, which standard input cannot.") }
-        var status = stat()
-        if stat(FileName.bytes(input), &status) == 0,
-            [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
-        {
-            throw ValidationError("--verify reads the input twice, and \(input) can be read only once.")
+        for input in outputs.outputDir == nil ? [input] : files {
+            if input == "-" {
+                throw ValidationError("--verify reads the input twice, which standard input cannot.")
+            }
+            var status = stat()
+            if stat(FileName.bytes(input), &status) == 0,
+                [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
+            {
+                throw ValidationError("--verify reads the input twice, and \(input) can be read only once.")
+            }
         }
+        guard outputs.outputDir == nil else { return }
         if output == "-" { throw ValidationError("--verify reads the output, which standard output cannot.") }
     }
 }

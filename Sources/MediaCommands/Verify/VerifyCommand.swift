@@ -52,6 +52,9 @@ struct VerifyCommand: ParsableCommand {
     @Flag(help: "Add what each line compares, and the times and values of single differences.")
     var explain = false
 
+    @OptionGroup(title: "Messages")
+    var messages: VerbosityArguments
+
     @Flag(help: "Print one JSON document on standard output.")
     var json = false
 

@@ -35,16 +35,18 @@ public final class MediaWriter: Sendable {
     ///   - stream: the format on standard output; nil is a byte stream of HEVC.
     ///   - source: the input; its metadata are copied. The output must be another file.
     ///   - edits: what a container gets of the input.
+    ///   - replaces: whether a file of that name is replaced; otherwise it is an error, also at the end.
     /// - Throws: `usage` for an unknown extension or an output that is the input, `cannotCreate`, `unsupported` where sound
     ///   would be lost.
     public init(
-        path: String, stream: OutputFormat? = nil, source: MediaReader? = nil, edits: FileEdits = FileEdits()
+        path: String, stream: OutputFormat? = nil, source: MediaReader? = nil, edits: FileEdits = FileEdits(),
+        replaces: Bool = true
     ) throws(MediaError) {
         format = try OutputFormat(path: path, stream: stream)
         let sink: ByteSink =
             path == "-"
             ? try .standardOutputNotTerminal()
-            : .file(try AtomicFile(path: path, inputs: source.map { [$0.file.path] } ?? []))
+            : .file(try AtomicFile(path: path, inputs: source.map { [$0.file.path] } ?? [], replaces: replaces))
         guard format.isByteStream else {
             let writer = try ContainerWriter(sink, format, source: source, edits: edits)
             (notes, copiedStreams, conversions) = (writer.notes, writer.copiedStreams, writer.conversions)

@@ -56,6 +56,9 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
         }
     }
 
+    /// The extension of its files.
+    public var fileExtension: String { Self.byExtension.first { $0.format == self }?.fileExtension ?? "mp4" }
+
     /// libavformat's name of the muxer.
     var muxer: String { self == .fmp4 ? "mp4" : rawValue }
 
