@@ -23,7 +23,7 @@ extension EncodeCommand {
         {
             asked.names.insert("audio")
         }
-        if sound.subtitle == TextForm.none { asked.names.insert("subtitle") }
+        if self.sound.subtitle == TextForm.none { asked.names.insert("subtitle") }
         let properties = properties
         for (key, name) in Self.verifiedProperties where properties[key] != nil { asked.names.insert(name) }
         asked.retags = retag
