@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import Foundation
+import HWDTransport
 import Testing
 
 extension EndToEndFaults {
@@ -83,7 +84,7 @@ extension EndToEndFaults {
             #expect(try Probe(path("out")).field("codec_name") == "hevc")
             #expect(try psnr(["-i", path("out")], ["-i", input], as: "yuv420p") >= 30)
             // ffmpeg's demuxer complains of a NUT file without an index, which a pipe cannot have.
-            #expect(try format == "nut" || Probe(path("out")).decodingMessages() == "")
+            if format != "nut" { #expect(try Probe(path("out")).decodingMessages() == "") }
             guard format != "hevc" else { return }
             #expect(agree(try times(input), try times(path("out")), within: 0.0012))
             #expect(try Probe(path("out")).audioCodecs() == ["aac"])
@@ -142,7 +143,8 @@ extension EndToEndFaults {
                 ).text
             }
             let old = try display(Clips.fixture("pq.mov").path)
-            #expect(old.contains("side_data") && display(path("out.mov")) == old)
+            #expect(old.contains("side_data"))
+            #expect(try display(path("out.mov")) == old)
             try shell("hwctl encode --copy \(path("out.mov")) \(path("out.mkv"))")
             #expect(try display(path("out.mkv")) == old)
         }
