@@ -32,11 +32,14 @@ public final class Daemon: Sendable {
     ///
     /// If `$HWDAEMON_SOCKET` is set, only that address is tried. A private daemon is started only where the socket is
     /// missing or has no listener; it inherits its socket and ends with this object or this process.
-    ///
-    /// - Parameter logs: whether a private daemon logs what it does on this process's standard error.
     /// - Throws: `permissionDenied`, with the group to join; `notRunning` for an explicit address; `connectionFailed` if
     ///   a private daemon does not start.
-    public static func find(logs: Bool = false) throws(ClientError) -> Daemon {
+    public static func find() throws(ClientError) -> Daemon { try find(logs: false) }
+
+    /// As `find()`.
+    ///
+    /// - Parameter logs: whether a private daemon logs what it does on this process's standard error.
+    public static func find(logs: Bool) throws(ClientError) -> Daemon {
         if let explicit = Environment.value("HWDAEMON_SOCKET") {
             let daemon = Daemon(address: explicit)
             _ = try daemon.connect()
