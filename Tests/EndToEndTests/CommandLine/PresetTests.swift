@@ -97,7 +97,7 @@ extension EndToEndFaults {
             #expect(document["codec"] as? String == "hevc" && properties["ExpectedFrameRate"] != nil)
             let options = properties.flatMap { ["--property", "\($0.key)=\($0.value)"] }
             let run = try Programs.hwctl(
-                ["encode", "--max-level", "6"] + options + [
+                ["encode"] + options + [
                     Clips.fixture("bbb_720p_main10.mp4").path, path("out.mov"),
                 ],
                 socket: server.socket)
