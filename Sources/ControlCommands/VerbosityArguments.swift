@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-package import ArgumentParser
+internal import ArgumentParser
 
 /// The options of all commands about what they print on standard error.
 package struct VerbosityArguments: ParsableArguments {

@@ -30,7 +30,8 @@ struct HWCtl: ParsableCommand {
         version: HWCtlVersion.text,
         subcommands: [
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self,
-            ProbeCommand.self, PropertiesCommand.self, SessionsCommand.self, DisplaysCommand.self,
+            PresetsCommand.self, SettingsCommand.self, ProbeCommand.self, PropertiesCommand.self,
+            SessionsCommand.self, DisplaysCommand.self,
             BenchCommand.self,
         ])
 

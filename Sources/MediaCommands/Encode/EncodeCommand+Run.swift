@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWClient
 internal import HWDControlCommands
+internal import HWDExport
 internal import HWDMediaFile
 internal import HWDModel
 
@@ -9,6 +10,12 @@ extension EncodeCommand {
     var output: String { files.count > 1 ? files[1] : "-" }
 
     func run() throws {
+        if check {
+            return try report {
+                try ExportCheck.run(
+                    input, edits: edits, frameRate: frameRate.flatMap { Rational(text: $0) }, json: json)
+            }
+        }
         guard let folder = outputs.outputDir else {
             return try report(output: output) {
                 let file = FilePair(input: input, output: output)
@@ -36,10 +43,16 @@ extension EncodeCommand {
         copy ? try runCopy(file, interruption, report) : try encode(file, interruption, report)
     }
 
+    /// The preset of `--preset-name`; nil without.
+    private var preset: ExportPreset? { presetName.flatMap(PresetFiles.catalogue.preset) }
+
     /// What the output is asked to have of the input.
     private var edits: FileEdits {
         var edits = FileEdits()
         (edits.sound, edits.text) = (sound.options, sound.subtitle)
+        if edits.sound.form == nil {
+            edits.sound.form = preset?.audio.flatMap { SoundOptions.Form(rawValue: $0.rawValue) }
+        }
         (edits.range, edits.isExact) = (time.range, time.exact)
         return edits
     }
@@ -81,8 +94,9 @@ extension EncodeCommand {
 
     private var parameters: EncodeParameters {
         EncodeParameters(
-            specification: specification, userProperties: properties, keepsAlpha: alpha != nil,
-            allowsHardwareDecoder: true, hdr: hdr, retags: retag)
+            specification: specification, userProperties: properties,
+            keepsAlpha: alpha != nil || preset?.alpha ?? false,
+            allowsHardwareDecoder: true, hdr: hdr, retags: retag, preset: preset)
     }
 
     /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.

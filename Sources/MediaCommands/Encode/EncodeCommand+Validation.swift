@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
+internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
 
@@ -37,7 +38,7 @@ extension EncodeCommand {
                 throw ValidationError("--retag requires --property with one of \(keys).")
             }
         }
-        if outputs.outputDir == nil { try OptionCheck.json(json, output: output) }
+        if outputs.outputDir == nil, !check { try OptionCheck.json(json, output: output) }
         try validateVerify()
         try OptionCheck.rate("--frame-rate", frameRate)
         try OptionCheck.rate("--base-layer-frame-rate", baseLayerFrameRate)
@@ -49,6 +50,12 @@ extension EncodeCommand {
 
     private func validateFiles() throws {
         let isBatch = outputs.outputDir != nil
+        if check {
+            guard files.count == 1, files[0] != "-" else {
+                throw ValidationError("--check takes one file, and no OUTPUT.")
+            }
+            return
+        }
         guard isBatch ? !files.isEmpty : files.count == 2 else {
             throw ValidationError(
                 files.count < 2
@@ -97,6 +104,11 @@ extension EncodeCommand {
                 ? "; CRF \(Int(quality)) is --quality \(Progress.decimal(max(0, (40 - quality) / 38), 2))" : ""
             throw ValidationError("--quality takes a number from 0.0 to 1.0, not \(quality)\(crf).")
         }
+        if let presetName {
+            do { _ = try PresetFiles.preset(presetName) } catch let failure as CommandFailure {
+                throw ValidationError(failure.reason + ".")
+            }
+        }
         if speed != nil, preset != nil {
             throw ValidationError("--speed and --preset contradict each other: --preset is for software alone.")
         }
@@ -107,6 +119,7 @@ extension EncodeCommand {
         let options: [(String, Bool)] = [
             ("--profile", profile != nil), ("--bitrate", bitrate != nil), ("--quality", quality != nil),
             ("--qp", qp != nil), ("--preset", preset != nil), ("--speed", speed != nil),
+            ("--preset-name", presetName != nil),
             ("--hardware", hardware != .prefer),
             ("--device", device != nil), ("--keyframe-interval", keyframeInterval != nil),
             ("--base-layer-frame-rate", baseLayerFrameRate != nil),

@@ -64,6 +64,7 @@ struct EncodeCommand: ParsableCommand {
             EXAMPLES
               hwctl encode talk.mp4 talk.mov
               hwctl encode --bitrate 6M --speed fast --hardware require clip.mkv clip.mp4
+              hwctl encode --preset-name hevc-1080p clip.mov small.mov
               hwctl encode --output-dir hevc --skip-existing *.mp4
               hwctl encode --start 1:30 --duration 20 talk.mp4 part.mov
               hwctl encode --copy --start 1:30 --end 1:50 talk.mov part.mov
@@ -112,6 +113,15 @@ struct EncodeCommand: ParsableCommand {
         parsing: .unconditional, help: ArgumentHelp("Constant quantization parameter from 0 to 51.", valueName: "n")
     )
     var qp: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Settings under a name, such as hevc-1080p; hwctl presets lists them. Other options override them.",
+            valueName: "name"))
+    var presetName: String?
+
+    @Flag(help: "Encode nothing: say which presets and containers fit the INPUT, and why others do not.")
+    var check = false
 
     @Option(help: "Speed against compression, in hardware and software alike; balanced by default.")
     var speed: Speed?

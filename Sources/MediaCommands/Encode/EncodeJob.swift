@@ -33,19 +33,20 @@ final class EncodeJob {
     private let request: Request
     private var input: String { request.file.input }
     private var output: String { request.file.output }
-    private var parameters: EncodeParameters { request.parameters }
+    private var parameters: EncodeParameters
 
     /// Whether the session was created with a hardware encoder.
     private(set) var usesHardware = false
     /// Whether the input's session was created with a hardware decoder.
     private(set) var decodesInHardware = false
 
-    init(_ request: Request) { self.request = request }
+    init(_ request: Request) { (self.request, parameters) = (request, request.parameters) }
 
     func run(_ interruption: Interruption) throws {
         let reader = try MediaReader(path: input, options: try readerOptions())
         interruption.onSignal { reader.cancel() }
         try request.edits.range?.check(reader)
+        try parameters.applyPreset(to: reader)
         // Before the session: an output that cannot be written is reported before anything is encoded.
         let writer = try MediaWriter(
             path: output, stream: request.stream, source: reader, edits: request.edits,

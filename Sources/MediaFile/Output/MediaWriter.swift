@@ -58,7 +58,7 @@ public final class MediaWriter: Sendable {
         notes = Self.notesOfByteStream(source)
     }
 
-    private static func notesOfByteStream(_ source: MediaReader?) -> [String] {
+    static func notesOfByteStream(_ source: MediaReader?) -> [String] {
         var notes = (source?.otherStreams ?? []).map { "\($0.description) is not copied: .hevc holds video alone" }
         if let source {
             let keys = FileCopy.contentKeys(of: source)
