@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import HWDModel
+internal import HWDModel
 
 /// Whether presets fit a video, and why others do not, as AVFoundation's `determineCompatibility` answers.
 public struct ExportCompatibility: Hashable, Sendable {
