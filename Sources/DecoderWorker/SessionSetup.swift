@@ -36,6 +36,8 @@ struct SessionSetup {
         properties.publish(.usingHardwareDecoder, .bool(choice.decoder.hardware))
         properties.publish(.usingGPURegistryID, choice.decoder.gpu.map(PropertyValue.string))
         properties.publish(.fallbackReason, choice.fallbackReason.map(PropertyValue.string))
+        let notices = start.notices.joined(separator: "; ")
+        properties.publish(.notices, notices.isEmpty ? nil : .string(notices))
         properties.publish(
             .pixelFormatOfFrames,
             .string(Self.pixelFormat(request, isHardware: choice.decoder.hardware).rawValue))

@@ -139,9 +139,8 @@ public final class MemoryLedger: Sendable {
             state.late += 1
             return state.granted = needed
         }
-        guard case .bytes(let bytes) = packet, let grant = try? JSON.decode(MemoryGrant.self, from: bytes) else {
-            return state.granted = nil
-        }
+        guard case .bytes(let bytes) = packet else { return state.granted = nil }
+        guard let grant = try? JSON.decode(MemoryGrant.self, from: bytes) else { return state.granted = needed }
         (state.granted, state.bound) = (grant.granted, grant.bound)
         if let granted = grant.granted, granted < needed {
             let refusal = SessionError(kind.notAvailableNow, grant.refusal ?? "the daemon grants no more memory")

@@ -152,9 +152,12 @@ private let numbers: [String: UInt32] = [
         }
         // iHD's key, and another.
         for name in ["semget", "shmget"] {
-            #expect(try call(name, 0x4400_5658, in: driver) == allow)
-            #expect(try call(name, 0x4400_5659, in: driver) == trap | UInt32(EACCES))
-            #expect(try call(name, 0x4400_5658, in: codec) == trap | UInt32(ENOSYS))
+            #expect(try call(name, 0x4400_5658, 12, in: driver) == allow)
+            #expect(try call(name, 0x4400_5659, 12, in: driver) == trap | UInt32(EACCES))
+            #expect(try call(name, 0x4400_5658, 12, in: codec) == trap | UInt32(ENOSYS))
+        }
+        for size: UInt64 in [4096, 1 << 30, 1 << 32] {
+            #expect(try call("shmget", 0x4400_5658, size, in: driver) == trap | UInt32(EACCES), "\(size)")
         }
         // O_RDONLY and O_WRONLY with O_TRUNC; Landlock has a right for it from version 3 on.
         for flags: UInt64 in [0o1000, 0o1001] {

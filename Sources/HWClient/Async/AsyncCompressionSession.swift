@@ -239,8 +239,8 @@ public actor AsyncCompressionSession: AsyncSession {
         guard !received.isEmpty else { return nil }
         let (packet, newFormat) = received.removeFirst()
         let copy = Packet(packet, newFormat)
-        // If the session has ended, the packet is still good; the next call throws.
-        try? session.release(packet)
+        // If the session ends here, the packet is still good; the next call throws, and so do the tasks that wait.
+        if (try? session.release(packet)) == nil { thread.resumeWaiters() }
         return copy
     }
 }

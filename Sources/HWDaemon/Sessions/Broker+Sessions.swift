@@ -32,7 +32,7 @@ extension Broker {
             let picture = SessionMemory.pictureBytes(width: parameters.width, height: parameters.height)
             let memory = memory(of: parameters.kind, picture: picture)
             try registry.admit(uid: uid, memory: memory.initial)
-            let start = workerStart(id, call, parameters.kind, snapshot, memory)
+            let start = workerStart(id, call, parameters, snapshot, memory)
             let worker = try startWorker(
                 start, parameters.kind, pixelFormat: parameters.pixelFormat, connection: connection.fileDescriptor,
                 log)
@@ -68,11 +68,15 @@ extension Broker {
     }
 
     private func workerStart(
-        _ id: String, _ call: VarlinkCall, _ kind: SessionKind, _ snapshot: ProbeSnapshot, _ memory: SessionMemory
+        _ id: String, _ call: VarlinkCall, _ parameters: CreateCall, _ snapshot: ProbeSnapshot,
+        _ memory: SessionMemory
     ) -> WorkerStart {
+        let kind = parameters.kind
+        // A session that excludes hardware learns of none, so that no driver's needs or quirks loosen its sandbox.
+        let mayUseHardware = parameters.hardwareRequirement != .none
         var start = WorkerStart(
             session: id, call: String(decoding: call.bytes, as: UTF8.self),
-            snapshot: kind.relevantPart(of: snapshot),
+            snapshot: kind.relevantPart(of: snapshot, mayUseHardware: mayUseHardware),
             limits: WorkerLimits(
                 maxPoolBytes: settings.maxPoolBytesPerSession,
                 clientStallSeconds: settings.clientStallTimeout / .seconds(1),
@@ -82,7 +86,7 @@ extension Broker {
                 orphanSeconds: settings.orphanTimeout / .seconds(1),
                 memoryBytes: hasMemoryLimit ? memory.initial : nil,
                 privateBytes: hasMemoryLimit ? memory.bound : nil),
-            hardware: kind.hardwareEncoders(among: prober.knowledge.hardwareEncoders),
+            hardware: mayUseHardware ? kind.hardwareEncoders(among: prober.knowledge.hardwareEncoders) : [],
             vulkan: prober.knowledge.vulkanHints)
         start.failures = failures(of: kind, start.snapshot)
         return start
@@ -125,7 +129,10 @@ extension Broker {
         _ start: WorkerStart, _ kind: SessionKind, pixelFormat: String, _ quirk: Capabilities.Quirk?
     ) -> SandboxRequest {
         let hardware = kind.hardware(start.hardware, start.snapshot)
-        let convertsColors = kind == .transfer || PixelFormat(rawValue: pixelFormat)?.isRGB != false
+        // Without a name the pictures have the decoder's own format, which is never RGB.
+        let isDecoders = kind == .decompression && pixelFormat.isEmpty
+        let convertsColors =
+            kind == .transfer || (!isDecoders && PixelFormat(rawValue: pixelFormat)?.isRGB != false)
         return Confinement(settings).session(runsDriver: !hardware.isEmpty || convertsColors, quirk: quirk)
     }
 

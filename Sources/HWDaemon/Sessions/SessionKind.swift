@@ -36,10 +36,12 @@ extension SessionKind {
 // What workers receive and may open.
 extension SessionKind {
     /// The part of the probe results that a worker of this kind reads.
-    func relevantPart(of snapshot: ProbeSnapshot) -> ProbeSnapshot {
+    ///
+    /// - Parameter mayUseHardware: whether the session may choose hardware.
+    func relevantPart(of snapshot: ProbeSnapshot, mayUseHardware: Bool) -> ProbeSnapshot {
         switch self {
         case .compression: snapshot.forChoice
-        case .decompression: snapshot.forDecoding
+        case .decompression: mayUseHardware ? snapshot.forDecoding : ProbeSnapshot(encoders: [], nodes: [])
         case .transfer: ProbeSnapshot(encoders: [], nodes: [])
         }
     }

@@ -59,6 +59,9 @@ extension PropertyTable {
         ),
         PropertySpec(
             .fallbackReason, .text, access: .readOnly, "Why hardware is not used, when it was allowed."),
+        PropertySpec(
+            .notices, .text, access: .readOnly,
+            "What differs from the settings, such as a sandbox that is off; null when there is nothing."),
         PropertySpec(.pixelFormatOfFrames, .text, access: .readOnly, "DRM fourcc of the pictures."),
         PropertySpec(
             .outputBitDepth, .integer(8...10), access: .readOnly, "Bits of a sample in the stream."),

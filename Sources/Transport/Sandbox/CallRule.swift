@@ -12,27 +12,46 @@ enum CallRule: Hashable, Sendable {
     case end
 }
 
-/// A condition on one argument of a system call: `argument & mask == value`.
+/// A condition on the arguments of a system call: all of its comparisons hold.
 struct ArgumentTest: Hashable, Sendable {
-    /// 0 to 5.
-    var argument: Int
-    var mask: UInt64
-    var value: UInt64
+    /// `argument & mask == value`.
+    struct Comparison: Hashable, Sendable {
+        /// 0 to 5.
+        var argument: Int
+        var mask: UInt64
+        var value: UInt64
+    }
+
+    var comparisons: [Comparison]
+
+    private init(_ argument: Int, mask: UInt64, value: UInt64) {
+        comparisons = [Comparison(argument: argument, mask: mask, value: value)]
+    }
 
     /// Compares 32 bits: an int, of which the kernel ignores the upper half.
     static func int(_ argument: Int, is value: Int32) -> ArgumentTest {
-        ArgumentTest(argument: argument, mask: 0xffff_ffff, value: UInt64(UInt32(bitPattern: value)))
+        ArgumentTest(argument, mask: 0xffff_ffff, value: UInt64(UInt32(bitPattern: value)))
     }
 
     /// Whether all of some bits are set.
     static func bits(_ argument: Int, _ bits: Int32) -> ArgumentTest {
         let bits = UInt64(UInt32(bitPattern: bits))
-        return ArgumentTest(argument: argument, mask: bits, value: bits)
+        return ArgumentTest(argument, mask: bits, value: bits)
     }
 
     /// Whether a pointer or a length is zero.
-    static func isZero(_ argument: Int) -> ArgumentTest {
-        ArgumentTest(argument: argument, mask: .max, value: 0)
+    static func isZero(_ argument: Int) -> ArgumentTest { isBelow(argument, bits: 0) }
+
+    /// Whether a length is smaller than 2^`bits`.
+    static func isBelow(_ argument: Int, bits: Int) -> ArgumentTest {
+        ArgumentTest(argument, mask: .max << UInt64(bits), value: 0)
+    }
+
+    /// Whether this condition and another one hold.
+    func and(_ other: ArgumentTest) -> ArgumentTest {
+        var both = self
+        both.comparisons += other.comparisons
+        return both
     }
 }
 

@@ -124,7 +124,11 @@ struct CallTable: Sendable {
         + ["sched_setscheduler", "sched_setattr"].map { CallRow($0, .refuse(EPERM), [(.int(0, is: 0), .allow)]) }
         // Intel's driver (iHD, mos_os.c) does not start without the semaphore and the 12 bytes, under a key of its own, by which
         // its processes share the load of two video engines.
-        + ["semget", "shmget"].map { CallRow($0, .forbid(EACCES), [(.int(0, is: 0x4400_5658), .allow)]) }
+        + [
+            CallRow("semget", .forbid(EACCES), [(.int(0, is: videoEngineKey), .allow)]),
+            // A page at most: a larger one would be memory that no limit of the process counts.
+            CallRow("shmget", .forbid(EACCES), [(.int(0, is: videoEngineKey).and(.isBelow(1, bits: 12)), .allow)]),
+        ]
         + ["semop", "semtimedop", "semctl", "shmat", "shmdt", "shmctl"].map { CallRow($0, .allow) }
 
     /// Calls that a cache on disk needs.
@@ -135,6 +139,8 @@ struct CallTable: Sendable {
     /// The first arguments of prctl (linux/prctl.h): PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_SET_NAME,
     /// PR_GET_NAME, PR_CAPBSET_READ, PR_SET_TIMERSLACK, PR_SET_NO_NEW_PRIVS, PR_SET_VMA.
     private static let allowedProcessControls: [Int32] = [1, 3, 4, 15, 16, 23, 29, 38, 0x5356_4d41]
+    /// The key of the semaphore and the shared memory of Intel's driver (`DUAL_VDBOX_KEY` of iHD's mos_os.c).
+    private static let videoEngineKey: Int32 = 0x4400_5658
     /// CLONE_THREAD of linux/sched.h.
     private static let cloneThread: Int32 = 0x10000
 

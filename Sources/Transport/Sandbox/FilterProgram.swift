@@ -66,15 +66,7 @@ struct FilterProgram: Hashable, Sendable {
         var body: [Instruction] = []
         for (test, rule) in row.cases {
             var checks: [Instruction] = []
-            // Little-endian: the lower word comes first.
-            for (offset, shift) in [(0, UInt64(0)), (4, 32)] {
-                let mask = UInt32(truncatingIfNeeded: test.mask >> shift)
-                guard mask != 0 else { continue }
-                checks.append(Instruction(code: Code.load, operand: UInt32(16 + 8 * test.argument + offset)))
-                if mask != .max { checks.append(Instruction(code: Code.and, operand: mask)) }
-                let value = UInt32(truncatingIfNeeded: test.value >> shift)
-                checks.append(Instruction(code: Code.jumpIfEqual, operand: value))
-            }
+            for comparison in test.comparisons { checks += Self.checks(comparison) }
             // A check that fails jumps behind this case's answer.
             for index in checks.indices where checks[index].code == Code.jumpIfEqual {
                 checks[index].jumpFalse = UInt8(checks.count - index)
@@ -82,6 +74,21 @@ struct FilterProgram: Hashable, Sendable {
             body += checks + [Instruction(code: Code.answer, operand: answer(rule))]
         }
         return body + [Instruction(code: Code.answer, operand: answer(row.otherwise))]
+    }
+
+    /// Compares the two words of an argument; the jumps are not set yet.
+    private static func checks(_ comparison: ArgumentTest.Comparison) -> [Instruction] {
+        var checks: [Instruction] = []
+        // Little-endian: the lower word comes first.
+        for (offset, shift) in [(0, UInt64(0)), (4, 32)] {
+            let mask = UInt32(truncatingIfNeeded: comparison.mask >> shift)
+            guard mask != 0 else { continue }
+            checks.append(Instruction(code: Code.load, operand: UInt32(16 + 8 * comparison.argument + offset)))
+            if mask != .max { checks.append(Instruction(code: Code.and, operand: mask)) }
+            let value = UInt32(truncatingIfNeeded: comparison.value >> shift)
+            checks.append(Instruction(code: Code.jumpIfEqual, operand: value))
+        }
+        return checks
     }
 
     private static func answer(_ rule: CallRule, onlyReports: Bool) -> UInt32 {

@@ -65,6 +65,37 @@ extension EndToEnd {
             #expect(await Sessions.status { _ = try await packets.value } == .videoEncoderMalfunction)
         }
 
+        @Test("A frame that cannot be sent ends the session for the task that reads packets too")
+        func failedSend() async throws {
+            let server = try TestDaemon()
+            let session = try await Sessions.compression(server)
+            try await session.prepare()
+            let packets = Task { try await collect(session.packets) }
+            // The worker is stopped, so that nothing comes on the socket that would resume the reader.
+            let worker = pid_t(try server.session(session.created.session).pid)
+            try #require(kill(worker, SIGSTOP) == 0)
+            defer { kill(worker, SIGCONT) }
+            let sockets = connections(to: server.socket)
+            try #require(!sockets.isEmpty)
+            for socket in sockets { shutdown(socket, Int32(SHUT_WR)) }
+            let status = await Sessions.status { try await session.encode(at: 0) { _ in } }
+            #expect(status != nil)
+            #expect(await Sessions.status { _ = try await packets.value } == status)
+        }
+
+        /// This process's sockets that are connected to an address.
+        private func connections(to path: String) -> [Int32] {
+            (0..<1024).filter { number in
+                var address = sockaddr_un()
+                var length = socklen_t(MemoryLayout<sockaddr_un>.size)
+                let result = withUnsafeMutablePointer(to: &address) { address in
+                    address.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(number, $0, &length) }
+                }
+                guard result == 0, address.sun_family == sa_family_t(AF_UNIX) else { return false }
+                return withUnsafeBytes(of: &address.sun_path) { $0.prefix(while: { $0 != 0 }).elementsEqual(path.utf8) }
+            }
+        }
+
         @Test("A canceled task waits no longer, and the session continues")
         func cancellation() async throws {
             let server = try TestDaemon()

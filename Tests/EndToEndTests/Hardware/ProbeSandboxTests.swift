@@ -117,6 +117,11 @@ extension EndToEndFaults {
             let notices = try encoder.session.copyProperties([.notices])[.notices]
             #expect(notices == .string(notice), "\(String(describing: notices))")
             #expect(server.log.contains(notice))
+            let stream = try CodedStream(frames: 2, in: server.folder)
+            let decoder = try Decoder(server.daemon, stream)
+            #expect(try decoder.session.copyProperties([.notices])[.notices] == .string(notice))
+            decoder.session.invalidate()
+            try Self.expectConfinedWithoutHardware(server, stream)
             let raw = try RawFrames(.yu12, width: 320, height: 180, count: 30, in: server.folder)
             let error = sessionError {
                 for frame in raw.frames { try encoder.encode(frame) }
@@ -125,6 +130,22 @@ extension EndToEndFaults {
             // Its driver reached the network.
             #expect(error != nil)
             #expect(try server.result(encoder.id).reason.contains("signal 12"))
+        }
+
+        /// A quirk does not reach a session that excludes hardware: it has a codec's sandbox from its start on, which is
+        /// the second of its process's filters.
+        private static func expectConfinedWithoutHardware(_ server: TestDaemon, _ stream: CodedStream) throws {
+            let name = "hwdaemon-decode"
+            #expect(eventually { !server.workers.contains { $0.name == name } })
+            let decoder = try Decoder(
+                server.daemon, stream, specification: [.enableHardwareDecoder: .bool(false)])
+            #expect(!decoder.session.created.usingHardware)
+            #expect(try decoder.session.copyProperties([.notices])[.notices]?.description ?? "null" == "null")
+            try Sandboxes.expectConfined(server, name)
+            let worker = try #require(server.workers.first { $0.name == name })
+            let status = try String(contentsOfFile: "/proc/\(worker.pid)/status", encoding: .utf8)
+            #expect(status.contains("Seccomp_filters:\t2\n"), "\(status)")
+            decoder.session.invalidate()
         }
 
         @Test("Processes that probe and verify are confined before a driver is loaded")
@@ -139,16 +160,18 @@ extension EndToEndFaults {
                     _ = try? daemon.call(HWDWire.Probe.self, HWDWire.Probe.Parameters(), timeout: .seconds(60))
                 }
                 defer { asking.cancel() }
-                let filters = "Seccomp_filters:\t2"
+                // Others of the name may have ended or be about to start.
+                let confined = Guarded<String?>(nil)
                 let found = eventually(within: 20) {
-                    server.workers.contains {
-                        $0.name == name
-                            && (try? String(contentsOfFile: "/proc/\($0.pid)/status", encoding: .utf8))?
-                                .contains(filters) == true
+                    let statuses = server.workers.filter { $0.name == name }.compactMap {
+                        try? String(contentsOfFile: "/proc/\($0.pid)/status", encoding: .utf8)
                     }
+                    let status = statuses.first { $0.contains("Seccomp_filters:\t2") }
+                    confined.change { $0 = status }
+                    return status != nil
                 }
                 #expect(found, "\(server.workers)")
-                if found { try Sandboxes.expectConfined(server, name) }
+                if let status = confined.value { Sandboxes.expectConfined(status) }
             }
         }
     }

@@ -181,7 +181,11 @@ extension EndToEndFaults {
         /// privileges (proc_pid_status(5)).
         static func expectConfined(_ server: TestDaemon, _ name: String) throws {
             let worker = try #require(server.workers.first { $0.name == name }, "\(server.workers)")
-            let status = try String(contentsOfFile: "/proc/\(worker.pid)/status", encoding: .utf8)
+            try expectConfined(String(contentsOfFile: "/proc/\(worker.pid)/status", encoding: .utf8))
+        }
+
+        /// Checks the same of the text of a process's status.
+        static func expectConfined(_ status: String) {
             #expect(status.contains("Seccomp:\t2") && status.contains("NoNewPrivs:\t1"), "\(status)")
             let line = status.split(separator: "\n").first { $0.hasPrefix("Seccomp_filters:\t") }
             // A session that gave up its driver has a third one.
