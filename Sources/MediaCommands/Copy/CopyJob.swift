@@ -77,11 +77,7 @@ final class CopyJob {
         pipeline.startNote.map(Console.note)
         let levels = LevelSummary(reader.levels)
         if let late = levels?.lateWarning(early) { Console.note(late) }
-        if pipeline.undecodable > 0 {
-            Console.note(
-                "warning: \(pipeline.undecodable) leading pictures are left out: the stream begins after the pictures that "
-                    + "they refer to")
-        }
+        pipeline.undecodableWarning.map(Console.note)
         let (receipt, failure) = try VerifyJob.receipt(
             request.asked, input, output, earlyEnd: pipeline.earlyEnd, interruption)
         let summary = CopySummary(

@@ -82,8 +82,7 @@ final class EncodeJob {
         let sender = try FrameSender(session, reader, fitter, hdr, makesPool: input.session == nil)
         let source = try ConvertingSource(trimmed(input), reader.video, color, daemon, readerPool: sender.pool)
         let properties = try start(session, writer, video, hdr)
-        let early = reader.levels?.warning
-        let notes = writer.notes + color.notes(reader.video)
+        let (early, notes) = (reader.levels?.warning, writer.notes + color.notes(reader.video))
         reader.announce(warnings + [color.summary(reader.video)].compactMap { $0 } + writer.conversions + notes)
 
         var progress = Progress(total: request.edits.range.map { $0.frames(of: reader) } ?? reader.video.frameCount)

@@ -134,8 +134,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
         let speed = properties.isSet(.prioritizeSpeed) ? properties.bool(.prioritizeSpeed) : nil
         (prioritizesSpeed, prioritizesCompression) = (speed == true, speed == false)
         x265Preset =
-            prioritizesSpeed
-            ? "veryfast" : properties.string(.x265Preset) ?? (prioritizesCompression ? "slow" : "medium")
+            speed == true ? "veryfast" : properties.string(.x265Preset) ?? (speed == false ? "slow" : "medium")
         x265Options = try X265Options(parsing: properties.string(.x265Params) ?? "")
         try alignKeyFrames(request, properties)
     }

@@ -85,9 +85,10 @@ extension EndToEndFaults {
             #expect(try psnr(["-i", path("out")], ["-i", input], as: "yuv420p") >= 30)
             // ffmpeg's demuxer complains of a NUT file without an index, which a pipe cannot have.
             if format != "nut" { #expect(try Probe(path("out")).decodingMessages() == "") }
-            guard format != "hevc" else { return }
-            #expect(agree(try times(input), try times(path("out")), within: 0.0012))
-            #expect(try Probe(path("out")).audioCodecs() == ["aac"])
+            if format != "hevc" {
+                #expect(agree(try times(input), try times(path("out")), within: 0.0012))
+                #expect(try Probe(path("out")).audioCodecs() == ["aac"])
+            }
         }
 
         @Test("Three programs in a pipe keep every time", arguments: ["", "--copy"])
