@@ -44,14 +44,14 @@ extension EncodeCommand {
     }
 
     /// The preset of `--preset-name`; nil without.
-    private var preset: ExportPreset? { presetName.flatMap(PresetFiles.catalogue.preset) }
+    private var exportPreset: ExportPreset? { presetName.flatMap(PresetFiles.catalogue.preset) }
 
     /// What the output is asked to have of the input.
     private var edits: FileEdits {
         var edits = FileEdits()
         (edits.sound, edits.text) = (sound.options, sound.subtitle)
         if edits.sound.form == nil {
-            edits.sound.form = preset?.audio.flatMap { SoundOptions.Form(rawValue: $0.rawValue) }
+            edits.sound.form = exportPreset?.audio.flatMap { SoundOptions.Form(rawValue: $0.rawValue) }
         }
         (edits.range, edits.isExact) = (time.range, time.exact)
         return edits
@@ -95,8 +95,8 @@ extension EncodeCommand {
     private var parameters: EncodeParameters {
         EncodeParameters(
             specification: specification, userProperties: properties,
-            keepsAlpha: alpha != nil || preset?.alpha ?? false,
-            allowsHardwareDecoder: true, hdr: hdr, retags: retag, preset: preset)
+            keepsAlpha: alpha != nil || exportPreset?.alpha ?? false,
+            allowsHardwareDecoder: true, hdr: hdr, retags: retag, preset: exportPreset)
     }
 
     /// Whether the error is the hardware decoder's, which was not required, and everything can be read and written again.

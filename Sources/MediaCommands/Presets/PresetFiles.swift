@@ -7,13 +7,13 @@ internal import HWDSystem
 
 /// The presets of this version and of the administrator.
 enum PresetFiles {
-    private static let folder = "/etc/hwdaemon/presets.d"
+    private static let defaultFolder = "/etc/hwdaemon/presets.d"
     private static let (maxFiles, maxSize) = (64, 1 << 20)
 
     /// All presets; a file that cannot be used is named in a warning.
     static let catalogue: ExportCatalogue = {
         var catalogue = ExportCatalogue.builtIn
-        let folder = Environment.value("HWDAEMON_PRESETS_DIR") ?? folder
+        let folder = Environment.value("HWDAEMON_PRESETS_DIR") ?? defaultFolder
         let names = ((try? Directory.names(in: folder)) ?? []).filter {
             $0.hasSuffix(".json") && !$0.hasPrefix(".")
         }
