@@ -102,13 +102,13 @@ final class EncodeJob {
         session.invalidate()
         progress.clear()
         let (receipt, failure) = try VerifyJob.receipt(
-            request.asked, input, output, earlyEnd: pipeline.earlyEnd, interruption)
+            request.asked, request.file.input, output, earlyEnd: pipeline.earlyEnd, interruption)
         try request.report(
             EncodeSummary(
                 EncodeSummary.Outcome(
                     request: request, input: input, encoder: session.created, properties: properties,
                     frames: pipeline.packets, videoBytes: pipeline.videoBytes,
-                    inputBytes: request.edits.range == nil ? fileSize(input) : nil,
+                    inputBytes: request.edits.range == nil ? fileSize(request.file.input) : nil,
                     fileBytes: fileSize(output) ?? pipeline.videoBytes, seconds: seconds,
                     notCopied: notes, conversions: writer.conversions, warnings: warnings, changes: changes,
                     color: EncodeSummary.Color(color, reader.video, source), earlyLevelWarning: early,

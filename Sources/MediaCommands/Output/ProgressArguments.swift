@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import ArgumentParser
 internal import HWDControlCommands
+internal import Synchronization
 
 /// The options of commands that take long, about what they print on standard error.
 struct ProgressArguments: ParsableArguments {

@@ -50,7 +50,9 @@ struct SettingsCommand: ParsableCommand {
             var properties: [String: PropertyValue] = [:]
             let parameters = EncodeParameters(
                 specification: [:], userProperties: [:], keepsAlpha: alpha, allowsHardwareDecoder: true)
-            for (key, value) in parameters.create(reader.video, reader.video.format, layerMode: nil).properties {
+            for (key, value) in parameters.create(reader.video, reader.video.format, layerMode: nil).properties
+                ?? [:]
+            {
                 properties[key.rawValue] = value
             }
             properties[PropertyKey.sourceAlphaMode.rawValue] = nil
