@@ -11,6 +11,20 @@ struct EncodeCommand: ParsableCommand {
         commandName: "encode",
         abstract: "Encode a video as HEVC through a compression session of the daemon.",
         discussion: """
+            EXAMPLES
+              hwctl encode talk.mp4 talk.mov
+              hwctl encode --bitrate 6M --speed fast --hardware require clip.mkv clip.mp4
+              hwctl encode --preset-name hevc-1080p clip.mov small.mov
+              hwctl encode --output-dir hevc --skip-existing *.mp4
+              hwctl encode --start 1:30 --duration 20 talk.mp4 part.mov
+              hwctl encode --copy --start 1:30 --end 1:50 talk.mov part.mov
+              hwctl encode --audio aac --audio-track deu --audio-bitrate 128k film.mkv film.mp4
+              hwctl encode --alpha premultiplied title.mov title-hevc.mov
+              hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
+              ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
+              ffmpeg -i in.webm -c copy -f nut - | hwctl encode - - --to nut | ffmpeg -i - -c copy out.mkv
+              hwctl encode --copy --max-level 0 slow-motion.mov small.mov
+
             INPUT is any file that libavformat reads, a series of pictures (frame-%04d.png), or - for standard input: \
             Y4M, Matroska, NUT, MPEG-TS, fragmented MP4 or raw HEVC, recognized by its first bytes. URLs are not opened. \
             The extension of OUTPUT selects the format. .mov and .mp4 hold the video (hvc1, fast start) with its \
@@ -60,20 +74,6 @@ struct EncodeCommand: ParsableCommand {
 
             The colors of files with alpha (ProRes 4444, PNG, Animation, VP9) are assumed to be straight (not \
             multiplied by alpha), unless --property SourceAlphaMode=premultiplied is given.
-
-            EXAMPLES
-              hwctl encode talk.mp4 talk.mov
-              hwctl encode --bitrate 6M --speed fast --hardware require clip.mkv clip.mp4
-              hwctl encode --preset-name hevc-1080p clip.mov small.mov
-              hwctl encode --output-dir hevc --skip-existing *.mp4
-              hwctl encode --start 1:30 --duration 20 talk.mp4 part.mov
-              hwctl encode --copy --start 1:30 --end 1:50 talk.mov part.mov
-              hwctl encode --audio aac --audio-track deu --audio-bitrate 128k film.mkv film.mp4
-              hwctl encode --alpha premultiplied title.mov title-hevc.mov
-              hwctl encode slow-motion.mp4 out.mov --base-layer-frame-rate 30 --expected-frame-rate 240
-              ffmpeg -i in.avi -f yuv4mpegpipe - | hwctl encode - out.mov --quality 0.7
-              ffmpeg -i in.webm -c copy -f nut - | hwctl encode - - --to nut | ffmpeg -i - -c copy out.mkv
-              hwctl encode --copy --max-level 0 slow-motion.mov small.mov
             """)
 
     enum ProfileName: String, ExpressibleByArgument, CaseIterable {
@@ -106,7 +106,7 @@ struct EncodeCommand: ParsableCommand {
         help: ArgumentHelp("Average bit rate in bits per second, with suffix k or M.", valueName: "rate"))
     var bitrate: String?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Constant quality from 0.0 to 1.0.", valueName: "0.0…1.0"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Constant quality from 0.0 to 1.0.", valueName: "0.0-1.0"))
     var quality: Double?
 
     @Option(
@@ -140,7 +140,7 @@ struct EncodeCommand: ParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0…1.0"))
+        help: ArgumentHelp("Quality of the alpha layer from 0.0 to 1.0.", valueName: "0.0-1.0"))
     var alphaQuality: Double?
 
     @OptionGroup(title: "Time")
@@ -205,7 +205,7 @@ struct EncodeCommand: ParsableCommand {
     var copy = false
 
     @Option(
-        help: ArgumentHelp("Leave out the temporal levels of an HEVC input above this one.", valueName: "0…6"))
+        help: ArgumentHelp("Leave out the temporal levels of an HEVC input above this one.", valueName: "0-6"))
     var maxLevel: Int?
 
     @Flag(help: "If the input ends early, keep the frames before that; the exit code still reports the error.")
