@@ -50,11 +50,8 @@ struct SettingsCommand: ParsableCommand {
             var properties: [String: PropertyValue] = [:]
             let parameters = EncodeParameters(
                 specification: [:], userProperties: [:], keepsAlpha: alpha, allowsHardwareDecoder: true)
-            for (key, value) in parameters.create(reader.video, reader.video.format, layerMode: nil).properties
-                ?? [:]
-            {
-                properties[key.rawValue] = value
-            }
+            let created = parameters.create(reader.video, reader.video.format, layerMode: nil)
+            properties.merge(created.properties ?? [:]) { _, new in new }
             properties[PropertyKey.sourceAlphaMode.rawValue] = nil
             let profile = source.bitDepth > 8 && !alpha ? "HEVC_Main10_AutoLevel" : "HEVC_Main_AutoLevel"
             properties[PropertyKey.profileLevel.rawValue] = .string(profile)
