@@ -62,6 +62,11 @@ struct SourceBoxes {
     /// Types of boxes in a sample entry that a copy keeps and libavformat's muxer does not write.
     static let carriedTypes: Set<FourCC> = ["dvcC", "dvvC", "dvwC", "amve", "cclv", "lhvC", "vexu", "hfov"]
 
+    /// The boxes of a track of timed metadata; nil for other tracks.
+    func timedMetadata(track: Int32, video: Int32) -> TimedMetadataBoxes? {
+        box(track: track).flatMap { TimedMetadataBoxes($0, video: Int(video)) }
+    }
+
     /// The sample entries of a track; those alone that its samples use, where the sample table shows that.
     func sampleEntries(track: Int32) -> [Box] {
         let entries = sampleTable(track: track)?.first("stsd")?.children ?? []

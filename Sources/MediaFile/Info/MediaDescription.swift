@@ -106,9 +106,14 @@ public struct OtherStream: Hashable, Sendable {
     let isChapterTitles: Bool
     /// Whether it has the timecode of the file's first frame.
     let isTimecode: Bool
+    /// Whether it has timed metadata (`mebx`).
+    var isTimedMetadata = false
     /// Audio samples per second, and channels; nil when not known, and for other contents.
     var sampleRate: Int?
     var channels: Int?
+
+    /// Whether its packets are text or metadata, which are shown or hold for a time.
+    public var isText: Bool { content == .subtitle || isTimedMetadata }
 
     /// `stream 1 (audio, aac)`.
     public var description: String { "stream \(index) (\(content.rawValue), \(codec))" }

@@ -101,5 +101,29 @@ extension EndToEndFaults {
             let texts = try texts(path("out.mov"))
             #expect(texts.count == 2 && texts.first?.contains("00:00:00,100 --> 00:00:00,600") == true, "\(texts)")
         }
+
+        @Test(
+            "A camera's timed metadata are kept", arguments: [["--copy"], ["--preset", "ultrafast"]],
+            ["mov", "mp4"])
+        func timedMetadata(_ options: [String], _ ending: String) throws {
+            func packets(_ file: String) throws -> [Substring] {
+                try Programs.tool(
+                    "ffprobe",
+                    [
+                        "-v", "error", "-select_streams", "d", "-show_data_hash", "md5", "-show_entries",
+                        "packet=stream_index,pts_time,data_hash:stream=codec_tag_string,codec_name", "-of", "csv",
+                        file,
+                    ]
+                ).text.split(separator: "\n")
+            }
+            let (input, output) = (Clips.fixture("dolby_vision_84.mov").path, path("out.\(ending)"))
+            let run = try Programs.hwctl(["encode"] + options + [input, output], socket: server.socket)
+            try #require(run.status == 0, "\(run.errors)")
+            #expect(!run.errors.contains("is not copied"))
+            let old = try packets(input)
+            #expect(old.contains { $0.contains("mebx") } && old.contains { $0.hasPrefix("packet") })
+            #expect(try packets(output).sorted() == old.sorted())
+            #expect(try Probe(output).decodingMessages() == "")
+        }
     }
 }

@@ -21,5 +21,6 @@ extension SoundPlan.Abilities {
             return properties & AV_CODEC_PROP_LOSSLESS != 0 && properties & AV_CODEC_PROP_LOSSY == 0
         }
         encodes = { avcodec_find_encoder($0.libAV) != nil }
+        writes = { codec, format in format.takes(codec.libAV) }
     }
 }

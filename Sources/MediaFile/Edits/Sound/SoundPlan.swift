@@ -22,6 +22,8 @@ struct SoundPlan {
         var isLossless: (_ index: Int) -> Bool
         /// Whether there is an encoder.
         var encodes: (SoundCodec) -> Bool
+        /// Whether a container holds a codec.
+        var writes: (SoundCodec, OutputFormat) -> Bool = { _, _ in true }
     }
 
     /// By stream number.
@@ -93,7 +95,11 @@ struct SoundPlan {
             case nil where abilities.isLossless(track.index) && options.bitRate == nil: [.alac, .aac]
             default: [.aac]
             }
-        let codecs = wanted.filter(abilities.encodes)
+        let held = wanted.filter { abilities.writes($0, format) }
+        guard !held.isEmpty else {
+            return try leaveOut(track, [cause, "\(format.title) holds no \(wanted[0].name)"])
+        }
+        let codecs = held.filter(abilities.encodes)
         guard !codecs.isEmpty else {
             return try leaveOut(track, [cause, "libavcodec has no \(wanted[0].name) encoder"])
         }

@@ -95,6 +95,16 @@ extension LibAVSource {
             (video.isInterlaced, video.fieldDetail) = (fields.isInterlaced, fields.detail)
         }
 
+        /// The boxes of tracks of timed metadata by stream number.
+        var timedMetadata: [Int: TimedMetadataBoxes] {
+            var found: [Int: TimedMetadataBoxes] = [:]
+            for other in otherStreams where other.isTimedMetadata {
+                guard let track = demuxer.stream(other.index)?.pointee.id else { continue }
+                found[other.index] = boxes?.timedMetadata(track: track, video: stream.id)
+            }
+            return found
+        }
+
         /// Notices about the input to show before it is used, one line each.
         func warnings(_ options: MediaReader.Options) -> [String] {
             var warnings = [series?.warning].compactMap { $0 }
@@ -162,7 +172,7 @@ extension LibAVSource {
             var streamsRead: Set<Int> = [demuxer.videoIndex]
             if options.includesOtherStreams {
                 streamsRead.formUnion(
-                    others.filter { $0.content == .audio || $0.content == .subtitle }.map(\.index))
+                    others.filter { $0.content == .audio || $0.isText }.map(\.index))
             }
             return streamsRead
         }

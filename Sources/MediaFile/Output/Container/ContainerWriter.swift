@@ -75,6 +75,7 @@ final class ContainerWriter: @unchecked Sendable {
         FileCopy.videoMetadata(from: source, to: context, timecode: timecode)
         let copied = FileCopy.metadata(from: source, to: context)
         movie = format.isMovie ? MovieParts(format, source: source, edits, copied: copied) : nil
+        movie?.timedMetadata = copy.timedMetadata
         notes = copy.notes + (movie?.notes ?? FileCopy.losses(of: source, format))
         for key in movie?.withheldKeys ?? [] { av_dict_set(&context.pointee.metadata, key, nil, 0) }
         context.pointee.pb = io.context

@@ -9,6 +9,9 @@ struct MovieParts {
     /// Whether metadata has QuickTime's keys, which are arbitrary, instead of its four-character atoms.
     let writesMetadataKeys: Bool
 
+    /// The boxes of tracks of timed metadata by stream number.
+    var timedMetadata: [Int32: TimedMetadataBoxes] = [:]
+
     private let isQuickTime: Bool
     /// Metadata that the muxer does not write.
     private let metadata: MovieMetadata
@@ -71,6 +74,16 @@ struct MovieParts {
         sampleCount += 1
     }
 
+    /// A stream without packets gets no track, but keeps its number.
+    private func writeTimedMetadata(into movie: inout Box) throws(BoxError) {
+        for index in movie.children.indices {
+            guard let number = movie.children[index].trackID, let boxes = timedMetadata[Int32(number - 1)] else {
+                continue
+            }
+            try boxes.write(into: &movie.children[index])
+        }
+    }
+
     /// Completes the file that the muxer has written.
     ///
     /// - Parameter languages: of the tracks, in their order.
@@ -80,6 +93,7 @@ struct MovieParts {
             try parts.entries?.write(into: &movie, parts.annotations)
             try TrackLanguages.write(languages, into: &movie)
             try parts.metadata.write(into: &movie, isQuickTime: parts.isQuickTime)
+            try parts.writeTimedMetadata(into: &movie)
             if parts.lastHidden >= parts.lastShown, parts.shownEnd > 0 {
                 let end = min(Double(parts.shownEnd) * parts.timeBase.value, parts.sourceEnd ?? .infinity)
                 try EditListEnd.write(end, track: 1, into: &movie)

@@ -84,6 +84,13 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
         self != .mpegts || Self.codecsOfMPEGTS.contains(codec.rawValue)
     }
 
+    /// Whether the muxer takes a codec.
+    func takes(_ codec: AVCodecID) -> Bool {
+        guard self != .mpegts else { return isKnown(codec) }
+        guard let muxer = av_guess_format(muxer, nil, nil) else { return false }
+        return avformat_query_codec(muxer, codec, FF_COMPLIANCE_NORMAL) == 1
+    }
+
     /// The sound and text that ISO/IEC 13818-1, ETSI TS 101 154 and ETSI EN 300 468 have stream types and descriptors for.
     private static let codecsOfMPEGTS: Set<UInt32> = Set(
         [

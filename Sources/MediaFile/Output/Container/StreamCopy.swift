@@ -11,6 +11,8 @@ struct StreamCopy {
     private(set) var streams: [OtherStream] = []
     /// Source stream number → output stream number.
     private(set) var numbers: [Int: Int32] = [:]
+    /// The boxes of tracks of timed metadata by output stream number.
+    private(set) var timedMetadata: [Int32: TimedMetadataBoxes] = [:]
     /// The converters of sound and text by source stream number; the packets of other streams are copied.
     private(set) var converters: [Int: any PacketConverter] = [:]
 
@@ -36,6 +38,8 @@ struct StreamCopy {
                     try add(stream, treatment, input.demuxer, output, format, edits.sound)
                 } else if stream.content == .subtitle {
                     try add(text: stream, input.demuxer, output, format, edits.text)
+                } else if format.isMovie, let boxes = input.timedMetadata[stream.index] {
+                    add(stream, boxes, input.demuxer, output)
                 } else {
                     Self.add(stream, input.demuxer, output, format)
                 }
@@ -105,6 +109,23 @@ struct StreamCopy {
         }
     }
 
+    /// Adds a track of timed metadata as one of GoPro's, whose samples the muxer writes; its boxes are replaced at the end.
+    private mutating func add(
+        _ track: OtherStream, _ boxes: TimedMetadataBoxes, _ input: Demuxer,
+        _ output: UnsafeMutablePointer<AVFormatContext>
+    ) -> String? {
+        guard let source = input.stream(track.index)?.pointee, let copy = avformat_new_stream(output, nil),
+            let parameters = copy.pointee.codecpar
+        else { return "out of memory" }
+        parameters.pointee.codec_type = AVMEDIA_TYPE_DATA
+        parameters.pointee.codec_id = AV_CODEC_ID_BIN_DATA
+        parameters.pointee.codec_tag = clibav_tag(0x67, 0x70, 0x6D, 0x64)  // gpmd
+        copy.pointee.time_base = source.time_base
+        FileCopy.trackMetadata(from: source, to: copy)
+        timedMetadata[Int32(output.pointee.nb_streams) - 1] = boxes
+        return nil
+    }
+
     /// Adds one stream; returns the reason against it, or nil.
     private static func add(
         _ stream: OtherStream, _ input: Demuxer, _ output: UnsafeMutablePointer<AVFormatContext>,
@@ -114,7 +135,7 @@ struct StreamCopy {
         case .audio, .subtitle: break
         case .video: return stream.isPicture ? "pictures are not written" : "one video stream is written"
         case .data where stream.isTimecode: return "it does not count at the video's frame rate"
-        case .data, .attachment: return "only audio, subtitles and timecodes are copied"
+        case .data, .attachment: return "only audio, subtitles, timecodes and timed metadata are copied"
         }
         guard let source = input.stream(stream.index)?.pointee, let parameters = source.codecpar else {
             return "it has no parameters"
