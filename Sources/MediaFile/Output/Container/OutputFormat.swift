@@ -87,8 +87,8 @@ public enum OutputFormat: String, CaseIterable, Hashable, Sendable {
     /// Whether the muxer takes a codec.
     func takes(_ codec: AVCodecID) -> Bool {
         guard self != .mpegts else { return isKnown(codec) }
-        guard let muxer = av_guess_format(muxer, nil, nil) else { return false }
-        return avformat_query_codec(muxer, codec, FF_COMPLIANCE_NORMAL) == 1
+        guard let description = av_guess_format(muxer, nil, nil) else { return false }
+        return avformat_query_codec(description, codec, FF_COMPLIANCE_NORMAL) == 1
     }
 
     /// The sound and text that ISO/IEC 13818-1, ETSI TS 101 154 and ETSI EN 300 468 have stream types and descriptors for.
