@@ -182,7 +182,7 @@ struct EncodeSummary: FileSummary {
         if let jumps = Self.warning(discontinuities: discontinuities) { lines.append(jumps) }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
-        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \($0)" } ?? ", as requested")
+        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \(Self.explained($0))" } ?? ", as requested")
         lines.append("encoder: \(encoderID) (\(why))")
         if let pixelTransferDevice { lines.append("converter: \(pixelTransferDevice)") }
         if case .int(let levels)? = properties[PropertyKey.numberOfTemporalLevels.rawValue], levels > 1 {
@@ -194,6 +194,12 @@ struct EncodeSummary: FileSummary {
         lines.append(result)
         if let receipt { lines += ReceiptReport(receipt: receipt).lines }
         return lines
+    }
+
+    /// A reason in the words of the command line.
+    private static func explained(_ reason: String) -> String {
+        reason == "only software supports \(PropertyKey.x265Preset)"
+            ? "the GPU is not used because --preset was given; --speed works for both" : reason
     }
 
     private static func size(_ bytes: Int) -> String {
