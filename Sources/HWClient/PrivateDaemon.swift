@@ -25,7 +25,10 @@ final class PrivateDaemon: Sendable {
             child = try ChildProcess(
                 spawning: executable,
                 // The session itself reports its failures; warnings of the daemon would repeat them.
-                arguments: ["--private", "--listen-fd", "3", "--lifetime-fd", "4", "--log-level", isVerbose ? "info" : "error"],
+                arguments: [
+                    "--private", "--listen-fd", "3", "--lifetime-fd", "4", "--log-level",
+                    isVerbose ? "info" : "error",
+                ],
                 files: [
                     ChildProcess.File(listener.rawValue, as: 3), ChildProcess.File(ends.first.rawValue, as: 4),
                 ],

@@ -182,7 +182,9 @@ struct EncodeSummary: FileSummary {
         if let jumps = Self.warning(discontinuities: discontinuities) { lines.append(jumps) }
         if let lateWarning { lines.append(lateWarning) }
         if let levels { lines.append(levels.line) }
-        let why = usingHardware ? "hardware" : "software" + (fallbackReason.map { ": \(Self.explained($0))" } ?? ", as requested")
+        let why =
+            usingHardware
+            ? "hardware" : "software" + (fallbackReason.map { ": \(Self.explained($0))" } ?? ", as requested")
         lines.append("encoder: \(encoderID) (\(why))")
         if let pixelTransferDevice { lines.append("converter: \(pixelTransferDevice)") }
         if case .int(let levels)? = properties[PropertyKey.numberOfTemporalLevels.rawValue], levels > 1 {
