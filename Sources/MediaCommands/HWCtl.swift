@@ -26,6 +26,8 @@ struct HWCtl: ParsableCommand {
             ENVIRONMENT
               HWDAEMON_SOCKET   the daemon's socket (a path, or @name)
               HWDAEMON_DEVICES  render nodes of a private daemon, separated by colons
+              HWDAEMON_PRESETS_DIR  presets of an administrator, instead of
+                                /etc/hwdaemon/presets.d
             """,
         version: HWCtlVersion.text,
         subcommands: [
