@@ -4,6 +4,7 @@ internal import HWDControlCommands
 internal import HWDExport
 internal import HWDMediaFile
 internal import HWDModel
+internal import HWDWire
 
 /// `hwctl settings`.
 struct SettingsCommand: ParsableCommand {
