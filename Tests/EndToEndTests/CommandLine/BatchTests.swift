@@ -41,7 +41,7 @@ extension EndToEndFaults {
             "Several files have a line each, a summary and the worst exit code",
             arguments: ["--preset=ultrafast", "--copy"])
         func several(_ option: String) throws {
-            let (first, second, folder) = (try clip("a.mp4"), try clip("b.x.mkv"), try folder())
+            let (first, second, folder) = (try clip("a.mp4"), try clip("b.x.mkv"), try self.folder())
             let run = try hwctl("encode", option, "--output-dir", folder, first, second)
             let lines = run.errorLines
             #expect(lines.count == 3, "\(run.errors)")
@@ -65,7 +65,7 @@ extension EndToEndFaults {
 
         @Test("The document of several files has an entry each")
         func json() throws {
-            let folder = try folder()
+            let folder = try self.folder()
             let run = try hwctl(
                 "encode", "--preset", "ultrafast", "--json", "--to", "mp4", "--output-dir", folder,
                 try clip("a.mp4"),
@@ -81,7 +81,7 @@ extension EndToEndFaults {
 
         @Test("Names that collide, and wrong options, are refused before any work")
         func refused() throws {
-            let folder = try folder()
+            let folder = try self.folder()
             let (first, second) = (try clip("a.mp4"), try clip("a.mkv"))
             #expect(
                 try hwctl("encode", "--output-dir", folder, first, second, status: 64).errors.contains(

@@ -91,7 +91,7 @@ extension EndToEndFaults {
 
         @Test("settings recommends properties that a session takes")
         func settings() throws {
-            let document = try document("settings", Clips.fixture("bbb_720p_main10.mp4").path)
+            let document = try self.document("settings", Clips.fixture("bbb_720p_main10.mp4").path)
             let properties = try #require(document["properties"] as? [String: Any])
             #expect(properties["ProfileLevel"] as? String == "HEVC_Main10_AutoLevel")
             #expect(document["codec"] as? String == "hevc" && properties["ExpectedFrameRate"] != nil)
@@ -117,7 +117,7 @@ extension EndToEndFaults {
             let before = server.folder.contents
             let text = try hwctl("encode", "--check", input).text
             #expect(text.contains("HEVC1920x1080") && text.contains("is converted to ALAC"))
-            let document = try document("encode", "--check", "--json", "--audio", "copy", input)
+            let document = try self.document("encode", "--check", "--json", "--audio", "copy", input)
             let containers = try #require(document["containers"] as? [[String: Any]])
             func entry(_ format: String) -> [String: Any]? {
                 containers.first { $0["format"] as? String == format }

@@ -98,7 +98,7 @@ extension EndToEndFaults {
         @Test("A part in time has its own cues")
         func part() throws {
             try hwctl("encode", "--preset", "ultrafast", "--start", "0.8", try clip("ass"), path("out.mov"))
-            let texts = try texts(path("out.mov"))
+            let texts = try self.texts(path("out.mov"))
             #expect(texts.count == 2 && texts.first?.contains("00:00:00,100 --> 00:00:00,600") == true, "\(texts)")
         }
 
