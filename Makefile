@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# deps demo test check receipts bench lint fuzz install clean; see README.md.
+# deps clients gstreamer demo test check receipts bench lint fuzz install clean; see README.md.
 
 SHELL := /bin/bash
 # The toolchain's linker: the system's gold warns of each unsafe C function in the static standard library.
@@ -12,7 +12,7 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all clients deps demo test check receipts bench lint fuzz install clean release manual
+.PHONY: all clients gstreamer deps demo test check receipts bench lint fuzz install clean release manual
 
 all: release manual clients
 
@@ -25,9 +25,14 @@ release: deps
 	@for program in $(PROGRAMS); do $(RELEASE) --product $$program >.build/release.log 2>&1 || \
 	    { cat .build/release.log >&2; exit 1; }; done
 
-# The C library.
+# The C library, and the library that is preloaded into programs of libx265.
 clients:
 	@$(MAKE) --silent -C Clients/c
+	@$(MAKE) --silent -C Clients/x265
+
+# The GStreamer plugin; not part of `all`, because it needs GStreamer's development files.
+gstreamer: clients
+	@$(MAKE) --silent -C Clients/gstreamer
 
 demo: release
 	@scripts/demo
@@ -47,7 +52,7 @@ test: deps
 	@scripts/check-systemd
 
 # What takes longer: whole clips, campaigns, an app that uses HWClient as a package, the
-# sandbox, and clients in C and Python.
+# sandbox, clients in C and Python, programs of libx265, and GStreamer's elements.
 check: deps
 	swift build --build-tests --quiet
 	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name check --timeout 2400 -- --filter '$(LONG)'
@@ -57,6 +62,8 @@ check: deps
 	@scripts/check-sandbox
 	@scripts/check-python
 	@scripts/check-clients
+	@scripts/check-x265-preload
+	@scripts/check-gstreamer
 
 # The end-to-end tests with `hwctl verify` over each file that they encode; `make test` verifies a part of them.
 receipts: deps
@@ -78,7 +85,8 @@ manual: release
 
 # Copies only, so that it can be run as root: `make all`, then `sudo make install`.
 install:
-	@for file in .build/release/hwctl .build/release/hwdaemon-verify .build/manual/hwctl.1 .build/clients/c/libhwdaemon.so.0; do \
+	@for file in .build/release/hwctl .build/release/hwdaemon-verify .build/manual/hwctl.1 .build/clients/c/libhwdaemon.so.0 \
+	    .build/clients/x265/libhwdaemon-x265.so; do \
 	    [ -e $$file ] || { echo "$$file is not built: run 'make all' first, not as root" >&2; exit 1; }; done
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(SHARE)/doc/hwdaemon $(SHARE)/hwdaemon \
 	    $(SHARE)/man/man1 $(SHARE)/man/man8 $(LIB)/systemd/system $(LIB)/sysusers.d $(LIB)/tmpfiles.d \
@@ -92,6 +100,7 @@ install:
 	install -m 644 .build/manual/*.1 $(SHARE)/man/man1/
 	install -m 644 .build/manual/*.8 $(SHARE)/man/man8/
 	@$(MAKE) --silent -C Clients/c PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' install
+	@$(MAKE) --silent -C Clients/x265 PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' install
 	install -m 644 systemd/hwdaemon.socket $(LIB)/systemd/system/
 	sed 's|/usr/libexec/|$(PREFIX)/libexec/|' systemd/hwdaemon.service >$(LIB)/systemd/system/hwdaemon.service
 	install -m 644 systemd/hwdaemon.sysusers $(LIB)/sysusers.d/hwdaemon.conf

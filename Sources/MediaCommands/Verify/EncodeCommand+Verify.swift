@@ -17,6 +17,7 @@ extension EncodeCommand {
         asked.frameRate = frameRate.flatMap { Rational(text: $0) }
         asked.isCopy = copy
         asked.range = time.range
+        asked.beginsWithKeyFrame = copy && time.range != nil && !time.exact
         let sound = sound.options
         if sound.form == SoundOptions.Form.none || sound.track != nil || sound.bitRate != nil
             || sound.dropsUnsupported

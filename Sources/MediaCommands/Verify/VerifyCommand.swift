@@ -28,7 +28,8 @@ struct VerifyCommand: ParsableCommand {
 
             --asked takes the names of the lines, separated by commas, and hdr=preserve, regenerate, drop, sdr, pq or \
             hlg, retag, max-level=0…6, alpha-mode=premultiplied, start, duration and end as in hwctl encode. With the \
-            last three the part of INPUT in that time is compared. Where hdr=sdr, pq and hlg or, without \
+            last three the part of INPUT in that time is compared, with key-frame from the last key frame before it on, \
+            as a copy without --exact begins. Where hdr=sdr, pq and hlg or, without \
             retag, color changed the colors, and with size, the samples differ, so that only the order of the pictures is \
             compared. The same holds for pictures of another color than the first, which hwctl encode converts to it.
 

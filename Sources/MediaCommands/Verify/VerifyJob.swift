@@ -44,12 +44,15 @@ struct VerifyJob {
             known = found
             return found
         }
+        let asked = try asked.located(in: from) { interruption.isSet }
         let verification = try Verification(from, to, asked) { interruption.isSet }
         let alpha = verification.comparesAlpha
         let mode = verification.outputAlphaMode ?? asked.sourceAlphaMode
         let conversion = alpha ? AlphaConversion(source: asked.sourceAlphaMode, target: mode) : nil
-        let first = try decoded(from, conversion, isInput: true, interruption, daemon)
-        let second = try decoded(to, conversion, isInput: false, interruption, daemon)
+        var options = Verification.options(asked, isInput: true)
+        let first = try decoded(from, options, conversion, interruption, daemon)
+        options = Verification.options(asked, isInput: false)
+        let second = try decoded(to, options, conversion, interruption, daemon)
         let (old, new) = (first.reader, second.reader)
         interruption.onSignal {
             old.cancel()
@@ -68,10 +71,10 @@ struct VerifyJob {
 
     /// Opens a file's video; only alpha layers need a session of the daemon.
     private func decoded(
-        _ file: InputFile, _ alpha: AlphaConversion?, isInput: Bool, _ interruption: Interruption,
+        _ file: InputFile, _ options: MediaReader.Options, _ alpha: AlphaConversion?, _ interruption: Interruption,
         _ daemon: () throws -> Daemon
     ) throws -> DecodedInput {
-        var options = Verification.options(asked, isInput: isInput)
+        var options = options
         (options.alpha, options.isAlphaOptional) = (alpha, alpha != nil)
         options.decoding = .inProcess
         if alpha != nil {

@@ -41,6 +41,8 @@ public struct AskedChanges: Hashable, Sendable {
     public var maxLevel: Int?
     /// The part of the input that is kept; nil keeps all.
     public var range: TimeRange?
+    /// Whether the part begins with the last key frame that is not after its start.
+    public var beginsWithKeyFrame = false
     /// Frames per second of an input that stores no rate.
     public var frameRate: Rational?
     /// How the input's colors relate to its alpha, where the file does not say so.
@@ -79,12 +81,16 @@ public struct AskedChanges: Hashable, Sendable {
             case ("duration", let value?): range = try Self.range(range, end: .duration(Self.time(value)))
             case ("end", let value?): range = try Self.range(range, end: .time(Self.time(value)))
             case ("retag", nil): retags = true
+            case ("key-frame", nil): beginsWithKeyFrame = true
             case (let name, nil) where Self.items.contains { $0.name == name }: names.insert(name)
             default:
                 let all = Self.items.map(\.name).joined(separator: ", ")
                 throw MediaError(
                     .usage,
-                    "'\(part)' is none of \(all), retag, hdr=…, max-level=…, alpha-mode=…, start=…, duration=… and end=…"
+                    """
+                    '\(part)' is none of \(all), retag, hdr=…, max-level=…, alpha-mode=…, start=…, duration=…, end=… and \
+                    key-frame
+                    """
                 )
             }
         }
@@ -108,7 +114,8 @@ public struct AskedChanges: Hashable, Sendable {
     public var texts: [String] {
         let mode = sourceAlphaMode == .straight ? nil : "alpha-mode=\(sourceAlphaMode.rawValue)"
         let values = [hdr.map { "hdr=\($0.rawValue)" }, maxLevel.map { "max-level=\($0)" }, mode]
-        return names.sorted() + (retags ? ["retag"] : []) + values.compactMap { $0 } + (range?.texts ?? [])
+        let part = (range?.texts ?? []) + (beginsWithKeyFrame ? ["key-frame"] : [])
+        return names.sorted() + (retags ? ["retag"] : []) + values.compactMap { $0 } + part
     }
 
     /// Why a loss of an item is expected; nil where it is not.

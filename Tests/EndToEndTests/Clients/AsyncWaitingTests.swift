@@ -92,8 +92,8 @@ extension EndToEnd {
                     address.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(number, $0, &length) }
                 }
                 guard result == 0, address.sun_family == sa_family_t(AF_UNIX) else { return false }
-                return withUnsafeBytes(of: &address.sun_path) {
-                    $0.prefix(while: { $0 != 0 }).elementsEqual(path.utf8)
+                return withUnsafeBytes(of: &address.sun_path) { bytes in
+                    bytes.prefix { $0 != 0 }.elementsEqual(path.utf8)
                 }
             }
         }

@@ -111,8 +111,8 @@ extension EndToEndFaults {
                 ])
                 try check(path("exact.mov"), source, start, duration)
                 let run = try hwctl([
-                    "encode", "--copy", "--start", "\(start)", "--duration", "\(duration)", path(source.name),
-                    path("key.mp4"),
+                    "encode", "--copy", "--verify", "--start", "\(start)", "--duration", "\(duration)",
+                    path(source.name), path("key.mp4"),
                 ])
                 let shown = try numbers(path("key.mp4"))
                 // In Matroska all pictures are later by the priming of the sound.

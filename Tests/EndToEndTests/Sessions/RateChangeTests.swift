@@ -16,10 +16,11 @@ extension EndToEnd.Changing {
         static let cases =
             [nil, "full", "intel-lp"].flatMap { personality in
                 [
-                    Kind(name: "plain", personality: personality),
-                    Kind(name: "alpha", personality: personality, hasAlpha: true),
-                    Kind(name: "levels", personality: personality, properties: levels),
-                ].flatMap { [($0, PropertyKey.constantBitRate), ($0, .averageBitRate)] }
+                    (Kind(name: "plain", personality: personality), PropertyKey.constantBitRate),
+                    (Kind(name: "plain", personality: personality), .averageBitRate),
+                    (Kind(name: "alpha", personality: personality, hasAlpha: true), .constantBitRate),
+                    (Kind(name: "levels", personality: personality, properties: levels), .constantBitRate),
+                ]
             } + [(Kind(name: "medium", properties: [.x265Preset: .string("medium")]), .averageBitRate)]
 
         /// From two seconds after a change on, each second is within 15 % of a constant rate.

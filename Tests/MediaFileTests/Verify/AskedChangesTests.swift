@@ -16,6 +16,7 @@ import Testing
     @Test func listsAreParsedAndWritten() throws {
         for list in [
             "", "color,size", "audio,hdr=sdr,max-level=2,alpha-mode=premultiplied", "color,retag,hdr=drop",
+            "audio,start=0.4,duration=1.3,key-frame",
         ] {
             #expect(try AskedChanges(text: list).texts.joined(separator: ",") == list)
         }

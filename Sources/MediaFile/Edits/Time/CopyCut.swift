@@ -17,8 +17,9 @@ public struct CopyCut {
     private let texts: Set<Int>
     private var openSound: Set<Int>
     private var cut: TimeCut
-    /// The key frame that the copy begins with, as far as is known, and what follows it.
-    private var keyTime: Int64?
+    /// The time of the key frame that the copy begins with, in ticks of the video; not final before `lead` is known.
+    private(set) var keyTime: Int64?
+    /// What follows the key frame.
     private var isPastLeading = false
     private var pictures: [MediaPacket] = []
     private var others: [MediaPacket] = []

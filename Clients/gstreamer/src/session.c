@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// A session of an element, from its creation to its end, and the task that pushes its results.
+#include "base.h"
+
+static void set_flow(HwdBase *base, GstFlowReturn flow) {
+    g_mutex_lock(&base->lock);
+    if (base->flow == GST_FLOW_OK) base->flow = flow;
+    g_mutex_unlock(&base->lock);
+}
+
+void hwd_base_fail(HwdBase *base, int status, const char *reason) {
+    gchar *text = g_strdup(reason ? reason : hwd_last_error());
+    g_mutex_lock(&base->lock);
+    gboolean is_first = !base->has_failed;
+    base->has_failed = TRUE;
+    if (base->flow == GST_FLOW_OK) base->flow = GST_FLOW_ERROR;
+    g_mutex_unlock(&base->lock);
+    gboolean encodes = base->kind[0] == 'E';
+    if (is_first && encodes) GST_ELEMENT_ERROR(base->element, STREAM, ENCODE, ("%s", text), ("%s", hwd_status_name(status)));
+    if (is_first && !encodes) GST_ELEMENT_ERROR(base->element, STREAM, DECODE, ("%s", text), ("%s", hwd_status_name(status)));
+    g_free(text);
+}
+
+// The task: one result, then it is called again.
+static void push_next(gpointer data) {
+    HwdBase *base = data;
+    HwdStream *stream = hwd_base_stream(base);
+    HwdItem *item = stream ? hwd_stream_next(stream) : NULL;
+    if (item) {
+        gboolean is_last = item->event.type == HWD_EVENT_COMPLETED;
+        GstFlowReturn flow = base->handle(base->element, stream, item);
+        if (is_last) hwd_stream_completed(stream);
+        if (flow != GST_FLOW_OK) {
+            GST_DEBUG_OBJECT(base->element, "downstream: %s", gst_flow_get_name(flow));
+            set_flow(base, flow);
+            // Nobody takes the results: the sender need not wait for them.
+            hwd_stream_stop(stream);
+            gst_pad_pause_task(base->source_pad);
+        }
+    } else {
+        gst_pad_pause_task(base->source_pad);
+        if (stream && !stream->stopping) hwd_base_fail(base, stream->end, stream->reason);
+    }
+    if (stream) hwd_stream_unref(stream);
+}
+
+// What the daemon says about a session that it serves otherwise than requested.
+static void post_notices(HwdBase *base, HwdStream *stream) {
+    const char *fallback = stream->info.fallback_reason;
+    if (fallback && g_strcmp0(fallback, base->fallback) != 0) {
+        g_free(base->fallback);
+        base->fallback = g_strdup(fallback);
+        GST_ELEMENT_WARNING(base->element, LIBRARY, SETTINGS, ("%s in software: %s", base->kind[0] == 'E' ? "Encoding" : "Decoding", fallback),
+                            ("%s", stream->info.codec_id));
+    }
+    GST_INFO_OBJECT(base->element, "session %s of %s", stream->info.session, stream->info.codec_id);
+}
+
+void hwd_base_open(HwdBase *base, hwd_session *session, HwdConvert convert, guint max_items, guint max_pending) {
+    HwdStream *stream = hwd_stream_new(session, convert, max_items, max_pending);
+    g_mutex_lock(&base->lock);
+    base->stream = stream;
+    base->flow = GST_FLOW_OK;
+    base->has_failed = FALSE;
+    g_mutex_unlock(&base->lock);
+    post_notices(base, stream);
+    gst_pad_start_task(base->source_pad, push_next, base, NULL);
+}
+
+void hwd_base_interrupt(HwdBase *base) {
+    HwdStream *stream = hwd_base_stream(base);
+    if (!stream) return;
+    hwd_stream_stop(stream);
+    hwd_stream_unref(stream);
+}
+
+void hwd_base_close(HwdBase *base) {
+    hwd_base_interrupt(base);
+    gst_pad_stop_task(base->source_pad);
+    g_mutex_lock(&base->lock);
+    HwdStream *stream = g_steal_pointer(&base->stream);
+    g_mutex_unlock(&base->lock);
+    if (!stream) return;
+    hwd_stream_join(stream);
+    hwd_stream_unref(stream);
+}
+
+void hwd_base_apply_changes(HwdBase *base, HwdStream *stream) {
+    const char *late;
+    gchar *changes = hwd_properties_take_changes(&base->properties, &late);
+    if (late)
+        GST_ELEMENT_WARNING(base->element, LIBRARY, SETTINGS, ("%s takes effect with the next session", late),
+                            ("it can be set before the first frame"));
+    if (!changes) return;
+    int result = hwd_set_properties(stream->session, changes, HWD_DEFAULT_TIMEOUT);
+    // Where the session has ended, its reason is posted as an error.
+    if (result < 0 && !stream->end)
+        GST_ELEMENT_WARNING(base->element, LIBRARY, SETTINGS, ("%s", hwd_last_error()), ("%s: %s", hwd_status_name(result), changes));
+    g_free(changes);
+}
+
+gboolean hwd_is_live(GstPad *sink_pad) {
+    gboolean is_live = FALSE;
+    GstQuery *query = gst_query_new_latency();
+    if (gst_pad_peer_query(sink_pad, query)) gst_query_parse_latency(query, &is_live, NULL, NULL);
+    gst_query_unref(query);
+    return is_live;
+}

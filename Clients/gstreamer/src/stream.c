@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "stream.h"
+
+#include <string.h>
+
+enum { NO_FRAME = 0xffffffff };
+
+// A frame or packet that was sent and has not come back.
+typedef struct Flight {
+    guint32 frame;
+    gboolean has_result, is_released;
+    GstBuffer *input;
+} Flight;
+
+static void free_flight(gpointer freed) {
+    Flight *flight = freed;
+    gst_clear_buffer(&flight->input);
+    g_free(flight);
+}
+
+void hwd_item_free(HwdItem *item) {
+    gst_clear_buffer(&item->buffer);
+    g_free(item->reason);
+    g_free(item);
+}
+
+HwdStream *hwd_stream_ref(HwdStream *stream) {
+    g_atomic_int_inc(&stream->references);
+    return stream;
+}
+
+void hwd_stream_unref(HwdStream *stream) {
+    if (!g_atomic_int_dec_and_test(&stream->references)) return;
+    hwd_destroy(stream->session);
+    g_queue_clear_full(&stream->items, (GDestroyNotify)hwd_item_free);
+    g_hash_table_destroy(stream->flights);
+    g_mutex_clear(&stream->lock);
+    g_cond_clear(&stream->changed);
+    g_free(stream->reason);
+    g_free(stream);
+}
+
+// ---- The receiving thread
+
+// The flight that an event is of. The number of one that was just sent is known once its call has returned.
+static Flight *find_flight(HwdStream *stream, guint64 number) {
+    while (number > stream->last_number && stream->sending && !stream->stopping) g_cond_wait(&stream->changed, &stream->lock);
+    return g_hash_table_lookup(stream->flights, &number);
+}
+
+static void forget_flight(HwdStream *stream, guint64 number, Flight *flight) {
+    if (flight->has_result && flight->is_released) g_hash_table_remove(stream->flights, &number);
+}
+
+// Which codec frame a result belongs to; the last result of a frame ends its flight.
+static guint32 take_frame(HwdStream *stream, const hwd_event *event) {
+    guint32 frame = NO_FRAME;
+    gboolean is_last = event->type != HWD_EVENT_REPORT || event->flags & HWD_DROPPED;
+    Flight *flight = find_flight(stream, event->number);
+    if (!flight) return frame;
+    frame = flight->frame;
+    if (!is_last || flight->has_result) return frame;
+    flight->has_result = TRUE;
+    stream->received++;
+    stream->delay = MAX(stream->delay, (guint)(stream->sent - stream->received));
+    forget_flight(stream, event->number, flight);
+    return frame;
+}
+
+static void release_input(HwdStream *stream, guint64 number) {
+    g_mutex_lock(&stream->lock);
+    Flight *flight = find_flight(stream, number);
+    GstBuffer *input = flight ? g_steal_pointer(&flight->input) : NULL;
+    if (flight) {
+        flight->is_released = TRUE;
+        forget_flight(stream, number, flight);
+    }
+    g_mutex_unlock(&stream->lock);
+    // Outside of the lock: the buffer's pool may wake another thread.
+    if (input) gst_buffer_unref(input);
+}
+
+static void copy_side_data(const hwd_event *event, HwdItem *item) {
+    for (guint i = 0; i < event->side_data_count; i++) {
+        const hwd_side_data *data = &event->side_data[i];
+        if (data->kind == HWD_MASTERING_DISPLAY && data->size == sizeof item->display) {
+            memcpy(item->display, data->bytes, data->size);
+            item->has_display = TRUE;
+        } else if (data->kind == HWD_CONTENT_LIGHT && data->size == sizeof item->light) {
+            memcpy(item->light, data->bytes, data->size);
+            item->has_light = TRUE;
+        }
+    }
+}
+
+static void receive(HwdStream *stream, const hwd_event *event) {
+    HwdItem *item = g_new0(HwdItem, 1);
+    item->event = *event;
+    item->frame = NO_FRAME;
+    item->reason = g_strdup(event->reason);
+    copy_side_data(event, item);
+    gboolean is_kept = stream->convert(stream, event, item);
+    if (!is_kept && event->id) hwd_release(stream->session, event);
+    g_mutex_lock(&stream->lock);
+    if (event->type == HWD_EVENT_PACKET || event->type == HWD_EVENT_PICTURE || event->type == HWD_EVENT_REPORT)
+        item->frame = take_frame(stream, event);
+    g_queue_push_tail(&stream->items, item);
+    g_cond_broadcast(&stream->changed);
+    g_mutex_unlock(&stream->lock);
+}
+
+static gpointer receive_all(gpointer data) {
+    HwdStream *stream = data;
+    hwd_event event;
+    HWD_INIT(event);
+    int result;
+    while ((result = hwd_next_event(stream->session, &event, HWD_DEFAULT_TIMEOUT)) >= 0) {
+        if (result > 0 && event.type == HWD_EVENT_FRAME_RELEASED) release_input(stream, event.number);
+        else if (result > 0) receive(stream, &event);
+    }
+    g_mutex_lock(&stream->lock);
+    stream->end = result;
+    stream->reason = g_strdup(hwd_last_error());
+    // The worker is gone: it reads nothing any more.
+    g_hash_table_remove_all(stream->flights);
+    g_cond_broadcast(&stream->changed);
+    g_mutex_unlock(&stream->lock);
+    hwd_stream_unref(stream);
+    return NULL;
+}
+
+HwdStream *hwd_stream_new(hwd_session *session, HwdConvert convert, guint max_items, guint max_pending) {
+    HwdStream *stream = g_new0(HwdStream, 1);
+    stream->references = 1;
+    stream->session = session;
+    stream->convert = convert;
+    stream->max_items = max_items;
+    stream->max_pending = max_pending;
+    g_mutex_init(&stream->lock);
+    g_cond_init(&stream->changed);
+    g_queue_init(&stream->items);
+    stream->flights = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, free_flight);
+    HWD_INIT(stream->info);
+    hwd_get_info(session, &stream->info);
+    stream->receiver = g_thread_new("hwdaemon", receive_all, hwd_stream_ref(stream));
+    return stream;
+}
+
+void hwd_stream_stop(HwdStream *stream) {
+    g_mutex_lock(&stream->lock);
+    stream->stopping = TRUE;
+    g_cond_broadcast(&stream->changed);
+    g_mutex_unlock(&stream->lock);
+    hwd_invalidate(stream->session);
+}
+
+void hwd_stream_join(HwdStream *stream) {
+    if (stream->receiver) g_thread_join(g_steal_pointer(&stream->receiver));
+}
+
+// ---- The sender and the task
+
+static gboolean is_full(HwdStream *stream) {
+    guint waiting = g_queue_get_length(&stream->items);
+    return waiting >= stream->max_items || (waiting > 0 && stream->sent - stream->received >= stream->max_pending);
+}
+
+gboolean hwd_stream_wait_room(HwdStream *stream) {
+    g_mutex_lock(&stream->lock);
+    // The task fetches what waits, so the wait ends. Where nothing waits, the next result may need more frames.
+    while (!stream->stopping && !stream->end && is_full(stream)) g_cond_wait(&stream->changed, &stream->lock);
+    gboolean is_open = !stream->stopping && !stream->end;
+    g_mutex_unlock(&stream->lock);
+    return is_open;
+}
+
+void hwd_stream_begin(HwdStream *stream) {
+    g_mutex_lock(&stream->lock);
+    stream->sending = TRUE;
+    g_mutex_unlock(&stream->lock);
+}
+
+void hwd_stream_sent(HwdStream *stream, guint64 number, guint32 frame, GstBuffer *input) {
+    g_mutex_lock(&stream->lock);
+    stream->sending = FALSE;
+    if (number && !stream->end) {
+        Flight *flight = g_new0(Flight, 1);
+        flight->frame = frame;
+        flight->is_released = !input;
+        flight->input = input ? gst_buffer_ref(input) : NULL;
+        g_hash_table_insert(stream->flights, g_memdup2(&number, sizeof number), flight);
+        stream->sent++;
+        stream->last_number = number;
+    }
+    g_cond_broadcast(&stream->changed);
+    g_mutex_unlock(&stream->lock);
+}
+
+gboolean hwd_stream_complete(HwdStream *stream) {
+    g_mutex_lock(&stream->lock);
+    stream->completed = FALSE;
+    g_mutex_unlock(&stream->lock);
+    if (hwd_complete(stream->session, HWD_ALL_FRAMES, HWD_DEFAULT_TIMEOUT) < 0) return FALSE;
+    g_mutex_lock(&stream->lock);
+    while (!stream->completed && !stream->stopping && !(stream->end && g_queue_is_empty(&stream->items)))
+        g_cond_wait(&stream->changed, &stream->lock);
+    gboolean completed = stream->completed;
+    g_mutex_unlock(&stream->lock);
+    return completed;
+}
+
+void hwd_stream_completed(HwdStream *stream) {
+    g_mutex_lock(&stream->lock);
+    stream->completed = TRUE;
+    g_cond_broadcast(&stream->changed);
+    g_mutex_unlock(&stream->lock);
+}
+
+HwdItem *hwd_stream_next(HwdStream *stream) {
+    g_mutex_lock(&stream->lock);
+    while (!stream->stopping && !stream->end && g_queue_is_empty(&stream->items)) g_cond_wait(&stream->changed, &stream->lock);
+    HwdItem *item = stream->stopping ? NULL : g_queue_pop_head(&stream->items);
+    g_cond_broadcast(&stream->changed);
+    g_mutex_unlock(&stream->lock);
+    return item;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// A session and the thread that receives its results at once, so that a pipeline that is paused, or slow, holds no memory of
+// the worker's.
+#ifndef HWD_STREAM_H
+#define HWD_STREAM_H
+
+#include <gst/gst.h>
+#include <hwdaemon.h>
+
+typedef struct HwdStream HwdStream;
+
+// A result for the task of the source pad.
+typedef struct HwdItem {
+    hwd_event event;   // without what its pointers name
+    guint32 frame;     // system_frame_number of the codec frame; 0xffffffff: none
+    GstBuffer *buffer; // format, packet, picture
+    gchar *reason;     // report
+    gboolean has_display, has_light;
+    guint8 display[24], light[4]; // side data of a picture
+} HwdItem;
+
+// Makes an item's buffer of an event, which is the session's until hwd_release. TRUE: the event was kept, and is given back later.
+typedef gboolean (*HwdConvert)(HwdStream *stream, const hwd_event *event, HwdItem *item);
+
+struct HwdStream {
+    gint references;
+    hwd_session *session;
+    hwd_session_info info;
+    HwdConvert convert;
+    GThread *receiver;
+    guint max_items;   // results that wait for the task before no frame is sent
+    guint max_pending; // frames without results, while a result waits
+
+    GMutex lock; // of what follows
+    GCond changed;
+    GQueue items;
+    GHashTable *flights; // of frames and packets sent: their number → Flight
+    gboolean sending, stopping, completed;
+    guint64 sent, received, last_number;
+    guint delay; // the most frames that were sent behind one before its result came
+    gint held; // pictures that elements hold; atomic
+    int end;   // why the session has ended; 0
+    gchar *reason;
+};
+
+// Takes the session, and starts to receive.
+HwdStream *hwd_stream_new(hwd_session *session, HwdConvert convert, guint max_items, guint max_pending);
+HwdStream *hwd_stream_ref(HwdStream *stream);
+void hwd_stream_unref(HwdStream *stream);
+// Ends the session and every wait; any thread may call it.
+void hwd_stream_stop(HwdStream *stream);
+// Waits for the receiving thread.
+void hwd_stream_join(HwdStream *stream);
+
+// Waits while results wait for the task: FALSE if the session has ended.
+gboolean hwd_stream_wait_room(HwdStream *stream);
+// Around hwd_encode and hwd_decode. `number` 0: nothing was sent. The input is kept until the worker has released it.
+void hwd_stream_begin(HwdStream *stream);
+void hwd_stream_sent(HwdStream *stream, guint64 number, guint32 frame, GstBuffer *input);
+// Requests all results and waits until the task has fetched them. FALSE: the session has ended, or does not respond.
+gboolean hwd_stream_complete(HwdStream *stream);
+// The next result; NULL: there are no more.
+HwdItem *hwd_stream_next(HwdStream *stream);
+void hwd_item_free(HwdItem *item);
+// Called by the task once it is done with HWD_EVENT_COMPLETED.
+void hwd_stream_completed(HwdStream *stream);
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Tests of the elements, each in a GstHarness: harness PID, the daemon's.
+#include "harness.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int daemon_pid;
+
+void fail(const char *file, int line, const char *condition, const char *format, ...) {
+    va_list arguments;
+    fprintf(stderr, "%s:%d: %s does not hold: ", file, line, condition);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\n");
+    exit(1);
+}
+
+Test raw_test(const char *element) {
+    Test test = {.harness = gst_harness_new_parse(element), .bus = gst_bus_new()};
+    gst_element_set_bus(test.harness->element, test.bus);
+    gst_harness_play(test.harness);
+    set_raw_caps(&test, WIDTH, HEIGHT, "");
+    return test;
+}
+
+void set_raw_caps(Test *test, guint width, guint height, const char *more) {
+    gchar *caps = g_strdup_printf("video/x-raw,format=I420,width=%u,height=%u,framerate=%d/1%s", width, height, RATE, more);
+    test->width = width;
+    test->height = height;
+    gst_harness_set_src_caps_str(test->harness, caps);
+    g_free(caps);
+}
+
+GstBuffer *noise(Test *test, guint number) {
+    gsize size = (gsize)test->width * test->height * 3 / 2;
+    GstBuffer *buffer = gst_harness_create_buffer(test->harness, size);
+    GstMapInfo map;
+    guint32 state = number * 2654435761u + 1;
+    EXPECT(gst_buffer_map(buffer, &map, GST_MAP_WRITE), "no memory");
+    for (gsize i = 0; i < map.size; i++) {
+        state = state * 1664525u + 1013904223u;
+        map.data[i] = (guint8)(64 + (state >> 24) % 128);
+    }
+    gst_buffer_unmap(buffer, &map);
+    GST_BUFFER_PTS(buffer) = gst_util_uint64_scale(number, GST_SECOND, RATE);
+    GST_BUFFER_DURATION(buffer) = GST_SECOND / RATE;
+    return buffer;
+}
+
+void push_frames(Test *test, guint first, guint count) {
+    for (guint i = first; i < first + count; i++) {
+        GstFlowReturn flow = gst_harness_push(test->harness, noise(test, i));
+        EXPECT(flow == GST_FLOW_OK, "frame %u: %s", i, gst_flow_get_name(flow));
+    }
+}
+
+guint count_buffers(Test *test) {
+    guint count = 0;
+    for (GstBuffer *buffer; (buffer = gst_harness_try_pull(test->harness)); count++) gst_buffer_unref(buffer);
+    return count;
+}
+
+void finish(Test *test) { EXPECT(gst_harness_push_event(test->harness, gst_event_new_eos()), "EOS is refused"); }
+
+void end_test(Test *test) {
+    gst_element_set_bus(test->harness->element, NULL);
+    gst_object_unref(test->bus);
+    gst_harness_teardown(test->harness);
+}
+
+gchar *wait_for_error(Test *test) {
+    GError *error = NULL;
+    GstMessage *message = gst_bus_timed_pop_filtered(test->bus, 20 * GST_SECOND, GST_MESSAGE_ERROR);
+    EXPECT(message, "no error was posted");
+    gst_message_parse_error(message, &error, NULL);
+    gchar *text = g_strdup(error->message);
+    g_error_free(error);
+    gst_message_unref(message);
+    return text;
+}
+
+guint crash_workers(const char *kind) {
+    guint count = 0;
+    gchar *name = g_strdup_printf("hwdaemon-%s", kind), *line = NULL;
+    gchar *command = g_strdup_printf("ps -o pid=,comm= --ppid %d", daemon_pid);
+    EXPECT(g_spawn_command_line_sync(command, &line, NULL, NULL, NULL), "ps does not run");
+    gchar **lines = g_strsplit(line, "\n", -1);
+    for (gchar **at = lines; *at; at++) {
+        char worker[64];
+        int pid;
+        if (sscanf(*at, "%d %63s", &pid, worker) != 2 || !g_str_has_prefix(worker, name)) continue;
+        EXPECT(kill(pid, SIGSEGV) == 0, "worker %d cannot be killed", pid);
+        count++;
+    }
+    g_strfreev(lines);
+    g_free(line);
+    g_free(command);
+    g_free(name);
+    return count;
+}
+
+int main(int argc, char **argv) {
+    gst_init(&argc, &argv);
+    if (argc != 2) {
+        fprintf(stderr, "usage: harness PID\n");
+        return 64;
+    }
+    daemon_pid = atoi(argv[1]);
+    test_encoder();
+    return 0;
+}
