@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-internal import ArgumentParser
 internal import HWDControlCommands
 internal import HWDMediaFile
 internal import HWDModel
@@ -19,7 +18,7 @@ struct EncodeBatch {
     private var results: [Result] = []
 
     /// Names the outputs.
-    /// - Throws: `ValidationError` for two inputs with one output.
+    /// - Throws: a usage failure for two inputs with one output.
     init(_ inputs: [String], in folder: String, _ format: OutputFormat) throws {
         var taken: [String: String] = [:]
         files = try inputs.map { input in
@@ -27,7 +26,7 @@ struct EncodeBatch {
             let stem = name.lastIndex(of: ".").map { $0 == name.startIndex ? name : String(name[..<$0]) } ?? name
             let output = "\(folder)\(folder.hasSuffix("/") ? "" : "/")\(stem).\(format.fileExtension)"
             if let other = taken.updateValue(input, forKey: output) {
-                throw ValidationError("\(other) and \(input) would both be written to \(output).")
+                throw CommandFailure(.usage, "\(other) and \(input) would both be written to \(output)")
             }
             return FilePair(input: input, output: output)
         }

@@ -133,10 +133,16 @@ public struct EncoderConfiguration: Hashable, Sendable {
         frameMetadata = FrameMetadataRules(properties)
         let speed = properties.isSet(.prioritizeSpeed) ? properties.bool(.prioritizeSpeed) : nil
         (prioritizesSpeed, prioritizesCompression) = (speed == true, speed == false)
-        x265Preset =
-            speed == true ? "veryfast" : properties.string(.x265Preset) ?? (speed == false ? "slow" : "medium")
+        x265Preset = Self.x265Preset(properties, prioritizesSpeed: speed)
         x265Options = try X265Options(parsing: properties.string(.x265Params) ?? "")
         try alignKeyFrames(request, properties)
+    }
+
+    /// The preset that is set, or the one for the priority, which is nil where none is set.
+    private static func x265Preset(_ properties: PropertyStore, prioritizesSpeed: Bool?) -> String {
+        if prioritizesSpeed == true { return "veryfast" }
+        let standard = properties.string(.x265Preset) ?? "medium"
+        return prioritizesSpeed == false && !properties.isSet(.x265Preset) ? "slow" : standard
     }
 
     /// Rounds the key frame interval down to a multiple of the temporal levels' group, after checking the properties

@@ -25,7 +25,7 @@ extension EndToEndFaults {
 
         /// Pictures at irregular times, and sound.
         func source(_ codecs: String = "-c:v ffv1 -c:a pcm_s16le") throws -> String {
-            let picked = "select='not(mod(n,5))+not(mod(n,7))+eq(n,11)'"
+            let picked = "\"select='not(mod(n,5))+not(mod(n,7))+eq(n,11)'\""
             try shell(
                 "ffmpeg -v error -f lavfi -i testsrc2=size=128x96:rate=50:duration=2 -f lavfi -i "
                     + "anoisesrc=color=pink:duration=2:sample_rate=48000 -vf \(picked) -fps_mode vfr -pix_fmt yuv420p "
@@ -87,7 +87,8 @@ extension EndToEndFaults {
             if format != "nut" { #expect(try Probe(path("out")).decodingMessages() == "") }
             if format != "hevc" {
                 #expect(agree(try times(input), try times(path("out")), within: 0.0012))
-                #expect(try Probe(path("out")).audioCodecs() == ["aac"])
+                // ffprobe lists the streams of MPEG-TS twice.
+                #expect(try Set(Probe(path("out")).audioCodecs()) == ["aac"])
             }
         }
 

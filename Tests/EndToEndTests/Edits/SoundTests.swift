@@ -86,9 +86,9 @@ extension EndToEndFaults {
             let output = path("out.\(ending)")
             let run = try hwctl("encode", "--preset", "ultrafast", path("in.mkv"), output)
             let (old, new) = (try Sound(path("in.mkv")), try Sound(output))
-            #expect(try Probe(output).audioCodecs().count == 1, "\(run.errors)")
+            #expect(try Set(Probe(output).audioCodecs()).count == 1, "\(run.errors)")
             #expect(
-                abs(new.seconds - old.seconds) < 0.1, "\(codec) in .\(ending): \(new.seconds) s of \(old.seconds)")
+                new.seconds > old.seconds - 0.1, "\(codec) in .\(ending): \(new.seconds) s of \(old.seconds)")
             #expect(new.samples.contains { abs($0) > 0.05 })
         }
 
