@@ -85,8 +85,7 @@ manual: release
 
 # Copies only, so that it can be run as root: `make all`, then `sudo make install`.
 install:
-	@for file in .build/release/hwctl .build/release/hwdaemon-verify .build/manual/hwctl.1 .build/clients/c/libhwdaemon.so.0 \
-	    .build/clients/x265/libhwdaemon-x265.so; do \
+	@for file in .build/release/hwctl .build/release/hwdaemon-verify .build/manual/hwctl.1 .build/clients/c/libhwdaemon.so.0; do \
 	    [ -e $$file ] || { echo "$$file is not built: run 'make all' first, not as root" >&2; exit 1; }; done
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/hwdaemon $(SHARE)/doc/hwdaemon $(SHARE)/hwdaemon \
 	    $(SHARE)/man/man1 $(SHARE)/man/man8 $(LIB)/systemd/system $(LIB)/sysusers.d $(LIB)/tmpfiles.d \

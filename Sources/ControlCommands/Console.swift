@@ -145,6 +145,13 @@ package struct CommandFailure: Error {
     /// Files differ: 1, as of cmp(1).
     package static func differs(_ reason: String) -> CommandFailure { CommandFailure(exitCode: 1, reason: reason) }
 
+    /// A program that cannot be executed: 127 if it is not found, otherwise 126, as of env(1).
+    static func cannotExecute(_ program: String, _ number: Int32) -> CommandFailure {
+        CommandFailure(
+            exitCode: number == ENOENT ? 127 : 126,
+            reason: "\(program) cannot be executed: \(String(cString: strerror(number)))")
+    }
+
     private init(exitCode: Int32, reason: String) {
         self.exitCode = exitCode
         self.reason = reason

@@ -33,7 +33,7 @@ struct HWCtl: ParsableCommand {
         subcommands: [
             EncodeCommand.self, DecodeCommand.self, ConvertCommand.self, InfoCommand.self, VerifyCommand.self,
             PresetsCommand.self, SettingsCommand.self, ProbeCommand.self, PropertiesCommand.self,
-            SessionsCommand.self, DisplaysCommand.self,
+            SessionsCommand.self, RunCommand.self, DisplaysCommand.self,
             BenchCommand.self,
         ])
 

@@ -94,6 +94,7 @@ gboolean hwd_base_start(HwdBase *base) {
     g_object_get(base->element, "socket", &address, NULL);
     base->flow = GST_FLOW_OK;
     base->has_failed = FALSE;
+    hwd_base_resume(base);
     int result = hwd_shared_open(address, &base->daemon);
     g_free(address);
     if (result == 0) return TRUE;

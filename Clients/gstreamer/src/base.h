@@ -29,6 +29,7 @@ typedef struct HwdBase {
     HwdStream *stream;
     GstFlowReturn flow; // why the task has ended; GST_FLOW_OK
     gboolean has_failed; // an error was posted
+    gboolean interrupted; // sessions that open end at once
     gchar *fallback;    // the last reason that was posted
 } HwdBase;
 
@@ -49,8 +50,11 @@ gchar *hwd_base_specification(HwdBase *base);
 void hwd_base_open(HwdBase *base, hwd_session *session, HwdConvert convert, guint max_items, guint max_pending);
 // Ends the session and the task. The codec's stream lock must not be held.
 void hwd_base_close(HwdBase *base);
-// Ends the session and every wait for it; any thread may call it.
+// Ends the session and every wait for it, also one that is being opened, until hwd_base_resume; any thread may call it.
 void hwd_base_interrupt(HwdBase *base);
+void hwd_base_resume(HwdBase *base);
+// Why frames that wait for their results do not get them, after a failure: posts the session's end.
+GstFlowReturn hwd_base_lost(HwdBase *base, HwdStream *stream);
 // The open session, with a reference; NULL: none.
 HwdStream *hwd_base_stream(HwdBase *base);
 // Sends properties that were changed. A refusal is a warning.

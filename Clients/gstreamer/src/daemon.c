@@ -9,10 +9,11 @@ static GSList *all;
 int hwd_shared_open(const char *address, hwd_daemon **daemon) {
     int result = 0;
     Shared *found = NULL;
+    if (address && !*address) address = NULL;
     g_mutex_lock(&lock);
     for (GSList *at = all; at && !found; at = at->next)
         if (g_strcmp0(((Shared *)at->data)->address, address) == 0) found = at->data;
-    if (!found && (result = hwd_open(address, HWD_OPEN_PRIVATE, daemon)) == 0) {
+    if (!found && (result = hwd_open(address, address ? 0 : HWD_OPEN_PRIVATE, daemon)) == 0) {
         found = g_new0(Shared, 1);
         found->address = g_strdup(address);
         found->daemon = *daemon;

@@ -5,7 +5,7 @@
 #include <glib.h>
 #include <hwdaemon.h>
 
-// The daemon at an address (NULL: the default), shared by the elements of this process, so that they start one private daemon
+// The daemon at an address (NULL or empty: the default), shared by the elements of this process, so that they start one private daemon
 // at most. 0, or a failure with hwd_last_error().
 int hwd_shared_open(const char *address, hwd_daemon **daemon);
 void hwd_shared_close(hwd_daemon *daemon);

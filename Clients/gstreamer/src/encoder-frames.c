@@ -86,10 +86,16 @@ static gboolean read_captions(HwdEncoder *encoder, GstBuffer *input, hwd_side_da
     return count > 0;
 }
 
-// Times rise from frame to frame; repeated ones move by a nanosecond.
-static gint64 next_pts(HwdEncoder *encoder, GstClockTime pts) {
-    gint64 least = encoder->last_pts == G_MININT64 ? 0 : encoder->last_pts + 1;
-    return GST_CLOCK_TIME_IS_VALID(pts) ? MAX((gint64)pts, least) : least;
+// Times rise from frame to frame: repeated ones move by a nanosecond, and absent ones follow by the frame rate.
+static gint64 next_pts(HwdEncoder *encoder, GstVideoCodecFrame *frame) {
+    enum { DEFAULT_RATE = 30 };
+    const GstVideoInfo *info = &encoder->input->info;
+    gboolean is_first = encoder->last_pts == G_MININT64;
+    if (!GST_CLOCK_TIME_IS_VALID(frame->pts)) {
+        GstClockTime step = info->fps_n > 0 ? gst_util_uint64_scale(GST_SECOND, (guint64)info->fps_d, (guint64)info->fps_n) : GST_SECOND / DEFAULT_RATE;
+        frame->pts = is_first ? HWD_MIN_PTS : (GstClockTime)encoder->last_pts + step;
+    }
+    return is_first ? (gint64)frame->pts : MAX((gint64)frame->pts, encoder->last_pts + 1);
 }
 
 int hwd_encoder_send(HwdEncoder *encoder, HwdStream *stream, GstVideoCodecFrame *frame, GstBuffer *input) {
@@ -103,7 +109,7 @@ int hwd_encoder_send(HwdEncoder *encoder, HwdStream *stream, GstVideoCodecFrame 
         if (result < 0) return result;
     }
     GST_LOG_OBJECT(encoder, "frame %u is %s", frame->system_frame_number, in_place ? "read in place" : "copied");
-    sent.pts = next_pts(encoder, frame->pts);
+    sent.pts = next_pts(encoder, frame);
     sent.duration = GST_CLOCK_TIME_IS_VALID(frame->duration) ? (gint64)frame->duration : 0;
     if (GST_VIDEO_CODEC_FRAME_IS_FORCE_KEYFRAME(frame)) sent.flags |= HWD_FORCE_KEY_FRAME;
     if (read_captions(encoder, input, &captions)) {

@@ -29,7 +29,7 @@ static void copy_light(const GstCaps *from, GstCaps *to) {
     }
 }
 
-static GstFlowReturn take_format(HwdEncoder *encoder, GstBuffer *record) {
+GstFlowReturn hwd_encoder_take_format(HwdEncoder *encoder, GstBuffer *record) {
     enum { PROFILE_TIER_LEVEL = 1, PROFILE_TIER_LEVEL_SIZE = 12 };
     GstVideoEncoder *base = GST_VIDEO_ENCODER(encoder);
     GstCaps *caps = gst_caps_new_simple("video/x-h265", "stream-format", G_TYPE_STRING, "hvc1", "alignment", G_TYPE_STRING, "au",
@@ -54,21 +54,23 @@ static void learn_latency(HwdEncoder *encoder, guint delay) {
     if (encoder->is_live && delay > encoder->delay) hwd_encoder_report_latency(encoder, delay);
 }
 
-static GstFlowReturn take_packet(HwdEncoder *encoder, HwdItem *item, guint delay) {
+static GstFlowReturn take_packet(HwdEncoder *encoder, HwdStream *stream, HwdItem *item) {
     GstVideoEncoder *base = GST_VIDEO_ENCODER(encoder);
     GstFlowReturn flow = GST_FLOW_OK;
     GST_VIDEO_ENCODER_STREAM_LOCK(encoder);
-    learn_latency(encoder, delay);
+    learn_latency(encoder, hwd_stream_delay(stream));
     GstVideoCodecFrame *frame = gst_video_encoder_get_frame(base, (int)item->frame);
     if (frame) {
         if (item->event.flags & HWD_SYNC) GST_VIDEO_CODEC_FRAME_SET_SYNC_POINT(frame);
         else GST_VIDEO_CODEC_FRAME_UNSET_SYNC_POINT(frame);
         if (item->event.flags & HWD_DISPOSABLE) GST_BUFFER_FLAG_SET(item->buffer, GST_BUFFER_FLAG_DROPPABLE);
-        frame->dts = (GstClockTime)item->event.dts;
         // A pts that was moved is later than the frame's own.
-        if (GST_CLOCK_TIME_IS_VALID(frame->pts)) frame->dts = MIN(frame->dts, frame->pts);
+        frame->dts = item->event.dts < 0 ? GST_CLOCK_TIME_NONE : MIN((GstClockTime)item->event.dts, frame->pts);
         frame->output_buffer = g_steal_pointer(&item->buffer);
         flow = gst_video_encoder_finish_frame(base, frame);
+    } else if (!hwd_stream_is_stopping(stream)) {
+        hwd_base_fail(&encoder->base, HWD_VIDEO_ENCODER_MALFUNCTION, "a packet is of no frame that was sent");
+        flow = GST_FLOW_ERROR;
     }
     GST_VIDEO_ENCODER_STREAM_UNLOCK(encoder);
     return flow;
@@ -77,8 +79,8 @@ static GstFlowReturn take_packet(HwdEncoder *encoder, HwdItem *item, guint delay
 GstFlowReturn hwd_encoder_handle(gpointer element, HwdStream *stream, HwdItem *item) {
     HwdEncoder *encoder = element;
     GstFlowReturn flow = GST_FLOW_OK;
-    if (item->event.type == HWD_EVENT_FORMAT) flow = take_format(encoder, item->buffer);
-    if (item->event.type == HWD_EVENT_PACKET) flow = take_packet(encoder, item, stream->delay);
+    if (item->event.type == HWD_EVENT_FORMAT) flow = hwd_encoder_take_format(encoder, item->buffer);
+    if (item->event.type == HWD_EVENT_PACKET) flow = take_packet(encoder, stream, item);
     hwd_item_free(item);
     return flow;
 }

@@ -47,6 +47,18 @@ static guint expected_delay(HwdEncoder *encoder, const hwd_session_info *info) {
     return info->using_hardware ? HARDWARE : SOFTWARE;
 }
 
+// The hvcC record, which comes with the reply to hwd_prepare.
+static GstBuffer *take_record(hwd_session *session) {
+    GstBuffer *record = NULL;
+    hwd_event event;
+    HWD_INIT(event);
+    while (!record && hwd_next_event(session, &event, HWD_DEFAULT_TIMEOUT) > 0) {
+        if (event.type == HWD_EVENT_FORMAT) record = gst_buffer_new_memdup(event.data, event.data_size);
+        hwd_release(session, &event);
+    }
+    return record;
+}
+
 static int create(HwdEncoder *encoder, hwd_session **session) {
     const GstVideoInfo *info = &encoder->input->info;
     gchar *specification = hwd_base_specification(&encoder->base), *properties = session_properties(encoder);
@@ -75,18 +87,23 @@ gboolean hwd_encoder_open(HwdEncoder *encoder) {
     enum { MAX_PACKETS = 16 };
     hwd_session *session;
     int result = create(encoder, &session);
-    if (result < 0) {
+    GstBuffer *record = result < 0 ? NULL : take_record(session);
+    if (!record) {
         hwd_base_fail(&encoder->base, result, NULL);
+        if (result == 0) hwd_destroy(session);
         return FALSE;
     }
     encoder->last_pts = G_MININT64;
+    encoder->last_encoded = GST_CLOCK_TIME_NONE;
     encoder->is_live = hwd_is_live(GST_VIDEO_ENCODER_SINK_PAD(encoder));
     hwd_session_info info;
     HWD_INIT(info);
     hwd_get_info(session, &info);
     hwd_encoder_report_latency(encoder, expected_delay(encoder, &info));
     hwd_base_open(&encoder->base, session, hwd_encoder_convert, MAX_PACKETS, G_MAXUINT);
-    return TRUE;
+    GstFlowReturn flow = hwd_encoder_take_format(encoder, record);
+    gst_buffer_unref(record);
+    return flow == GST_FLOW_OK;
 }
 
 void hwd_encoder_close(HwdEncoder *encoder) {
@@ -103,8 +120,7 @@ GstFlowReturn hwd_encoder_drain(HwdEncoder *encoder) {
     GST_VIDEO_ENCODER_STREAM_UNLOCK(encoder);
     gboolean completed = hwd_stream_complete(stream);
     GST_VIDEO_ENCODER_STREAM_LOCK(encoder);
-    GstFlowReturn flow = hwd_base_flow(&encoder->base);
-    if (!completed && flow == GST_FLOW_OK) flow = stream->stopping ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
+    GstFlowReturn flow = completed ? hwd_base_flow(&encoder->base) : hwd_base_lost(&encoder->base, stream);
     hwd_stream_unref(stream);
     return flow;
 }

@@ -4,11 +4,16 @@
 #include "formats.h"
 #include "pool.h"
 
+enum { PROPERTY_ALPHA = 1000 };
+
 #define SIZES "width = (int) [ 2, 16384, 2 ], height = (int) [ 2, 16384, 2 ], framerate = (fraction) [ 0/1, MAX ]"
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
     "sink", GST_PAD_SINK, GST_PAD_ALWAYS,
     GST_STATIC_CAPS("video/x-raw, format = (string) { " HWD_PLAIN_FORMATS ", BGRx, RGBx, " HWD_ALPHA_FORMATS " }, " SIZES));
+// Of these two one is offered, because sources that may choose would often choose alpha, which costs as much as half a stream.
+static GstStaticCaps plain_caps = GST_STATIC_CAPS("video/x-raw, format = (string) { " HWD_PLAIN_FORMATS ", BGRx, RGBx }, " SIZES);
+static GstStaticCaps alpha_caps = GST_STATIC_CAPS("video/x-raw, format = (string) { " HWD_ALPHA_FORMATS " }, " SIZES);
 static GstStaticPadTemplate source_template = GST_STATIC_PAD_TEMPLATE(
     "src", GST_PAD_SRC, GST_PAD_ALWAYS,
     GST_STATIC_CAPS("video/x-h265, stream-format = (string) hvc1, alignment = (string) au, " SIZES));
@@ -22,7 +27,7 @@ static HwdEncoder *self(gpointer of) { return of; }
 
 static gboolean start(GstVideoEncoder *of) {
     // Decoding times of reordered streams may be negative: that of the first frame is far from 0.
-    gst_video_encoder_set_min_pts(of, GST_SECOND * 60 * 60 * 1000);
+    gst_video_encoder_set_min_pts(of, HWD_MIN_PTS);
     return hwd_base_start(&self(of)->base);
 }
 
@@ -36,8 +41,9 @@ static gboolean stop(GstVideoEncoder *of) {
 static gboolean set_format(GstVideoEncoder *of, GstVideoCodecState *state) {
     HwdEncoder *encoder = self(of);
     // The frames before the change belong to the session before it.
-    if (hwd_encoder_drain(encoder) != GST_FLOW_OK) GST_DEBUG_OBJECT(encoder, "frames before new caps are lost");
+    GstFlowReturn flow = hwd_encoder_drain(encoder);
     hwd_encoder_close(encoder);
+    if (flow == GST_FLOW_ERROR) return FALSE;
     g_clear_pointer(&encoder->input, gst_video_codec_state_unref);
     encoder->input = gst_video_codec_state_ref(state);
     return hwd_encoder_open(encoder);
@@ -45,6 +51,7 @@ static gboolean set_format(GstVideoEncoder *of, GstVideoCodecState *state) {
 
 static gboolean flush(GstVideoEncoder *of) {
     hwd_encoder_close(self(of));
+    hwd_base_resume(&self(of)->base);
     return TRUE;
 }
 
@@ -59,10 +66,11 @@ static gboolean goes_back(const HwdEncoder *encoder, GstClockTime pts) {
 static HwdStream *session_for(HwdEncoder *encoder, const GstVideoCodecFrame *frame) {
     HwdStream *stream = hwd_base_stream(&encoder->base);
     if (stream && goes_back(encoder, frame->pts)) {
-        hwd_encoder_drain(encoder);
+        GstFlowReturn flow = hwd_encoder_drain(encoder);
         hwd_stream_unref(stream);
         hwd_encoder_close(encoder);
         stream = NULL;
+        if (flow == GST_FLOW_ERROR) return NULL;
     }
     if (stream) return stream;
     return hwd_encoder_open(encoder) ? hwd_base_stream(&encoder->base) : NULL;
@@ -78,12 +86,19 @@ static GstBuffer *take_input(GstVideoCodecFrame *frame) {
 
 // Whether downstream would drop the frame, where QoS is enabled.
 static gboolean is_late(GstVideoEncoder *of, GstVideoCodecFrame *frame) {
-    if (!gst_video_encoder_is_qos_enabled(of)) return FALSE;
+    HwdEncoder *encoder = self(of);
+    GstClockTime last = encoder->last_encoded, now = frame->pts;
+    encoder->last_encoded = now;
+    // Never those that downstream has requested; and one a second, however late.
+    if (!gst_video_encoder_is_qos_enabled(of) || GST_VIDEO_CODEC_FRAME_IS_FORCE_KEYFRAME(frame)) return FALSE;
+    if (!GST_CLOCK_TIME_IS_VALID(last) || !GST_CLOCK_TIME_IS_VALID(now) || now < last || now >= last + GST_SECOND) return FALSE;
     GstClockTimeDiff left = gst_video_encoder_get_max_encode_time(of, frame);
     GstClockTime shown = gst_segment_to_running_time(&of->input_segment, GST_FORMAT_TIME, GST_BUFFER_PTS(frame->input_buffer));
     if (left == G_MAXINT64 || !GST_CLOCK_TIME_IS_VALID(shown) || !GST_CLOCK_TIME_IS_VALID(frame->deadline)) return FALSE;
     // GStreamer 1.22 adds to the deadline what it adds to the times because of gst_video_encoder_set_min_pts.
-    return left < GST_CLOCK_DIFF(shown, frame->deadline);
+    gboolean is_late = left < GST_CLOCK_DIFF(shown, frame->deadline);
+    if (is_late) encoder->last_encoded = last;
+    return is_late;
 }
 
 static GstFlowReturn handle_frame(GstVideoEncoder *of, GstVideoCodecFrame *frame) {
@@ -94,8 +109,10 @@ static GstFlowReturn handle_frame(GstVideoEncoder *of, GstVideoCodecFrame *frame
     }
     HwdStream *stream = session_for(encoder, frame);
     if (!stream) {
+        GstFlowReturn reason = hwd_base_flow(&encoder->base);
         gst_video_encoder_finish_frame(of, frame);
-        return GST_FLOW_ERROR;
+        if (reason != GST_FLOW_OK) return reason;
+        return GST_PAD_IS_FLUSHING(of->srcpad) ? GST_FLOW_FLUSHING : GST_FLOW_NOT_NEGOTIATED;
     }
     GstBuffer *input = take_input(frame);
     GST_VIDEO_ENCODER_STREAM_UNLOCK(of);
@@ -105,11 +122,11 @@ static GstFlowReturn handle_frame(GstVideoEncoder *of, GstVideoCodecFrame *frame
         result = hwd_encoder_send(encoder, stream, frame, input);
     }
     // The end of a session is posted by the task, after the packets that came before it.
-    if (result < 0 && !stream->stopping && !stream->end) hwd_base_fail(&encoder->base, result, NULL);
+    if (result < 0 && !hwd_stream_is_stopping(stream) && !hwd_stream_end(stream, NULL)) hwd_base_fail(&encoder->base, result, NULL);
     gst_buffer_unref(input);
     GST_VIDEO_ENCODER_STREAM_LOCK(of);
     GstFlowReturn flow = hwd_base_flow(&encoder->base);
-    if (result < 0 && flow == GST_FLOW_OK) flow = stream->stopping ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
+    if (result < 0 && flow == GST_FLOW_OK) flow = hwd_stream_is_stopping(stream) ? GST_FLOW_FLUSHING : GST_FLOW_ERROR;
     hwd_stream_unref(stream);
     gst_video_codec_frame_unref(frame);
     return flow;
@@ -118,6 +135,16 @@ static GstFlowReturn handle_frame(GstVideoEncoder *of, GstVideoCodecFrame *frame
 static gboolean sink_event(GstVideoEncoder *of, GstEvent *event) {
     if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_START) hwd_base_interrupt(&self(of)->base);
     return GST_VIDEO_ENCODER_CLASS(hwd_encoder_parent_class)->sink_event(of, event);
+}
+
+static GstCaps *getcaps(GstVideoEncoder *of, GstCaps *filter) {
+    GST_OBJECT_LOCK(of);
+    gboolean alpha = self(of)->alpha;
+    GST_OBJECT_UNLOCK(of);
+    GstCaps *offered = gst_static_caps_get(alpha ? &alpha_caps : &plain_caps);
+    GstCaps *caps = gst_video_encoder_proxy_getcaps(of, offered, filter);
+    gst_caps_unref(offered);
+    return caps;
 }
 
 static gboolean propose_allocation(GstVideoEncoder *of, GstQuery *query) {
@@ -144,12 +171,18 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange cha
 
 static void set_property(GObject *object, guint number, const GValue *value, GParamSpec *spec) {
     (void)spec;
-    hwd_base_set_property(&self(object)->base, number, value);
+    if (number != PROPERTY_ALPHA) return hwd_base_set_property(&self(object)->base, number, value);
+    GST_OBJECT_LOCK(object);
+    self(object)->alpha = g_value_get_boolean(value);
+    GST_OBJECT_UNLOCK(object);
 }
 
 static void get_property(GObject *object, guint number, GValue *value, GParamSpec *spec) {
     (void)spec;
-    hwd_base_get_property(&self(object)->base, number, value);
+    if (number != PROPERTY_ALPHA) return hwd_base_get_property(&self(object)->base, number, value);
+    GST_OBJECT_LOCK(object);
+    g_value_set_boolean(value, self(object)->alpha);
+    GST_OBJECT_UNLOCK(object);
 }
 
 static void finalize(GObject *object) {
@@ -166,6 +199,10 @@ static void hwd_encoder_class_init(GstHwdH265EncClass *class) {
     object->get_property = get_property;
     object->finalize = finalize;
     hwd_base_install(object, hwd_encoder_properties, "GstHwdH265Enc");
+    g_object_class_install_property(
+        object, PROPERTY_ALPHA,
+        g_param_spec_boolean("alpha", "Alpha", "Whether formats with alpha are taken, and streams with an alpha layer made", FALSE,
+                             G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY));
     element->change_state = change_state;
     gst_element_class_add_static_pad_template(element, &sink_template);
     gst_element_class_add_static_pad_template(element, &source_template);
@@ -178,6 +215,7 @@ static void hwd_encoder_class_init(GstHwdH265EncClass *class) {
     encoder->flush = flush;
     encoder->finish = finish;
     encoder->sink_event = sink_event;
+    encoder->getcaps = getcaps;
     encoder->propose_allocation = propose_allocation;
 }
 

@@ -9,6 +9,9 @@
 
 enum { HWD_MAX_KNOWN_POOLS = 8 };
 
+// What GstVideoEncoder adds to times.
+#define HWD_MIN_PTS (1000 * 3600 * GST_SECOND)
+
 // Memory of upstream's that is registered with the session.
 typedef struct HwdKnownPool { hwd_pool *pool; int number; } HwdKnownPool;
 
@@ -19,6 +22,8 @@ typedef struct HwdEncoder {
     HwdKnownPool pools[HWD_MAX_KNOWN_POOLS];
     guint pool_count;
     gint64 last_pts; // sent; G_MININT64: none
+    GstClockTime last_encoded; // the pts of the last frame that QoS did not drop
+    gboolean alpha;  // whether formats with alpha are taken
     guint delay;     // in frames, as the latency was reported
     gboolean is_live;
     GByteArray *caption; // of the frame that is sent
@@ -47,6 +52,8 @@ void hwd_encoder_forget_pools(HwdEncoder *encoder);
 
 gboolean hwd_encoder_convert(HwdStream *stream, const hwd_event *event, HwdItem *item);
 GstFlowReturn hwd_encoder_handle(gpointer element, HwdStream *stream, HwdItem *item);
+// Negotiates caps with this hvcC record.
+GstFlowReturn hwd_encoder_take_format(HwdEncoder *encoder, GstBuffer *record);
 // Reports a latency of this many frames.
 void hwd_encoder_report_latency(HwdEncoder *encoder, guint delay);
 

@@ -117,10 +117,13 @@ static GstFlowReturn alloc_buffer(GstBufferPool *base, GstBuffer **buffer, GstBu
     (void)params;
     GstHwdFramePool *pool = (GstHwdFramePool *)base;
     Slot *slot = take_slot(pool->slots);
-    if (!slot) return GST_FLOW_ERROR;
     Slots *slots = pool->slots;
+    // Slots can be missing where other buffers share the memory of those that came back. The encoder copies ordinary memory.
+    GstMemory *memory = slot ? hwd_memory_new(slots->memory, slot->index * slots->size, slots->size, free_slot, slot)
+                             : gst_allocator_alloc(NULL, pool->size, NULL);
+    if (!memory) return GST_FLOW_ERROR;
     *buffer = gst_buffer_new();
-    gst_buffer_append_memory(*buffer, hwd_memory_new(slots->memory, slot->index * slots->size, slots->size, free_slot, slot));
+    gst_buffer_append_memory(*buffer, memory);
     gsize offsets[GST_VIDEO_MAX_PLANES] = {0};
     gint strides[GST_VIDEO_MAX_PLANES] = {0};
     for (guint i = 0; i < pool->plane_count; i++) {

@@ -21,6 +21,17 @@ void hwd_base_fail(HwdBase *base, int status, const char *reason) {
     g_free(text);
 }
 
+GstFlowReturn hwd_base_lost(HwdBase *base, HwdStream *stream) {
+    GstFlowReturn flow = hwd_base_flow(base);
+    gchar *reason;
+    if (flow != GST_FLOW_OK) return flow;
+    if (hwd_stream_is_stopping(stream)) return GST_FLOW_FLUSHING;
+    int end = hwd_stream_end(stream, &reason);
+    hwd_base_fail(base, end, reason ? reason : "the session has ended");
+    g_free(reason);
+    return GST_FLOW_ERROR;
+}
+
 // The task: one result, then it is called again.
 static void push_next(gpointer data) {
     HwdBase *base = data;
@@ -39,7 +50,7 @@ static void push_next(gpointer data) {
         }
     } else {
         gst_pad_pause_task(base->source_pad);
-        if (stream && !stream->stopping) hwd_base_fail(base, stream->end, stream->reason);
+        if (stream) hwd_base_lost(base, stream);
     }
     if (stream) hwd_stream_unref(stream);
 }
@@ -62,20 +73,35 @@ void hwd_base_open(HwdBase *base, hwd_session *session, HwdConvert convert, guin
     base->stream = stream;
     base->flow = GST_FLOW_OK;
     base->has_failed = FALSE;
+    gboolean interrupted = base->interrupted;
     g_mutex_unlock(&base->lock);
+    if (interrupted) hwd_stream_stop(stream);
     post_notices(base, stream);
     gst_pad_start_task(base->source_pad, push_next, base, NULL);
 }
 
-void hwd_base_interrupt(HwdBase *base) {
+static void stop_stream(HwdBase *base) {
     HwdStream *stream = hwd_base_stream(base);
     if (!stream) return;
     hwd_stream_stop(stream);
     hwd_stream_unref(stream);
 }
 
+void hwd_base_interrupt(HwdBase *base) {
+    g_mutex_lock(&base->lock);
+    base->interrupted = TRUE;
+    g_mutex_unlock(&base->lock);
+    stop_stream(base);
+}
+
+void hwd_base_resume(HwdBase *base) {
+    g_mutex_lock(&base->lock);
+    base->interrupted = FALSE;
+    g_mutex_unlock(&base->lock);
+}
+
 void hwd_base_close(HwdBase *base) {
-    hwd_base_interrupt(base);
+    stop_stream(base);
     gst_pad_stop_task(base->source_pad);
     g_mutex_lock(&base->lock);
     HwdStream *stream = g_steal_pointer(&base->stream);
@@ -94,7 +120,7 @@ void hwd_base_apply_changes(HwdBase *base, HwdStream *stream) {
     if (!changes) return;
     int result = hwd_set_properties(stream->session, changes, HWD_DEFAULT_TIMEOUT);
     // Where the session has ended, its reason is posted as an error.
-    if (result < 0 && !stream->end)
+    if (result < 0 && !hwd_stream_end(stream, NULL))
         GST_ELEMENT_WARNING(base->element, LIBRARY, SETTINGS, ("%s", hwd_last_error()), ("%s: %s", hwd_status_name(result), changes));
     g_free(changes);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "stream.h"
 
-#include <string.h>
+#include "base.h"
 
-enum { NO_FRAME = 0xffffffff };
+#include <errno.h>
 
 // A frame or packet that was sent and has not come back.
 typedef struct Flight {
@@ -16,12 +16,6 @@ static void free_flight(gpointer freed) {
     Flight *flight = freed;
     gst_clear_buffer(&flight->input);
     g_free(flight);
-}
-
-void hwd_item_free(HwdItem *item) {
-    gst_clear_buffer(&item->buffer);
-    g_free(item->reason);
-    g_free(item);
 }
 
 HwdStream *hwd_stream_ref(HwdStream *stream) {
@@ -54,7 +48,7 @@ static void forget_flight(HwdStream *stream, guint64 number, Flight *flight) {
 
 // Which codec frame a result belongs to; the last result of a frame ends its flight.
 static guint32 take_frame(HwdStream *stream, const hwd_event *event) {
-    guint32 frame = NO_FRAME;
+    guint32 frame = HWD_NO_FRAME;
     gboolean is_last = event->type != HWD_EVENT_REPORT || event->flags & HWD_DROPPED;
     Flight *flight = find_flight(stream, event->number);
     if (!flight) return frame;
@@ -80,27 +74,10 @@ static void release_input(HwdStream *stream, guint64 number) {
     if (input) gst_buffer_unref(input);
 }
 
-static void copy_side_data(const hwd_event *event, HwdItem *item) {
-    for (guint i = 0; i < event->side_data_count; i++) {
-        const hwd_side_data *data = &event->side_data[i];
-        if (data->kind == HWD_MASTERING_DISPLAY && data->size == sizeof item->display) {
-            memcpy(item->display, data->bytes, data->size);
-            item->has_display = TRUE;
-        } else if (data->kind == HWD_CONTENT_LIGHT && data->size == sizeof item->light) {
-            memcpy(item->light, data->bytes, data->size);
-            item->has_light = TRUE;
-        }
-    }
-}
-
 static void receive(HwdStream *stream, const hwd_event *event) {
-    HwdItem *item = g_new0(HwdItem, 1);
-    item->event = *event;
-    item->frame = NO_FRAME;
-    item->reason = g_strdup(event->reason);
-    copy_side_data(event, item);
+    HwdItem *item = hwd_item_new(event);
     gboolean is_kept = stream->convert(stream, event, item);
-    if (!is_kept && event->id) hwd_release(stream->session, event);
+    if (!is_kept && event->id && hwd_release(stream->session, event) < 0) GST_WARNING("memory is not given back: %s", hwd_last_error());
     g_mutex_lock(&stream->lock);
     if (event->type == HWD_EVENT_PACKET || event->type == HWD_EVENT_PICTURE || event->type == HWD_EVENT_REPORT)
         item->frame = take_frame(stream, event);
@@ -119,8 +96,11 @@ static gpointer receive_all(gpointer data) {
         else if (result > 0) receive(stream, &event);
     }
     g_mutex_lock(&stream->lock);
-    stream->end = result;
-    stream->reason = g_strdup(hwd_last_error());
+    if (!stream->end) {
+        stream->end = result;
+        stream->reason = g_strdup(hwd_last_error());
+    }
+    GST_DEBUG("the session has ended: %s", stream->reason);
     // The worker is gone: it reads nothing any more.
     g_hash_table_remove_all(stream->flights);
     g_cond_broadcast(&stream->changed);
@@ -156,6 +136,31 @@ void hwd_stream_stop(HwdStream *stream) {
 
 void hwd_stream_join(HwdStream *stream) {
     if (stream->receiver) g_thread_join(g_steal_pointer(&stream->receiver));
+}
+
+// ---- Pictures that elements hold
+
+gboolean hwd_stream_hold(HwdStream *stream) {
+    // The decoder works on while elements hold pictures. An encoder gives them back within its time for a frame; a queue, or a
+    // pipeline that is paused, does not.
+    enum { SPARE = 3, WAIT_MS = 200 };
+    gint64 deadline = g_get_monotonic_time() + WAIT_MS * G_TIME_SPAN_MILLISECOND;
+    g_mutex_lock(&stream->lock);
+    while (stream->held + SPARE >= stream->info.max_frames_in_flight && !stream->holds_long && !stream->stopping)
+        if (!g_cond_wait_until(&stream->changed, &stream->lock, deadline)) stream->holds_long = TRUE;
+    gboolean is_spare = stream->held + SPARE < stream->info.max_frames_in_flight;
+    if (is_spare) stream->held++;
+    g_mutex_unlock(&stream->lock);
+    return is_spare;
+}
+
+void hwd_stream_give_back(HwdStream *stream, const hwd_event *event) {
+    if (hwd_release(stream->session, event) < 0) GST_WARNING("a picture is not given back: %s", hwd_last_error());
+    g_mutex_lock(&stream->lock);
+    stream->held--;
+    stream->holds_long = FALSE;
+    g_cond_broadcast(&stream->changed);
+    g_mutex_unlock(&stream->lock);
 }
 
 // ---- The sender and the task
@@ -196,17 +201,59 @@ void hwd_stream_sent(HwdStream *stream, guint64 number, guint32 frame, GstBuffer
     g_mutex_unlock(&stream->lock);
 }
 
+// Whether nothing is left of a session that has ended.
+static gboolean is_empty(const HwdStream *stream) { return stream->end && g_queue_is_empty((GQueue *)&stream->items) && !stream->handling; }
+
+// The worker is silent, and it is not downstream that everything waits for.
+static void give_up(HwdStream *stream) {
+    stream->end = -ETIMEDOUT;
+    g_free(stream->reason);
+    stream->reason = g_strdup("the session did not return its frames in time");
+    g_cond_broadcast(&stream->changed);
+}
+
 gboolean hwd_stream_complete(HwdStream *stream) {
+    enum { SILENCE_S = 60 };
     g_mutex_lock(&stream->lock);
     stream->completed = FALSE;
     g_mutex_unlock(&stream->lock);
-    if (hwd_complete(stream->session, HWD_ALL_FRAMES, HWD_DEFAULT_TIMEOUT) < 0) return FALSE;
+    // Where it fails, the session has ended or ends: what has come is pushed all the same.
+    gboolean requested = hwd_complete(stream->session, HWD_ALL_FRAMES, HWD_DEFAULT_TIMEOUT) == 0;
     g_mutex_lock(&stream->lock);
-    while (!stream->completed && !stream->stopping && !(stream->end && g_queue_is_empty(&stream->items)))
-        g_cond_wait(&stream->changed, &stream->lock);
-    gboolean completed = stream->completed;
+    guint64 received = stream->received;
+    gint64 deadline = g_get_monotonic_time() + SILENCE_S * G_TIME_SPAN_SECOND;
+    while (!stream->completed && !stream->stopping && !is_empty(stream)) {
+        gboolean in_time = g_cond_wait_until(&stream->changed, &stream->lock, deadline);
+        gboolean is_busy = received != stream->received || stream->handling || !g_queue_is_empty(&stream->items);
+        if (!in_time && !is_busy) give_up(stream);
+        if (!in_time || is_busy) deadline = g_get_monotonic_time() + SILENCE_S * G_TIME_SPAN_SECOND;
+        received = stream->received;
+    }
+    gboolean completed = requested && stream->completed;
     g_mutex_unlock(&stream->lock);
     return completed;
+}
+
+gboolean hwd_stream_is_stopping(HwdStream *stream) {
+    g_mutex_lock(&stream->lock);
+    gboolean stopping = stream->stopping;
+    g_mutex_unlock(&stream->lock);
+    return stopping;
+}
+
+int hwd_stream_end(HwdStream *stream, gchar **reason) {
+    g_mutex_lock(&stream->lock);
+    int end = stream->end;
+    if (reason) *reason = g_strdup(stream->reason);
+    g_mutex_unlock(&stream->lock);
+    return end;
+}
+
+guint hwd_stream_delay(HwdStream *stream) {
+    g_mutex_lock(&stream->lock);
+    guint delay = stream->delay;
+    g_mutex_unlock(&stream->lock);
+    return delay;
 }
 
 void hwd_stream_completed(HwdStream *stream) {
@@ -218,8 +265,11 @@ void hwd_stream_completed(HwdStream *stream) {
 
 HwdItem *hwd_stream_next(HwdStream *stream) {
     g_mutex_lock(&stream->lock);
+    stream->handling = FALSE;
+    g_cond_broadcast(&stream->changed);
     while (!stream->stopping && !stream->end && g_queue_is_empty(&stream->items)) g_cond_wait(&stream->changed, &stream->lock);
     HwdItem *item = stream->stopping ? NULL : g_queue_pop_head(&stream->items);
+    stream->handling = item != NULL;
     g_cond_broadcast(&stream->changed);
     g_mutex_unlock(&stream->lock);
     return item;

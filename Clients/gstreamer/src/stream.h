@@ -9,10 +9,12 @@
 
 typedef struct HwdStream HwdStream;
 
+enum { HWD_NO_FRAME = 0xffffffff };
+
 // A result for the task of the source pad.
 typedef struct HwdItem {
     hwd_event event;   // without what its pointers name
-    guint32 frame;     // system_frame_number of the codec frame; 0xffffffff: none
+    guint32 frame;     // system_frame_number of the codec frame, or HWD_NO_FRAME
     GstBuffer *buffer; // format, packet, picture
     gchar *reason;     // report
     gboolean has_display, has_light;
@@ -36,9 +38,11 @@ struct HwdStream {
     GQueue items;
     GHashTable *flights; // of frames and packets sent: their number → Flight
     gboolean sending, stopping, completed;
+    gboolean handling; // the task works on a result
     guint64 sent, received, last_number;
     guint delay; // the most frames that were sent behind one before its result came
-    gint held; // pictures that elements hold; atomic
+    guint held;          // pictures that elements hold
+    gboolean holds_long; // a wait for one of them was in vain, and none has come back since
     int end;   // why the session has ended; 0
     gchar *reason;
 };
@@ -57,11 +61,22 @@ gboolean hwd_stream_wait_room(HwdStream *stream);
 // Around hwd_encode and hwd_decode. `number` 0: nothing was sent. The input is kept until the worker has released it.
 void hwd_stream_begin(HwdStream *stream);
 void hwd_stream_sent(HwdStream *stream, guint64 number, guint32 frame, GstBuffer *input);
-// Requests all results and waits until the task has fetched them. FALSE: the session has ended, or does not respond.
+// Takes a credit for a picture that elements will hold, and waits a moment for one: FALSE if there is none to spare.
+gboolean hwd_stream_hold(HwdStream *stream);
+// Gives a picture's memory back.
+void hwd_stream_give_back(HwdStream *stream, const hwd_event *event);
+// Requests all results and waits until the task is done with them, also where the session has ended. FALSE: it has ended, or
+// does not respond, which ends it.
 gboolean hwd_stream_complete(HwdStream *stream);
 // The next result; NULL: there are no more.
 HwdItem *hwd_stream_next(HwdStream *stream);
+// items.c: an event with copies of what stays of it after hwd_release.
+HwdItem *hwd_item_new(const hwd_event *event);
 void hwd_item_free(HwdItem *item);
+// Whether hwd_stream_stop was called; why the session has ended (0: it has not), and in words, to free with g_free.
+gboolean hwd_stream_is_stopping(HwdStream *stream);
+int hwd_stream_end(HwdStream *stream, gchar **reason);
+guint hwd_stream_delay(HwdStream *stream);
 // Called by the task once it is done with HWD_EVENT_COMPLETED.
 void hwd_stream_completed(HwdStream *stream);
 

@@ -82,22 +82,34 @@ gchar *wait_for_error(Test *test) {
     return text;
 }
 
+// The children of one of the daemon's threads that are workers of a kind.
+static guint crash_children(const char *thread, const char *name) {
+    guint count = 0;
+    gchar *path = g_strdup_printf("/proc/%d/task/%s/children", daemon_pid, thread), *line = NULL;
+    if (g_file_get_contents(path, &line, NULL, NULL)) {
+        gchar **children = g_strsplit(g_strstrip(line), " ", -1);
+        for (gchar **at = children; *at && **at; at++) {
+            gchar *file = g_strdup_printf("/proc/%s/comm", *at), *worker = NULL;
+            // The kernel cuts names off.
+            if (g_file_get_contents(file, &worker, NULL, NULL) && g_str_has_prefix(worker, name)) count += kill(atoi(*at), SIGSEGV) == 0;
+            g_free(worker);
+            g_free(file);
+        }
+        g_strfreev(children);
+    }
+    g_free(line);
+    g_free(path);
+    return count;
+}
+
 guint crash_workers(const char *kind) {
     guint count = 0;
-    gchar *name = g_strdup_printf("hwdaemon-%s", kind), *line = NULL;
-    gchar *command = g_strdup_printf("ps -o pid=,comm= --ppid %d", daemon_pid);
-    EXPECT(g_spawn_command_line_sync(command, &line, NULL, NULL, NULL), "ps does not run");
-    gchar **lines = g_strsplit(line, "\n", -1);
-    for (gchar **at = lines; *at; at++) {
-        char worker[64];
-        int pid;
-        if (sscanf(*at, "%d %63s", &pid, worker) != 2 || !g_str_has_prefix(worker, name)) continue;
-        EXPECT(kill(pid, SIGSEGV) == 0, "worker %d cannot be killed", pid);
-        count++;
-    }
-    g_strfreev(lines);
-    g_free(line);
-    g_free(command);
+    gchar *name = g_strdup_printf("hwdaemon-%s", kind), *path = g_strdup_printf("/proc/%d/task", daemon_pid);
+    GDir *threads = g_dir_open(path, 0, NULL);
+    EXPECT(threads, "the daemon %d does not run", daemon_pid);
+    for (const gchar *thread; (thread = g_dir_read_name(threads));) count += crash_children(thread, name);
+    g_dir_close(threads);
+    g_free(path);
     g_free(name);
     return count;
 }
@@ -110,5 +122,6 @@ int main(int argc, char **argv) {
     }
     daemon_pid = atoi(argv[1]);
     test_encoder();
+    test_decoder();
     return 0;
 }

@@ -39,5 +39,6 @@ guint crash_workers(const char *kind);
 extern int daemon_pid;
 
 void test_encoder(void);
+void test_decoder(void);
 
 #endif

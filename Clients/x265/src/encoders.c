@@ -2,6 +2,7 @@
 // libx265's functions that take an encoder: those of a hardware session are answered here, others by the real libx265.
 #include "preload.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 typedef struct handle {
@@ -20,18 +21,22 @@ static handle *handle_of(x265_encoder *encoder) {
 }
 
 // Returns the real function's result, `failure` if there is none. The encoder is the first argument.
-#define CALL_REAL(failure, member, function, encoder, ...)               \
-    do {                                                                 \
-        handle *known = handle_of(encoder);                              \
-        if (known) return known->api->member(known->real, ##__VA_ARGS__); \
-        __typeof__(&function) other = real_function(#function);          \
-        return other ? other(encoder, ##__VA_ARGS__) : failure;          \
+#define CALL_REAL(failure, member, function, encoder, ...)                                            \
+    do {                                                                                              \
+        handle *known = handle_of(encoder);                                                           \
+        if (known) return known->api->member(known->real, ##__VA_ARGS__);                             \
+        if (!encoder) return failure;                                                                 \
+        __typeof__(&function) other = foreign_function(#function, __builtin_return_address(0)); \
+        return other ? other(encoder, ##__VA_ARGS__) : failure;                                       \
     } while (0)
 
 static hardware *session_of(x265_encoder *encoder) {
     handle *known = handle_of(encoder);
     return known ? known->session : NULL;
 }
+
+// The daemon's workers inherit the environment of a program that starts a private daemon; their encoders are libx265's.
+static bool is_daemon(void) { return strncmp(program_invocation_short_name, "hwdaemon", 8) == 0; }
 
 x265_encoder *open_encoder(const x265_api *api, x265_param *param) {
     if (!api || !param) return NULL;
@@ -40,7 +45,10 @@ x265_encoder *open_encoder(const x265_api *api, x265_param *param) {
     char reason[REASON_SIZE] = "";
     made->magic = handle_magic;
     made->api = api;
-    if (check_options(api, param, reason) == 0) made->session = hardware_open(param, reason);
+    if (is_daemon())
+        refuse(reason, "this is the daemon's encoder");
+    else if (check_options(api, param, reason) == 0)
+        made->session = hardware_open(param, reason);
     if (!made->session) {
         log_choice("libx265 encodes: %s", reason);
         made->real = api->encoder_open(param);
@@ -50,12 +58,18 @@ x265_encoder *open_encoder(const x265_api *api, x265_param *param) {
     return NULL;
 }
 
-x265_encoder *x265_encoder_open(x265_param *param) { return open_encoder(real_api(), param); }
+x265_encoder *x265_encoder_open(x265_param *param) {
+    const x265_api *api = real_api();
+    if (api) return open_encoder(api, param);
+    __typeof__(&x265_encoder_open) other = foreign_function(NAME_OF(x265_encoder_open), __builtin_return_address(0));
+    return other ? other(param) : NULL;
+}
 
 void x265_encoder_close(x265_encoder *encoder) {
     handle *known = handle_of(encoder);
     if (!known) {
-        __typeof__(&x265_encoder_close) other = real_function("x265_encoder_close");
+        __typeof__(&x265_encoder_close) other =
+            encoder ? foreign_function("x265_encoder_close", __builtin_return_address(0)) : NULL;
         if (other) other(encoder);
         return;
     }
@@ -148,4 +162,24 @@ void replace_functions(x265_api *table) {
     table->get_slicetype_poc_and_scenecut = x265_get_slicetype_poc_and_scenecut;
     table->get_ref_frame_list = x265_get_ref_frame_list;
     table->set_analysis_data = x265_set_analysis_data;
+}
+
+#define RESTORE(member, function, name) \
+    if (table->member == function) table->member = find(name)
+
+void restore_functions(x265_api *table, void *(*find)(const char *name)) {
+    if (table->encoder_open == x265_encoder_open) table->encoder_open = find(NAME_OF(x265_encoder_open));
+    RESTORE(encoder_parameters, x265_encoder_parameters, "x265_encoder_parameters");
+    RESTORE(encoder_reconfig, x265_encoder_reconfig, "x265_encoder_reconfig");
+    RESTORE(encoder_reconfig_zone, x265_encoder_reconfig_zone, "x265_encoder_reconfig_zone");
+    RESTORE(encoder_headers, x265_encoder_headers, "x265_encoder_headers");
+    RESTORE(encoder_encode, x265_encoder_encode, "x265_encoder_encode");
+    RESTORE(encoder_get_stats, x265_encoder_get_stats, "x265_encoder_get_stats");
+    RESTORE(encoder_log, x265_encoder_log, "x265_encoder_log");
+    RESTORE(encoder_close, x265_encoder_close, "x265_encoder_close");
+    RESTORE(encoder_intra_refresh, x265_encoder_intra_refresh, "x265_encoder_intra_refresh");
+    RESTORE(encoder_ctu_info, x265_encoder_ctu_info, "x265_encoder_ctu_info");
+    RESTORE(get_slicetype_poc_and_scenecut, x265_get_slicetype_poc_and_scenecut, "x265_get_slicetype_poc_and_scenecut");
+    RESTORE(get_ref_frame_list, x265_get_ref_frame_list, "x265_get_ref_frame_list");
+    RESTORE(set_analysis_data, x265_set_analysis_data, "x265_set_analysis_data");
 }

@@ -74,6 +74,18 @@ static int open_session(hardware *encoder, const x265_param *param, const char *
     return result < 0 ? result : prepare(encoder);
 }
 
+static void log_session(hardware *encoder, const char *properties) {
+    hwd_session_info info;
+    HWD_INIT(info);
+    if (!is_logging() || hwd_get_info(encoder->session, &info) < 0) return;
+    log_choice("%s encodes %ux%u, session %s, %s", info.codec_id, info.width, info.height, info.session, properties);
+    // What the driver does differently; null for nothing.
+    char *notices;
+    if (hwd_copy_properties(encoder->session, "[\"Notices\"]", HWD_DEFAULT_TIMEOUT, &notices) < 0) return;
+    if (strstr(notices, "\"Notices\":\"")) log_choice("%s", notices);
+    hwd_free(notices);
+}
+
 hardware *hardware_open(const x265_param *param, char reason[REASON_SIZE]) {
     char properties[PROPERTIES_SIZE];
     if (map_properties(param, properties, reason) < 0) return NULL;
@@ -96,10 +108,7 @@ hardware *hardware_open(const x265_param *param, char reason[REASON_SIZE]) {
         hardware_close(encoder);
         return NULL;
     }
-    hwd_session_info info;
-    HWD_INIT(info);
-    hwd_get_info(encoder->session, &info);
-    log_choice("%s encodes %dx%d, session %s, %s", info.codec_id, param->sourceWidth, param->sourceHeight, info.session, properties);
+    log_session(encoder, properties);
     return encoder;
 }
 

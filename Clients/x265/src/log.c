@@ -36,7 +36,7 @@ static void write_line(const char *prefix, const char *format, va_list arguments
     if (write(STDERR_FILENO, line, size) < 0) return;
 }
 
-static bool is_logging(void) {
+bool is_logging(void) {
     const char *wanted = getenv("HWDAEMON_X265_LOG");
     return wanted && *wanted && strcmp(wanted, "0") != 0;
 }

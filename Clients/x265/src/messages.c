@@ -30,8 +30,6 @@ static size_t put_escaped(uint8_t *to, const uint8_t *from, size_t size) {
 
 // Appends one message (H.265 7.3.2.4, 7.3.5); its temporal id is set when the packet's is known.
 static bool add_message(units *to, const x265_sei_payload *message) {
-    if (message->payloadSize < 0 || message->payloadSize > MAX_MESSAGE_SIZE || (int)message->payloadType < 0 || !message->payload)
-        return false;
     size_t size = (size_t)message->payloadSize;
     size_t bound = size + size / 255 + (size_t)message->payloadType / 255 + 8;
     uint8_t *plain = malloc(bound), *bytes = realloc(to->bytes, to->size + 6 + 2 * bound);
@@ -55,10 +53,20 @@ static bool add_message(units *to, const x265_sei_payload *message) {
     return true;
 }
 
+bool are_messages_valid(const x265_sei *sei) {
+    if (sei->numPayloads <= 0 || !sei->payloads) return true;
+    if (sei->numPayloads > MAX_MESSAGES) return false;
+    for (int i = 0; i < sei->numPayloads; i++) {
+        const x265_sei_payload *message = &sei->payloads[i];
+        if (message->payloadSize < 0 || message->payloadSize > MAX_MESSAGE_SIZE || (int)message->payloadType < 0 || !message->payload)
+            return false;
+    }
+    return true;
+}
+
 bool make_messages(const x265_sei *sei, units *out) {
     *out = (units){0};
     if (sei->numPayloads <= 0 || !sei->payloads) return true;
-    if (sei->numPayloads > MAX_MESSAGES) return false;
     for (int i = 0; i < sei->numPayloads; i++) {
         // A hash of libx265's own reconstruction cannot be an app's.
         if ((int)sei->payloads[i].payloadType == HASH_MESSAGE) continue;

@@ -100,7 +100,11 @@ int send_picture(hardware *encoder, const x265_picture *in) {
         frame.flags |= HWD_HAS_BASE_FRAME_QP;
         frame.base_frame_qp = in->forceqp - 1;
     }
-    if (!make_messages(&in->userSEI, &info->messages)) return set_fault(encoder, "a picture's SEI messages cannot be written");
+    if (!make_messages(&in->userSEI, &info->messages)) return set_fault(encoder, "no memory");
+    if (in->quantOffsets && !encoder->has_noted_offsets) {
+        encoder->has_noted_offsets = true;
+        log_choice("quantOffsets, regions of interest, have no effect in hardware");
+    }
     if ((result = submit(encoder, &frame)) < 0) {
         free(info->messages.bytes);
         return result;
@@ -150,8 +154,8 @@ static int fail(hardware *encoder, int result) {
 int hardware_encode(hardware *encoder, x265_nal **nals, uint32_t *count, const x265_picture *in, x265_picture *out) {
     if (count) *count = 0;
     if (encoder->failed) return -1;
-    if (in && !is_valid(encoder, in)) {
-        log_error(&encoder->param, "a picture has another format than the encoder");
+    if (in && (!is_valid(encoder, in) || !are_messages_valid(&in->userSEI))) {
+        log_error(&encoder->param, "a picture has another format than the encoder, or SEI messages that cannot be written");
         return -1;
     }
     int result = in ? send_picture(encoder, in) : flush(encoder);

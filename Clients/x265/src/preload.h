@@ -11,13 +11,23 @@
 #include <stdint.h>
 #include <x265.h>
 
+#if X265_BUILD != 199
+#error "libx265's structures and functions differ between builds: this source is for X265_BUILD 199"
+#endif
+
+/* The name behind a macro of x265.h: x265_encoder_open_199. */
+#define TEXT(x) #x
+#define NAME_OF(x) TEXT(x)
+
 enum { REASON_SIZE = 512, PROPERTIES_SIZE = 2048 };
 
 typedef struct hardware hardware;
 
 /* ---- log.c: lines on standard error, without control characters ---- */
 
-/* A line if $HWDAEMON_X265_LOG is set and not 0. */
+/* Whether $HWDAEMON_X265_LOG is set and not 0. */
+bool is_logging(void);
+/* A line if so. */
 void log_choice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A line if the app's log level includes errors, or $HWDAEMON_X265_LOG is set. */
 void log_error(const x265_param *param, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -28,13 +38,18 @@ int refuse(char reason[REASON_SIZE], const char *format, ...) __attribute__((for
 
 /* The table of the default bit depth; NULL without a libx265 of this build. */
 const x265_api *real_api(void);
-/* A function of the process's libx265, of this build or of another; NULL if there is none. */
-void *real_function(const char *name);
+/*
+ * A function of a libx265 of another build, which `caller` (an address in its code) uses; NULL if there is none. This build's
+ * libx265 is not asked: its functions cannot read the other's encoders.
+ */
+void *foreign_function(const char *name, void *caller);
 
 /* ---- encoders.c: libx265's functions that take an encoder ---- */
 
 /* Puts this library's functions into a copy of libx265's table, except encoder_open. */
 void replace_functions(x265_api *table);
+/* Takes functions of this library, which the linker may put into libx265's table, out of a copy of it. */
+void restore_functions(x265_api *table, void *(*find)(const char *name));
 x265_encoder *open_encoder(const x265_api *api, x265_param *param);
 
 /* ---- options.c, properties.c, color.c: parameters as properties of a session ---- */

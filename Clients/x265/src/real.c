@@ -9,34 +9,40 @@
 enum { MAX_TABLES = 4 };
 
 static struct table {
-    const x265_api *real;
+    const x265_api *found; // libx265's
+    x265_api real;         // a copy without functions of this library
     x265_api ours;
 } tables[MAX_TABLES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library;
 
-#define TEXT(x) #x
-#define TEXT_OF(x) TEXT(x)
-
 // By its name, because RTLD_NEXT does not find the libx265 of a plugin: plugins are loaded into a scope of their own.
-static void open_library(void) { library = dlopen("libx265.so." TEXT_OF(X265_BUILD), RTLD_NOW | RTLD_LOCAL); }
+static void open_library(void) { library = dlopen("libx265.so." NAME_OF(X265_BUILD), RTLD_NOW | RTLD_LOCAL); }
 
-void *real_function(const char *name) {
+// A function of this build's libx265.
+static void *real_function(const char *name) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, open_library);
-    void *found = library ? dlsym(library, name) : NULL;
-    return found ? found : dlsym(RTLD_NEXT, name);
+    return library ? dlsym(library, name) : NULL;
 }
 
-static const x265_api *get_real(int depth) {
-    __typeof__(&x265_api_get) get = real_function(TEXT_OF(x265_api_get));
-    return get ? get(depth) : NULL;
+void *foreign_function(const char *name, void *caller) {
+    void *found = dlsym(RTLD_NEXT, name);
+    Dl_info info;
+    if (found || !dladdr(caller, &info) || !info.dli_fname) return found;
+    // A plugin's libx265 is among the libraries that the plugin needs.
+    void *plugin = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!plugin) return NULL;
+    found = dlsym(plugin, name);
+    dlclose(plugin);
+    Dl_info own;
+    // A program that links this library finds its functions.
+    bool is_own = found && dladdr(found, &info) && dladdr((void *)&lock, &own) && info.dli_fbase == own.dli_fbase;
+    return is_own ? NULL : found;
 }
-
-const x265_api *real_api(void) { return get_real(0); }
 
 #define OPEN(number) \
-    static x265_encoder *open_##number(x265_param *param) { return open_encoder(tables[number].real, param); }
+    static x265_encoder *open_##number(x265_param *param) { return open_encoder(&tables[number].real, param); }
 OPEN(0)
 OPEN(1)
 OPEN(2)
@@ -50,32 +56,46 @@ static bool is_known(const x265_api *api) {
            api->sizeof_stats == sizeof(x265_stats);
 }
 
-// The table for an app; libx265's own where this library does not know its structures.
-static const x265_api *intercepted(const x265_api *real) {
-    if (!real || !is_known(real)) return real;
-    const x265_api *result = real;
+// The tables of libx265's table; NULL where this library does not know its structures.
+static struct table *table_of(const x265_api *found) {
+    struct table *result = NULL;
+    if (!found || !is_known(found)) return NULL;
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < MAX_TABLES; i++) {
-        if (!tables[i].real) {
-            tables[i].ours = *real;
+    for (int i = 0; i < MAX_TABLES && !result; i++) {
+        if (!tables[i].found) {
+            tables[i].real = tables[i].ours = *found;
+            restore_functions(&tables[i].real, real_function);
             replace_functions(&tables[i].ours);
             tables[i].ours.encoder_open = opens[i];
-            tables[i].real = real;
+            tables[i].found = found;
         }
-        if (tables[i].real == real) {
-            result = &tables[i].ours;
-            break;
-        }
+        if (tables[i].found == found) result = &tables[i];
     }
     pthread_mutex_unlock(&lock);
     return result;
 }
 
-const x265_api *x265_api_get(int depth) { return intercepted(get_real(depth)); }
+static const x265_api *get_found(int depth) {
+    __typeof__(&x265_api_get) get = real_function(NAME_OF(x265_api_get));
+    return get ? get(depth) : NULL;
+}
+
+const x265_api *real_api(void) {
+    struct table *known = table_of(get_found(0));
+    return known ? &known->real : NULL;
+}
+
+const x265_api *x265_api_get(int depth) {
+    const x265_api *found = get_found(depth);
+    struct table *known = table_of(found);
+    return known ? &known->ours : found;
+}
 
 const x265_api *x265_api_query(int depth, int version, int *error) {
-    __typeof__(&x265_api_query) query = real_function("x265_api_query");
-    if (query) return intercepted(query(depth, version, error));
-    if (error) *error = X265_API_QUERY_ERR_FUNC_NOT_FOUND;
-    return NULL;
+    __typeof__(&x265_api_query) query =
+        version == X265_BUILD ? real_function("x265_api_query") : foreign_function("x265_api_query", __builtin_return_address(0));
+    const x265_api *found = query ? query(depth, version, error) : NULL;
+    struct table *known = table_of(found);
+    if (!query && error) *error = X265_API_QUERY_ERR_FUNC_NOT_FOUND;
+    return known ? &known->ours : found;
 }

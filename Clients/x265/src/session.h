@@ -44,7 +44,7 @@ struct hardware {
     hwd_daemon *daemon;
     hwd_session *session;
     x265_param param; /* its texts are copies */
-    bool synchronous, failed;
+    bool synchronous, failed, has_noted_offsets;
     const char *fault; /* what the session did wrong, or NULL */
     /* Pictures sent, packets received, packets returned. */
     int64_t sent, received, returned;
@@ -76,7 +76,8 @@ int send_picture(hardware *encoder, const x265_picture *in);
 picture_info *info_of(hardware *encoder, int64_t number);
 void drop_infos(hardware *encoder, int64_t before);
 
-/* messages.c: a picture's SEI messages as NAL units; false if one cannot be written. */
+/* messages.c: whether a picture's SEI messages can be written; as NAL units, false without memory. */
+bool are_messages_valid(const x265_sei *sei);
 bool make_messages(const x265_sei *sei, units *out);
 
 /* output.c: results as libx265 returns them. */

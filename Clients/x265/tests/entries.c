@@ -10,7 +10,8 @@ static void test_tables(void) {
     const x265_api *main8 = x265_api_get(8), *main10 = x265_api_get(10);
     CHECK(main8 && main10 && main8 != main10 && main8 == x265_api_get(0) && main8 == x265_api_get(8));
     CHECK(x265_api_query(8, X265_BUILD, &error) == main8 && error == X265_API_QUERY_ERR_NONE);
-    CHECK(!x265_api_query(8, 1, &error) && error == X265_API_QUERY_ERR_VER_REFUSED);
+    // Another build's version is for another build's library, which this process does not have.
+    CHECK(!x265_api_query(8, 1, &error) && error == X265_API_QUERY_ERR_FUNC_NOT_FOUND);
     CHECK(main8->encoder_encode == x265_encoder_encode && main8->encoder_open != main10->encoder_open);
     CHECK(!main8->encoder_open(NULL) && !x265_encoder_open(NULL));
     CHECK(x265_encoder_encode(NULL, NULL, NULL, NULL, NULL) < 0);
@@ -96,6 +97,12 @@ static void test_wrong_pictures(run *at) {
     CHECK(at->api->encoder_encode(at->encoder, NULL, NULL, &picture, NULL) == -1);
     fill_picture(at, &picture, 0);
     picture.colorSpace = X265_CSP_I444;
+    CHECK(at->api->encoder_encode(at->encoder, NULL, NULL, &picture, NULL) == -1);
+    fill_picture(at, &picture, 0);
+    x265_sei_payload payload = {-1, USER_DATA_UNREGISTERED, NULL};
+    picture.userSEI = (x265_sei){1, &payload};
+    CHECK(at->api->encoder_encode(at->encoder, NULL, NULL, &picture, NULL) == -1);
+    picture.userSEI.numPayloads = 100000;
     CHECK(at->api->encoder_encode(at->encoder, NULL, NULL, &picture, NULL) == -1);
     fill_picture(at, &picture, 0);
     picture.bitDepth = 7;

@@ -57,7 +57,7 @@ extension EndToEndFaults {
                 ("-f yuv4mpegpipe -pix_fmt yuv422p10le -strict -1", false),
                 ("-f matroska -c:v libx264 -preset ultrafast -c:a flac", true), ("-f nut -c copy", true),
                 ("-f mpegts -c:v libx264 -preset ultrafast -c:a aac", true),
-                ("-f mp4 -movflags frag_keyframe+empty_moov -c:v libx264 -preset ultrafast -c:a aac", true),
+                ("-f mp4 -movflags frag_keyframe+delay_moov -c:v libx264 -preset ultrafast -c:a aac", true),
                 ("-f hevc -c:v libx265 -preset ultrafast -x265-params log-level=none", false),
             ])
         func inputs(_ format: String, _ hasTimes: Bool) throws {
@@ -115,7 +115,8 @@ extension EndToEndFaults {
             let codec = try #require(try Probe(output).audioCodecs().first)
             #expect(codec == sound || sound == "flac" && codec == (ending == "ts" ? "aac" : "alac"))
             #expect(run.errors.contains("is converted to \(codec.uppercased())") == (sound != codec))
-            #expect(try Probe(output).decodingMessages() == "")
+            // FLAC in NUT has no block size, which ffmpeg remarks.
+            if codec != "flac" || ending != "nut" { #expect(try Probe(output).decodingMessages() == "") }
         }
 
         @Test("A file on standard input is read as one, also where its index is at the end")
