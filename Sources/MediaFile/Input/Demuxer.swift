@@ -174,12 +174,7 @@ final class Demuxer {
                 throw MediaError(
                     .unsupported, "\(path) is a HEIF still image (brand \(brand)), which is not supported")
             }
-            if hasIndexBehind(file) {
-                throw MediaError(
-                    .badInput,
-                    "\(path) is a .mov or .mp4 with its index behind the samples, which a pipe cannot hold: name the file, or "
-                        + "write it with ffmpeg -movflags frag_keyframe+empty_moov, or -f nut")
-            }
+            if let error = indexBehind(file) { throw error }
             let hint = file.path == "-" ? "; add -f nut or -f yuv4mpegpipe to ffmpeg's options" : ""
             let reason = "\(path) is not a media file that can be read: \(MediaError.text(ofLibAV: code))\(hint)"
             throw MediaError(MediaError.readingKind(code), LibAVLog.explain(reason))
@@ -234,9 +229,13 @@ final class Demuxer {
         return ["heic", "heix", "heim", "heis", "mif1", "avif"].contains(brand) ? brand : nil
     }
 
-    /// Whether a pipe begins as a movie file does.
-    private static func hasIndexBehind(_ file: InputFile) -> Bool {
-        !file.isSeekable && file.bytes(at: 4, upTo: 4).elementsEqual("ftyp".utf8)
+    /// The error for a pipe that begins as a movie file does and cannot be read; nil for other inputs.
+    static func indexBehind(_ file: InputFile) -> MediaError? {
+        guard !file.isSeekable, file.bytes(at: 4, upTo: 4).elementsEqual("ftyp".utf8) else { return nil }
+        return MediaError(
+            .badInput,
+            "\(file.name) is a .mov or .mp4 with its index behind the samples, which a pipe cannot hold: name the file, or "
+                + "write it with ffmpeg -movflags frag_keyframe+delay_moov, or -f nut")
     }
 
     /// libvpx's decoder for WebM video with alpha, which is stored beside each packet; libavcodec's own ignore it.

@@ -137,6 +137,7 @@ extension LibAVSource {
                 throw MediaError(.badInput, "\(path) has no video stream")
             }
             guard parameters.width > 0, parameters.height > 0, parameters.format >= 0 else {
+                if let error = Demuxer.indexBehind(demuxer.file) { throw error }
                 let reason = "\(path): its video stream has no picture that can be decoded"
                 throw MediaError(.badInput, LibAVLog.explain(reason))
             }
