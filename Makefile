@@ -12,7 +12,7 @@ LIB := $(DESTDIR)$(PREFIX)/lib
 PROGRAMS := hwctl hwctl-media hwdaemon hwdaemon-decoder hwdaemon-encoder hwdaemon-probe hwdaemon-transfer \
     hwdaemon-verify
 
-.PHONY: all clients gstreamer deps demo test check receipts bench lint fuzz install clean release manual
+.PHONY: all clients gstreamer deps demo test check check-failover receipts bench lint fuzz install clean release manual
 
 all: release manual clients
 
@@ -69,6 +69,11 @@ check: deps
 receipts: deps
 	swift build --build-tests --quiet
 	@HWDAEMON_TEST_RECEIPTS=all $(RUN_TESTS) --name receipts --timeout 2400 -- --filter EndToEndTests
+
+# Sessions whose process fails, at every picture.
+check-failover: deps
+	swift build --build-tests --quiet
+	@$(RUN_TESTS) --name failover --timeout 3600 -- --filter 'Failover/'
 
 bench: release
 	@scripts/bench

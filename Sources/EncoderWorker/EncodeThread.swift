@@ -107,6 +107,12 @@ struct EncodeThread {
             if let hardware { return try hardware.encoder(for: configuration) }
             return try LayeredEncoder.software(configuration)
         }
+        if let most = configuration.request.maxReorder, encoder.decodeTimes.reorderDepth > most {
+            throw SessionError(
+                .couldNotFindVideoEncoder,
+                "the encoder reorders \(encoder.decodeTimes.reorderDepth) pictures, and the stream that it continues \(most)"
+            )
+        }
         self.encoder = encoder
         metadata = FrameMetadataWriter(configuration)
         if configuration.generatesRPU { measuredConfiguration = configuration }

@@ -15,6 +15,8 @@ final class OpenHardware {
     private let path: HardwarePath
     /// The encoder that was opened for the reply to Create; nil once the session has taken it.
     private var first: (any Encoder)?
+    /// sps_max_num_reorder_pics of the first encoder.
+    let reorderDepth: Int
     private let firstConfiguration: EncoderConfiguration
     private let limits: DriverLimits
     private let timeout: Double
@@ -50,6 +52,7 @@ final class OpenHardware {
             node: node.rawValue, path: self.path, configuration, timeout: timeout)
         (first, limits) = opened
         notes = opened.encoder.notes
+        reorderDepth = opened.encoder.decodeTimes.reorderDepth
     }
 
     /// Checks that the driver can code with a session's properties; may be called on any thread.
@@ -63,6 +66,10 @@ final class OpenHardware {
 
     /// The first encoder's deviations from the requested properties.
     let notes: [String]
+
+    /// The most frames that were passed to the encoder and whose packets have not come, in an order in which all that are
+    /// shown before are complete: two groups of a pyramid, and those that the driver codes.
+    var framesHeld: Int { 2 << reorderDepth + 6 }
 
     /// Returns the first encoder, or a new one if it was taken before or properties have changed since Create.
     ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import Glibc
+internal import HWDAlpha
 internal import HWDModel
 internal import HWDSessions
 internal import HWDVAAPI
@@ -24,7 +25,7 @@ struct SessionSetup {
         let parameters = try call.parameters(CreateCompressionSession.Parameters.self)
         let request = try CompressionRequest(
             codec: parameters.codec, width: parameters.width, height: parameters.height,
-            pixelFormat: parameters.pixelFormat, timeBase: parameters.timeBase)
+            pixelFormat: parameters.pixelFormat, timeBase: parameters.timeBase, maxReorder: parameters.maxReorder)
         let initial = parameters.properties ?? [:]
         let policyRequest = try Self.policyRequest(request, parameters.encoderSpecification ?? [:], initial)
 
@@ -148,10 +149,22 @@ struct SessionSetup {
 
     /// The reply to the client.
     func reply(to start: WorkerStart) -> CreateCompressionSession.Reply {
-        CreateCompressionSession.Reply(
+        let delay = delay
+        return CreateCompressionSession.Reply(
             session: start.session, encoderID: choice.encoder.id, usingHardware: choice.encoder.hardware,
             fallbackReason: choice.fallbackReason, maxFramesInFlight: CompressionSession.maxFramesInFlight,
-            maxPacketsInFlight: PacketArena.maxPackets)
+            maxPacketsInFlight: PacketArena.maxPackets, maxFramesHeld: delay?.framesHeld,
+            reorderDepth: delay?.reorderDepth)
+    }
+
+    /// What the encoder holds back; nil where its settings cannot be determined before it opens.
+    private var delay: (framesHeld: Int, reorderDepth: Int)? {
+        if let hardware { return (hardware.framesHeld, hardware.reorderDepth) }
+        guard let configuration = try? session.configuration(),
+            let delay = try? X265Delay(
+                configuration.alpha == nil ? configuration : configuration.baseLayer(AlphaEncoder.layerFormat))
+        else { return nil }
+        return (delay.framesHeld, delay.reorderDepth)
     }
 
     /// The report to the broker.

@@ -73,8 +73,7 @@ struct CompressionReceiver: SessionReceiver {
         guard let memory = found, packet.offset <= UInt64(memory.size),
             UInt64(packet.size) <= UInt64(memory.size) - packet.offset
         else { throw Self.broken("a packet is outside the memory that it names") }
-        return CompressionSession.ReceivedPacket(
-            description: packet, meanSquaredError: quality?.meanSquaredError, memory: memory)
+        return CompressionSession.ReceivedPacket(packet, quality?.meanSquaredError, in: memory)
     }
 
     private static func map(_ fds: inout FDQueue, size: UInt64) throws(SessionError) -> SharedMemory {

@@ -8,6 +8,9 @@ public import HWDWire
 /// Use it from one thread. Sending never blocks; results are fetched with `nextEvent`. A program with its own event
 /// loop waits for `fileDescriptor` to become readable, then calls `nextEvent(timeout: .zero)` until it returns nil.
 /// It also does so after a call that waits for a reply, because events may have come with it.
+///
+/// Where the session's process dies or hangs, the session goes on in another one, which converts the frames without an answer
+/// again; three times, and not where a frame in flight may have overwritten the source of one.
 public final class TransferSession {
     /// A result.
     public enum Event: Sendable {
@@ -17,7 +20,7 @@ public final class TransferSession {
         case finished
     }
 
-    private let client: SessionClient<TransferReceiver>
+    private let replay: TransferReplay
 
     /// Creates a session; returns when the daemon has chosen its converter.
     ///
@@ -26,68 +29,68 @@ public final class TransferSession {
     public init(
         _ daemon: Daemon, _ parameters: CreateTransferSession.Parameters, timeout: Duration = .seconds(30)
     ) throws(ClientError) {
-        client = try SessionClient(daemon, parameters, timeout: timeout)
+        replay = try TransferReplay(daemon, parameters, timeout: timeout)
     }
 
     /// The reply to Create: the device, why it is no GPU, and the credits.
-    public var created: CreateTransferSession.Reply { client.created }
+    ///
+    /// Where the session goes on in another process, this is the reply about that one, with its own id.
+    public var created: CreateTransferSession.Reply { replay.client.created }
+
+    /// How often the session went on in another process.
+    public var restartCount: Int { replay.restartCount }
 
     /// Readable when `nextEvent` has something to do.
-    public var fileDescriptor: Int32 { client.fileDescriptor }
+    public var fileDescriptor: Int32 { replay.fileDescriptor }
 
     /// Frames sent whose event was not fetched yet; the session takes no more than `created.maxFramesInFlight`.
-    public var framesInFlight: Int { client.receiver.framesInFlight.count + client.receiver.unfetchedCount }
+    public var framesInFlight: Int { replay.framesInFlight }
 
     /// Registers a pool; frames may then name `poolID`.
     public func addPool(_ pool: FramePool, id poolID: UInt32) throws(ClientError) {
-        try client.addPool(pool.memory, id: poolID)
+        try replay.addPool(pool.memory, id: poolID)
     }
 
     /// Registers memory of any origin; a decompression session's arena can only hold sources.
     public func addPool(_ memory: SharedMemory, id poolID: UInt32) throws(ClientError) {
-        try client.addPool(memory, id: poolID)
+        try replay.addPool(memory, id: poolID)
     }
 
     /// Removes a pool that holds no frame in flight.
-    public func removePool(id poolID: UInt32) throws(ClientError) { try client.removePool(id: poolID) }
+    public func removePool(id poolID: UInt32) throws(ClientError) { try replay.removePool(id: poolID) }
 
     /// Sets properties, all or none.
     ///
     /// - Throws: `PropertyNotSupported`, `PropertyReadOnly`: those of a conversion are given at Create; the session
     ///   continues.
     public func setProperties(_ properties: [PropertyKey: PropertyValue]) throws(ClientError) {
-        try client.setProperties(properties)
+        try replay.perform { () throws(ClientError) in try replay.client.setProperties(properties) }
     }
 
     /// The values of properties; those of all properties that have one when `keys` is empty.
     public func copyProperties(_ keys: [PropertyKey] = []) throws(ClientError) -> [PropertyKey: PropertyValue] {
-        try client.copyProperties(keys)
+        try replay.perform { () throws(ClientError) in try replay.client.copyProperties(keys) }
     }
 
     /// Sends a frame; source and target belong to the session until the frame's event.
     ///
     /// - Throws: `Parameter` when no credit is left, or why the session ended.
     public func transfer(_ frame: TransferFrame) throws(ClientError) {
-        guard framesInFlight < created.maxFramesInFlight else {
-            throw ClientError(
-                SessionError(.parameter, "\(framesInFlight) frames are in flight; fetch events first"))
-        }
-        try client.send(frame)
-        client.receiver.framesInFlight.insert(frame.frameID)
+        try replay.transfer(frame)
     }
 
     /// Requests the event `finished`, which follows that of the last frame.
-    public func finishFrames() throws(ClientError) { client.finish(by: try client.send(.finishFrames)) }
+    public func finishFrames() throws(ClientError) { try replay.finishFrames() }
 
     /// The next event; nil when none came within `timeout`.
     ///
     /// - Throws: what ended the session. If its worker died, the daemon supplies the reason.
     public func nextEvent(timeout: Duration) throws(ClientError) -> Event? {
-        try client.nextEvent(timeout: timeout)
+        try replay.nextEvent(timeout: timeout)
     }
 
     /// Ends the session at once.
-    public func invalidate() { client.invalidate() }
+    public func invalidate() { replay.invalidate() }
 }
 
 /// Decodes a transfer process's messages.

@@ -13,10 +13,12 @@ enum SessionTimeout {
 }
 
 extension CompressionSession {
-    /// The next event; the wait ends at a signal or after `SessionTimeout.limit`.
-    func waitForEvent(unless interruption: Interruption) throws -> Event {
-        for _ in 0..<SessionTimeout.limit.components.seconds * 10 {
+    /// The next event, or nil once a frame can be sent; the wait ends at a signal or after `SessionTimeout.limit`.
+    func waitForEvent(unless interruption: Interruption, orUntil canSend: () -> Bool) throws -> Event? {
+        let deadline = ContinuousClock.now + SessionTimeout.limit
+        while ContinuousClock.now < deadline {
             if let event = try nextEvent(timeout: .milliseconds(100)) { return event }
+            if canSend() { return nil }
             if interruption.isSet { throw CommandFailure.interrupted }
         }
         throw SessionTimeout.failure

@@ -184,6 +184,8 @@ public struct PropertyKey: RawRepresentable, Hashable, Sendable {
     public static let pixelTransferDeviceReason = PropertyKey(rawValue: "PixelTransferDeviceReason")
 
     // MARK: State
+    /// Whether the client keeps frames so that the session goes on where its process fails; boolean (own key).
+    public static let replaysAfterFailure = PropertyKey(rawValue: "ReplaysAfterFailure")
     /// Deviations from the requested properties; read-only (own key).
     public static let notices = PropertyKey(rawValue: "Notices")
     /// Packets received whose pictures were not output yet; read-only.

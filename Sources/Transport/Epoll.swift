@@ -40,6 +40,9 @@ public final class Epoll: Sendable {
     /// Creates an instance without descriptors.
     public init() throws(SystemError) { epoll = OwnedFD(try syscall("epoll_create1") { chwd_epoll_create() }) }
 
+    /// Readable while a descriptor of the instance is ready; valid as long as this object exists.
+    public var fileDescriptor: Int32 { epoll.rawValue }
+
     /// Adds a descriptor, which the caller keeps; its events carry `token`.
     public func add(_ fd: Int32, token: UInt64, events: Events) throws(SystemError) {
         try control(Int32(CHWD_EPOLL_ADD), fd, token, events)

@@ -104,6 +104,11 @@ public enum CreateCompressionSession: ControlMethod {
         public var encoderSpecification: [String: PropertyValue]?
         /// Initial property values.
         public var properties: [String: PropertyValue]?
+        /// The session whose process failed, and which this one continues.
+        public var resumes: String?
+        /// The most pictures that may precede a picture in decoding order and follow it in output order
+        /// (sps_max_num_reorder_pics); nil for no limit.
+        public var maxReorder: Int?
 
         public init(
             codec: String = "hevc", width: Int, height: Int, pixelFormat: PixelFormat, timeBase: Rational,
@@ -124,10 +129,11 @@ public enum CreateCompressionSession: ControlMethod {
         }
 
         enum CodingKeys: String, CodingKey, CaseIterable {
-            case codec, width, height, properties
+            case codec, width, height, properties, resumes
             case pixelFormat = "pixel_format"
             case timeBase = "time_base"
             case encoderSpecification = "encoder_specification"
+            case maxReorder = "max_reorder"
         }
     }
 
@@ -143,11 +149,17 @@ public enum CreateCompressionSession: ControlMethod {
         public var maxFramesInFlight: Int
         /// The limit of packets that the worker has sent and the client not released.
         public var maxPacketsInFlight: Int
+        /// The most frames that the worker has released and not returned as packets; nil from an older daemon.
+        public var maxFramesHeld: Int?
+        /// sps_max_num_reorder_pics, as the properties of the call determine it; nil from an older daemon.
+        public var reorderDepth: Int?
 
         public init(
             session: String, encoderID: String, usingHardware: Bool, fallbackReason: String?,
-            maxFramesInFlight: Int, maxPacketsInFlight: Int
+            maxFramesInFlight: Int, maxPacketsInFlight: Int, maxFramesHeld: Int? = nil, reorderDepth: Int? = nil
         ) {
+            self.maxFramesHeld = maxFramesHeld
+            self.reorderDepth = reorderDepth
             self.session = session
             self.encoderID = encoderID
             self.usingHardware = usingHardware
@@ -163,6 +175,8 @@ public enum CreateCompressionSession: ControlMethod {
             case fallbackReason = "fallback_reason"
             case maxFramesInFlight = "max_frames_in_flight"
             case maxPacketsInFlight = "max_packets_in_flight"
+            case maxFramesHeld = "max_frames_held"
+            case reorderDepth = "reorder_depth"
         }
     }
 }

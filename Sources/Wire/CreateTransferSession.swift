@@ -98,6 +98,8 @@ public enum CreateTransferSession: ControlMethod {
         public var options: Options?
         /// `auto`, `vulkan`, `cpu`, or a GPU's PCI address.
         public var device: String?
+        /// The session whose process failed, and which this one continues.
+        public var resumes: String?
 
         public init(
             width: Int, height: Int, source: Image, target: Image, options: Options? = nil, device: String? = nil
@@ -110,7 +112,9 @@ public enum CreateTransferSession: ControlMethod {
             self.device = device
         }
 
-        enum CodingKeys: String, CodingKey, CaseIterable { case width, height, source, target, options, device }
+        enum CodingKeys: String, CodingKey, CaseIterable {
+            case width, height, source, target, options, device, resumes
+        }
     }
 
     public struct Reply: Codable, Sendable {

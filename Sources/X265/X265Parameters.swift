@@ -101,6 +101,7 @@ final class X265Parameters {
     private func setStructure(_ configuration: EncoderConfiguration) {
         if let interval = configuration.maxKeyFrameInterval { pointer.pointee.keyframeMax = Int32(interval) }
         if !configuration.allowFrameReordering { pointer.pointee.bframes = 0 }
+        if configuration.request.maxReorder == 1 { pointer.pointee.bBPyramid = 0 }
         pointer.pointee.bOpenGOP = configuration.allowOpenGOP ? 1 : 0
         setLevels(configuration)
         // NAL units have lengths instead of start codes; the parameter sets are in the format description.

@@ -2,6 +2,7 @@
 import Foundation
 import Glibc
 import HWDModel
+import HWDSessions
 import HWDTransport
 import HWDWire
 import Testing
@@ -68,6 +69,22 @@ struct MetricsTests {
         #expect(text.hasSuffix("\n# EOF\n"))
     }
 
+    @Test func countsRestartsByCauseAndBySuccessor() {
+        var metrics = Metrics(now: Self.start)
+        let past = SessionRegistry.Past(
+            failure: RestartPolicy.Failure(codecID: "gpu", isHardware: true, reason: "killed"), cause: .killed)
+        for (codec, isHardware) in [("gpu", true), ("other", true), ("x265", false), ("x265", false)] {
+            var next = session()
+            (next.codecID, next.usingHardware, next.past) = (codec, isHardware, [past])
+            metrics.sessionCreated(next)
+        }
+        let text = text(metrics)
+        for (successor, count) in [("same", 1), ("hardware", 1), ("software", 2)] {
+            let line = "hwdaemon_session_restarts_total{cause=\"killed\",to=\"\(successor)\"} \(count)"
+            #expect(text.contains("\n\(line)\n"), "\(line)")
+        }
+    }
+
     @Test(
         "Replaces numbers in reasons and keeps names",
         arguments: [
@@ -132,7 +149,7 @@ struct MetricsTests {
             from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
             families = list(parse(open(sys.argv[1], newline='').read()))
             samples = [s for f in families for s in f.samples]
-            assert len(families) == 20 and len(samples) == 21, (len(families), len(samples))
+            assert len(families) == 21 and len(samples) == 21, (len(families), len(samples))
             reason = [s.labels['reason'] for s in samples if s.name == 'hwdaemon_fallbacks_total']
             assert reason == ['it said "no" \\\\   ümläut 😀 and more'], reason
             encoder = [s.labels['encoder'] for s in samples if s.name == 'hwdaemon_sessions_ended_total']

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import HWDModel
+import HWDSessions
 import HWDTransport
 import Testing
 
@@ -97,5 +98,62 @@ struct SessionRegistryTests {
         #expect(registry.list(for: 3, daemon: 50).isEmpty)
         #expect(registry.list(for: 0, daemon: 50).map(\.id) == ["other", "old", "young"])
         #expect(registry.list(for: 50, daemon: 50).count == 3)
+    }
+
+    private static let failed = SessionEnd(
+        status: .videoEncoderMalfunction, reason: "killed", framesIn: 3, framesOut: 2, cause: .killed, signal: 9)
+
+    private static func using(_ codec: String, _ id: String, uid: UInt32) -> SessionRegistry.Running {
+        var session = session(id, uid: uid)
+        (session.codecID, session.usingHardware) = (codec, true)
+        return session
+    }
+
+    @Test func keepsThePlaceOfAFailedSessionForItsUser() throws {
+        var registry = SessionRegistry(limits: .init(quota: .init(total: 2, perUser: 2)))
+        registry.add(Self.using("gpu", "a", uid: 1))
+        registry.add(Self.session("b", uid: 2))
+        registry.finish("a", Self.failed, now: Self.time(100))
+        // Another user does not get it.
+        registry.makeRoom(uid: 2, now: Self.time(101))
+        #expect(throws: Refusal.self) { try registry.admit(uid: 2, now: Self.time(101)) }
+        for (id, uid, kind) in [
+            ("a", UInt32(2), SessionKind.compression), ("a", 1, .transfer), ("b", 2, .compression),
+        ] {
+            let refusal = #expect(throws: Refusal.self) {
+                _ = try registry.resume(id, uid: uid, kind: kind, now: Self.time(101))
+            }
+            #expect(refusal?.cause == .notResumable && refusal?.error.status == .invalidSession)
+        }
+        let past = try registry.resume("a", uid: 1, kind: .compression, now: Self.time(101))
+        #expect(past.map(\.cause) == [.killed])
+        #expect(past.first?.failure == .init(codecID: "gpu", isHardware: true, reason: "killed"))
+        #expect(throws: Refusal.self) {
+            _ = try registry.resume("a", uid: 1, kind: .compression, now: Self.time(101))
+        }
+        registry.freePlace(of: "a")
+        try registry.admit(uid: 1, now: Self.time(101))
+        var next = Self.using("gpu", "c", uid: 1)
+        next.past = past
+        registry.add(next)
+        registry.finish("c", Self.failed, now: Self.time(102))
+        #expect(try registry.resume("c", uid: 1, kind: .compression, now: Self.time(103)).count == 2)
+    }
+
+    @Test func aKeptPlaceLapsesOrIsSpentByItsUser() throws {
+        var registry = SessionRegistry(limits: .init(quota: .init(total: 2, perUser: 1)))
+        registry.add(Self.using("gpu", "a", uid: 1))
+        registry.finish("a", Self.failed, now: Self.time(100))
+        #expect(throws: Refusal.self) { try registry.admit(uid: 1, now: Self.time(109)) }
+        try registry.admit(uid: 1, now: Self.time(110))
+        registry.makeRoom(uid: 1, now: Self.time(101))
+        try registry.admit(uid: 1, now: Self.time(101))
+        #expect(throws: Refusal.self) {
+            _ = try registry.resume("a", uid: 1, kind: .compression, now: Self.time(101))
+        }
+        // A session that its client closed keeps nothing.
+        registry.add(Self.using("gpu", "d", uid: 1))
+        registry.finish("d", Self.end, now: Self.time(100))
+        try registry.admit(uid: 1, now: Self.time(100))
     }
 }

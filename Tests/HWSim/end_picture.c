@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "headers.h"
 #include "submission.h"
@@ -63,6 +64,23 @@ static void spoil(struct bytes *bytes) {
         else bytes->data[i] = (uint8_t)(bytes->data[i] * 37 + 0x55) | 4;
 }
 
+// Turns a picture's luma into its negative, and back.
+static void invert(const struct hwsim_picture *picture) {
+    int width = picture->width * (picture->depth > 8 ? 2 : 1);
+    for (int y = 0; y < picture->height; y++)
+        for (int x = 0; x < width; x++)
+            // The lowest six bits of P010's words stay zero.
+            picture->planes[0][y * picture->strides[0] + x] ^= picture->depth > 8 && x % 2 == 0 ? 0xc0 : 0xff;
+}
+
+// Does what a fault of the plan does to a picture to encode before it is coded.
+static void begin_fault(struct driver *driver, enum planned_fault fault) {
+    if (fault == FAULT_CRASH) raise(SIGSEGV);
+    if (fault == FAULT_SLOW) sleep(1);
+    if (fault == FAULT_HANG) driver->personality.hang_at = driver->pictures;
+    if (fault == FAULT_FAIL) driver->personality.fail_at = driver->pictures;
+}
+
 static void deliver(struct driver *driver, struct encode_job *job, VAStatus status) {
     const struct personality *personality = &driver->personality;
     if (status) {
@@ -87,7 +105,7 @@ static void deliver(struct driver *driver, struct encode_job *job, VAStatus stat
             VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK, personality->two_segments);
     } else {
         buffer_set_coded(job->coded, job->output, flags, personality->two_segments);
-        if (personality->corrupt) {
+        if (personality->corrupt || job->fault == FAULT_GARBAGE) {
             struct bytes coded = {.data = job->coded->data, .count = job->output->count};
             spoil(&coded);
         }
@@ -103,6 +121,8 @@ static VAStatus encode(VADriverContextP driver_context, struct context *context)
     job.poc = context->submission->picture.decoded_curr_pic.pic_order_cnt;
     VAStatus status = gather(driver, &job, message);
     if (!status) {
+        job.fault = plan_take(false, job.number);
+        begin_fault(driver, job.fault);
         if (job.number == personality->crash_at) raise(SIGSEGV);
         if (personality->forbidden && job.number == personality->forbidden_at)
             forbidden_try(personality->forbidden);
@@ -123,7 +143,9 @@ static VAStatus encode(VADriverContextP driver_context, struct context *context)
             hold(&job, 1);
             pthread_mutex_unlock(&driver->lock);
             uint64_t start = monotonic_nanoseconds();
+            if (job.fault == FAULT_CORRUPT) invert(&job.source->picture);
             status = encoder_run(context->encoder, &job, message);
+            if (job.fault == FAULT_CORRUPT) invert(&job.source->picture);
             uint64_t taken = monotonic_nanoseconds() - start;
             pthread_mutex_lock(&driver->lock);
             hold(&job, -1);
@@ -185,6 +207,10 @@ static VAStatus decode(VADriverContextP driver_context, struct context *context)
     if (!target) return VA_STATUS_ERROR_INVALID_PARAMETER;
     if (target->busy) return VA_STATUS_ERROR_SURFACE_BUSY;
     unsigned number = ++driver->decoded;
+    enum planned_fault fault = plan_take(true, number);
+    if (fault == FAULT_DECODE_CRASH) raise(SIGSEGV);
+    if (fault == FAULT_DECODE_HANG) driver->personality.decode_hang_at = number;
+    if (fault == FAULT_DECODE_FAIL) driver->personality.decode_fail_at = number;
     if (number == personality->decode_crash_at) raise(SIGSEGV);
     if (personality->decode_hang_at && number >= personality->decode_hang_at) {
         target->hung = true;

@@ -5,6 +5,7 @@
 #include "decoder.h"
 #include "firmware.h"
 #include "hwsim.h"
+#include "plan.h"
 
 // What a client has rendered for the picture that it began, copied out of its buffers.
 
@@ -62,6 +63,7 @@ struct encode_job {
     struct buffer *coded;
     struct surface *references[MAX_JOB_REFERENCES];  // of reference_frames, NULL where there is none
     unsigned number;
+    enum planned_fault fault;
 
     // What comes out.
     const struct bytes *output;

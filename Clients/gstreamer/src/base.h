@@ -29,6 +29,7 @@ typedef struct HwdBase {
     HwdStream *stream;
     GstFlowReturn flow; // why the task has ended; GST_FLOW_OK
     gboolean has_failed; // an error was posted
+    gboolean relinked;    // downstream may take buffers again after GST_FLOW_NOT_LINKED
     gboolean interrupted; // sessions that open end at once
     gchar *fallback;    // the last reason that was posted
 } HwdBase;
@@ -61,6 +62,9 @@ HwdStream *hwd_base_stream(HwdBase *base);
 void hwd_base_apply_changes(HwdBase *base, HwdStream *stream);
 
 GstFlowReturn hwd_base_flow(HwdBase *base);
+// Takes an event from downstream, and whether a session that ended because nothing was linked is to be replaced.
+void hwd_base_take_event(HwdBase *base, const GstEvent *event);
+gboolean hwd_base_is_relinked(HwdBase *base);
 // Posts an error, unless one was posted, with hwd_last_error() as its text where `reason` is NULL.
 void hwd_base_fail(HwdBase *base, int status, const char *reason);
 // Whether upstream is live.

@@ -83,6 +83,11 @@ static gboolean is_late(HwdDecoder *decoder, GstVideoCodecFrame *frame) {
 // An open session for the packet, with a reference; NULL: there can be none before a key frame, or an error was posted.
 static HwdStream *session_for(HwdDecoder *decoder, const GstMapInfo *packet) {
     HwdStream *stream = hwd_base_stream(&decoder->base);
+    if (stream && hwd_base_is_relinked(&decoder->base)) {
+        hwd_stream_unref(stream);
+        hwd_decoder_close(decoder);
+        stream = NULL;
+    }
     if (stream) return stream;
     if (!decoder->record) decoder->record = hwd_find_parameter_sets(packet->data, packet->size);
     if (!decoder->record || !hwd_decoder_open(decoder)) return NULL;
@@ -135,6 +140,11 @@ static GstFlowReturn handle_frame(GstVideoDecoder *of, GstVideoCodecFrame *frame
     return flow;
 }
 
+static gboolean src_event(GstVideoDecoder *of, GstEvent *event) {
+    hwd_base_take_event(&self(of)->base, event);
+    return GST_VIDEO_DECODER_CLASS(hwd_decoder_parent_class)->src_event(of, event);
+}
+
 static gboolean sink_event(GstVideoDecoder *of, GstEvent *event) {
     if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_START) hwd_base_interrupt(&self(of)->base);
     return GST_VIDEO_DECODER_CLASS(hwd_decoder_parent_class)->sink_event(of, event);
@@ -185,6 +195,7 @@ static void hwd_decoder_class_init(GstHwdH265DecClass *class) {
     decoder->flush = flush;
     decoder->drain = drain;
     decoder->finish = drain;
+    decoder->src_event = src_event;
     decoder->sink_event = sink_event;
     decoder->decide_allocation = decide_allocation;
 }

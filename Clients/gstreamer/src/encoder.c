@@ -72,6 +72,11 @@ static HwdStream *session_for(HwdEncoder *encoder, const GstVideoCodecFrame *fra
         stream = NULL;
         if (flow == GST_FLOW_ERROR) return NULL;
     }
+    if (stream && hwd_base_is_relinked(&encoder->base)) {
+        hwd_stream_unref(stream);
+        hwd_encoder_close(encoder);
+        stream = NULL;
+    }
     if (stream) return stream;
     return hwd_encoder_open(encoder) ? hwd_base_stream(&encoder->base) : NULL;
 }
@@ -130,6 +135,11 @@ static GstFlowReturn handle_frame(GstVideoEncoder *of, GstVideoCodecFrame *frame
     hwd_stream_unref(stream);
     gst_video_codec_frame_unref(frame);
     return flow;
+}
+
+static gboolean src_event(GstVideoEncoder *of, GstEvent *event) {
+    hwd_base_take_event(&self(of)->base, event);
+    return GST_VIDEO_ENCODER_CLASS(hwd_encoder_parent_class)->src_event(of, event);
 }
 
 static gboolean sink_event(GstVideoEncoder *of, GstEvent *event) {
@@ -214,6 +224,7 @@ static void hwd_encoder_class_init(GstHwdH265EncClass *class) {
     encoder->handle_frame = handle_frame;
     encoder->flush = flush;
     encoder->finish = finish;
+    encoder->src_event = src_event;
     encoder->sink_event = sink_event;
     encoder->getcaps = getcaps;
     encoder->propose_allocation = propose_allocation;

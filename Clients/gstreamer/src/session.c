@@ -67,12 +67,27 @@ static void post_notices(HwdBase *base, HwdStream *stream) {
     GST_INFO_OBJECT(base->element, "session %s of %s", stream->info.session, stream->info.codec_id);
 }
 
+void hwd_base_take_event(HwdBase *base, const GstEvent *event) {
+    if (GST_EVENT_TYPE(event) != GST_EVENT_RECONFIGURE) return;
+    g_mutex_lock(&base->lock);
+    base->relinked = base->flow == GST_FLOW_NOT_LINKED;
+    g_mutex_unlock(&base->lock);
+}
+
+gboolean hwd_base_is_relinked(HwdBase *base) {
+    g_mutex_lock(&base->lock);
+    gboolean relinked = base->relinked;
+    g_mutex_unlock(&base->lock);
+    return relinked;
+}
+
 void hwd_base_open(HwdBase *base, hwd_session *session, HwdConvert convert, guint max_items, guint max_pending) {
     HwdStream *stream = hwd_stream_new(session, convert, max_items, max_pending);
     g_mutex_lock(&base->lock);
     base->stream = stream;
     base->flow = GST_FLOW_OK;
     base->has_failed = FALSE;
+    base->relinked = FALSE;
     gboolean interrupted = base->interrupted;
     g_mutex_unlock(&base->lock);
     if (interrupted) hwd_stream_stop(stream);

@@ -99,6 +99,36 @@ static void forces_key_units(void) {
     end_test(&test);
 }
 
+static gsize bytes_of(Test *test, guint first, guint count) {
+    gsize size = 0;
+    for (guint i = first; i < first + count; i++) {
+        push_frames(test, i, 1);
+        GstBuffer *packet = gst_harness_pull(test->harness);
+        size += gst_buffer_get_size(packet);
+        gst_buffer_unref(packet);
+    }
+    return size;
+}
+
+// After downstream was unlinked and linked again, packets come again, from a key frame on.
+static void is_linked_again(void) {
+    Test test = raw_test(ENCODER "real-time=true");
+    bytes_of(&test, 0, 2);
+    GstPad *source = gst_pad_get_peer(test.harness->sinkpad);
+    gst_pad_unlink(source, test.harness->sinkpad);
+    GstFlowReturn flow = GST_FLOW_OK;
+    guint number = 2;
+    for (; number < 100 && flow == GST_FLOW_OK; number++) flow = gst_harness_push(test.harness, noise(&test, number));
+    EXPECT(flow == GST_FLOW_NOT_LINKED, "the flow is %s", gst_flow_get_name(flow));
+    EXPECT(gst_pad_link(source, test.harness->sinkpad) == GST_PAD_LINK_OK, "it cannot be linked again");
+    gst_object_unref(source);
+    push_frames(&test, number, 1);
+    GstBuffer *packet = gst_harness_pull(test.harness);
+    EXPECT(!GST_BUFFER_FLAG_IS_SET(packet, GST_BUFFER_FLAG_DELTA_UNIT), "the first packet is no key frame");
+    gst_buffer_unref(packet);
+    end_test(&test);
+}
+
 // Frames without times follow each other by the frame rate.
 static void makes_times(void) {
     Test test = raw_test(ENCODER);
@@ -118,17 +148,6 @@ static void makes_times(void) {
     EXPECT(count == 10 && last - first > 8 * GST_SECOND / RATE && last - first < 10 * GST_SECOND / RATE,
            "%u packets in %" GST_TIME_FORMAT, count, GST_TIME_ARGS(last - first));
     end_test(&test);
-}
-
-static gsize bytes_of(Test *test, guint first, guint count) {
-    gsize size = 0;
-    for (guint i = first; i < first + count; i++) {
-        push_frames(test, i, 1);
-        GstBuffer *packet = gst_harness_pull(test->harness);
-        size += gst_buffer_get_size(packet);
-        gst_buffer_unref(packet);
-    }
-    return size;
 }
 
 static void changes_the_bit_rate(void) {
@@ -215,6 +234,7 @@ void test_encoder(void) {
     changes_caps();
     forces_key_units();
     makes_times();
+    is_linked_again();
     changes_the_bit_rate();
     drops_late_frames();
     writes_metadata();

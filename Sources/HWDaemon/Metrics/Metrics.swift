@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
+internal import HWDSessions
 internal import HWDTransport
 
 /// The broker's counters since its start.
@@ -21,6 +22,7 @@ struct Metrics {
     private var created = LabelledCounter("kind", "encoder", "hardware")
     private var ended = LabelledCounter("kind", "encoder", "hardware", "code", "reason")
     private var refused = LabelledCounter("kind", "code", "reason")
+    private var restarts = LabelledCounter("cause", "to")
     private var fallbacks = LabelledCounter("reason")
     private var deaths = LabelledCounter("signal")
     private var forbidden = LabelledCounter("kind", "call")
@@ -35,6 +37,10 @@ struct Metrics {
     mutating func sessionCreated(_ session: SessionRegistry.Running) {
         created.count(session.kind.rawValue, Self.encoder(session), Self.hardware(session))
         if let reason = session.fallbackReason { fallbacks.count(Self.normalized(reason)) }
+        guard let past = session.past.last else { return }
+        let isSame = past.failure.codecID == session.codecID
+        restarts.count(
+            past.cause.rawValue, isSame ? "same" : session.usingHardware == true ? "hardware" : "software")
     }
 
     /// Counts a session that has ended.
@@ -94,6 +100,10 @@ struct Metrics {
         text.counter("hwdaemon_sessions_refused", "Sessions refused before a process was started.", refused)
         text.counter(
             "hwdaemon_fallbacks", "Sessions that use software although hardware was allowed, by reason.", fallbacks)
+        text.counter(
+            "hwdaemon_session_restarts",
+            "Sessions that went on in another process, by what ended the one before and by what serves them now.",
+            restarts)
         text.counter("hwdaemon_worker_deaths", "Session processes killed by a signal.", deaths)
         text.counter(
             "hwdaemon_sandbox_violations",

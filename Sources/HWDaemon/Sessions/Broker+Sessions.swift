@@ -14,6 +14,13 @@ extension Broker {
             // The worker's reply must not overtake one of the broker's.
             connection.whenFlushed { self?.start(call, parameters, snapshot, connection) }
         }
+        if let resumed = parameters.resumes {
+            return resume(resumed, parameters, connection) { [weak self] restart in
+                self?.prober.whenKnown { snapshot in
+                    connection.whenFlushed { self?.start(call, parameters, snapshot, connection, restart) }
+                }
+            }
+        }
         switch parameters.hardwareRequirement {
         case .none: prober.whenKnown(proceed)
         case .preferred: prober.whenVerified(for: kind, isRequired: false, proceed)
@@ -22,7 +29,8 @@ extension Broker {
     }
 
     private func start(
-        _ call: VarlinkCall, _ parameters: CreateCall, _ snapshot: ProbeSnapshot, _ connection: ClientConnection
+        _ call: VarlinkCall, _ parameters: CreateCall, _ snapshot: ProbeSnapshot, _ connection: ClientConnection,
+        _ restart: Restart? = nil
     ) {
         let uid = connection.peer.uid
         let id = Self.newID()
@@ -31,8 +39,12 @@ extension Broker {
             guard !isStopping else { throw .shuttingDown }
             let picture = SessionMemory.pictureBytes(width: parameters.width, height: parameters.height)
             let memory = memory(of: parameters.kind, picture: picture)
+            if let restart { registry.freePlace(of: restart.session) }
+            registry.makeRoom(uid: uid, now: .now)
             try registry.admit(uid: uid, memory: memory.initial)
-            let start = workerStart(id, call, parameters, snapshot, memory)
+            var start = workerStart(id, call, parameters, snapshot, memory)
+            if let restart { start.failures += restart.avoiding }
+            start.notices = restart?.notices ?? []
             let worker = try startWorker(
                 start, parameters.kind, pixelFormat: parameters.pixelFormat, connection: connection.fileDescriptor,
                 log)
@@ -41,13 +53,18 @@ extension Broker {
                 SessionRegistry.Running(
                     id: id, uid: uid, kind: parameters.kind, pid: worker.pid, codec: parameters.codec,
                     width: parameters.width, height: parameters.height, pixelFormat: parameters.pixelFormat,
-                    created: .now, pictureBytes: picture, memory: memory.initial))
+                    created: .now, pictureBytes: picture, memory: memory.initial, past: restart?.past ?? []))
             worker.logger.info(
                 "session started",
                 metadata: [
                     "client": "\(connection.peer.pid)",
                     "format": "\(parameters.pixelFormat)",
                 ])
+            if let restart, let past = restart.past.last {
+                worker.logger.notice(
+                    "session goes on in another process",
+                    metadata: ["before": "\(restart.session)", "reason": "\(past.failure.reason)"])
+            }
             supervise()
             reportStatus()
             // From here on only the worker holds the connection, so its death is the client's end of file.
@@ -57,7 +74,7 @@ extension Broker {
         }
     }
 
-    private func sessionLogger(_ id: String, _ parameters: CreateCall, uid: UInt32) -> Logger {
+    func sessionLogger(_ id: String, _ parameters: CreateCall, uid: UInt32) -> Logger {
         var log = logger
         log[metadataKey: "session"] = "\(id)"
         log[metadataKey: "uid"] = "\(uid)"
@@ -105,7 +122,9 @@ extension Broker {
         let id = start.session
         var start = start
         let quirk = prober.knowledge.sandboxQuirk(kind.nodes(start.hardware, start.snapshot))
-        start.notices = quirk.map { [$0.sandboxNotice] } ?? []
+        if let notice = quirk?.sandboxNotice, !start.notices.contains(notice) {
+            start.notices.insert(notice, at: 0)
+        }
         for notice in start.notices { log.notice("\(notice)") }
         let sandbox = sandbox(start, kind, pixelFormat: pixelFormat, quirk)
         do {
@@ -146,7 +165,7 @@ extension Broker {
         return try spare.take()
     }
 
-    private func refuse(
+    func refuse(
         _ refusal: Refusal, _ kind: SessionKind, _ connection: ClientConnection, _ log: Logger
     ) {
         let error = kind.adapted(refusal.error)

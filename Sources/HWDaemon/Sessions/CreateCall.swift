@@ -16,6 +16,8 @@ struct CreateCall {
     var pixelFormat = ""
     /// Decides whether the session waits until hardware is verified.
     var hardwareRequirement = HardwareRequirement.none
+    /// The session that this one continues.
+    var resumes: String?
 
     /// Reads a call that creates a session.
     ///
@@ -30,6 +32,7 @@ struct CreateCall {
             codec = parameters.codec
             (width, height, pixelFormat) = (parameters.width, parameters.height, parameters.pixelFormat)
             hardwareRequirement = HardwareRequirement(encoderSpecification: parameters.encoderSpecification ?? [:])
+            resumes = parameters.resumes
         case .decompression:
             let parameters = try call.checkedParameters(CreateDecompressionSession.Parameters.self)
             codec = parameters.codec
@@ -41,6 +44,7 @@ struct CreateCall {
                 if let member = image.inapplicableMember { throw .invalidParameter("\(side).\(member)") }
             }
             codec = "none"
+            resumes = parameters.resumes
             (width, height) = (parameters.width, parameters.height)
             pixelFormat = "\(parameters.source.pixelFormat)>\(parameters.target.pixelFormat)"
         }

@@ -11,6 +11,7 @@ struct Refusal: Error {
         case maxMemoryPerUser = "max_memory_per_user"
         case maxSessions = "max_sessions"
         case maxSessionsPerUser = "max_sessions_per_user"
+        case notResumable = "not_resumable"
         case openFiles = "open_files"
         case shuttingDown = "shutting_down"
         case spawnFailed = "spawn_failed"

@@ -61,6 +61,15 @@ struct SessionEnd: Hashable, Sendable {
             || [.stalled, .killed, .vanished].contains(cause)
     }
 
+    /// Whether another process may continue the session.
+    var isResumable: Bool {
+        switch cause {
+        case .closed: false
+        case .failed: status == .videoEncoderMalfunction || status == .videoDecoderMalfunction
+        case .stalled, .killed, .vanished: true
+        }
+    }
+
     /// The status and reason of a worker's end: the worker's report if there is one, else why the broker killed it,
     /// else how the process exited.
     ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 internal import HWDModel
+internal import HWDSessions
 internal import HWDTransport
 
 /// The running sessions and, for a minute, the results of those that ended; enforces limits and visibility.
@@ -35,6 +36,14 @@ struct SessionRegistry {
         var pictureBytes: UInt64 = 0
         /// Bytes of memory that were granted.
         var memory: UInt64 = 0
+        /// How processes ended that served the same client session before, oldest first.
+        var past: [Past] = []
+    }
+
+    /// A process whose session another one continues.
+    struct Past: Hashable, Sendable {
+        var failure: RestartPolicy.Failure
+        var cause: SessionEnd.Cause
     }
 
     /// The state of the session with some id.
@@ -44,10 +53,14 @@ struct SessionRegistry {
     }
 
     private struct Ended {
-        var id: String
-        var uid: UInt32
+        var session: Running
         var end: SessionEnd
         var at: MonotonicTime
+        /// Whether another session may take its place among the user's.
+        var keepsPlace: Bool
+        var isContinued = false
+        var id: String { session.id }
+        var uid: UInt32 { session.uid }
     }
 
     /// Apply to new sessions.
@@ -61,8 +74,8 @@ struct SessionRegistry {
     /// Checks that one more session of this user may start, and take `memory` bytes.
     ///
     /// - Throws: `VideoEncoderNotAvailableNow`, naming the limit that is reached.
-    func admit(uid: UInt32, memory: UInt64 = 0) throws(Refusal) {
-        try admitOneMore(uid: uid)
+    func admit(uid: UInt32, memory: UInt64 = 0, now: MonotonicTime = .now) throws(Refusal) {
+        try admitOneMore(uid: uid, now: now)
         let usage = usage(of: nil, uid: uid)
         let decision = limits.memory.decide(usage, needed: memory, wanted: memory)
         guard let obstacle = decision.obstacle else { return }
@@ -71,11 +84,13 @@ struct SessionRegistry {
             limits.memory.reason(obstacle, usage, uid: uid, needed: memory))
     }
 
-    private func admitOneMore(uid: UInt32) throws(Refusal) {
-        let own = running.values.count(where: { $0.uid == uid })
+    private func admitOneMore(uid: UInt32, now: MonotonicTime) throws(Refusal) {
+        let kept = ended.filter { keepsPlace($0, now) }
+        let own = running.values.count(where: { $0.uid == uid }) + kept.count(where: { $0.uid == uid })
+        let all = running.count + kept.count
         let quota = limits.quota
-        let usage = "the daemon serves \(running.count) sessions; its limit is \(quota.total) (MaxSessions)"
-        switch quota.obstacle(uid: uid, own: own, all: running.count) {
+        let usage = "the daemon serves \(all) sessions; its limit is \(quota.total) (MaxSessions)"
+        switch quota.obstacle(uid: uid, own: own, all: all) {
         case nil: return
         case .total: throw Refusal(.maxSessions, .videoEncoderNotAvailableNow, usage)
         case .reserved:
@@ -87,6 +102,54 @@ struct SessionRegistry {
                 .maxSessionsPerUser, .videoEncoderNotAvailableNow,
                 "user \(uid) has \(own) sessions; the limit for one user is \(quota.perUser) (MaxSessionsPerUser)")
         }
+    }
+
+    /// Whether a session that failed still counts, so that one that continues it finds its place.
+    private func keepsPlace(_ ended: Ended, _ now: MonotonicTime) -> Bool {
+        ended.keepsPlace && now < ended.at + .seconds(RestartPolicy.reservationSeconds)
+    }
+
+    /// Gives up the user's oldest kept place where only that prevents another session: places are the user's to spend.
+    mutating func makeRoom(uid: UInt32, now: MonotonicTime) {
+        do throws(Refusal) { try admitOneMore(uid: uid, now: now) } catch {
+            guard let oldest = ended.firstIndex(where: { $0.uid == uid && keepsPlace($0, now) }) else { return }
+            ended[oldest].keepsPlace = false
+        }
+    }
+
+    /// Frees the place of a session that failed, for the one that continues it.
+    mutating func freePlace(of id: String) {
+        guard let index = ended.lastIndex(where: { $0.id == id }) else { return }
+        ended[index].keepsPlace = false
+    }
+
+    /// The processes that failed under a session, for one that continues it; a session is continued once.
+    ///
+    /// - Throws: `InvalidSession` for a session that is unknown, another user's, of another kind, still running, continued
+    ///   already, or that did not fail.
+    mutating func resume(_ id: String, uid: UInt32, kind: SessionKind, now: MonotonicTime) throws(Refusal) -> [Past]
+    {
+        guard let index = ended.lastIndex(where: { $0.id == id && $0.uid == uid && $0.session.kind == kind }),
+            keepsPlace(ended[index], now), !ended[index].isContinued
+        else {
+            throw Refusal(
+                .notResumable, .invalidSession,
+                "there is no session to continue: it is unknown, did not fail, or failed more than "
+                    + "\(RestartPolicy.reservationSeconds) s ago")
+        }
+        let (session, end) = (ended[index].session, ended[index].end)
+        ended[index].isContinued = true
+        let failure = RestartPolicy.Failure(
+            codecID: session.codecID, isHardware: session.usingHardware ?? false, reason: end.reason)
+        return session.past + [Past(failure: failure, cause: end.cause)]
+    }
+
+    /// Other sessions that use an encoder, decoder or converter, or failed with it within the last second.
+    func neighbors(on codecID: String, now: MonotonicTime) -> Int {
+        running.values.count(where: { $0.codecID == codecID })
+            + ended.count(where: {
+                $0.keepsPlace && $0.session.codecID == codecID && now < $0.at + .seconds(1)
+            })
     }
 
     /// Adds a session that has started.
@@ -147,7 +210,8 @@ struct SessionRegistry {
         {
             ended.remove(at: oldest)
         }
-        ended.append(Ended(id: id, uid: session.uid, end: end, at: now))
+        let keepsPlace = end.isResumable && session.codecID != nil
+        ended.append(Ended(session: session, end: end, at: now, keepsPlace: keepsPlace))
         return session
     }
 

@@ -38,7 +38,8 @@ struct BenchSession {
         defer { session.invalidate() }
         created = session.created
         let pid = try daemon.call(ListSessions.self, Empty()).sessions.first { $0.session == created.session }?.pid
-        try session.addPool(clip.pool, id: Self.poolID)
+        // Every frame has a slot of its own.
+        try session.addPool(clip.pool, id: Self.poolID, sparing: .max)
         try session.prepare()
         try encode(clip, session, interruption, onPacket)
         // Before the session ends: proc(5) has no entry of a process that is gone.
@@ -59,7 +60,9 @@ struct BenchSession {
             while sent.count < clip.frames.count, session.framesInFlight < Self.maxFramesInFlight {
                 try send(clip, &sent, session)
             }
-            var event: CompressionSession.Event? = try session.waitForEvent(unless: interruption)
+            var event = try session.waitForEvent(unless: interruption) {
+                sent.count < clip.frames.count && session.framesInFlight < Self.maxFramesInFlight
+            }
             while let next = event {
                 switch next {
                 case .formatDescription(let bytes): record = bytes

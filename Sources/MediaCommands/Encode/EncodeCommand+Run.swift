@@ -74,21 +74,13 @@ extension EncodeCommand {
             file: file, stream: outputs.format, replaces: outputs.replaces, parameters: parameters,
             frameRate: frameRate.flatMap { Rational(text: $0) }, maxLevel: maxLevel, edits: edits,
             keepsPartial: keepPartial, report: report, asked: asked)
-        while true {
-            let job = EncodeJob(request)
-            do {
-                return try job.run(interruption)
-            } catch let error as ClientError where request.fallbackReason == nil && encodesAgain(job, file, error) {
-                request.fallbackReason = "\(error.reason) (in the middle of the video)"
-                request.parameters.specification = [.enableHardware: .bool(false)]
-                Console.note("the hardware encoder failed, encoding again in software: \(error.reason)")
-            } catch let error as ClientError
-                where request.parameters.allowsHardwareDecoder && decodesAgain(job, file, error)
-            {
-                request.parameters.allowsHardwareDecoder = false
-                Console.note(
-                    "the hardware decoder failed, starting again with a software decoder: \(error.reason)")
-            }
+        let job = EncodeJob(request)
+        do {
+            try job.run(interruption)
+        } catch let error as ClientError where decodesAgain(job, file, error) {
+            Console.note("the hardware decoder failed, starting again with a software decoder: \(error.reason)")
+            request.parameters.allowsHardwareDecoder = false
+            try EncodeJob(request).run(interruption)
         }
     }
 
@@ -103,12 +95,5 @@ extension EncodeCommand {
     private func decodesAgain(_ job: EncodeJob, _ file: FilePair, _ error: ClientError) -> Bool {
         guard job.decodesInHardware, file.input != "-", file.output != "-" else { return false }
         return error.code == .session(.videoDecoderMalfunction)
-    }
-
-    /// Whether the error is the hardware encoder's, which was not required, and everything can be read and written again.
-    private func encodesAgain(_ job: EncodeJob, _ file: FilePair, _ error: ClientError) -> Bool {
-        guard hardware == .prefer, job.usesHardware, file.input != "-", file.output != "-" else { return false }
-        return error.code == .session(.videoEncoderMalfunction)
-            || error.code == .session(.videoEncoderNotAvailableNow)
     }
 }

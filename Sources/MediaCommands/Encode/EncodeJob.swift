@@ -24,8 +24,6 @@ final class EncodeJob {
         var keepsPartial = false
         /// Prints the result, or keeps it.
         var report: (any FileSummary) throws -> Void
-        /// Reported instead of the daemon's fallback reason if an earlier run failed in hardware.
-        var fallbackReason: String?
         /// What the options change, where the output is verified; nil where it is not.
         var asked: AskedChanges?
     }
@@ -35,8 +33,6 @@ final class EncodeJob {
     private var output: String { request.file.output }
     private var parameters: EncodeParameters
 
-    /// Whether the session was created with a hardware encoder.
-    private(set) var usesHardware = false
     /// Whether the input's session was created with a hardware decoder.
     private(set) var decodesInHardware = false
 
@@ -61,7 +57,7 @@ final class EncodeJob {
         let color = try EncodeColor(reader.video, input.format, parameters.color)
         let session = try CompressionSession(
             daemon, parameters.create(color.applied(to: reader.video), color.format, layerMode: layerMode))
-        (usesHardware, decodesInHardware) = (session.created.usingHardware, input.usesHardware)
+        decodesInHardware = input.usesHardware
         try encode(input, color, session, writer, daemon, interruption)
     }
 

@@ -40,13 +40,17 @@ final class EncodePipeline {
         while !isCompleted {
             if interruption.isSet { throw CommandFailure.interrupted }
             try feed()
-            let first = isInputDone || sender.isFull ? try session.waitForEvent(unless: interruption) : nil
-            try drain(first)
+            try drain(isInputDone || sender.isFull ? waitForEvent(interruption) : nil)
             progress.update(done: packets)
         }
         guard packets > 0 else {
             throw earlyEnd?.error ?? MediaError(.badInput, "\(path) has no frames")
         }
+    }
+
+    /// The next event; nil if a frame can be sent before one comes.
+    private func waitForEvent(_ interruption: Interruption) throws -> CompressionSession.Event? {
+        try session.waitForEvent(unless: interruption) { !isInputDone && !sender.isFull }
     }
 
     /// Reads and sends one item of the input, if there is room for it.
@@ -78,7 +82,7 @@ final class EncodePipeline {
         while let event = try first ?? session.nextEvent(timeout: .zero) {
             first = nil
             switch event {
-            case .formatDescription: continue
+            case .formatDescription(let record): try writer.change(to: TrackConfiguration(hvcC: record))
             case .frameReleased(let frameID): try sender.release(frameID)
             case .packet(let packet):
                 let description = packet.description

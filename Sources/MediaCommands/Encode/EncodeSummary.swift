@@ -126,7 +126,7 @@ struct EncodeSummary: FileSummary {
         output = outcome.request.file.output
         encoderID = outcome.encoder.encoderID
         usingHardware = outcome.encoder.usingHardware
-        fallbackReason = outcome.request.fallbackReason ?? outcome.encoder.fallbackReason
+        fallbackReason = outcome.encoder.fallbackReason
         properties = Dictionary(uniqueKeysWithValues: outcome.properties.map { ($0.key.rawValue, $0.value) })
         (width, height) = video.shown
         sourceFormat = video.sourceFormat

@@ -44,11 +44,13 @@ final class FrameSender {
             return
         }
         let slotSize = max(1, reader.slotByteCount)
-        let count = min(reader.slotsHeldByDecoder + Self.maxFramesInFlight + 1, Self.maxPoolBytes / slotSize)
-        let pool = try FramePool(slotSize: slotSize, slotCount: max(2, count))
+        let used = min(reader.slotsHeldByDecoder + Self.maxFramesInFlight + 1, Self.maxPoolBytes / slotSize)
+        // The frames that the session keeps until their packets come stay where they are.
+        let spared = min(session.created.maxFramesHeld ?? 0, Self.maxPoolBytes / slotSize - used)
+        let pool = try FramePool(slotSize: slotSize, slotCount: max(2, used + max(0, spared)))
         self.pool = pool
         reader.use(PoolMemory(pool))
-        try session.addPool(pool, id: Self.poolID)
+        try session.addPool(pool, id: Self.poolID, sparing: max(0, spared))
     }
 
     /// Frames of a size that an encoder may hold: fewer of the largest, so that a pool of converted ones has room for all.

@@ -7,7 +7,8 @@
 /// which is used as its decoding time: it never exceeds the picture's presentation time and increases strictly, also
 /// with a variable frame rate.
 public struct DecodeTimes: Sendable {
-    private let reorderDepth: Int
+    /// sps_max_num_reorder_pics.
+    public let reorderDepth: Int
     private var spacing: Int64
     private var times: [Int64] = []
     private var first = 0

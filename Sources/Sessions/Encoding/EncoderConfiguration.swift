@@ -109,7 +109,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
         lookAhead = properties.integer(.suggestedLookAheadFrameCount).map(Int.init)
         maxKeyFrameInterval = Self.keyFrameInterval(properties)
         allowFrameReordering = properties.bool(.allowFrameReordering) ?? true
-        if realTime || maxKeyFrameInterval == 1 { allowFrameReordering = false }
+        if realTime || maxKeyFrameInterval == 1 || request.maxReorder == 0 { allowFrameReordering = false }
         temporalLevels = try Self.temporalLevels(properties, frameRate)
         baseLevelFraction = properties.number(.baseLayerBitRateFraction)
         referenceCount = properties.integer(.referenceBufferCount).map(Int.init)

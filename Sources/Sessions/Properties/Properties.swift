@@ -208,6 +208,14 @@ public enum PropertyTable {
             refused.
             """),
 
+        // The session.
+        PropertySpec(
+            .replaysAfterFailure, .boolean, default: .bool(true),
+            """
+            Whether the client library keeps copies of frames until their packets came, so that the session goes on in another \
+            process where its own fails. Libraries that cannot do that ignore it.
+            """),
+
         // Read-only.
         PropertySpec(.encoderID, .text, access: .readOnly, "The session's encoder."),
         PropertySpec(.usingHardware, .boolean, access: .readOnly, "Whether the encoder uses hardware."),

@@ -13,6 +13,11 @@ public struct CompressionRequest: Hashable, Sendable {
     /// The unit of pts, dts and duration in seconds.
     public var timeBase: Rational
 
+    /// The most pictures that may precede a picture in decoding order and follow it in output order; nil for no limit.
+    ///
+    /// A session that continues another's stream must not reorder more, or its decoding times would not rise.
+    public var maxReorder: Int?
+
     /// Limit of width and height, slightly below that of level 6.2 (H.265 A.4.1: sqrt(8 * MaxLumaPs) is 16888).
     public static let maxDimension = 16384
 
@@ -30,8 +35,12 @@ public struct CompressionRequest: Hashable, Sendable {
     /// - Throws: `CouldNotFindVideoEncoder` for an unsupported codec; `Parameter` for an unsupported pixel format or size,
     ///   or an invalid time base.
     public init(
-        codec: String, width: Int, height: Int, pixelFormat: String, timeBase: Rational
+        codec: String, width: Int, height: Int, pixelFormat: String, timeBase: Rational, maxReorder: Int? = nil
     ) throws(SessionError) {
+        if let maxReorder, maxReorder < 0 {
+            throw SessionError(.parameter, "max_reorder is \(maxReorder), which is negative")
+        }
+        self.maxReorder = maxReorder
         guard codec == Self.codec || codec == Self.alphaCodec else {
             throw SessionError(
                 .couldNotFindVideoEncoder,

@@ -57,7 +57,8 @@ extension EndToEnd {
         @Test("A worker that dies ends the packets with its status")
         func deadWorker() async throws {
             let server = try TestDaemon()
-            let session = try await Sessions.compression(server)
+            let session = try await Sessions.compression(
+                server, properties: [.replaysAfterFailure: .bool(false)])
             try await session.prepare()
             let packets = Task { try await collect(session.packets) }
             let result = kill(pid_t(try server.session(session.created.session).pid), SIGKILL)

@@ -35,7 +35,8 @@ extension EndToEndFaults {
         static func session(_ server: TestDaemon) throws -> Outcome {
             #expect(try Hardware.probe(server).encoders.first?.hardware == true)
             let raw = try RawFrames(.yu12, width: 320, height: 180, count: 30, in: server.folder)
-            let encoder = try Encoder(server.daemon, .yu12, width: 320, height: 180, properties: [:])
+            let encoder = try Encoder(
+                server.daemon, .yu12, width: 320, height: 180, properties: [.replaysAfterFailure: .bool(false)])
             #expect(encoder.session.created.usingHardware)
             let error = sessionError {
                 for frame in raw.frames { try encoder.encode(frame) }

@@ -36,7 +36,8 @@ extension EndToEndFaults {
             _ victim: Guarded<Victim>
         ) throws {
             let encoder = try Encoder(
-                daemon, raw.format, width: raw.width, height: raw.height, properties: properties)
+                daemon, raw.format, width: raw.width, height: raw.height,
+                properties: properties.merging([.replaysAfterFailure: .bool(false)]) { $1 })
             victim.change { $0.id = encoder.id }
             let error = sessionError {
                 for _ in 0..<1000 {

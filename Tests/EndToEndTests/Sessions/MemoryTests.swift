@@ -128,7 +128,7 @@ extension EndToEnd {
 
             let large = try Encoder(
                 server.daemon, .nv12, width: width, height: height, slots: 4,
-                properties: [.x265Preset: .string(preset)])
+                properties: [.x265Preset: .string(preset), .replaysAfterFailure: .bool(false)])
             let frame = [UInt8](repeating: 100, count: FrameLayout.packed(.nv12, width: width, height: height).size)
             let error = sessionError {
                 for _ in 0..<count { try large.encode(frame) }

@@ -38,6 +38,7 @@ final class Encoder {
     private(set) var released: [UInt64] = []
 
     private let pool: FramePool
+    private let spared: Int
     private var slots: [UInt64: FramePool.Slot] = [:]
     private var held: [CompressionSession.ReceivedPacket] = []
     private var sent: Int64 = 0
@@ -45,17 +46,19 @@ final class Encoder {
     /// Time base 1/30 s: the n-th frame has pts n.
     init(
         _ daemon: Daemon, _ format: PixelFormat, width: Int, height: Int, slots: Int = 8, codec: String = "hevc",
+        specification: [PropertyKey: PropertyValue] = [:], spared: Int = 0,
         properties: [PropertyKey: PropertyValue] = [.x265Preset: .string("ultrafast")]
     ) throws {
         session = try CompressionSession(
             daemon,
             CreateCompressionSession.Parameters(
                 codec: codec, width: width, height: height, pixelFormat: format,
-                timeBase: try #require(Rational(1, 30)), properties: properties))
-        (self.format, self.width, self.height) = (format, width, height)
+                timeBase: try #require(Rational(1, 30)), encoderSpecification: specification, properties: properties
+            ))
+        (self.format, self.width, self.height, self.spared) = (format, width, height, spared)
         pool = try FramePool(
             slotSize: FrameLayout.packed(format, width: width, height: height).size, slotCount: slots)
-        try session.addPool(pool, id: 1)
+        try session.addPool(pool, id: 1, sparing: spared)
     }
 
     var id: String { session.created.session }
@@ -95,10 +98,20 @@ final class Encoder {
         sent += 1
     }
 
+    /// The next event; a session that keeps frames in the pool may return without one.
+    private func nextEvent(seconds: Double) throws -> CompressionSession.Event? {
+        let deadline = MonotonicTime.now + .milliseconds(Int(seconds * 1000))
+        repeat {
+            let event = try session.nextEvent(timeout: .milliseconds(Int(seconds * 1000)))
+            if event != nil || spared == 0 { return event }
+        } while MonotonicTime.now < deadline
+        return nil
+    }
+
     /// Handles one event; false when none came in time.
     @discardableResult
     func pump(seconds: Double = 30) throws -> Bool {
-        guard let event = try session.nextEvent(timeout: .milliseconds(Int(seconds * 1000))) else { return false }
+        guard let event = try nextEvent(seconds: seconds) else { return false }
         switch event {
         case .formatDescription(let record):
             self.record = record
@@ -136,8 +149,10 @@ final class Encoder {
     func write(to path: String) throws {
         let writer = try MediaWriter(path: path)
         try writer.start(
-            VideoTrack(width: width, height: height, hvcC: record, timeBase: try #require(Rational(1, 30))))
-        for packet in coded {
+            VideoTrack(
+                width: width, height: height, hvcC: records[0] ?? record, timeBase: try #require(Rational(1, 30))))
+        for (index, packet) in coded.enumerated() {
+            if index > 0, let record = records[index] { try writer.change(to: TrackConfiguration(hvcC: record)) }
             let description = packet.description
             try packet.bytes.withUnsafeBytes { (bytes) throws -> Void in
                 try writer.write(

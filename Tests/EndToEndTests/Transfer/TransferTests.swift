@@ -205,29 +205,98 @@ extension EndToEnd {
             }
         }
 
-        @Test("A converter that dies or hangs ends its session with the reason")
+        @Test("A converter that dies or hangs is replaced three times; then its session ends with the reason")
         func deaths() throws {
-            let server = try TestDaemon("--set", "StallTimeout=0.5")
+            let server = try TestDaemon()
+            let undisturbed = try Transferer(server.daemon, Self.pq, Self.halves, width: 32, height: 16)
+            try undisturbed.fill { UInt16(truncatingIfNeeded: $0 &* 2654435761) & 0xffc0 }
+            #expect(try undisturbed.convert().status == .ok)
+            undisturbed.session.invalidate()
+            try #require(server.hasNoWorkers())
             for signal in [SIGKILL, SIGSEGV] {
                 let transfer = try Transferer(server.daemon, Self.pq, Self.halves, width: 32, height: 16)
-                let worker = try #require(server.workers.first)
-                kill(worker.pid, signal)
+                try transfer.fill { UInt16(truncatingIfNeeded: $0 &* 2654435761) & 0xffc0 }
+                for restart in 1...3 {
+                    kill(try #require(server.workers.first).pid, signal)
+                    #expect(try transfer.convert().status == .ok)
+                    #expect(transfer.session.restartCount == restart)
+                    #expect(transfer.results.last == undisturbed.results.first)
+                }
+                kill(try #require(server.workers.first).pid, signal)
                 let error = sessionError { _ = try transfer.convert() }
                 #expect(error?.status == .invalidSession)
                 #expect(error?.reason.contains(signal == SIGKILL ? "SIGKILL" : "SIGSEGV") ?? false)
                 #expect(server.hasNoWorkers())
             }
             // Stopped in the middle of a picture, which takes a large part of a second without optimisation.
-            let transfer = try Transferer(server.daemon, Self.pq, Self.halves, width: 4096, height: 2160)
-            let pid = try #require(server.workers.first).pid
+            let strict = try TestDaemon("--set", "StallTimeout=3")
+            let transfer = try Transferer(strict.daemon, Self.pq, Self.halves, width: 4096, height: 2160)
+            let pid = try #require(strict.workers.first).pid
             let stopper = try Thread.spawn(name: "stop") {
                 usleep(100_000)
                 kill(pid, SIGSTOP)
             }
-            let error = sessionError { for _ in 0..<2000 { _ = try transfer.convert() } }
+            for _ in 0..<2000 where transfer.session.restartCount == 0 { _ = try transfer.convert() }
             stopper.join()
-            #expect(error?.status == .invalidSession)
-            #expect(error?.reason.contains("without progress") ?? false, "\(error?.reason ?? "no error")")
+            #expect(transfer.session.restartCount == 1)
+            #expect(strict.log.contains("without progress"))
+        }
+
+        /// A frame in a pool's slot, its planes after each other.
+        private func place(
+            _ pool: FramePool, _ poolID: UInt32, slot: Int, strides: [Int], rows: Int
+        ) -> TransferFrame.Place {
+            let planes = strides.enumerated().map { plane, stride in
+                FrameLayout.Plane(
+                    offset: UInt64(slot * pool.slotSize + plane * rows * stride), stride: UInt32(stride))
+            }
+            return TransferFrame.Place(poolID: poolID, layout: FrameLayout(planes: planes))
+        }
+
+        @Test("Frames in flight are converted again, each once and in order")
+        func replay() throws {
+            let server = try TestDaemon()
+            let (width, height, count) = (64, 48, 12)
+            let raw = try RawFrames(.nv12, width: width, height: height, count: count, in: server.folder)
+            let (source, target) = (
+                try FramePool(slotSize: raw.frames[0].count, slotCount: count),
+                try FramePool(slotSize: width * height * 4, slotCount: count)
+            )
+            for (index, frame) in raw.frames.enumerated() {
+                source.memory.mutableBytes?[(index * source.slotSize)...].copyBytes(from: frame)
+            }
+            func run(killingAt victim: Int?) throws -> [UInt8] {
+                let session = try TransferSession(
+                    server.daemon,
+                    CreateTransferSession.Parameters(
+                        width: width, height: height, source: .init(pixelFormat: "NV12"),
+                        target: .init(pixelFormat: "AB24"), device: "cpu"))
+                try session.addPool(source, id: 1)
+                try session.addPool(target, id: 2)
+                for index in 0..<count {
+                    if index == victim { kill(try server.session(session.created.session).pid, SIGKILL) }
+                    try session.transfer(
+                        TransferFrame(
+                            frameID: UInt64(index),
+                            source: place(source, 1, slot: index, strides: [width, width], rows: height),
+                            target: place(target, 2, slot: index, strides: [width * 4], rows: height)))
+                }
+                try session.finishFrames()
+                var answers: [UInt64] = []
+                while case .frame(let answer)? = try session.nextEvent(timeout: .seconds(30)) {
+                    #expect(answer.status == .ok)
+                    answers.append(answer.frameID)
+                }
+                #expect(answers == (0..<UInt64(count)).map { $0 })
+                #expect(session.restartCount == (victim == nil ? 0 : 1))
+                session.invalidate()
+                return Array(target.memory.bytes)
+            }
+            let wanted = try run(killingAt: nil)
+            for victim in [0, 1, 5, 11] {
+                target.memory.mutableBytes?.initializeMemory(as: UInt8.self, repeating: 0)
+                #expect(try run(killingAt: victim) == wanted)
+            }
         }
 
         static let refused: [([String], Int32, String)] = [

@@ -83,7 +83,11 @@ public struct PictureStructure: Hashable, Sendable {
         // Five references and the current picture fill the smallest decoded picture buffer of any level (A.4.2).
         let total = max(1, min(limits.total, configuration.referenceCount ?? 5, 5))
         let maxDistance = delay == .max ? .max : delay - (picturesInFlight - 1) + 1
-        func fits(_ distance: Int) -> Bool { distance <= maxDistance && Self.references(distance, 1) <= total }
+        let maxDepth = configuration.request.maxReorder ?? .max
+        func fits(_ distance: Int) -> Bool {
+            distance <= maxDistance && Self.references(distance, 1) <= total
+                && distance.trailingZeroBitCount <= maxDepth
+        }
         let mayReorder =
             configuration.allowFrameReordering && limits.allowsFuture && limits.list1 > 0 && keyFrameInterval > 1
         let group = configuration.temporalLevels.groupSize

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+// What the present process sends, and what the app gets of it.
+extension CompressionReplay {
+    func handle(_ event: Event) throws(ClientError) {
+        switch event {
+        case .formatDescription(let record):
+            nextFormat = record
+            if gate.isEmpty { giveFormat() }
+        case .frameReleased(let number): try didRead(number)
+        case .packet(let packet): try arrived(packet)
+        case .completed: try didComplete()
+        }
+    }
+
+    /// Passes the record on, unless the app has it: a new process repeats it.
+    private func giveFormat() {
+        guard let record = nextFormat else { return }
+        nextFormat = nil
+        give(record)
+    }
+
+    private func give(_ record: [UInt8]) {
+        guard record != givenFormat else { return }
+        givenFormat = record
+        events.append(.formatDescription(record))
+    }
+
+    /// Keeps a frame that the process has read, in the app's memory or in a copy.
+    private func didRead(_ number: UInt64) throws(ClientError) {
+        if let frameID = unreleased.removeValue(forKey: number) {
+            events.append(.frameReleased(frameID))
+            return try send()
+        }
+        guard var frame = log.frame(number), !frame.isRead else {
+            throw broken("it released a frame that is not in flight")
+        }
+        frame.isRead = true
+        if !frame.isReturned {
+            if !keepsFrames {
+                returnFrame(&frame)
+            } else if mayKeep(frame) {
+                hasSilentCredit = true
+            } else {
+                if let pool = pools.first(where: { $0.id == frame.frame.poolID }) {
+                    frame.copy = copies?.copy(frame.frame.layout, in: pool.memory)
+                }
+                if frame.copy == nil { stopKeeping() }
+                returnFrame(&frame)
+            }
+        }
+        log.update(frame)
+        try send()
+    }
+
+    private func returnFrame(_ frame: inout FrameLog.Frame) {
+        frame.isReturned = true
+        events.append(.frameReleased(frame.frame.frameID))
+    }
+
+    /// Whether a frame may stay where it is: the app can spare the slot.
+    private func mayKeep(_ frame: FrameLog.Frame) -> Bool {
+        let poolID = frame.frame.poolID
+        guard let spared = pools.first(where: { $0.id == poolID })?.spared, spared > 0 else { return false }
+        return log.keptCount(inPool: poolID) < spared
+    }
+
+    /// Stops keeping frames, of which there are more than the process announced.
+    private func stopKeeping() {
+        copies = nil
+        notice = "the session ends if its process fails: it holds more frames than it announced"
+        for case .frame(var frame) in log.entries where frame.isRead && !frame.isReturned {
+            returnFrame(&frame)
+            log.update(frame)
+        }
+        for arrival in gate.release() { deliver(arrival) }
+        giveFormat()
+    }
+
+    private func arrived(_ packet: CompressionSession.ReceivedPacket) throws(ClientError) {
+        let number = packet.description.frameID
+        guard var frame = log.frame(number), !frame.isCoded else {
+            throw broken("it sent a packet of no frame, or a second one of a frame")
+        }
+        frame.isCoded = true
+        log.update(frame)
+        let arrival = Arrival(packet: packet.of(process), format: nextFormat)
+        nextFormat = nil
+        guard keepsFrames else { return deliver(arrival) }
+        let deliverable = gate.add(arrival, of: number)
+        for arrival in deliverable { deliver(arrival) }
+        try moveHeld()
+    }
+
+    /// Copies the latest packet that is held, where the process would soon have no memory for more.
+    private func moveHeld() throws(ClientError) {
+        let index = gate.held.count - 1
+        guard index >= Self.maxHeldInPlace || index >= 0 && heldBytes > Self.maxHeldBytes else { return }
+        var arrival = gate.held[index]
+        let id = arrival.packet.description.packetID
+        arrival.packet = arrival.packet.copied()
+        gate.replace(at: index, with: arrival)
+        guard !isRecovering else { return }
+        try client.send(ReleasePacket(packetID: id))
+    }
+
+    /// A quarter of the worker's memory for packets.
+    private static var maxHeldBytes: Int { 2 << 20 }
+
+    private var heldBytes: Int { gate.held.reduce(0) { $0 + Int($1.packet.description.size) } }
+
+    private func deliver(_ arrival: Arrival) {
+        let number = arrival.packet.description.frameID
+        guard let frame = log.frame(number) else { return }
+        if let record = arrival.format { give(record) }
+        var description = arrival.packet.description
+        description.frameID = frame.frame.frameID
+        description.dts = times.next(own: description.dts)
+        events.append(.packet(arrival.packet.described(as: description)))
+        if let copy = frame.copy { copies?.free(copy) }
+        if !frame.isRead, !frame.isReturned {
+            unreleased[number] = frame.frame.frameID
+        } else if !frame.isReturned {
+            events.append(.frameReleased(frame.frame.frameID))
+        }
+        log.remove(number)
+        foldProperties()
+    }
+
+    /// Passes on that the oldest request is answered, once the packets that it asked for are delivered.
+    private func didComplete() throws(ClientError) {
+        guard let pts = log.firstCompletion() else { throw broken("it answered a request that was not made") }
+        // They may follow one in decoding order that waits for a frame that was not asked for.
+        if let latest = gate.held.map(\.packet.description.pts).max(),
+            gate.held.contains(where: { $0.packet.description.pts <= pts }), !isRecovering
+        {
+            return client.finish(by: try client.send(CompleteFrames(untilPTS: latest)))
+        }
+        log.removeFirstCompletion()
+        foldProperties()
+        events.append(.completed)
+    }
+
+    /// Ends the session for a violation of the protocol.
+    private func broken(_ reason: String) -> ClientError {
+        client.invalidate()
+        isInvalidated = true
+        return ClientError(CompressionReceiver.broken(reason))
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+internal import HWDModel
+internal import HWDTransport
+internal import HWDWire
+
+/// The parameters of a Create call that may continue another session.
+protocol ResumingParameters {
+    /// The session whose process failed, and which the new one continues.
+    var resumes: String? { get set }
+}
+
+extension CreateCompressionSession.Parameters: ResumingParameters {}
+extension CreateTransferSession.Parameters: ResumingParameters {}
+
+/// The sessions that serve one session of the app after each other, each in a process of its own.
+final class SessionSuccession<Receiver: SessionReceiver> where Receiver.Create.Parameters: ResumingParameters {
+    /// Those of the next Create call.
+    var parameters: Receiver.Create.Parameters
+    /// The session at present.
+    private(set) var client: SessionClient<Receiver>
+    /// Counts sessions, from 0.
+    private(set) var number = 0
+
+    private let daemon: Daemon
+    private let timeout: Duration
+    private let readiness: Epoll
+
+    /// Sessions after the first; as many as the daemon allows.
+    private static var maxRestarts: Int { 3 }
+
+    init(
+        _ daemon: Daemon, _ parameters: Receiver.Create.Parameters, timeout: Duration
+    ) throws(ClientError) {
+        self.daemon = daemon
+        self.parameters = parameters
+        self.timeout = timeout
+        client = try SessionClient(daemon, parameters, timeout: timeout)
+        do throws(SystemError) {
+            readiness = try Epoll()
+            try readiness.add(client.fileDescriptor, token: 0, events: .readable)
+        } catch { throw ClientError(error, whileDoing: "the session's connection cannot be used") }
+    }
+
+    /// Readable when the present session's connection is; the same for all of them.
+    var fileDescriptor: Int32 { readiness.fileDescriptor }
+
+    /// Whether another session may follow the present one.
+    var mayContinue: Bool { number < Self.maxRestarts }
+
+    /// Creates the session that continues the present one, which has failed.
+    ///
+    /// - Throws: the failure, with the reason why there is no other.
+    func continueAfter(_ failure: ClientError) throws(ClientError) {
+        do throws(ClientError) { try createNext() } catch {
+            throw ClientError(failure.code, "\(failure.reason); the session cannot go on: \(error.reason)")
+        }
+    }
+
+    private func createNext() throws(ClientError) {
+        let failed = client.created.session
+        // The daemon continues a session whose end it has seen.
+        let question = GetSessionResult.Parameters(session: failed, timeoutMs: 2000)
+        _ = try daemon.call(GetSessionResult.self, question, timeout: .seconds(5))
+        parameters.resumes = failed
+        let next = try SessionClient<Receiver>(daemon, parameters, timeout: timeout)
+        do throws(SystemError) {
+            try readiness.remove(client.fileDescriptor)
+            try readiness.add(next.fileDescriptor, token: 0, events: .readable)
+        } catch { throw ClientError(error, whileDoing: "the session's connection cannot be used") }
+        client = next
+        number += 1
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+internal import HWDModel
+internal import HWDSessions
+internal import HWDTransport
+internal import HWDWire
+
+// A session whose process failed goes on in another one: the client repeats what was lost, the broker supervises.
+extension Broker {
+    /// How a session continues another.
+    struct Restart {
+        /// The session that failed.
+        var session: String
+        /// Its processes, oldest first.
+        var past: [SessionRegistry.Past]
+        /// The hardware that is not used again.
+        var avoiding: [CodecFailure]
+
+        /// A clause for each process, for `Notices`.
+        var notices: [String] {
+            past.map { "the session went on in another process with a key frame: \($0.failure.reason)" }
+        }
+    }
+
+    /// Calls `body` when the session that continues another may start, or refuses the call.
+    func resume(
+        _ session: String, _ parameters: CreateCall, _ connection: ClientConnection,
+        _ body: @escaping (Restart) -> Void
+    ) {
+        let uid = connection.peer.uid
+        do throws(Refusal) {
+            let past = try registry.resume(session, uid: uid, kind: parameters.kind, now: .now)
+            let hardware = parameters.kind.hardware(prober.knowledge.hardwareEncoders, prober.knowledge.snapshot)
+            let surroundings = RestartPolicy.Surroundings(
+                requiresHardware: parameters.hardwareRequirement == .required, hardware: hardware,
+                neighbors: past.last?.failure.codecID.map { registry.neighbors(on: $0, now: .now) } ?? 0)
+            switch RestartPolicy.decide(past.map(\.failure), surroundings) {
+            case .giveUp(let reason):
+                throw Refusal(.notResumable, parameters.kind.malfunction, reason)
+            case .restart(let avoiding, let maxDelay):
+                let restart = Restart(session: session, past: past, avoiding: avoiding)
+                guard maxDelay > 0 else { return body(restart) }
+                _ = loop.after(.milliseconds(Int.random(in: 0...maxDelay))) { body(restart) }
+            }
+        } catch {
+            refuse(error, parameters.kind, connection, sessionLogger(session, parameters, uid: uid))
+        }
+    }
+}
